@@ -231,8 +231,8 @@ PYTHON = [
         "edge",
         "python/gred/exact/moments.py",
         "Covariances of a third variable and those after it are of other variables' products.",
-        "i * k - i * (i - 1) // 2 + j - i",
-        "i * k + j - i",
+        "combinations_with_replacement(range(k), 2)",
+        "sorted(combinations_with_replacement(range(k), 2), key=max)",
         "exact/test_exact_moments.py",
     ),
     Defect(

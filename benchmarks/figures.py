@@ -43,37 +43,16 @@ from gred.cli import options, record
 NO_SLOWER_THAN = 0.97
 Pieces = dict[str, Callable[[], Iterator[Figure]]]
 
-GROUPS = {
-    "cpu": ("simulated", "import"),
-    "gpu": (
-        "gpu",
-        "arrays",
-        "reductions",
-        "calls",
-        "torch",
-        "lists",
-        "keys",
-        "statistics",
-        "invariant",
-        "types",
-        "axes",
-        "exact",
-    ),
-    "host": (
-        *dict.fromkeys(f"host-{name.split('/')[0]}" for name in host_figures.WORK),
-        "host-transposed",
-        "host-invariant",
-        "host-keys",
-        "host-statistics",
-    ),
-}
-
 
 def pieces(part: str, measured: Pieces) -> Pieces:
     return {f"{part}/{piece}": measure for piece, measure in measured.items()}
 
 
-PARTS: Pieces = {
+def whole(part: str) -> str:
+    return part.partition("/")[0]
+
+
+GPU_PARTS: Pieces = {
     "gpu": ladder_figures.measure_gpu,
     "arrays": array_figures.measure_arrays,
     "reductions": reduction_figures.measure_reductions,
@@ -86,23 +65,30 @@ PARTS: Pieces = {
     "types": type_figures.measure_types,
     **pieces("axes", {**axes_figures.PIECES, **segments_figures.PIECES}),
     **pieces("exact", exact_figures.PIECES),
-    "gpus": gpus_figures.measure_gpus,
+}
+CPU_PARTS: Pieces = {
     "simulated": simulated_figures.measure_simulated,
     "import": project_figures.measure_import,
+}
+HOST_PARTS: Pieces = {
     **{f"host-{name}": partial(host_figures.measure, name) for name in host_figures.WORK},
     "host-transposed": array_figures.measure_transposed_on_host,
     "host-invariant": invariant_figures.measure_invariant_on_host,
     "host-keys": key_figures.measure_keys_on_host,
     "host-statistics": statistics_figures.measure_statistics_on_host,
+}
+PARTS: Pieces = {
+    **GPU_PARTS,
+    "gpus": gpus_figures.measure_gpus,
+    **CPU_PARTS,
+    **HOST_PARTS,
     **pieces("build", project_figures.PIECES),
     "tests": project_figures.measure_tests,
 }
-
-
-def whole(part: str) -> str:
-    return part.partition("/")[0]
-
-
+GROUPS = {
+    name: tuple(dict.fromkeys(map(whole, parts)))
+    for name, parts in (("cpu", CPU_PARTS), ("gpu", GPU_PARTS), ("host", HOST_PARTS))
+}
 NAMES = tuple(dict.fromkeys((*GROUPS, *map(whole, PARTS))))
 
 

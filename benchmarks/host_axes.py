@@ -147,19 +147,6 @@ def typical(found: dict[str, Call]) -> dict[str, float]:
     return {name: statistics.median(each) for name, each in seconds.items()}
 
 
-def ratio(
-    op: str, x: Any, axis: Any, beside: Beside = LIBRARIES
-) -> tuple[float, str, float] | None:
-    """Compare with the best of those that can: its time over gred's, its name, and gred's rate."""
-    mine = {name: call for name, call in calls(op, x, axis).items() if name in ("gred", *beside)}
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        taken = typical(mine)
-    ours = taken.pop("gred")
-    best = min(taken, key=taken.__getitem__, default=None)
-    return None if best is None else (taken[best] / ours, best, x.nbytes / ours * 1e-9)
-
-
 class Measured(NamedTuple):
     """What was measured of a layout: the best other library's time over gred's."""
 
@@ -172,13 +159,22 @@ class Measured(NamedTuple):
 def cases(
     op: str, dtype: str, nbytes: int, only: str = "", beside: Beside = LIBRARIES
 ) -> Iterator[Measured]:
-    """Measure every layout, or those whose names have that in them."""
+    """Measure every layout that another library can, or those whose names have that in them."""
     array = flat(dtype, nbytes)
     for name, shaped, axis in shapes(array.size):
-        if only in name and not (op in OF_ONE_AXIS and isinstance(axis, tuple)):
-            compared = ratio(op, shaped(array), axis, beside)
-            if compared:
-                yield Measured(name, *compared)
+        if only not in name or (op in OF_ONE_AXIS and isinstance(axis, tuple)):
+            continue
+        x = shaped(array)
+        mine = {
+            name: call for name, call in calls(op, x, axis).items() if name in ("gred", *beside)
+        }
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            taken = typical(mine)
+        ours = taken.pop("gred")
+        if taken:
+            best = min(taken, key=taken.__getitem__)
+            yield Measured(name, taken[best] / ours, best, x.nbytes / ours * 1e-9)
 
 
 def measure(
@@ -193,19 +189,14 @@ def measure(
         group = f"{where}, along axes, beside others"
         detail = f"{worst.layout}, {worst.best}; {slower} of {len(measured)} slower"
         yield figure(
-            f"{what}, worst layout ({detail}): ratio",
-            [worst.ratio],
-            "x",
-            at_least=NEVER_SLOWER,
-            group=group,
-        )
+            f"{what}, worst layout ({detail}): ratio", [worst.ratio], "x",
+            at_least=NEVER_SLOWER, group=group,
+        )  # fmt: skip
+        median = statistics.median(case.ratio for case in measured)
         yield figure(
-            f"{what}, median layout: ratio",
-            [statistics.median(case.ratio for case in measured)],
-            "x",
-            at_least=median_target,
-            group=f"{group}, median layouts",
-        )
+            f"{what}, median layout: ratio", [median], "x",
+            at_least=median_target, group=f"{group}, median layouts",
+        )  # fmt: skip
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -35,8 +35,8 @@ KERNELS = [
         "edge",
         "kernels/axes/typed_columns.cuh",
         "Of two reduced dimensions rows of the second are looked for at the distance of the first.",
-        "deep ? x.from.strides[1] :",
-        "deep ? x.from.strides[0] :",
+        "walk.hop = x.from.strides[1];",
+        "walk.hop = x.from.strides[0];",
         "axes/test_axes_kernels.py",
     ),
     Defect(

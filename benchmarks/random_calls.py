@@ -61,15 +61,12 @@ class Measured(NamedTuple):
         return self.seconds[self.best] / self.ours if self.best else math.inf
 
     def row(self) -> record.Record:
-        call = self.call
-        times = {name: self.seconds.get(name) for name in LIBRARIES}
-        in_us = {
-            f"{name}, us": s and round(1e6 * s, 2)
-            for name, s in {"limit": self.limit, **times}.items()
-        }
+        call, seconds = self.call, {"limit": self.limit}
+        seconds |= {name: self.seconds.get(name) for name in LIBRARIES}
         return {
             **{"op": call.op, "dtype": call.dtype, "shape": list(call.shape)},
-            **{"axis": list(call.axes), "layout": call.layout, "bytes": call.nbytes, **in_us},
+            **{"axis": list(call.axes), "layout": call.layout, "bytes": call.nbytes},
+            **{f"{name}, us": s and round(1e6 * s, 2) for name, s in seconds.items()},
         }
 
     def __str__(self) -> str:

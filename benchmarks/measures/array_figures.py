@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import interface_overhead
 import numpy as np
+from measures.call_figures import peers
 from measures.figure import Figure, figure, terabytes
 from measures.timing import cores
 
@@ -26,16 +28,13 @@ PATTERN_SIZE = 10**6
 
 def measure_arrays() -> Iterator[Figure]:
     """Measure arrays of other layouts, places and sizes than a flat one on the GPU."""
-    try:
-        import cupy
-        import cupyx
-    except ImportError:
-        raise SystemExit("the part 'arrays' needs CuPy") from None
+    cupy, _ = peers()
     device = options.resolve_device("cuda").name
     yield from measure_layouts(cupy)
     yield from measure_five_billion(cupy)
     cupy.get_default_memory_pool().free_all_blocks()
-    matrix, pinned = host_matrix(HOST_ROWS), cupyx.empty_pinned((HOST_ROWS, HOST_ROWS), "float32")
+    pinned = import_module("cupyx").empty_pinned((HOST_ROWS, HOST_ROWS), "float32")
+    matrix = host_matrix(HOST_ROWS)
     pinned[...] = matrix
     what = "1 GiB float32 on the host, summed on the GPU"
     yield from measure_transposed(what, matrix, device, PAGEABLE_TARGET)

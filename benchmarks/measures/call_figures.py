@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def measure_small(cupy: Any, torch: Any, device: str) -> Iterator[Figure]:
         "a CuPy array": cupy.ones(SMALL, cupy.float32),
         "a PyTorch tensor": torch.ones(SMALL, device="cuda"),
     }
-    calls = {name: lambda array=array: gred.sum(array) for name, array in arrays.items()}
+    calls = {name: partial(gred.sum, array) for name, array in arrays.items()}
     rounds: dict[str, list[float]] = {name: [] for name in ("launch", *calls)}
     for _ in range(15):
         launches = gred.launch_limit(device, samples=300).seconds
@@ -78,8 +79,8 @@ def measure_out(cupy: Any, torch: Any) -> Iterator[Figure]:
     a, b = cupy.ones(SMALL, cupy.float32), torch.ones(SMALL, device="cuda")
     outs = cupy.zeros((), cupy.float32), torch.zeros((), device="cuda")
     queued = {
-        "gred.sum(out=), CuPy arrays": (lambda: gred.sum(a, out=outs[0]), OUT_TARGET),
-        "gred.sum(out=), PyTorch tensors": (lambda: gred.sum(b, out=outs[1]), OUT_TARGET),
+        "gred.sum(out=), CuPy arrays": (partial(gred.sum, a, out=outs[0]), OUT_TARGET),
+        "gred.sum(out=), PyTorch tensors": (partial(gred.sum, b, out=outs[1]), OUT_TARGET),
         "CuPy's x.sum()": (a.sum, None),
         "PyTorch's x.sum()": (b.sum, None),
     }

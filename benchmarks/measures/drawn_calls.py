@@ -8,15 +8,14 @@ import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from gred.cli.cases import TYPES as KINDS
+
 RANKS = {1: 1, 2: 5, 3: 4, 4: 4, 5: 1, 6: 1}
 TYPES = {
     **{"float32": 8, "float16": 4, "bfloat16": 4, "float64": 3, "int8": 2, "uint8": 2},
     **{"int16": 1, "int32": 2, "int64": 2, "bool": 3, "complex64": 1},
 }
-SIZES = {
-    **{"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int8": 1, "uint8": 1},
-    **{"int16": 2, "int32": 4, "int64": 8, "bool": 1, "complex64": 8},
-}
+SIZES = {name: KINDS[name].itemsize for name in TYPES}
 OPS = {
     **{"sum": 6, "mean": 4, "max": 4, "min": 1, "argmax": 3, "var": 4, "std": 1, "any": 2},
     **{"all": 1, "prod": 1, "norm": 2, "nansum": 1, "count_nonzero": 1},
@@ -125,21 +124,16 @@ def places_of(call: Drawn) -> list[int]:
 
 def laid_out(flat: Any, call: Drawn) -> Any:
     """Make a view of the call's shape and layout of a flat array or tensor that is long enough."""
-    shape, rank = call.shape, len(call.shape)
-    turned = places_of(call)
-    stored = list(shape)
+    stored, turned, begin = list(call.shape), places_of(call), int(call.layout == "offset")
     if call.layout == "permuted":
-        stored = [shape[turned.index(k)] for k in range(rank)]
+        stored = [call.shape[turned.index(k)] for k in range(len(stored))]
     elif call.layout == "every second":
         stored[turned[0]] *= 2
-    begin = 1 if call.layout == "offset" else 0
     array = flat[begin : begin + math.prod(stored)].reshape(stored)
     if call.layout == "permuted":
-        permute = getattr(array, "permute", None) or array.transpose
-        return permute(turned)
+        return (getattr(array, "permute", None) or array.transpose)(turned)
     if call.layout == "every second":
-        cut = tuple(slice(None, None, 2 if k == turned[0] else 1) for k in range(rank))
-        return array[cut]
+        return array[(slice(None),) * turned[0] + (slice(None, None, 2),)]
     return array
 
 

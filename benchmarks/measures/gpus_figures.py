@@ -4,13 +4,13 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from measures.figure import Figure, figure
-from measures.timing import environment, rate_together
+from measures.timing import environment, once, rate_together
 
 import gred
 
@@ -35,15 +35,12 @@ def measure_gpus() -> Iterator[Figure]:
     yield figure(what, together, "x", at_least=TWO_GPUS)
     what = "a list of two arrays of 1 GiB on two GPUs: time over that of one"
     yield figure(what, times_over_one(arrays[:2], arrays[0]), "x", at_most=LIST_OF_TWO)
-    if count >= 4:
-        for nbytes in (GIB, 4 * GIB):
-            large = [ones(cupy, nbytes, device) for device in range(4)]
-            rates = [4 / taken for taken in times_over_one(large, large[0])]
-            what = (
-                f"a list of four arrays of {nbytes // GIB} GiB on four GPUs: rate over that of one"
-            )
-            yield figure(what, rates, "x", at_least=LIST_OF_FOUR if nbytes == GIB else None)
-            del large
+    for nbytes in (GIB, 4 * GIB) if count >= 4 else ():
+        large = [ones(cupy, nbytes, device) for device in range(4)]
+        rates = [4 / taken for taken in times_over_one(large, large[0])]
+        what = f"a list of four arrays of {nbytes // GIB} GiB on four GPUs: rate over that of one"
+        yield figure(what, rates, "x", at_least=LIST_OF_FOUR if nbytes == GIB else None)
+        del large
     yield from measure_tensors(count)
     yield from measure_ranks(count)
 
@@ -55,19 +52,15 @@ def ones(cupy: Any, nbytes: int, device: int) -> Any:
         return array
 
 
-def seconds_of(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+def seconds_of(arrays: Any) -> float:
+    return once(partial(gred.sum, arrays))
 
 
 def times_over_one(many: Any, one: Any) -> list[float]:
     """Sum one array, and all of them in one call, by turns."""
     for _ in range(5):
         gred.sum(many), gred.sum(one)
-    return [
-        seconds_of(lambda: gred.sum(many)) / seconds_of(lambda: gred.sum(one)) for _ in range(TURNS)
-    ]
+    return [seconds_of(many) / seconds_of(one) for _ in range(TURNS)]
 
 
 def measure_tensors(count: int) -> Iterator[Figure]:
@@ -82,7 +75,7 @@ def measure_tensors(count: int) -> Iterator[Figure]:
 
     on_one, on_all = spread(1), spread(count)
     ratios = times_over_one(on_all, on_one)
-    alone = [1e6 * seconds_of(lambda: gred.sum(on_one)) for _ in range(TURNS)]
+    alone = [1e6 * seconds_of(on_one) for _ in range(TURNS)]
     yield figure(f"a list of {TENSORS} tensors on one GPU", alone, "us")
     what = f"a list of {TENSORS} tensors over {count} GPUs: time over that on one"
     yield figure(what, ratios, "x")

@@ -127,16 +127,15 @@ def drawn(n: int, kind: str, op: str) -> Any:
     return 1 + values * 1e-6 if op == "prod" and kind in "fc" else values * 100
 
 
-def numpy_call(op: str) -> Callable[[Any], Any]:
+def numpys(array: Any, op: str) -> dict[str, Call]:
     """Find NumPy's quickest spelling: a method, where there is one."""
-    return getattr(np.ndarray, op, None) or getattr(np, op)
+    return {"NumPy": partial(getattr(np.ndarray, op, None) or getattr(np, op), array)}
 
 
-def ratio(array: Any, op: str) -> tuple[float, float]:
-    ours, numpys = getattr(gred, op), numpy_call(op)
+def ratio(array: Any, op: str) -> float:
     with np.errstate(all="ignore"):
-        least = typical({"gred": lambda: ours(array), "NumPy": lambda: numpys(array)})
-    return least["NumPy"] / least["gred"], least["gred"]
+        least = typical({"gred": partial(getattr(gred, op), array), **numpys(array, op)})
+    return least["NumPy"] / least["gred"]
 
 
 def measure(name: str) -> Iterator[Figure]:
@@ -160,18 +159,15 @@ def measure_types(
     where: str, op: str, nbytes: int, target: float | None = None
 ) -> Iterator[Figure]:
     """Compare a reduction of one size with NumPy's: the worst type and the median one."""
-    ratios = {dtype: ratio(array_of(dtype, nbytes, op), op)[0] for dtype in TYPES}
+    ratios = {dtype: ratio(array_of(dtype, nbytes, op), op) for dtype in TYPES}
     worst = min(ratios, key=ratios.__getitem__)
     usual = LARGE_TARGET if nbytes >= MIB else NEVER_SLOWER
-    group, what = f"{where}, beside NumPy", f"{where}: {op}, {shown(nbytes)}"
+    what = f"{where}: {op}, {shown(nbytes)}"
     yield figure(f"{what}, median type: ratio", list(ratios.values()), "x")
     yield figure(
-        f"{what}, worst type ({worst}): ratio",
-        [ratios[worst]],
-        "x",
-        at_least=target or usual,
-        group=group,
-    )
+        f"{what}, worst type ({worst}): ratio", [ratios[worst]], "x",
+        at_least=target or usual, group=f"{where}, beside NumPy",
+    )  # fmt: skip
 
 
 def layouts() -> Iterator[tuple[str, Callable[[Callable[..., Any]], Any]]]:
@@ -196,9 +192,7 @@ def measure_layouts() -> Iterator[Figure]:
     """Compare sums of what is strided, masked, converted or swapped with NumPy's."""
     ratios = []
     for name, call in layouts():
-        least = typical(
-            {"gred": lambda call=call: call(gred.sum), "NumPy": lambda call=call: call(np.sum)}
-        )
+        least = typical({"gred": partial(call, gred.sum), "NumPy": partial(call, np.sum)})
         ratios.append(least["NumPy"] / least["gred"])
         what = f"2 cores: sum of 16 MiB float32, {name}: NumPy's time over gred's"
         group = "2 cores, layouts, beside NumPy"
@@ -227,8 +221,7 @@ def beside_others(
     array: Any, dtype: str, op: str, targets: dict[str, float], limit: float | None
 ) -> Iterator[Figure]:
     """Compare one call with every library that has it, and with reading."""
-    ours, numpys = getattr(gred, op), numpy_call(op)
-    calls: dict[str, Call] = {"gred": lambda: ours(array), "NumPy": lambda: numpys(array)}
+    calls = {"gred": partial(getattr(gred, op), array), **numpys(array, op)}
     calls |= other_calls(array, op)
     with np.errstate(all="ignore"):
         seconds = typical(calls, settling=host_axes.SETTLING if "PyTorch" in calls else SETTLED)
@@ -291,9 +284,8 @@ def measure_callers() -> Iterator[Figure]:
     arrays = [np.ones(CALLERS_BYTES // 4, np.float32) for _ in range(CALLERS)]
     limit = read_rate(CALLERS * CALLERS_BYTES)
     rates = [rate_together(arrays, CALLERS_SUMS) / limit for _ in range(5)]
-    what = f"{CALLERS} Python threads, each summing its own {shown(CALLERS_BYTES)}: rate over that "
-    what += "of reading as much"
-    yield figure(what, rates, "x", at_least=CALLERS_TARGET)
+    what = f"{CALLERS} Python threads, each summing its own {shown(CALLERS_BYTES)}"
+    yield figure(f"{what}: rate over that of reading as much", rates, "x", at_least=CALLERS_TARGET)
 
 
 def measure_axes(op: str) -> Iterator[Figure]:

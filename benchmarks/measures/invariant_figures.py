@@ -1,13 +1,15 @@
 """What it costs that a result's bits follow from its own elements alone."""
 
+import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from measures.call_figures import peers
 from measures.device_times import DeviceTimes
 from measures.figure import Figure, figure
-from measures.timing import medians_in_turns
+from measures.timing import Call, medians_in_turns
 
 import gred
 
@@ -30,38 +32,32 @@ OF_HOST = 1 << 24  # elements at most
 CALLS = 50
 
 
-def price(
-    op: str, shape: tuple[int, ...], axis: int, dtype: str, where: str, taken: dict[str, float]
-) -> Figure:
+def ways(op: str, x: Any, axis: int) -> dict[str, Call]:
+    """Reduce by the default method, and by the other."""
+    default = partial(getattr(gred, op), x, axis=axis)
+    return {"gred": default, "batch_invariant": partial(default, method="batch_invariant")}
+
+
+def price(op: str, x: Any, axis: int, dtype: str, where: str, taken: dict[str, float]) -> Figure:
     """Compare with the default method, and say what each took."""
-    beside = ", ".join(f"{name} {1e6 * seconds:.1f} us" for name, seconds in taken.items())
-    what = f"batch_invariant {op}, {shape} axis {axis} {dtype}, {where}, {beside}: of auto's pace"
+    shape, times = tuple(x.shape), (f"{name} {1e6 * s:.1f} us" for name, s in taken.items())
+    what = f"batch_invariant {op}, {shape} axis {axis} {dtype}, {where}, {', '.join(times)}"
     group = f"batch_invariant, {dtype}, {where}: of auto's pace"
-    return figure(what, [taken["gred"] / taken["batch_invariant"]], "x", group=group)
+    ratio = taken["gred"] / taken["batch_invariant"]
+    return figure(f"{what}: of auto's pace", [ratio], "x", group=group)
 
 
 def measure_invariant() -> Iterator[Figure]:
     """Measure device times on a GPU, by turns with the default method, and PyTorch's."""
     cupy, torch = peers()
     times = DeviceTimes(cupy, torch)
-    for dtype in TYPES:
-        for shape, axis in SHAPES:
-            x = torch.randn(shape, device="cuda").to(getattr(torch, dtype))
-            for op in OPS:
-                yield on_gpu(torch, times, op, x, axis)
-
-
-def on_gpu(torch: Any, times: DeviceTimes, op: str, x: Any, axis: int) -> Figure:
-    ours, theirs = getattr(gred, op), getattr(torch, op)
-    with times.current():
-        calls = {
-            "gred": lambda: ours(x, axis=axis),
-            "batch_invariant": lambda: ours(x, axis=axis, method="batch_invariant"),
-            "PyTorch": lambda: theirs(x, axis),
-        }
-        taken = times.medians(times.able(calls, 1.0))
-    dtype = str(x.dtype).removeprefix("torch.")
-    return price(op, tuple(x.shape), axis, dtype, "device time", taken)
+    for dtype, (shape, axis) in itertools.product(TYPES, SHAPES):
+        x = torch.randn(shape, device="cuda").to(getattr(torch, dtype))
+        for op in OPS:
+            with times.current():
+                calls = ways(op, x, axis) | {"PyTorch": partial(getattr(torch, op), x, axis)}
+                taken = times.medians(times.able(calls, 1.0))
+            yield price(op, x, axis, dtype, "device time", taken)
 
 
 def measure_invariant_on_host() -> Iterator[Figure]:
@@ -72,11 +68,5 @@ def measure_invariant_on_host() -> Iterator[Figure]:
             continue
         x = random.standard_normal(shape, "f4")
         for op in OPS:
-            ours = getattr(gred, op)
-            calls = {
-                "gred": lambda ours=ours, x=x, axis=axis: ours(x, axis=axis),
-                "batch_invariant": lambda ours=ours, x=x, axis=axis: ours(
-                    x, axis=axis, method="batch_invariant"
-                ),
-            }
-            yield price(op, shape, axis, "float32", "host", medians_in_turns(calls, CALLS))
+            taken = medians_in_turns(ways(op, x, axis), CALLS)
+            yield price(op, x, axis, "float32", "host", taken)

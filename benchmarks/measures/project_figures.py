@@ -32,11 +32,10 @@ TESTS_TARGET = 180.0
 def measure_import() -> Iterator[Figure]:
     """Measure `import gred` over `import numpy`: fresh processes, turn about."""
     taken: dict[str, list[float]] = {"numpy": [], "gred": []}
+    code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
     for run in range(IMPORT_RUNS + 1):
         for module in ("numpy", "gred") if run % 2 else ("gred", "numpy"):
-            code = f"import time; t = time.perf_counter(); import {module}; "
-            code += "print(time.perf_counter() - t)"
-            command = [sys.executable, "-c", code]
+            command = [sys.executable, "-c", code.format(module)]
             answer = subprocess.run(command, check=True, capture_output=True, text=True)
             if run:
                 taken[module].append(float(answer.stdout))

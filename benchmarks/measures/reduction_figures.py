@@ -1,9 +1,9 @@
 """What the reductions beside the ladder's cost."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from measures.call_figures import peers
 from measures.figure import Figure, figure
 
 import gred
@@ -19,8 +19,9 @@ DESCRIBE = {"float32": 1.15}
 
 def measure_reductions() -> Iterator[Figure]:
     """Measure 1 GiB of the types of 4 and 8 bytes: all reductions of an array beside its sum."""
+    cupy, _ = peers()
     for dtype in ("float32", "float64", "int32", "int64"):
-        array = on_gpu(random_array(GIB // np.dtype(dtype).itemsize, dtype))
+        array = cupy.asarray(random_array(GIB // np.dtype(dtype).itemsize, dtype))
         beside = gred.kernel_time(array, "sum").seconds
         yield figure(f"sum, 1 GiB {dtype}", 1e6 * beside, "us")
         for op in OPS:
@@ -28,11 +29,3 @@ def measure_reductions() -> Iterator[Figure]:
             bound = DESCRIBE.get(dtype) if op == "describe" else OVER_SUM.get(op)
             what = f"{op}, 1 GiB {dtype}: time over that of sum"
             yield figure(what, seconds, "x", at_most=bound)
-
-
-def on_gpu(array: Any) -> Any:
-    try:
-        import cupy
-    except ImportError:
-        raise SystemExit("arrays on a GPU need CuPy") from None
-    return cupy.asarray(array)

@@ -53,9 +53,9 @@ def _by_the_other(name: str, reflected: bool = False) -> Callable[[Any, Any], An
 class DeviceArray:
     """Results along axes on a GPU, of an array whose library gred does not know how to ask for one.
 
-    Other libraries take it by ``__cuda_array_interface__`` or DLPack, without a copy. gred's
-    functions take it as they take any array on a GPU. Arithmetic with an array of another library
-    is carried out by that: ``result - x`` is an array as `x` is. It cannot be made by hand.
+    Other libraries take it by ``__cuda_array_interface__`` or DLPack, without a copy, and so do
+    gred's functions. Arithmetic with an array of another library is carried out by that. It cannot
+    be made by hand.
 
     Attributes
     ----------
@@ -68,11 +68,9 @@ class DeviceArray:
 
     Notes
     -----
-    The work that makes it may still be pending on the GPU. A reader by an interface is ordered
-    after that; ``to_numpy()`` waits for it.
-
-    Its memory is gred's, and is free for the next results once it is gone. A reader by
-    DLPack on a stream of its own keeps it until that stream has done so.
+    The work that makes it may still be pending on the GPU: a reader by an interface is ordered
+    after that, and ``to_numpy()`` waits for it. Its memory is free for the next results once it is
+    gone, and what reads it by DLPack on a stream of its own has done so.
     """
 
     __slots__ = ("__weakref__", "_memory", "_type", "dtype", "shape")
@@ -89,7 +87,7 @@ class DeviceArray:
 
     @property
     def device(self) -> str:
-        """Where it lies, as ``device=`` spells it."""
+        """Where it lies."""
         return str(self._memory.device)
 
     @property
@@ -157,10 +155,9 @@ class DeviceArray:
     ) -> Any:
         """Lend the memory as a capsule of DLPack's, of at most the version `max_version`.
 
-        `stream` is the handle of the one that it is going to be read on, which then waits for what
-        made it: 1, also if it is left out, is the legacy default stream, 2 the per-thread one; by
-        -1 no stream waits. ValueError is raised if it is 0 or no handle, BufferError if a copy or
-        another device is asked for.
+        `stream` is the handle of the one that is to read it, which waits for what made it: 1, the
+        default, is the legacy default stream, 2 the per-thread one; by -1 none waits. ValueError is
+        raised if it is 0 or no handle, BufferError if a copy or another device is asked for.
         """
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("a gred.DeviceArray is lent where it lies, and never copied")
@@ -176,26 +173,26 @@ class DeviceArray:
 # ---- other libraries', which the extension asks for ----
 
 
-def _cupys(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int]:
-    cupy, dtype = sys.modules["cupy"], dtype_named(type_name)
+def _cupys(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]:
+    cupy = sys.modules["cupy"]
     if cupy.cuda.runtime.getDevice() == device:
-        array = cupy.ndarray(shape, dtype)
+        array = cupy.ndarray(shape, dtype_named(dtype))
     else:
         with cupy.cuda.Device(device):
-            array = cupy.ndarray(shape, dtype)
+            array = cupy.ndarray(shape, dtype_named(dtype))
     return array, array.data.ptr
 
 
-def _numbas(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int]:
+def _numbas(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]:
     cuda = importlib.import_module("numba.cuda")
     with cuda.gpus[device]:
-        array = cuda.device_array(shape, dtype_named(type_name), stream=like.stream)
+        array = cuda.device_array(shape, dtype_named(dtype), stream=like.stream)
     return array, array.__cuda_array_interface__["data"][0]
 
 
-def _torchs(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int]:
+def _torchs(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]:
     torch = sys.modules["torch"]
-    array = torch.empty(shape, dtype=getattr(torch, type_name), device=like.device)
+    array = torch.empty(shape, dtype=getattr(torch, dtype), device=like.device)
     return array, array.data_ptr()
 
 

@@ -15,7 +15,7 @@ import gred._core as _core
 from gred.checks import array_of, beside, brought, cast, dtype_name, library_of, on_device
 from gred.segments import reduceat, reduction_named
 from gred.statistics.summary import Summary, exactly, made
-from gred.statistics.weights import divisor, real, type_in, typed
+from gred.statistics.weights import real, type_in, typed, weighted
 
 
 class _Rest(NamedTuple):
@@ -81,10 +81,11 @@ def by_key(
     """
     array, rest = _array(values, "values"), _Rest(drops(outside), dtype, ddof, method)
     name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)
+    axis = operator.index(axis)
     if name == "describe":
-        return _described(keys, array, num_keys, axis, weights, outside, rest)
+        return _described(keys, array, num_keys, axis, weights, rest)
     if weights is None:
-        return _reduced(name, keys, array, num_keys, operator.index(axis), rest)
+        return _reduced(name, keys, array, num_keys, axis, rest)
     return _weighted(name, keys, array, num_keys, axis, rest, _array(weights, "weights"))
 
 
@@ -127,29 +128,23 @@ def _weighted(
     def added(x: Any) -> Any:
         return _reduced("sum", key, x, count, axis, rest._replace(dtype=None))
 
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = added(array * weight)
-        if name != "sum":
-            total = added(weight)
-            found = found / total
-        if name in ("var", "std"):
-            places = xp.clip(_wide(xp, brought(key, array), count), 0, max(count - 1, 0))
-            apart = array - found[(slice(None),) * axis + (places,)] if count else array
-            found = added(abs(apart) ** 2 * weight) / divisor(xp, total, rest.ddof)
-            found, kind = found**0.5 if name == "std" else found, real(kind)
-        return cast(found, type_in(xp, values, kind))
+    def own(mean: Any) -> Any:
+        places = xp.clip(_wide(xp, brought(key, array), count), 0, max(count - 1, 0))
+        return mean[(slice(None),) * axis + (places,)] if count else 0
+
+    found, _ = weighted(name, xp, (array, weight), rest.ddof, added, own)
+    return cast(found, type_in(xp, values, real(kind) if name in ("var", "std") else kind))
 
 
 def _described(
-    keys: Any, values: Any, num_keys: Any, axis: Any, weights: Any, outside: str, rest: _Rest
+    keys: Any, values: Any, num_keys: Any, axis: int, weights: Any, rest: _Rest
 ) -> Summary:
     """Describe the values of each key: what is NaN has no weight in variances."""
     from gred.exact.partials import MOMENTS, sums_by_key  # which rests on this module
 
-    _, dtype, ddof, method = rest
-    if operator.index(axis) or weights is not None:
+    xp, (drops, dtype, ddof, method) = library_of(values), rest
+    if axis or weights is not None:
         raise ValueError("describe by key is along axis 0, and takes no weights")
-    xp = library_of(values)
     if method == "exact" and xp is not np:
         raise TypeError(
             f"describe by key by method 'exact' takes NumPy's arrays; got a {type(values).__name__}"
@@ -167,17 +162,20 @@ def _described(
     is_float = element.startswith(("float", "bfloat", "complex"))
 
     def of(op: str, x: Any, **more: Any) -> Any:
-        return by_key(op, code, x, total, outside=outside, **more)
+        return by_key(op, code, x, total, outside="drop" if drops else "error", **more)
+
+    def end(op: str) -> Any:
+        found = of(op, values)
+        found = found if is_float else cast(found, xp.float64)
+        return xp.where(count > 0, found, xp.full_like(found, np.nan))
 
     count = of("count_nonzero", numbers)
-    ends = [of(op, values) for op in ("nanmin", "nanmax")]
-    ends = [end if is_float else cast(end, xp.float64) for end in ends]
-    ends = [xp.where(count > 0, end, xp.full_like(end, np.nan)) for end in ends]
     weights = cast(numbers, type_in(xp, values, real(element) if is_float else "float64"))
     known = xp.where(numbers, values, xp.zeros_like(values))
     fields = (
-        *(count, of("count_nonzero", ~numbers), *ends, of("nanmean", values)),
-        *(of("var", known, weights=weights, ddof=ddof), of("nansum", values)),
+        *(count, of("count_nonzero", ~numbers), end("nanmin"), end("nanmax")),
+        *(of("nanmean", values), of("var", known, weights=weights, ddof=ddof)),
+        of("nansum", values),
     )
     summary = made(fields, ddof)
     if method == "exact":
@@ -250,12 +248,11 @@ def _counts(codes: Sequence[Any], num_keys: Any) -> tuple[int, ...]:
 
 def _joined(xp: Any, codes: Sequence[Any], counts: Sequence[int]) -> Any:
     """Make one key of several, in C order; -1 where one of them is outside."""
-    joined, outside = None, None
+    joined, outside = 0, False
     for given, count in zip(codes, counts, strict=True):
         key, bad = _wide(xp, given, math.prod(counts)), _is_outside(given, count)
-        key = xp.where(bad, xp.zeros_like(key), key)
-        joined = key if joined is None else joined * count + key
-        outside = bad if outside is None else outside | bad
+        joined = joined * count + xp.where(bad, xp.zeros_like(key), key)
+        outside = bad | outside
     return xp.where(outside, xp.zeros_like(joined) - 1, joined)
 
 
@@ -302,14 +299,14 @@ def _without_library(values: Any) -> TypeError:
 
 def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Add, count or find extremes by kernels, where the core has some; else sort."""
-    xp, width, flat = library_of(values), 1, values
+    xp, width = library_of(values), 1
     if xp and name == "count":
         truth = xp.bool if xp.__name__ == "torch" else np.bool_
-        return _on_device("count_nonzero", keys, xp.ones_like(values, dtype=truth), count, rest)
-    if xp and name == "any":
-        return _on_device("count_nonzero", keys, values, count, rest) != 0
-    if xp and name == "all":
-        return _on_device("count_nonzero", keys, values == 0, count, rest) == 0
+        name, values = "count_nonzero", xp.ones_like(values, dtype=truth)
+    flat = values
+    if xp and name in ("any", "all"):
+        counted = values if name == "any" else values == 0
+        return (_on_device("count_nonzero", keys, counted, count, rest) == 0) ^ (name == "any")
     if xp and values.ndim > 1:
         width, flat = math.prod(values.shape[1:]), values.reshape(-1)
     if name in _BY_KERNELS:

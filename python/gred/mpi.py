@@ -30,28 +30,16 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def _mpi_with(comm: Any) -> tuple[Any, Any]:
-    """Import MPI, and take its default where no communicator is given: COMM_NULL is false, too."""
+def _agreed(part: Any, comm: Any, root: Any = 0) -> tuple[Any, Any, Words]:
+    """Give MPI, the communicator, and this rank's words: of a Summary none.
+
+    Unless all ranks have parts of one kind, and one root, every rank raises.
+    """
     mpi: Any = needed("mpi4py.MPI", "mpi")
-    comm = mpi.COMM_WORLD if comm is None else comm
+    comm = mpi.COMM_WORLD if comm is None else comm  # COMM_NULL is false, too
     if comm == mpi.COMM_NULL:
         raise ValueError("comm must be a communicator; got MPI.COMM_NULL")
-    return mpi, comm
-
-
-def _kind(part: Any, words: Words) -> int:
-    """Make a number of what has to be the same on all ranks: of sums how many words there are."""
-    if isinstance(part, Summary):
-        return -1 - zlib.crc32(repr((np.shape(part.count), float(part.ddof))).encode())
-    return words.size
-
-
-def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> Words:
-    """Give this rank's words, once all have some, and one root; otherwise every rank raises.
-
-    Summaries have none.
-    """
-    words, error, rank = np.empty(0, np.int64), None, 0
+    words, error, rank, kind = np.empty(0, np.int64), None, 0, 0
     try:
         if not isinstance(part, ExactSum | ExactSums | ExactMoments | Summary):
             raise TypeError(
@@ -59,10 +47,13 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> Words:
                 f"{type(part).__name__}"
             )
         rank = number_from(root, "root", comm.Get_size() - 1, 0)
-        words = words if isinstance(part, Summary) else part.words
+        if isinstance(part, Summary):
+            kind = -1 - zlib.crc32(repr((np.shape(part.count), float(part.ddof))).encode())
+        else:
+            words = part.words
+            kind = words.size
     except Exception as raised:
         error = raised
-    kind = _kind(part, words)
     greatest = np.array([error is not None, rank, -rank, kind, -kind], np.int64)
     comm.Allreduce(mpi.IN_PLACE, greatest, op=mpi.MAX)
     failed, last, first, most, least = greatest.tolist()
@@ -74,7 +65,7 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> Words:
         raise ValueError(f"root must be the same on all ranks; got {-first} to {last}")
     if most != -least:
         raise ValueError("part must be of one kind, shape and ddof on all ranks")
-    return words
+    return mpi, comm, words
 
 
 def allreduce(part: _Part, comm: Any = None) -> _Part:
@@ -104,8 +95,7 @@ def allreduce(part: _Part, comm: Any = None) -> _Part:
     L. Dalcin, Y.-L. L. Fang, "mpi4py: status update after 12 years of development", Comput. Sci.
     Eng. 23, 2021.
     """
-    mpi, comm = _mpi_with(comm)
-    words = _agreed_words(mpi, comm, part)
+    mpi, comm, words = _agreed(part, comm)
     if isinstance(part, Summary):
         return cast(_Part, comm.allreduce(part))
     comm.Allreduce(mpi.IN_PLACE, words, op=mpi.SUM)
@@ -123,8 +113,7 @@ def reduce(part: _Part, comm: Any = None, root: int = 0) -> _Part | None:
         The rank that gets it, and others None; else ValueError or TypeError, and on every rank, if
         it is no rank, or not the same on all.
     """
-    mpi, comm = _mpi_with(comm)
-    words = _agreed_words(mpi, comm, part, root)
+    mpi, comm, words = _agreed(part, comm, root)
     if isinstance(part, Summary):
         return cast(_Part | None, comm.reduce(part, root=root))
     at_root = comm.Get_rank() == root

@@ -60,8 +60,8 @@ _STRIDES = {
     "bulk": _Stride(0, 32, chunk=16 << 10),
     "cluster": _Stride(16, 32, for_grid=80 * 16, unit=2),
 }
-_ONE_PASS = {"atomic", "last_block", "cooperative", "bulk", "cluster"}
 _FOLD_PARTIALS = {"last_block", "cooperative", "bulk", "cluster"}
+_ONE_PASS = {"atomic", *_FOLD_PARTIALS}
 
 
 class Launch(NamedTuple):

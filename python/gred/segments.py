@@ -31,13 +31,12 @@ _OPS = (
 def reduction_named(op: Any) -> str:
     """Name the reduction that a name of gred's or NumPy's stands for, or a ufunc."""
     name = op.__name__ if isinstance(op, np.ufunc) else op
-    if isinstance(name, str):
-        found = _UFUNCS.get(name, name)
-        if found in _OPS:
-            return found
-        names = ", ".join([*_OPS, *_UFUNCS])
-        raise ValueError(f"op must be one of {names}; got {name!r}")
-    raise TypeError(f"op must be a name or a ufunc of NumPy's, not {type(op).__name__}")
+    if not isinstance(name, str):
+        raise TypeError(f"op must be a name or a ufunc of NumPy's, not {type(op).__name__}")
+    found = _UFUNCS.get(name, name)
+    if found not in _OPS:
+        raise ValueError(f"op must be one of {', '.join([*_OPS, *_UFUNCS])}; got {name!r}")
+    return found
 
 
 def _offsets(offsets: Any) -> Any:
@@ -98,8 +97,7 @@ def reduceat(
     -------
     array of shape (m,) or (..., m, ...), of the reduction's type
         NumPy's, PyTorch's of tensors, or that of the library of `values` on a device, not waited
-        for. Its bits are the same in every run, for any number of threads; float sums are as
-        accurate as NumPy's or more.
+        for. Its bits are the same in every run, for any number of threads.
 
     Raises
     ------
@@ -161,9 +159,7 @@ def each(
     method: str = "auto",
     stream: Any = None,
 ) -> Any:
-    """Reduce each array of a list to a result: on a device, in one launch.
-
-    As ``torch._foreach_norm``, and of any reduction.
+    """Reduce each array of a list to a result, as ``torch._foreach_norm``: on a device at once.
 
     Parameters
     ----------
@@ -178,9 +174,8 @@ def each(
     Returns
     -------
     array of shape (n,), of the reduction's type
-        NumPy's, PyTorch's of tensors, or that of the library of the first array on a device, not
-        waited for; of 'minmax' two, and of 'describe' a `Summary`. A result's bits depend on its
-        own array and the device alone, if all arrays are contiguous and of one type.
+        As of `reduceat`; of 'minmax' two, and of 'describe' a `Summary`. A result's bits depend on
+        its own array and the device alone, if all arrays are contiguous and of one type.
 
     Raises
     ------
@@ -192,8 +187,6 @@ def each(
     >>> import gred, numpy as np
     >>> gred.each("norm", [[3.0, 4.0], np.ones((5, 5))])
     array([5., 5.])
-    >>> gred.each("argmax", (row for row in ([1, 3, 2], [5, 4])))
-    array([1, 0])
     """
     listed = tuple(arrays)
     if not listed:

@@ -25,19 +25,17 @@ def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
 
 
 def threads(n: SupportsIndex | None = None, /) -> int:
-    """Set how many threads a call may have on the host, and tell how many that are.
+    """Set how many threads a call may have on the host, its own included; tell how many.
 
-    A call's own thread is one of them; the others sleep between calls, and begin when they are
-    first needed. They fold arrays on the host, and gather those that go to a GPU. How many they are
-    changes no bit of any result.
+    They fold arrays on the host, and gather those that go to a GPU. They sleep between calls, and
+    begin when they are first needed. Their number changes no bit of any result.
 
     Parameters
     ----------
     n : int, optional
-        At least 1. More than this process may use (its affinity, its control group's quota,
-        ``OMP_NUM_THREADS`` when gred was imported) is the same as all of these. It holds from now
-        on for all threads of this process, and for children that it forks. By default nothing
-        changes.
+        At least 1, for all threads of this process, and children that it forks. More than this
+        process may use (its affinity, its control group's quota, ``OMP_NUM_THREADS`` when gred was
+        imported) is the same as all of these. By default nothing changes.
 
     Returns
     -------
@@ -67,8 +65,8 @@ def threads(n: SupportsIndex | None = None, /) -> int:
 def register_threadpoolctl() -> None:
     """Let threadpoolctl see and limit the threads of `threads`, as it does those of BLAS.
 
-    Importing gred does so if threadpoolctl has been imported by then. The limit is of the whole
-    process, as ``gred.threads(n)`` sets it, and ends with the ``with`` block.
+    Importing gred does so if threadpoolctl has been imported by then. The limit is that of
+    ``gred.threads(n)``, and ends with the ``with`` block.
 
     Raises
     ------
@@ -105,15 +103,15 @@ def thread_order(
 ) -> AbstractContextManager[None]:
     """Within a ``with`` block, run the simulated device's threads and blocks in another order.
 
-    Between two barriers the threads of a block may run in any order, and so may the blocks of a
-    grid. A kernel whose answer depends on the order has a race.
+    Threads of a block between two barriers may run in any order, and so may the blocks of a grid: a
+    kernel whose answer depends on it has a race.
 
     Parameters
     ----------
     order : {'forwards', 'backwards', 'shuffled'}
         Shuffled: anew after every barrier.
     seed : int
-        Of the shuffled order, from 0 to 2**64 - 1; one seed is one order.
+        Of the shuffled order, from 0 to 2**64 - 1.
 
     Returns
     -------
@@ -141,10 +139,9 @@ def thread_order(
 def workspace_limit(nbytes: SupportsIndex) -> AbstractContextManager[None]:
     """Within a ``with`` block, use at most so much of a device's memory as workspace.
 
-    Host arrays are copied to the device they are reduced on, at most 16 MiB at a time, and the
-    rungs that work in place fold a copy. An array whose workspace would be larger than the limit,
-    or the device's free memory, is taken in pieces, one after the other, and results along axes are
-    made in parts; memory for those that the host is to have comes on top.
+    Workspace are pieces of host arrays, of at most 16 MiB, on the device that reduces them, and the
+    copies that rungs fold in place. What needs more than the limit, or than is free, is reduced in
+    pieces, and results along axes in parts; memory for results of the host comes on top.
 
     Parameters
     ----------

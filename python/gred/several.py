@@ -10,6 +10,7 @@ import contextvars
 import functools
 import importlib.util
 import math
+import operator
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -47,11 +48,6 @@ def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]
         raise
 
 
-def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
-    """Find the type that all elements have in common, as NumPy promotes types."""
-    return common([_core.element(array) for array in arrays])
-
-
 def common(names: Sequence[str]) -> np.dtype[Any]:
     """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
     if set(names) == {"bfloat16"} and importlib.util.find_spec("ml_dtypes"):
@@ -59,14 +55,6 @@ def common(names: Sequence[str]) -> np.dtype[Any]:
     known = ["float32" if name == "bfloat16" else name for name in names]
     common: np.dtype[Any] = np.result_type(*known)
     return common
-
-
-def _total(arrays: Sequence[Any]) -> ExactSum:
-    """Merge what every array is, exactly."""
-    total = ExactSum()
-    for part in _on_each(ExactSum, arrays):
-        total += part
-    return total
 
 
 def _place(array: Any) -> Any:
@@ -88,11 +76,6 @@ def _size(array: Any) -> int:
     return math.prod(array.shape) if hasattr(array, "shape") else explain(array).size
 
 
-def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Choose the widest type of a type's kind, in which results are added up."""
-    return np.dtype({"c": np.complex128, "f": np.float64}.get(dtype.kind, dtype))
-
-
 def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Sequence[float] = ()) -> Any:
     """Add results up, each so often, in the widest type of their kind, in order."""
     first = parts[0].dtype
@@ -101,14 +84,30 @@ def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Sequence[floa
         for part, share in zip(parts, shares or [1.0] * len(parts), strict=True):
             total += share * float(part)
         return first.type(total)
-    result = (
-        common([part.dtype.name for part in parts])
-        if dtype is None
-        else np.dtype(dtype_name(dtype))
-    )
-    wide = _wide(result)
+    names = [part.dtype.name for part in parts]
+    result = common(names) if dtype is None else np.dtype(dtype_name(dtype))
+    wide = np.dtype({"c": np.complex128, "f": np.float64}.get(result.kind, result))
     values = np.concatenate([np.atleast_1d(part).astype(wide) for part in parts])
     return result.type(_core.sum(values * (shares or 1), dtype=wide))
+
+
+def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
+    return common([_core.element(array) for array in arrays])
+
+
+def _total(arrays: Sequence[Any]) -> ExactSum:
+    return functools.reduce(operator.iadd, _on_each(ExactSum, arrays), ExactSum())
+
+
+def _reduced(
+    name: str, arrays: Sequence[Any], dtype: Any, method: str, block_size: int | None
+) -> tuple[Sequence[Any], tuple[tuple[Any, ...], ...]]:
+    """Reduce the arrays of each place, or each array, beside the arrays of each."""
+    if method == "auto" and block_size is None:
+        groups = _by_place(arrays)
+        return _core.by_place(name, groups, dtype), groups
+    reduce = partial(getattr(_core, name), dtype=dtype, method=method, block_size=block_size)
+    return _on_each(reduce, arrays), tuple((array,) for array in arrays)
 
 
 def sum(
@@ -120,13 +119,9 @@ def sum(
     sum of all is rounded once; by default that of each place is, and by other methods each array's,
     before they are added.
     """
-    if method == "auto" and block_size is None:
-        return _merged(_core.by_place("sum", _by_place(arrays), dtype), dtype)
-    elements = _elements(arrays)
-    if method == "exact" and elements.kind not in "biu":
+    if method == "exact" and (elements := _elements(arrays)).kind not in "biu":
         return _total(arrays).value(elements if dtype is None else dtype)
-    add = partial(_core.sum, dtype=dtype, method=method, block_size=block_size)
-    return _merged(_on_each(add, arrays), dtype)
+    return _merged(_reduced("sum", arrays, dtype, method, block_size)[0], dtype)
 
 
 def mean(
@@ -138,12 +133,6 @@ def mean(
         result = np.dtype(np.float64) if elements.kind in "biu" else elements
         return _total(arrays).mean(result if dtype is None else dtype)
     filled = [array for array in arrays if _size(array)] or arrays[:1]
-    if method == "auto" and block_size is None:
-        groups = _by_place(filled)
-        parts = _core.by_place("mean", groups, dtype)
-    else:
-        groups = tuple((array,) for array in filled)
-        average = partial(_core.mean, dtype=dtype, method=method, block_size=block_size)
-        parts = tuple(_on_each(average, filled))
+    parts, groups = _reduced("mean", filled, dtype, method, block_size)
     sizes = [math.fsum(map(_size, group)) for group in groups]
     return _merged(parts, None, [size / max(math.fsum(sizes), 1) for size in sizes])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from gred.dask import extremes, quantiles, sums
 from gred.dask.summaries import by_key, describe
@@ -52,14 +52,19 @@ M. Rocklin, "Dask: parallel computation with blocked algorithms and task schedul
 Examples
 --------
 >>> import dask.array as da, gred.dask
-{example}
+>>> x = da.from_array({elements}, chunks=1)
+>>> gred.dask.{{name}}({arguments}).compute()
+{result}
 """
 
-_AXIS = (None, "int or tuple of int, optional", "As for `numpy.sum`.")
-_DTYPE = (None, "data-type, optional", "That of results, as for `gred.{name}`.")
-_DDOF = (0, "float, default 0", "What is taken from the number of elements for the divisor.")
-_KEPT = (False, "bool, default False", "Whether axes that are reduced stay, with length 1.")
-_KEYWORDS = {
+# By name: the default, the type, and what it is.
+_PARAMETERS = {
+    "q": (NEEDED, "float or array_like of float", "From 0 to 1; its dimensions come first."),
+    "axis": (None, "int or tuple of int, optional", "As for `numpy.sum`."),
+    "dtype": (None, "data-type, optional", "That of results, as for `gred.{name}`."),
+    "ddof": (0, "float, default 0", "What is taken from the number of elements for the divisor."),
+    "keepdims": (False, "bool, default False", "Whether reduced axes stay, with length 1."),
+    "method": ("linear", "str, default 'linear'", "As for `gred.quantile`."),
     "where": (
         *(True, "array_like of bool, of Dask's or NumPy's, optional"),
         "Which elements take part; broadcast to x.",
@@ -69,154 +74,92 @@ _KEYWORDS = {
         "How many partials are merged at once, as for `dask.array.sum`. It changes no bit.",
     ),
 }
-_Q = {"q": (NEEDED, "float or array_like of float", "From 0 to 1; its dimensions come first.")}
-_METHOD = {"method": ("linear", "str, default 'linear'", "As for `gred.quantile`.")}
-_LAST = {"keepdims": _KEPT, "split_every": _KEYWORDS["split_every"]}
-_OF_SUMS = {"axis": _AXIS, "dtype": _DTYPE, "keepdims": _KEPT}
-_OF_SPREADS = {"axis": _AXIS, "dtype": _DTYPE, "ddof": _DDOF, "keepdims": _KEPT}
-_OF_EXTREMES = {"axis": _AXIS, "keepdims": _KEPT}
 
-_SUM = "Sums of integers wrap around; others are exact, rounded to nearest, ties to even."
-_MEAN = "The exact sums, divided by how many elements there are, and then rounded; of nothing NaN."
-_SPREAD = "What gred's own by ``method='exact'`` is of the whole array."
-_EXTREME = "Where there is no element it raises ValueError as it is computed."
-_NANEXTREME = (
-    "Where all are NaN it is, with a RuntimeWarning. Of no integers there is a ValueError."
+
+class _Kind(NamedTuple):
+    """What functions have in common; parameters and keywords are named in one string each."""
+
+    call: Callable[..., Any]
+    parameters: str
+    keywords: str
+    returns: str
+
+
+_SUM = _Kind(
+    *(sums.reduced_exactly, "axis dtype keepdims", "where split_every"),
+    "Sums of integers wrap around; others are exact, and rounded once, to nearest, ties to even; "
+    "and so are means, quotients of exact sums: of nothing NaN.",
 )
-_WHOLE = "As of the whole array."
-_QUANTILE = """What gred's own is of the whole array. Of all elements it is found in passes: one for
+_SPREAD = _Kind(
+    *(sums.reduced_exactly, "axis dtype ddof keepdims", "where split_every"),
+    "What gred's own by ``method='exact'`` is of the whole array.",
+)
+_NORM = _SPREAD._replace(parameters=_SUM.parameters)
+_EXTREME = _Kind(
+    *(extremes.extreme, "axis keepdims", "where split_every"),
+    "Where there is no element it raises ValueError as it is computed; of floats that are all NaN "
+    "nanmin and nanmax are NaN, with a RuntimeWarning.",
+)
+_TRUTH = _Kind(
+    *(extremes.truth, "axis keepdims", "where split_every"),
+    "As of the whole array.",
+)
+_QUANTILE = _Kind(
+    *(quantiles.quantile, "q axis", "method keepdims split_every"),
+    """What gred's own is of the whole array. Of all elements it is found in passes: one for
     elements of up to 16 bits, two for those of 32, and four for those of 64, or more where q has
     more than 8. A pass reads x anew and merges counts, of at most 8 MiB, so that x need not fit
     into memory; `x.persist()` where it does and is slow to compute. Along axes x is rechunked, so
     that a block has all elements of a result. Of no elements it raises ValueError as it is
-    computed."""
+    computed.""",
+)
+_MEDIAN = _QUANTILE._replace(parameters="axis", keywords="keepdims split_every")
+
+_PLAIN, _NANS = "[[4.0, 1.0], [3.0, 2.0]]", "[5.0, float('nan'), 1.0]"
+# Of each function its kind, a summary, and an example: the arguments and the result.
+_FUNCTIONS = {
+    "sum": (_SUM, "Add up all elements, or those along axes.", "x, axis=0", "array([7., 3.])"),
+    "nansum": (_SUM, "Add up what is not NaN.", "x", "np.float64(6.0)"),
+    "mean": (_SUM, "Average all elements, or those along axes.", "x", "np.float64(2.5)"),
+    "nanmean": (_SUM, "Average what is not NaN.", "x", "np.float64(3.0)"),
+    "norm": (_NORM, "Make the root of the sum of squares.", "x[0, :1]", "np.float64(4.0)"),
+    "var": (_SPREAD, "Make the exact variance, rounded once.", "x", "np.float64(1.25)"),
+    "std": (_SPREAD, "Make its root, rounded once.", "x, axis=1", "array([1.5, 0.5])"),
+    "nanvar": (_SPREAD, "Make that of what is not NaN.", "x", "np.float64(4.0)"),
+    "nanstd": (_SPREAD, "Make the root of that.", "x", "np.float64(2.0)"),
+    "min": (_EXTREME, "Find the least element, or NaN.", "x, axis=0", "array([3., 1.])"),
+    "max": (_EXTREME, "Find the greatest element, or NaN.", "x, where=x < 4", "np.float64(3.0)"),
+    "nanmin": (_EXTREME, "Find the least element that is not NaN.", "x", "np.float64(1.0)"),
+    "nanmax": (_EXTREME, "Find the greatest that is not NaN.", "x", "np.float64(5.0)"),
+    "any": (_TRUTH, "Tell whether any element is not zero.", "x", "np.True_"),
+    "all": (_TRUTH, "Tell whether all are not zero.", "x > 1, axis=1", "array([False,  True])"),
+    "count_nonzero": (_TRUTH, "Count what is not zero, as int64.", "x", "np.int64(4)"),
+    "quantile": (_QUANTILE, "Compute exact quantiles, or NaN.", "x, [0, 1]", "array([1., 4.])"),
+    "nanquantile": (_QUANTILE, "Compute those of what is not NaN.", "x, 0.5", "array(3.)"),
+    "median": (_MEDIAN, "Compute the quantile of q = 0.5, or NaN.", "x", "array(2.5)"),
+    "nanmedian": (_MEDIAN, "Compute the median of what is not NaN.", "x", "array(3.)"),
+}
 
 
-def _function(
-    call: Callable[..., Any],
-    parameters: dict[str, Any],
-    keywords: dict[str, Any],
-    name: str,
-    summary: str,
-    returns: str,
-    *example: str,
-) -> Callable[..., Any]:
-    docstring = _DOCSTRING.format(summary=summary, returns=returns, example="\n".join(example))
-    return made("gred.dask", name, docstring, parameters, keywords, partial(call, name))
+def _function(name: str) -> Callable[..., Any]:
+    kind, summary, arguments, result = _FUNCTIONS[name]
+    docstring = _DOCSTRING.format(
+        **{"summary": summary, "returns": kind.returns, "arguments": arguments, "result": result},
+        elements=_NANS if name.startswith("nan") else _PLAIN,
+    )
+    parameters, keywords = (
+        {one: _PARAMETERS[one] for one in names.split()}
+        for names in (kind.parameters, kind.keywords)
+    )
+    return made("gred.dask", name, docstring, parameters, keywords, partial(kind.call, name))
 
 
-_sum = partial(_function, sums.reduced_exactly, _OF_SUMS, _KEYWORDS)
-_spread = partial(_function, sums.reduced_exactly, _OF_SPREADS, _KEYWORDS)
-_extreme = partial(_function, extremes.extreme, _OF_EXTREMES, _KEYWORDS)
-_quantile = partial(_function, quantiles.quantile, _Q | {"axis": _AXIS}, _METHOD | _LAST)
-_median = partial(_function, quantiles.quantile, {"axis": _AXIS}, _LAST)
-_truth = partial(_function, extremes.truth, _OF_EXTREMES, _KEYWORDS)
-
-sum = _sum(
-    *("sum", "Add up all elements, or those along axes, and round once.", _SUM),
-    ">>> x = da.full((1000, 8), 0.1, chunks=(300, 3))",
-    ">>> gred.dask.sum(x, axis=0).compute()[:2]",
-    "array([100., 100.])",
-)
-nansum = _sum(
-    *("nansum", "Add up what is not NaN, and round once.", _SUM),
-    ">>> x = da.from_array([1e100, float('nan'), 1.0, -1e100], chunks=1)",
-    ">>> float(gred.dask.nansum(x))",
-    "1.0",
-)
-mean = _sum(
-    *("mean", "Average all elements, or those along axes, and round once.", _MEAN),
-    ">>> float(gred.dask.mean(da.from_array([1e308, 1e308, 1e308], chunks=1)))",
-    "1e+308",
-)
-nanmean = _sum(
-    *("nanmean", "Average what is not NaN, and round once.", _MEAN),
-    ">>> float(gred.dask.nanmean(da.from_array([2.0, float('nan'), 3.0], chunks=2)))",
-    "2.5",
-)
-norm = _sum(
-    *("norm", "Make the root of the sum of squares: no square overflows.", _SPREAD),
-    ">>> float(gred.dask.norm(da.from_array([3.0, 4.0], chunks=1) * 2.0**600)) / 2.0**600",
-    "5.0",
-)
-var = _spread(
-    *("var", "Make the exact variance, rounded once.", _SPREAD),
-    ">>> float(gred.dask.var(da.from_array([1e8, 1e8 + 1, 1e8 + 2], chunks=1), ddof=1))",
-    "1.0",
-)
-std = _spread(
-    *("std", "Make the standard deviation, rounded once.", _SPREAD),
-    ">>> float(gred.dask.std(da.from_array([1.0, 5.0], chunks=1)))",
-    "2.0",
-)
-nanvar = _spread(
-    *("nanvar", "Make the exact variance of what is not NaN, rounded once.", _SPREAD),
-    ">>> float(gred.dask.nanvar(da.from_array([1.0, float('nan'), 3.0], chunks=1)))",
-    "1.0",
-)
-nanstd = _spread(
-    *("nanstd", "Make the standard deviation of what is not NaN, rounded once.", _SPREAD),
-    ">>> float(gred.dask.nanstd(da.from_array([1.0, float('nan'), 5.0], chunks=1)))",
-    "2.0",
-)
-min = _extreme(
-    *("min", "Find the least element, or along axes; NaN if there is one.", _EXTREME),
-    ">>> gred.dask.min(da.from_array([[3, 1], [2, 5]], chunks=1), axis=0).compute()",
-    "array([2, 1])",
-)
-max = _extreme(
-    *("max", "Find the greatest element, or along axes; NaN if there is one.", _EXTREME),
-    ">>> x = da.from_array([[3, 1], [2, 5]], chunks=1)",
-    ">>> int(gred.dask.max(x, where=x < 3))",
-    "2",
-)
-nanmin = _extreme(
-    *("nanmin", "Find the least element that is not NaN.", _NANEXTREME),
-    ">>> float(gred.dask.nanmin(da.from_array([2.0, float('nan'), 1.0], chunks=1)))",
-    "1.0",
-)
-nanmax = _extreme(
-    *("nanmax", "Find the greatest element that is not NaN.", _NANEXTREME),
-    ">>> float(gred.dask.nanmax(da.from_array([2.0, float('nan'), 1.0], chunks=1)))",
-    "2.0",
-)
-any = _truth(
-    *("any", "Tell whether any element is not zero.", _WHOLE),
-    ">>> bool(gred.dask.any(da.from_array([[0, 1], [2, 3]], chunks=1)))",
-    "True",
-)
-all = _truth(
-    *("all", "Tell whether all elements are not zero.", _WHOLE),
-    ">>> gred.dask.all(da.from_array([[0, 1], [2, 3]], chunks=1), axis=0).compute()",
-    "array([False,  True])",
-)
-count_nonzero = _truth(
-    *("count_nonzero", "Count elements that are not zero, as int64.", _WHOLE),
-    ">>> int(gred.dask.count_nonzero(da.from_array([[0, 1], [2, 3]], chunks=1)))",
-    "3",
-)
-quantile = _quantile(
-    *("quantile", "Compute quantiles exactly; NaN where an element is NaN.", _QUANTILE),
-    ">>> x = da.from_array([4.0, 1.0, 3.0, 2.0], chunks=1)",
-    ">>> gred.dask.quantile(x, [0.25, 0.5]).compute()",
-    "array([1.75, 2.5 ])",
-)
-nanquantile = _quantile(
-    *("nanquantile", "Compute quantiles of what is not NaN; NaN where all are.", _QUANTILE),
-    ">>> x = da.from_array([4.0, float('nan'), 3.0], chunks=1)",
-    ">>> float(gred.dask.nanquantile(x, 0.5))",
-    "3.5",
-)
-median = _median(
-    *("median", "Compute the median: the quantile of q = 0.5.", _QUANTILE),
-    ">>> float(gred.dask.median(da.from_array([5.0, 1.0, 3.0], chunks=1)))",
-    "3.0",
-)
-nanmedian = _median(
-    *("nanmedian", "Compute the median of what is not NaN; NaN where all are.", _QUANTILE),
-    ">>> float(gred.dask.nanmedian(da.from_array([5.0, float('nan'), 3.0, 1.0], chunks=1)))",
-    "3.0",
-)
+sum, nansum, mean, nanmean = map(_function, ("sum", "nansum", "mean", "nanmean"))
+var, std, nanvar, nanstd = map(_function, ("var", "std", "nanvar", "nanstd"))
+norm, min, max, nanmin, nanmax = map(_function, ("norm", "min", "max", "nanmin", "nanmax"))
+any, all, count_nonzero = map(_function, ("any", "all", "count_nonzero"))
+quantile, nanquantile = map(_function, ("quantile", "nanquantile"))
+median, nanmedian = map(_function, ("median", "nanmedian"))
 
 
 def __dir__() -> list[str]:

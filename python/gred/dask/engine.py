@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 from gred.checks import needed
 
 Axis = int | tuple[int, ...] | None
+_Beside = Sequence[tuple[str, Any, tuple[int, ...]]]
 
 
 class Reduction(NamedTuple):
@@ -24,7 +25,7 @@ class Reduction(NamedTuple):
 
     partial: Callable[..., Any]
     merge: Callable[[list[Any]], Any]
-    finish: Callable[[Any], Any] | None = None
+    finish: Callable[[Any], Any] = lambda found: found
 
 
 def library() -> Any:
@@ -63,8 +64,7 @@ def _merge(blocks: Any, axis: Axis, keepdims: bool, how: Reduction) -> Any:
 
 
 def _finish(blocks: Any, axis: tuple[int, ...], keepdims: bool, how: Reduction) -> Any:
-    found = how.merge(flat(blocks))
-    found = how.finish(found) if how.finish else found
+    found = how.finish(how.merge(flat(blocks)))
     return found if keepdims else np.squeeze(found, axis)[()]
 
 
@@ -79,7 +79,7 @@ def reduced(
     keepdims: bool = False,
     *,
     where: Any = True,
-    beside: Sequence[tuple[str, Any, tuple[int, ...]]] = (),
+    beside: _Beside = (),
     split_every: int | None = None,
     size: int = 1,
 ) -> Any:
@@ -118,6 +118,22 @@ def reduced(
     )
 
 
+def blocks_of(
+    x: Any, function: Callable[..., Any], q: Any, axes: tuple[int, ...], dtype: Any
+) -> Any:
+    """Make of each block one with the dimensions of `q` in front, and length 1 along axes."""
+    inds = tuple(range(q.ndim, q.ndim + x.ndim))
+    return library().blockwise(
+        function,
+        (*range(q.ndim), *inds),
+        *(x, inds),
+        new_axes=dict(enumerate(q.shape)),
+        adjust_chunks={q.ndim + k: 1 for k in axes},
+        dtype=dtype,
+        meta=np.empty((0,) * (q.ndim + x.ndim), dtype),
+    )
+
+
 def _is_unknown(x: Any) -> bool:
     return any(map(math.isnan, x.shape))
 
@@ -140,7 +156,7 @@ def _check_chunks(x: Any, name: str, other: Any, its: tuple[int, ...]) -> None:
                 )
 
 
-def _mask_beside(x: Any, where: Any) -> list[tuple[str, Any, tuple[int, ...]]]:
+def _mask_beside(x: Any, where: Any) -> _Beside:
     """Put a mask beside x that is broadcast to it; nothing where all elements take part."""
     if where is True:
         return []

@@ -20,15 +20,12 @@ def folding(name: str, **options: Any) -> Reduction:
     return Reduction(partial(_folded, name=name, **options), again, np.asarray)
 
 
-def _here(found: Any) -> Any:
-    """Bring results to the host, of a block that lies on a GPU."""
-    return np.asarray(found.get() if hasattr(found, "get") else found)
-
-
 def _folded(
     block: Any, mask: Any = True, *, axes: tuple[int, ...], name: str, **options: Any
 ) -> Any:
-    return _here(getattr(_core, name)(block, axis=axes, keepdims=True, where=mask, **options))
+    """Bring results to the host, of a block that lies on a GPU."""
+    found = getattr(_core, name)(block, axis=axes, keepdims=True, where=mask, **options)
+    return np.asarray(found.get() if hasattr(found, "get") else found)
 
 
 def _again(parts: list[Any], *, name: str, **options: Any) -> Any:
@@ -43,10 +40,10 @@ def _extremes(
     neutral = by_key(name, np.empty(0, np.int64), np.empty(0, block.dtype), 1)[0]
     found = _folded(block, shown, axes=axes, name=name, initial=neutral)
     of_any = np.broadcast_to(np.True_, block.shape)
-    return found, _here(_core.any(of_any, axis=axes, keepdims=True, where=shown))
+    return found, _folded(of_any, shown, axes=axes, name="any")
 
 
-def _merged_extremes(parts: list[tuple[Any, Any]], *, name: str) -> tuple[Any, Any]:
+def _merged(parts: list[tuple[Any, Any]], *, name: str) -> tuple[Any, Any]:
     found, seen = zip(*parts, strict=True)
     return _again(list(found), name=name), _again(list(seen), name="any")
 
@@ -64,13 +61,10 @@ def _known(partials: tuple[Any, Any], *, name: str, skips: bool) -> Any:
 def extreme(name: str, x: Any, axis: Axis, **rest: Any) -> Any:
     """Find the least or greatest elements of a Dask array."""
     plain = name.removeprefix("nan")
-    skips = plain != name
     _core.min(np.zeros(1, array(x).dtype))  # refuses elements that gred has not
-    how = Reduction(
-        partial(_extremes, name=plain, skips=skips),
-        partial(_merged_extremes, name=plain),
-        partial(_known, name=name, skips=skips),
-    )
+    chunk = partial(_extremes, name=plain, skips=plain != name)
+    known = partial(_known, name=name, skips=plain != name)
+    how = Reduction(chunk, partial(_merged, name=plain), known)
     return reduced(x, how, x.dtype.newbyteorder("="), axis, **rest)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from gred import _core
 from gred.checks import array_of, needed
-from gred.dask.engine import Axis, Reduction, array, axes_of, flat, library, reduced
+from gred.dask.engine import Axis, Reduction, array, axes_of, blocks_of, flat, reduced
 from gred.statistics import quantiles as selection
 
 _Counts = npt.NDArray[np.int64]
@@ -28,9 +28,6 @@ class _Rest(NamedTuple):
     method: str
     leaves_out: bool
     split: int | None
-
-
-# ---- what runs on workers ----
 
 
 class _Search(NamedTuple):
@@ -59,8 +56,9 @@ class _Counted(NamedTuple):
     search: _Search | None
 
 
-def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(f"u{dtype.itemsize}")
+def _sign(dtype: np.dtype[Any]) -> Any:
+    """Give the highest bit, of the unsigned type of that size."""
+    return np.dtype(f"u{dtype.itemsize}").type(1 << (8 * dtype.itemsize - 1))
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
@@ -69,18 +67,15 @@ def _is_float(dtype: np.dtype[Any]) -> bool:
 
 def _ordered(values: Any) -> Any:
     """Take elements as unsigned integers in their order: of floats signs are turned round."""
-    dtype, kind = values.dtype, _unsigned(values.dtype)
-    bits, sign = values.view(kind), kind.type(1 << (8 * dtype.itemsize - 1))
-    if _is_float(dtype):
-        flips = values.view(f"i{dtype.itemsize}") >> (8 * dtype.itemsize - 1)  # all bits, or none
-        return bits ^ (flips.view(kind) | sign)
-    return bits ^ sign if dtype.kind == "i" else bits
+    bits, sign = values.view(f"u{values.itemsize}"), _sign(values.dtype)
+    if _is_float(values.dtype):
+        return np.where(bits & sign, ~bits, bits ^ sign)
+    return bits ^ sign if values.dtype.kind == "i" else bits
 
 
 def _elements(ordered: Any, dtype: np.dtype[Any]) -> Any:
     """Take them back."""
-    bits = ordered.astype(_unsigned(dtype))
-    sign = bits.dtype.type(1 << (8 * dtype.itemsize - 1))
+    bits, sign = ordered.astype(f"u{dtype.itemsize}"), _sign(dtype)
     if _is_float(dtype):
         bits = np.where(bits & sign, bits ^ sign, ~bits)
     return (bits ^ sign if dtype.kind == "i" else bits).view(dtype)
@@ -181,16 +176,7 @@ def quantile(
 def _of_axes(x: Any, q: Any, axes: tuple[int, ...], dtype: np.dtype[Any], rest: _Rest) -> Any:
     """Have all elements of a result in one block."""
     whole = x.rechunk({k: -1 if k in axes else "auto" for k in range(x.ndim)})
-    inds = tuple(range(q.ndim, q.ndim + x.ndim))
-    return library().blockwise(
-        partial(_along, q=q, axes=axes, rest=rest),
-        (*range(q.ndim), *inds),
-        *(whole, inds),
-        new_axes=dict(enumerate(q.shape)),
-        adjust_chunks={q.ndim + k: 1 for k in axes},
-        dtype=dtype,
-        meta=np.empty((0,) * (q.ndim + x.ndim), dtype),
-    )
+    return blocks_of(whole, partial(_along, q=q, axes=axes, rest=rest), q, axes, dtype)
 
 
 def _of_all(x: Any, q: Any, axes: tuple[int, ...], dtype: np.dtype[Any], rest: _Rest) -> Any:
@@ -208,12 +194,4 @@ def _of_all(x: Any, q: Any, axes: tuple[int, ...], dtype: np.dtype[Any], rest: _
         search = reduced(again, how, np.uint64, axes, True, beside=beside, split_every=rest.split)
         low = at.low
     shape = (*q.shape, *[1] * x.ndim)
-    inds = tuple(range(len(shape), len(shape) + x.ndim))
-    return library().blockwise(
-        partial(_found, dtype=native, shape=shape, rest=rest),
-        tuple(range(len(shape))),
-        *(search, inds),
-        new_axes=dict(enumerate(shape)),
-        dtype=dtype,
-        meta=np.empty((0,) * len(shape), dtype),
-    )
+    return blocks_of(search, partial(_found, dtype=native, shape=shape, rest=rest), q, (), dtype)

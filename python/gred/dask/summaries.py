@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Iterable
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,6 @@ from gred.exact.partials import Partials, concatenated, merged, sums_by_key
 from gred.segments import reduction_named
 from gred.statistics import summary
 from gred.statistics.summary import Summary
-
-# ---- what runs on workers ----
 
 
 def _described(
@@ -39,21 +36,24 @@ def _merged(parts: list[Summary]) -> Summary:
 def _whole(blocks: Any, axes: tuple[int, ...]) -> Summary:
     """Put summaries of blocks together, which are nested as these lie, without some axes."""
     listed = flat(blocks)
-    fields = [np.block(_mapped(blocks, attrgetter(name))) for name in Summary._fields]
-    begins = iter(np.cumsum([0, *(one.count.size for one in listed)]).tolist())
-    places = np.block(
-        _mapped(
-            blocks, lambda one: next(begins) + np.arange(one.count.size).reshape(one.count.shape)
-        )
+
+    def joined(parts: Iterable[Any]) -> Any:
+        """Join what there is of each block, in their order, as they lie."""
+        each = iter(parts)
+
+        def nested(block: Any) -> Any:
+            return [nested(one) for one in block] if isinstance(block, list) else next(each)
+
+        return np.block(nested(blocks))
+
+    fields = [joined(getattr(one, name) for one in listed) for name in Summary._fields]
+    begins = np.cumsum([0, *(one.count.size for one in listed)]).tolist()
+    places = joined(
+        begin + np.arange(one.count.size).reshape(one.count.shape)
+        for begin, one in zip(begins, listed, strict=False)
     )
     sums = concatenated([one.sums for one in listed], places.shape).taken(places.ravel())
     return summary.made((np.squeeze(x, axes)[()] for x in fields), listed[0].ddof, sums)
-
-
-def _mapped(blocks: Any, change: Callable[[Summary], Any]) -> Any:
-    if isinstance(blocks, list):
-        return [_mapped(block, change) for block in blocks]
-    return change(blocks)
 
 
 def _by_key(block: Any, keys: Any, *, axes: tuple[int, ...], op: str, **options: Any) -> Any:
@@ -65,9 +65,6 @@ def _sums_by_key(
 ) -> Partials:
     gred.keys.by_key("count", keys, keys, num_keys, outside=outside)  # refuses keys outside
     return sums_by_key(keys, block, num_keys, powers)
-
-
-# ---- the graph ----
 
 
 def describe(

@@ -24,28 +24,22 @@ def _exact_sums(
 
 
 def finishing(name: str, x: Any, dtype: DTypeLike | None, ddof: float = 0) -> tuple[Any, Any, Any]:
-    """Give the powers that a reduction needs, what makes results of their sums, and their type."""
-    result = _result(name, x, dtype)
+    """Give the powers that a reduction needs, what makes results of their sums, and their type.
+
+    It is that of gred's own result, which refuses elements, and types that it has not.
+    """
+    sample, kind = np.zeros(1, x.dtype), "" if dtype is None else np.dtype(dtype).kind
     if name in ("var", "std"):
+        result = type_of([sample], dtype)
         return MOMENTS, partial(variances, name, ddof=ddof, dtype=result), result
+    loses_parts = kind not in ("", "c") and x.dtype.kind == "c" and name != "norm"
+    if loses_parts or (kind and kind in "biu" and name == "mean"):
+        wanted = "complex" if x.dtype.kind == "c" else "a float's"
+        raise TypeError(f"dtype of a {name} of {x.dtype} must be {wanted}; got {np.dtype(dtype)}")
+    result = np.asarray(getattr(_core, name)(sample, dtype=dtype)).dtype
     if name == "norm":
         return (2,), partial(norms, dtype=result), result
     return (1,), partial(rounded, dtype=result, divided=name == "mean"), result
-
-
-def _result(name: str, x: Any, dtype: DTypeLike | None) -> np.dtype[Any]:
-    """Take the type of gred's own result, which refuses elements, and types that it has not."""
-    sample = np.zeros(1, x.dtype)
-    if name in ("var", "std"):
-        return type_of([sample], dtype)
-    kind = None if dtype is None else np.dtype(dtype).kind
-    if (kind is not None and kind in "biu" and name == "mean") or (
-        kind not in (None, "c") and x.dtype.kind == "c" and name != "norm"
-    ):
-        wanted = "complex" if x.dtype.kind == "c" else "a float's"
-        raise TypeError(f"dtype of a {name} of {x.dtype} must be {wanted}; got {np.dtype(dtype)}")
-    result: np.dtype[Any] = np.asarray(getattr(_core, name)(sample, dtype=dtype)).dtype
-    return result
 
 
 def reduced_exactly(
@@ -60,10 +54,12 @@ def reduced_exactly(
     return reduced(x, how, result, axis, **rest)
 
 
-def _products(a: Any, b: Any, *, axes: tuple[int, ...], result: np.dtype[Any]) -> Partials:
+def _products(a: Any, b: Any, *, axes: tuple[int, ...], result: np.dtype[Any]) -> Any:
     """Products are added as real numbers; where it is subtracted, a factor changes its sign."""
+    if result.kind in "biu":
+        return np.asarray(_core.dot(a, b)).astype(result).reshape(1)
     parts = [[(a, b)]]
-    if "c" in (a.dtype.kind, b.dtype.kind):
+    if result.kind == "c":
         a, b = a.astype(result), b.astype(result)
         parts = [[(a.real, b.real), (a.imag, -b.imag)], [(a.real, b.imag), (a.imag, b.real)]]
     sums = [ExactSum() for _ in parts]
@@ -71,10 +67,6 @@ def _products(a: Any, b: Any, *, axes: tuple[int, ...], result: np.dtype[Any]) -
         for pair in pairs:
             total.add_products(*pair)
     return of_sums(sums)
-
-
-def _integer_products(a: Any, b: Any, *, axes: tuple[int, ...], result: np.dtype[Any]) -> Any:
-    return np.asarray(_core.dot(a, b)).astype(result).reshape(1)
 
 
 def dot(a: Any, b: Any, *, split_every: int | None = None) -> Any:
@@ -113,11 +105,7 @@ def dot(a: Any, b: Any, *, split_every: int | None = None) -> Any:
         raise ValueError(f"a and b must be vectors of one length; got shapes {shapes}")
     # gred's own answer says of what type it is, and refuses what it cannot multiply.
     result = np.asarray(_core.dot(np.empty(0, a.dtype), np.empty(0, b.dtype))).dtype
-    how = Reduction(
-        partial(_products, result=result), merged, partial(rounded, dtype=result, divided=False)
-    )
-    if result.kind in "biu":
-        how = folding("sum", dtype=result)._replace(
-            partial=partial(_integer_products, result=result)
-        )
+    how = Reduction(_products, merged, partial(rounded, dtype=result, divided=False))
+    how = folding("sum", dtype=result) if result.kind in "biu" else how
+    how = how._replace(partial=partial(_products, result=result))
     return reduced(a, how, result, beside=[("b", b, (0,))], split_every=split_every)

@@ -11,10 +11,9 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike, DTypeLike
 
-from gred import _core
 from gred.checks import indexable
-from gred.exact.partials import is_complex, pieces_along, pieces_by_key, words_of
-from gred.exact.sums import HEAD, WORDS, ExactSum, Mergeable, Words, of_words
+from gred.exact.partials import Partials, sums_by_key, sums_of
+from gred.exact.sums import HEAD, WORDS, ExactSum, Mergeable, Words, of_words, rounded
 from gred.keys import by_key
 
 _REAL, _COMPLEX = 1, 2  # parts of a number
@@ -58,7 +57,7 @@ class ExactSums(Mergeable):
         array = indexable(a)
         axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
         kept = tuple(length for k, length in enumerate(array.shape) if k not in axes)
-        self._words = _added(array, pieces_along(array, axes), kept)
+        self._words = _words_of(sums_of(array, axes), kept)
 
     @classmethod
     def by_key(cls, keys: ArrayLike, values: ArrayLike, num_keys: int | None = None) -> ExactSums:
@@ -72,8 +71,7 @@ class ExactSums(Mergeable):
         if value.ndim != 1:
             raise ValueError(f"values must have one dimension; they have {value.ndim}")
         count = len(by_key("count", keys, value, num_keys))
-        pieces = pieces_by_key(np.asarray(keys), value, count)
-        return of_words(_added(value, pieces, (count,)), cls)
+        return of_words(_words_of(sums_by_key(np.asarray(keys), value, count), (count,)), cls)
 
     @property
     def _parts(self) -> int:
@@ -105,8 +103,6 @@ class ExactSums(Mergeable):
         """Go through the first dimension."""
         return (self[k] for k in range(len(self)))
 
-    # ---- results ----
-
     def value(self, dtype: DTypeLike | None = None) -> npt.NDArray[Any]:
         """Round each sum once, to float64, or, of complex numbers, complex128, or another type."""
         return self._rounded(dtype, False)
@@ -122,18 +118,15 @@ class ExactSums(Mergeable):
         if (found.dtype.kind == "c") != of_two:
             raise TypeError(f"sums of {self._parts} parts are not rounded to {found.dtype}")
         for part, values in enumerate((found.real, found.imag)[: self._parts]):
-            rounded = [
-                _core.exact_rounded(row, int(row[0]) if divides else 1, values.dtype)
-                for row in words[..., part, :].reshape(-1, WORDS)
-            ]
-            values[...] = np.array(rounded, values.dtype).reshape(self.shape)
+            rows = words[..., part, :].reshape(-1, WORDS)
+            values[...] = rounded(rows, values.dtype, divides).reshape(self.shape)
         return found
 
     def __repr__(self) -> str:
         return f"<ExactSums of shape {self.shape}>"
 
 
-def _added(array: Any, pieces: Iterator[Any], shape: tuple[int, ...]) -> Words:
-    """Add up the pieces of an array, each to a result, whose parts lie side by side."""
-    words = words_of(list(pieces), is_complex(array)).swapaxes(0, 1)
-    return np.ascontiguousarray(words).reshape(*shape, words.shape[1], WORDS)
+def _words_of(sums: Partials, shape: tuple[int, ...]) -> Words:
+    """Put the parts of a result side by side."""
+    words = np.ascontiguousarray(sums.words().swapaxes(0, 1))
+    return words.reshape(*shape, words.shape[1], WORDS)

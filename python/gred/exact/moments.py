@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any, TypeAlias
@@ -12,12 +12,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from gred.checks import indexable
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
 from gred.exact.sums import HEAD, WORDS, ExactSum, Mergeable, Words, exact_words, of_words
 
 NO_FREEDOM = "Degrees of freedom <= 0 for slice"  # NumPy's words
 
-Rounding: TypeAlias = Callable[[Fraction, np.dtype[Any]], Any]
+_Rounding: TypeAlias = Callable[[Fraction, np.dtype[Any]], Any]
+_Comoments: TypeAlias = dict[tuple[int, int], Fraction | None]
 
 
 class ExactMoments(Mergeable):
@@ -50,7 +52,7 @@ class ExactMoments(Mergeable):
 
     @classmethod
     def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
-        k = _variables(range(shape[0] if shape else 0))
+        k = _variables_of(shape[0] if shape else 0)
         return ("moments", (k,)) if shape == (k * (k + 3) // 2,) else None
 
     def __init__(self, *variables: ArrayLike | Any) -> None:
@@ -74,19 +76,16 @@ class ExactMoments(Mergeable):
     def _begun(self, given: Words) -> Words:
         mine = self._words if len(self._words) else np.zeros_like(given)
         if len(mine) != len(given):
-            counts = f"{_variables(mine)} variables, and {_variables(given)} are given"
-            raise ValueError(f"there are {counts}")
+            counts = f"{_variables_of(len(mine))} variables, and {_variables_of(len(given))}"
+            raise ValueError(f"there are {counts} are given")
         return mine
 
     def _merge(self, given: Words, sign: int = 1) -> None:
         if len(given):
             super()._merge(given, sign)
 
-    def _sums(self) -> list[ExactSum]:
-        return [of_words(row, ExactSum) for row in self._words]
-
     def __repr__(self) -> str:
-        k = _variables(self._words)
+        k = _variables_of(len(self._words))
         return f"<ExactMoments of {self.count} values of {k} variables>"
 
     @property
@@ -94,50 +93,45 @@ class ExactMoments(Mergeable):
         """How many values each variable has been given."""
         return int(self._words[:1, 0].sum())
 
-    # ---- moments ----
-
-    def _made_of(self, ddof: float, dtype: DTypeLike, rounded: Rounding, square: bool) -> Any:
-        """Round the variances, or, as a matrix, all covariances."""
-        sums, result = self._sums(), float_type(dtype)
-        divisor, k = divisor_of(sums[0].count if sums else 0, ddof), _variables(sums)
-        if not divisor:
-            warnings.warn(NO_FREEDOM, RuntimeWarning, stacklevel=3)
-        places = np.ndindex(k, k) if square else ((i, i) for i in range(k))
-        return [quotient(rounded, _comoment(sums, i, j), divisor, result) for i, j in places]
-
     def mean(self, dtype: DTypeLike = np.float64) -> Any:
         """Give each variable's mean, or, of one, a scalar; of nothing NaN."""
-        sums = self._sums()
-        return _joined([total.mean(dtype) for total in sums[: _variables(sums)]])
+        words = self._words
+        rows = words[: _variables_of(len(words))]
+        return _joined(of_words(row, ExactSum).mean(dtype) for row in rows)
 
     def var(self, ddof: float = 0, dtype: DTypeLike = np.float64) -> Any:
         """Give each variable's variance, divided by ``count - ddof``.
 
         Where that is not positive there is a RuntimeWarning, and an infinity, or NaN of 0.
         """
-        return _joined(self._made_of(ddof, dtype, nearest, False))
+        return _joined(self._divided(ddof, dtype, nearest, False))
 
     def std(self, ddof: float = 0, dtype: DTypeLike = np.float64) -> Any:
         """Give the roots of variances, rounded once."""
-        return _joined(self._made_of(ddof, dtype, root, False))
+        return _joined(self._divided(ddof, dtype, root, False))
 
     def cov(self, ddof: float = 1, dtype: DTypeLike = np.float64) -> Any:
         """Give the matrix of covariances, divided by ``count - ddof``, as `var` does."""
-        found = self._made_of(ddof, dtype, nearest, True)
-        k = math.isqrt(len(found))
-        return np.array(found, dtype).reshape(k, k)
+        return _matrix(self._divided(ddof, dtype, nearest, True), dtype)
 
     def corrcoef(self, dtype: DTypeLike = np.float64) -> Any:
         """Give the matrix of Pearson's coefficients: each is the exact one, rounded once."""
-        sums, result = self._sums(), float_type(dtype)
-        k = _variables(sums)
-        found = [_correlation(sums, i, j, result) for i, j in np.ndindex(k, k)]
-        return np.array(found, result).reshape(k, k)
+        found, result = _comoments(self._words, True), float_type(dtype)
+        return _matrix([_correlation(found, i, j, result) for i, j in sorted(found)], result)
+
+    def _divided(self, ddof: float, dtype: DTypeLike, how: _Rounding, square: bool) -> list[Any]:
+        """Round the variances, or all covariances, once divided."""
+        words, result = self._words, float_type(dtype)
+        divisor = divisor_of(int(words[:1, 0].sum()), ddof)
+        if not divisor:
+            warnings.warn(NO_FREEDOM, RuntimeWarning, stacklevel=3)
+        found = _comoments(words, square)
+        return [quotient(how, found[pair], divisor, result) for pair in sorted(found)]
 
 
-def _variables(rows: Sequence[Any] | Words) -> int:
-    """Tell of how many variables these are the sums."""
-    return (math.isqrt(9 + 8 * len(rows)) - 3) // 2
+def _variables_of(rows: int) -> int:
+    """Tell of how many variables there are so many sums."""
+    return (math.isqrt(9 + 8 * rows) - 3) // 2
 
 
 def comoment(x: ExactSum, y: ExactSum, product: ExactSum) -> Fraction | None:
@@ -149,19 +143,117 @@ def comoment(x: ExactSum, y: ExactSum, product: ExactSum) -> Fraction | None:
         return None
 
 
-def _comoment(sums: Sequence[ExactSum], i: int, j: int) -> Fraction | None:
-    (i, j), k = sorted((i, j)), _variables(sums)
-    return comoment(sums[i], sums[j], sums[k:][i * k - i * (i - 1) // 2 + j - i])
+def _comoments(words: Words, square: bool) -> _Comoments:
+    """Find that of each two variables, or of each with itself alone."""
+    sums, k = [of_words(row, ExactSum) for row in words], _variables_of(len(words))
+    found: _Comoments = {}
+    pairs = combinations_with_replacement(range(k), 2)
+    for (i, j), product in zip(pairs, sums[k:], strict=True):
+        if square or i == j:
+            found[i, j] = found[j, i] = comoment(sums[i], sums[j], product)
+    return found
 
 
-def _joined(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else np.array(values)
-
-
-def _correlation(sums: Sequence[ExactSum], i: int, j: int, dtype: np.dtype[Any]) -> Any:
+def _correlation(found: _Comoments, i: int, j: int, dtype: np.dtype[Any]) -> Any:
     """Take the root of the squared coefficient, which is a fraction."""
-    both, of_i, of_j = (_comoment(sums, *pair) for pair in ((i, j), (i, i), (j, j)))
+    both, of_i, of_j = found[i, j], found[i, i], found[j, j]
     if both is None or not of_i or not of_j:
         return dtype.type(np.nan)
     value = root(both * both / (of_i * of_j), dtype)
     return -value if both < 0 else value
+
+
+def _joined(values: Iterable[Any]) -> Any:
+    found = list(values)
+    return found[0] if len(found) == 1 else np.array(found)
+
+
+def _matrix(values: list[Any], dtype: DTypeLike) -> Any:
+    k = math.isqrt(len(values))
+    return np.array(values, dtype).reshape(k, k)
+
+
+# ---- as NumPy has them ----
+
+
+def _variables(m: Any, y: Any, rowvar: bool) -> ExactMoments:
+    """Take arrays' rows, or columns, as variables; NumPy leaves a second array of one row alone."""
+    found = []
+    for given, is_first in ((m, True), (y, False)):
+        if given is None:
+            continue
+        array = indexable(given)
+        if array.ndim > 2:
+            raise ValueError(f"m and y must have at most 2 dimensions; got {array.ndim}")
+        if array.ndim < 2:
+            array = array.reshape(1, -1)
+        elif not rowvar and (is_first or array.shape[0] != 1):
+            array = array.T
+        found += [array[k] for k in range(array.shape[0])]
+    return ExactMoments(*found)
+
+
+def cov(
+    m: ArrayLike | Any,
+    y: ArrayLike | Any | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: float | None = None,
+    *,
+    dtype: DTypeLike = np.float64,
+) -> Any:
+    """Estimate covariances: each is the exact one, rounded once, and has the same bits everywhere.
+
+    Parameters
+    ----------
+    m, y : array_like of real numbers, of one or two dimensions
+        Variables and their values, in rows, or, without `rowvar`, in columns; on the host, or on a
+        device in a library that takes rows of it: CuPy, PyTorch, JAX.
+    rowvar, bias, ddof
+        As for `numpy.cov`: sums are divided by n - 1, or n if `bias`, or n - `ddof`.
+    dtype : float16, bfloat16, float32 or float64
+        What each is rounded to.
+
+    Returns
+    -------
+    array of NumPy's, of shape (k, k) of k variables, or a scalar of one
+
+    Raises
+    ------
+    TypeError, ValueError
+        If numbers are complex, dimensions more, or variables not of one length.
+
+    Examples
+    --------
+    >>> import gred
+    >>> gred.cov([1e8, 1e8 + 1, 1e8 + 2], [2.0, 4.0, 9.0])
+    array([[ 1. ,  3.5],
+           [ 3.5, 13. ]])
+    """
+    if ddof is None:
+        ddof = 0 if bias else 1
+    return _variables(m, y, rowvar).cov(ddof, dtype).squeeze()[()]
+
+
+def corrcoef(
+    x: ArrayLike | Any,
+    y: ArrayLike | Any | None = None,
+    rowvar: bool = True,
+    *,
+    dtype: DTypeLike = np.float64,
+) -> Any:
+    """Correlate variables, as `cov` takes them: Pearson's coefficients, exact and rounded once.
+
+    Returns
+    -------
+    array of NumPy's, of shape (k, k) of k variables, or a scalar of one
+        NaN where a variable is constant.
+
+    Examples
+    --------
+    >>> import gred
+    >>> gred.corrcoef([1.0, 2.0, 3.0], [2.0, 4.0, 6.5])
+    array([[1.        , 0.99794872],
+           [0.99794872, 1.        ]])
+    """
+    return _variables(x, y, rowvar).corrcoef(dtype).squeeze()[()]

@@ -7,7 +7,7 @@ import numbers
 import operator
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
@@ -49,8 +49,14 @@ def normalised(words: Words) -> Words:
     """Hand carries on, in each row of words, so that equal sums have equal ones."""
     if words.ndim == 1:
         return np.frombuffer(_core.exact_normalised(words), np.int64)
-    rows = [_core.exact_normalised(row) for row in np.ascontiguousarray(words).reshape(-1, WORDS)]
-    return np.frombuffer(b"".join(rows), np.int64).reshape(words.shape)
+    rows = np.ascontiguousarray(words).reshape(-1, WORDS)
+    return np.frombuffer(b"".join(map(_core.exact_normalised, rows)), np.int64).reshape(words.shape)
+
+
+def rounded(rows: Iterable[Words], dtype: Any, divides: bool) -> npt.NDArray[Any]:
+    """Round the sum of each row of words once, or its quotient by the count."""
+    found = [_core.exact_rounded(row, int(row[0]) if divides else 1, dtype) for row in rows]
+    return np.array(found, dtype)
 
 
 def _checksums(parts: Words, words: Words, salts: Words | int) -> Words:
@@ -61,7 +67,7 @@ def _checksums(parts: Words, words: Words, salts: Words | int) -> Words:
 
 
 def _sealed(words: Words, salts: Words | int = 0) -> Words:
-    """Put in front of words what they go out with; of many sums salts say which ones they are."""
+    """Put in front of words what they go out with."""
     one = np.ones((*words.shape[:-1], 1), np.int64)
     return np.concatenate([one, _checksums(one, words, salts), words], axis=-1)
 
@@ -75,24 +81,13 @@ def _opened(given: Words, salts: Words | int = 0) -> Words:
             "these are not the words of an ExactSum, or of sums of this kind and shape, or not the "
             f"sum of those of at most {_PARTS_MOST}: something has changed them"
         )
-    return normalised(np.ascontiguousarray(words))
+    return normalised(words)
 
 
-def _salts(named: tuple[str, tuple[int, ...]] | None, words: Words) -> Words | int:
+def _salts(named: tuple[str, tuple[int, ...]] | None, shape: tuple[int, ...]) -> Words | int:
     """Tell sums of one kind, shape and place from others, whose words do not add up with them."""
-    *shape, _ = words.shape
     salts = [zlib.crc32(repr((*(named or ()), row)).encode()) for row in range(math.prod(shape))]
     return np.array(salts, np.int64).reshape(*shape, 1) if shape else 0
-
-
-def _check_counts(words: Words) -> Words:
-    """Refuse words of which 2**20 would not add up."""
-    most = np.abs(words[..., :COUNTS]).max(initial=0)
-    if most >= 2**63 // _PARTS_MOST:
-        raise OverflowError(
-            f"words of at most {2**63 // _PARTS_MOST - 1} elements add up safely; count is {most}"
-        )
-    return words
 
 
 class Mergeable:
@@ -121,10 +116,9 @@ class Mergeable:
     def _merge(self, given: Words, sign: int = 1) -> None:
         """Add normalised words, or take them away."""
         with self._lock:
-            mine, theirs = self._begun(given), given if sign > 0 else -given
+            mine, theirs = self._begun(given), sign * given
             total = mine + theirs
-            counts = total[..., :COUNTS]
-            wrapped = (counts ^ mine[..., :COUNTS]) & (counts ^ theirs[..., :COUNTS])
+            wrapped = ((total ^ mine) & (total ^ theirs))[..., :COUNTS]
             if min(wrapped.ravel().tolist(), default=0) < 0:  # a sign that neither had
                 raise OverflowError("more than 2**63 elements")
             self._words = normalised(total)
@@ -179,8 +173,13 @@ class Mergeable:
         OverflowError is raised if a count is 2**43 or more: the sum of 2**20 such counts does not
         fit in a word.
         """
-        words = _check_counts(self._words)
-        return _sealed(words, _salts(self._named(words.shape[:-1]), words))
+        words, limit = self._words, 2**63 // _PARTS_MOST
+        if (most := np.abs(words[..., :COUNTS]).max(initial=0)) >= limit:
+            raise OverflowError(
+                f"words of at most {limit - 1} elements add up safely; count is {most}"
+            )
+        shape = words.shape[:-1]
+        return _sealed(words, _salts(self._named(shape), shape))
 
     @classmethod
     def from_words(cls, words: ArrayLike) -> Self:
@@ -189,11 +188,12 @@ class Mergeable:
         What is nothing of that kind raises ValueError.
         """
         given = np.asarray(words)
-        named = cls._named(given.shape[:-1])
+        shape = given.shape[:-1]
+        named = cls._named(shape)
         if given.shape[-1:] != (HEAD + WORDS,) or given.dtype != np.int64 or not named:
             got = f"shape {given.shape} of {given.dtype}"
             raise ValueError(f"words must be int64 of shape {cls._shape}; got {got}")
-        return of_words(_opened(given, _salts(named, given)), cls)
+        return of_words(_opened(given, _salts(named, shape)), cls)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
@@ -233,18 +233,17 @@ def _comparison(how: Callable[[Any, Any], Any]) -> Callable[[ExactSum, Any], Any
 class ExactSum(Mergeable):
     """A sum of floats that is not rounded until its value is asked for.
 
-    It is added to without any error, whatever is added and in whichever order, and keeps what the
-    exact sum is in 140 words of 64 bits [1]_. So a sum can be streamed, kept, resumed, and merged
-    from parts that were made anywhere: the same elements make the same accumulator to the last bit.
-    Its value is the exact sum rounded once, to nearest, ties to even; it overflows only if the
-    exact sum does. NaN makes it NaN, and so do infinities of both signs.
+    Nothing that is added, in whichever order, is rounded; the exact sum is kept in 140 words of 64
+    bits [1]_. So a sum can be streamed, kept, resumed, and merged from parts that were made
+    anywhere: the same elements make the same accumulator to the last bit. Its value is the exact
+    sum rounded once, to nearest, ties to even; it overflows only if the exact sum does. NaN makes
+    it NaN, and so do infinities of both signs.
 
-    Accumulators add up with ``+`` and ``+=``; ``-`` and ``-=`` take away what another one has been
-    given, also where that was not finite: ``a + b - b == a``. They are equal if their exact sums,
-    their counts, and their counts of NaNs and infinities are the same. ``-a`` and ``3 * a`` are of
-    each element negated or times an integer. ``<`` and the like compare exact sums with one
-    another's, and with numbers; of NaN they are false. They can be pickled and copied, and are used
-    from many threads at once.
+    ``+`` and ``+=`` merge accumulators; ``-`` and ``-=`` take away what another one has been given,
+    also where that was not finite: ``a + b - b == a``. They are equal if their exact sums, their
+    counts, and their counts of NaNs and infinities are the same. ``-a`` and ``3 * a`` are of each
+    element negated or times an integer. ``<`` and the like compare exact sums with one another's,
+    and with numbers; of NaN they are false. They can be pickled, copied, and shared by threads.
 
     Parameters
     ----------
@@ -323,13 +322,20 @@ class ExactSum(Mergeable):
         """Make a new one, of all elements times an integer; OverflowError beyond 2**2140."""
         if not hasattr(factor, "__index__"):
             return NotImplemented
-        k, words = operator.index(factor), self._words
-        nans, ends = int(words[1]), words[2:COUNTS].tolist()
+        k, words = operator.index(factor), self._words.copy()
+        nans, ends = words[1:2], words[2:COUNTS]
         if k == 0:
-            nans, ends = nans + sum(ends), [0, 0]
-        digits = _digits_of(_integer_of(words) * k)
-        counts = [int(words[0]), nans, *(ends if k > 0 else ends[::-1])]
-        words = np.concatenate([np.array(counts, np.int64), digits])
+            nans += ends.sum()
+            ends[:] = 0
+        elif k < 0:
+            ends[:] = ends[::-1].copy()
+        units = k * _units_of(words)
+        try:
+            magnitude = abs(units).to_bytes(4 * (WORDS - COUNTS), "little")
+        except OverflowError:
+            raise OverflowError("the exact sum is beyond what an ExactSum holds") from None
+        digits = np.frombuffer(magnitude, "<u4").astype(np.int64)
+        words[COUNTS:] = -digits if units < 0 else digits
         return of_words(normalised(words), ExactSum)
 
     __rmul__ = __mul__
@@ -358,9 +364,8 @@ class ExactSum(Mergeable):
         nearest = _core.exact_rounded(words, 1, dtype)
         if rounding == "nearest" or words[1:COUNTS].any():
             return nearest
-        exact = Fraction(_integer_of(words), 2**_POINT)
         beyond = operator.gt if rounding == "down" else operator.lt
-        if not beyond(_number(float(nearest)), exact):
+        if not beyond(_number(float(nearest)), _exact(words)):
             return nearest
         if type(nearest) is np.float32 and str(dtype) == "bfloat16":
             raise TypeError("without ml_dtypes, bfloat16 is rounded to nearest alone")
@@ -373,10 +378,7 @@ class ExactSum(Mergeable):
 
     def fraction(self) -> Fraction:
         """Give the exact sum; raise ValueError if it is NaN, and OverflowError if infinite."""
-        words = self._words
-        if words[1:COUNTS].any():
-            return Fraction(float(_core.exact_rounded(words, 1, np.float64)))
-        return Fraction(_integer_of(words), 2**_POINT)
+        return Fraction(_exact(self._words))
 
     def __float__(self) -> float:
         return float(self.value())
@@ -415,27 +417,24 @@ class ExactSum(Mergeable):
         return type(self).from_bytes, (self.to_bytes(),)
 
 
-def _integer_of(words: Words) -> int:
+def _units_of(words: Words) -> int:
     """Give the exact sum of what is finite, in units of its last digit."""
     digits = words[COUNTS:]
     magnitude = int.from_bytes(np.abs(digits).astype("<u4").tobytes(), "little")
     return -magnitude if (digits < 0).any() else magnitude
 
 
-def _digits_of(units: int) -> Words:
-    try:
-        magnitude = abs(units).to_bytes(4 * (WORDS - COUNTS), "little")
-    except OverflowError:
-        raise OverflowError("the exact sum is beyond what an ExactSum holds") from None
-    digits = np.frombuffer(magnitude, "<u4").astype(np.int64)
-    return -digits if units < 0 else digits
+def _exact(words: Words) -> Fraction | float:
+    """Give the exact sum, or the infinity or NaN that it is."""
+    if words[1:COUNTS].any():
+        return float(_core.exact_rounded(words, 1, np.float64))
+    return Fraction(_units_of(words), 2**_POINT)
 
 
 def _number(value: Any) -> Any:
     """Take a number as it compares exactly with others: a fraction, or an infinity or NaN."""
     if isinstance(value, ExactSum):
-        special = value._words[1:COUNTS].any()
-        return float(value) if special else Fraction(_integer_of(value._words), 2**_POINT)
+        return _exact(value._words)
     if isinstance(value, np.longdouble):  # which Python has no number for
         return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else float(value)
     if isinstance(value, np.generic):

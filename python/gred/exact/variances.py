@@ -18,8 +18,6 @@ from gred.exact.sums import ExactSum
 from gred.several import common
 from gred.statistics.weights import real
 
-_ROUNDED = {"var": nearest, "std": root}
-
 
 def reduced(
     name: str,
@@ -51,29 +49,30 @@ def variances(
 
     Those of complex numbers are their parts' together.
     """
-    found = np.empty(partials.counts.shape[1], dtype)
     divisors = [divisor_of(count, ddof) for count in partials.counts[0, :, 0].tolist()]
     if stacklevel and not all(divisors):
         warnings.warn(NO_FREEDOM, RuntimeWarning, stacklevel=stacklevel)
-    for k, (sums, divisor) in enumerate(zip(partials.sums(), divisors, strict=True)):
+    rounded, found = root if name == "std" else nearest, []
+    for sums, divisor in zip(partials.sums(), divisors, strict=True):
         half = len(sums) // 2
         of_parts = [comoment(x, x, xx) for x, xx in zip(sums[:half], sums[half:], strict=True)]
         known = [x for x in of_parts if x is not None]
-        whole = sum(known, Fraction()) if len(known) == len(of_parts) else None
-        found[k] = quotient(_ROUNDED[name], whole, divisor, dtype)
-    return found.reshape(partials.shape)
+        whole = sum(known, Fraction()) if len(known) == half else None
+        found.append(quotient(rounded, whole, divisor, dtype))
+    return np.array(found, dtype).reshape(partials.shape)
 
 
 def norms(partials: Partials, dtype: np.dtype[Any]) -> Any:
     """Round the roots of sums of squares; those of complex numbers' parts are added up."""
-    found = np.empty(partials.counts.shape[1], dtype)
-    for k, sums in enumerate(partials.sums()):
-        total = sum(sums, ExactSum())
+
+    def norm(total: ExactSum) -> Any:
         try:
-            found[k] = root(total.fraction(), dtype)
+            return root(total.fraction(), dtype)
         except (ValueError, OverflowError):
-            found[k] = total.value(dtype)  # infinity, or NaN
-    return found.reshape(partials.shape)
+            return total.value(dtype)  # infinity, or NaN
+
+    found = [norm(sum(sums, ExactSum())) for sums in partials.sums()]
+    return np.array(found, dtype).reshape(partials.shape)
 
 
 def type_of(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
@@ -81,5 +80,4 @@ def type_of(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
     if dtype is not None:
         return float_type(dtype)
     names = [real(name) for name in map(_core.element, arrays)]
-    floats = [name if name.startswith(("float", "bfloat")) else "float64" for name in names]
-    return common(floats)
+    return common([name if "float" in name else "float64" for name in names])

@@ -77,20 +77,10 @@ def _reduction(name: str) -> Callable[..., Any]:
     return made("gred.jax", name, docstring, parameters, {"method": _METHOD}, call)
 
 
-sum = _reduction("sum")
-prod = _reduction("prod")
-min = _reduction("min")
-max = _reduction("max")
-mean = _reduction("mean")
-var = _reduction("var")
-std = _reduction("std")
-norm = _reduction("norm")
-logsumexp = _reduction("logsumexp")
-any = _reduction("any")
-all = _reduction("all")
-count_nonzero = _reduction("count_nonzero")
-argmin = _reduction("argmin")
-argmax = _reduction("argmax")
+sum, prod, mean, var, std = map(_reduction, ("sum", "prod", "mean", "var", "std"))
+min, max, argmin, argmax = map(_reduction, ("min", "max", "argmin", "argmax"))
+any, all, count_nonzero = map(_reduction, ("any", "all", "count_nonzero"))
+norm, logsumexp = map(_reduction, ("norm", "logsumexp"))
 
 
 def dot(x: Any, y: Any, *, method: str = "auto") -> Any:

@@ -1,81 +1,40 @@
-"""The reductions' derivatives: a formula each, of what has derivatives, too."""
+"""The reductions' derivatives: sums of gred's own, or those of JAX's function of that name."""
 
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from gred.jax.available import ad, jax, jnp
 from gred.jax.primitive import How, reduce_p
 
-
-class Call(NamedTuple):
-    """A call that has been made: of what, to what, and how."""
-
-    x: Any
-    result: Any
-    how: How
-
-    def total(self, values: Any) -> Any:
-        """Add up the values of each result's elements."""
-        return reduce_p.bind(values, how=self.how.sums(self.how.axes, values.dtype))
-
-    def spread(self, values: Any) -> Any:
-        """Give each element what its result has."""
-        return jnp.expand_dims(values, self.how.axes)
-
-    @property
-    def length(self) -> int:
-        """How many elements a result has."""
-        return math.prod(self.x.shape[k] for k in self.how.axes)
-
-
-def _product(call: Call, t: Any) -> Any:
-    """Leave products without one of their factors to JAX, which divides by none of them."""
-    return jax.jvp(lambda x: jnp.prod(x, axis=call.how.axes), (call.x,), (t,))[1]
-
-
-def _extreme(call: Call, t: Any) -> Any:
-    """Share the tangent among all elements that are the extreme, as JAX does."""
-    chosen = (call.x == call.spread(call.result)).astype(t.dtype)
-    return call.total(chosen * t) / call.total(chosen)
-
-
-def _times(x: Any, t: Any) -> Any:
-    """Multiply as a product of vectors in the plane."""
-    return (jnp.conj(x) * t).real
-
-
-def _variance(call: Call, t: Any) -> Any:
-    deviations = call.x - call.spread(call.total(call.x) / call.length)
-    return 2 * call.total(_times(deviations, t)) / (call.length - call.how.ddof)
-
-
-def _extreme_magnitude(call: Call, t: Any) -> Any:
-    return _extreme(call._replace(x=jnp.abs(call.x)), _times(jnp.sign(call.x), t))
-
-
-def _logsumexp(call: Call, t: Any) -> Any:
-    finite = jnp.where(jnp.isfinite(call.result), call.result, 0)
-    return call.total(jnp.exp(call.x - call.spread(finite)) * t)
-
-
-# Of a call and the tangent of its elements, the tangent of its results. What has no formula is
+# Of elements and axes, what is differentiated in gred's place. What is neither here nor a sum is
 # constant between its steps.
-FORMULAS: dict[str, Callable[[Call, Any], Any]] = {
-    "sum": Call.total,
-    "mean": lambda call, t: call.total(t) / call.length,
-    "prod": _product,
-    "min": _extreme,
-    "max": _extreme,
-    "var": _variance,
-    "std": lambda call, t: _variance(call, t) / (2 * call.result),
-    "norm": lambda call, t: call.total(_times(call.x, t)) / call.result,
-    "norm_1": lambda call, t: call.total(_times(jnp.sign(call.x), t)),
-    "norm_inf": _extreme_magnitude,
-    "norm_neg_inf": _extreme_magnitude,
-    "logsumexp": _logsumexp,
+JAXS: dict[str, Callable[..., Any]] = {
+    "prod": jnp.prod,
+    "min": jnp.min,
+    "max": jnp.max,
+    "var": jnp.var,
+    "std": jnp.var,
+    "norm_1": lambda x, axis: jnp.sum(jnp.abs(x), axis),
+    "norm_inf": lambda x, axis: jnp.max(jnp.abs(x), axis),
+    "norm_neg_inf": lambda x, axis: jnp.min(jnp.abs(x), axis),
+    "logsumexp": jax.nn.logsumexp,
 }
+SUMS = ("sum", "mean", "norm")
+
+
+def _tangent(x: Any, t: Any, result: Any, how: How) -> Any:
+    """Make the tangent of results of that of elements."""
+    name, length = how.reduction, math.prod(x.shape[k] for k in how.axes)
+    if name in SUMS:
+        terms = (jnp.conj(x) * t).real if name == "norm" else t
+        total = reduce_p.bind(terms, how=how.sums(how.axes, terms.dtype))
+        return total / {"sum": 1, "mean": length, "norm": result}[name]
+    found = jax.jvp(functools.partial(JAXS[name], axis=how.axes), (x,), (t,))[1]
+    if name in ("var", "std"):
+        found = found * length / (length - how.ddof)
+    return found / (2 * result) if name == "std" else found
 
 
 def _of_products(arrays: Any, tangents: Any, how: How) -> Any:
@@ -88,19 +47,18 @@ def _jvp(arrays: Any, tangents: Any, *, how: How) -> tuple[Any, Any]:
     result = reduce_p.bind(*arrays, how=how)
     if len(arrays) > 1:
         return result, _of_products(arrays, tangents, how)
-    formula = FORMULAS.get(how.reduction)
-    if formula is None or not jnp.issubdtype(result.dtype, jnp.inexact):
+    if how.reduction not in (*SUMS, *JAXS) or not jnp.issubdtype(result.dtype, jnp.inexact):
         return result, ad.Zero(jax.typeof(result).to_tangent_aval())
     wide = jnp.promote_types(how.elements, jnp.float32)  # whose sums and counts have room
     x, t = (one.astype(wide) for one in (*arrays, *tangents))
-    return result, formula(Call(x, result, how), t).astype(result.dtype)
+    return result, _tangent(x, t, result, how).astype(result.dtype)
 
 
 ad.primitive_jvps[reduce_p] = _jvp
 
 
 def _transpose(cotangent: Any, *arrays: Any, how: How) -> list[Any]:
-    """Turn sums around, which are all that formulas make of tangents."""
+    """Turn sums around."""
     if type(cotangent) is ad.Zero:
         return [None] * len(arrays)
     unknown = [ad.is_undefined_primal(one) for one in arrays]

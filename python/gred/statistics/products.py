@@ -86,7 +86,7 @@ class _How(NamedTuple):
     """What is asked of all products."""
 
     dtype: Any
-    method: str
+    exact: bool
     places: dict[str, Any]  # device and stream
 
 
@@ -119,7 +119,7 @@ def dots(
     if out is not None and out is not ...:
         kind = _checked(out, whole, _result(x, y, dtype))
         dtype = kind if method == "exact" and kind in types else dtype
-    how = _How(dtype, method, places)
+    how = _How(dtype, method == "exact", places)
     if not shape and dtype is None:
         x = x.conj() if conjugates and is_complex else x
         found = _core.dot(_resolved(x), _resolved(y), method=method, **places)
@@ -151,22 +151,16 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     if not all(len(one.shape) for one in arrays):
         raise ValueError("a and b must have at least one dimension")
     axis = checks.integer_from(axis, "axis")
-    places = [normalize_axis_index(axis, len(one.shape)) for one in arrays]
-    x, y = (xp.moveaxis(one, place, -1) for one, place in zip(arrays, places, strict=True))
+    x, y = (xp.moveaxis(one, normalize_axis_index(axis, len(one.shape)), -1) for one in arrays)
+    shapes = " and ".join(str(tuple(one.shape)) for one in arrays)
     if x.shape[-1] != y.shape[-1]:
-        raise ValueError(
-            f"a and b must have one length along axis {axis}; got shapes {_shapes(*arrays)}"
-        )
+        raise ValueError(f"a and b must have one length along axis {axis}; got shapes {shapes}")
     try:
         return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
     except ValueError:
         raise ValueError(
-            f"a and b, of shapes {_shapes(*arrays)}, do not fit together beside axis {axis}"
+            f"a and b, of shapes {shapes}, do not fit together beside axis {axis}"
         ) from None
-
-
-def _shapes(*arrays: Any) -> str:
-    return " and ".join(str(tuple(one.shape)) for one in arrays)
 
 
 def _resolved(x: Any) -> Any:
@@ -222,23 +216,22 @@ def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool
 
 def _real(x: Any, y: Any, shape: tuple[int, ...], along: int, how: _How) -> Any:
     """Make sums of products along so many last axes."""
-    xp, (dtype, method, places) = library_of(x), how
-    exact = method == "exact"
+    xp, kind = library_of(x), _result(x, y, how.dtype)
     if math.prod(x.shape) < math.prod(y.shape):
         x, y = y, x
-    if on_device(x) or places["device"] not in (None, "host"):
+    if on_device(x) or how.places["device"] not in (None, "host"):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            found = _there(xp, x, y, along, how)
+            found = _there(xp, x, y, along, kind, how)
         if found is not None:
             return found
     x, y = (xp.broadcast_to(one, shape + tuple(x.shape[-along:])) for one in (x, y))
     if on_device(x):
-        found = brought(_one_by_one(x, y, shape, dtype, True).astype(np.float64), x)
-        return cast(found, type_in(xp, x, _result(x, y, dtype)))
+        found = brought(_one_by_one(x, y, shape, kind, True).astype(np.float64), x)
+        return cast(found, type_in(xp, x, kind))
     few = math.prod(x.shape[-along:]) >= _LONG and 0 < math.prod(shape) <= _FEW
-    if few and (exact or dtype is None):
-        return _one_by_one(x, y, shape, dtype, exact)
-    return _core.dots(x, y, along, dtype, exact)
+    if few and (how.exact or how.dtype is None):
+        return _one_by_one(x, y, shape, kind, how.exact)
+    return _core.dots(x, y, along, how.dtype, how.exact)
 
 
 def _result(x: Any, y: Any, dtype: Any) -> str:
@@ -249,41 +242,40 @@ def _result(x: Any, y: Any, dtype: Any) -> str:
     return {"b": "int64", "i": "int64", "u": "uint64"}.get(kind.kind, kind.name)
 
 
-def _one_by_one(x: Any, y: Any, shape: tuple[int, ...], dtype: Any, exact: bool) -> Any:
+def _one_by_one(x: Any, y: Any, shape: tuple[int, ...], kind: str, exact: bool) -> Any:
     """Make each sum of products as that of whole arrays; exact ones of integers are no others."""
-    kind, places = _result(x, y, dtype), [*np.ndindex(*shape)]
-    if exact and "int" not in kind:
-        words = (_core.exact_products(x[at], y[at]) for at in places)
-        found = [_core.exact_rounded(one, 1, kind) for one in words]
-    else:
-        found = [_core.dot(x[at].reshape(-1), y[at].reshape(-1)) for at in places]
+    found = []
+    for at in np.ndindex(*shape):
+        if exact and "int" not in kind:
+            found.append(_core.exact_rounded(_core.exact_products(x[at], y[at]), 1, kind))
+        else:
+            found.append(_core.dot(x[at].reshape(-1), y[at].reshape(-1)))
     return np.array(found, None if found else kind).reshape(shape)
 
 
-def _there(xp: Any, x: Any, y: Any, along: int, how: _How) -> Any:
+def _there(xp: Any, x: Any, y: Any, along: int, kind: str, how: _How) -> Any:
     """Have the arrays' library multiply; None where that would not be exact, and is to be."""
-    dtype, method, places = how
-    kind, names = _result(x, y, dtype), (_core.element(x), _core.element(y))
-    exact = method == "exact" and "int" not in kind
-    if exact and any(name in ("int64", "uint64") for name in names):
+    names = _core.element(x), _core.element(y)
+    exact = how.exact and "int" not in kind
+    if exact and ("int64" in names or "uint64" in names):
         return None
     x, y = (cast(one, xp.int64 if "int" in kind else xp.float64) for one in (x, y))
     terms = x * y
     if exact and "float64" not in str(terms.dtype):  # JAX's, unless it is told to have them
         return None
     if exact and any(name not in _SHORT for name in names):
-        lost = _lost(xp, x, y, terms)
+        lost = _lost(x, y, terms)
         if lost is None:
             return None
         terms = xp.concatenate((terms, lost), -1)
-    options = places | ({"method": method, "dtype": kind} if exact else {})
+    options = how.places | ({"method": "exact", "dtype": kind} if exact else {})
     found = _core.sum(terms, axis=tuple(range(-along, 0)), **options)
     if isinstance(found, np.generic):
         found = np.asarray(found)
     return cast(found, type_in(library_of(found), found, kind))
 
 
-def _lost(xp: Any, x: Any, y: Any, products: Any) -> Any:
+def _lost(x: Any, y: Any, products: Any) -> Any:
     """Find what float64s' products have lost when they were rounded, as T. J. Dekker does.
 
     None where one is so large or so small, or a factor so large, that this may be no float.

@@ -130,17 +130,6 @@ def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False)
     return _quantile(a, 0.5, axis, "linear", keepdims, leaves_out=True)
 
 
-class _Rows(NamedTuple):
-    """An array as blocks of n elements of each of some results side by side."""
-
-    blocks: Any  # of shape (outer, n, inner)
-    shape: tuple[int, ...]  # of the results
-
-    @property
-    def n(self) -> int:
-        return int(self.blocks.shape[1])
-
-
 class _Asked(NamedTuple):
     """What _core is asked for."""
 
@@ -168,55 +157,55 @@ def _quantile(
             f"quantiles of arrays on a device are for those of CuPy, PyTorch and JAX; copy "
             f"a {type(a).__name__} to the host, or to one of these"
         )
-    rows = _rows(xp, array, axis, keepdims)
-    if rows.n == 0:
+    blocks, results = _blocks(xp, array, axis, keepdims)
+    if blocks.shape[1] == 0:
         raise ValueError("there are no elements to take a quantile of")
     flat = shares.ravel()
     order = np.argsort(flat, kind="stable") if flat.size > 1 else None
     ascending = flat if order is None else flat[order]  # neighbours are found together
     asked = _Asked(ascending, method, leaves_out and "float" in element, False)
     kept = "float" in element or method in CHOOSING
-    found = (_on_host if xp is np else _on_device)(xp, rows, asked, None if kept else "float64")
+    find = _on_host if xp is np else _on_device
+    found = find(xp, blocks, math.prod(results), asked, None if kept else "float64")
     if order is not None and (np.diff(order) < 0).any():
         found = found[brought(np.argsort(order), found)]
-    found = found.reshape((*shares.shape, *rows.shape))
+    found = found.reshape((*shares.shape, *results))
     return found[()] if xp is np else found
 
 
-def _rows(xp: Any, array: Any, axis: _Axis, keepdims: bool) -> _Rows:
+def _blocks(xp: Any, array: Any, axis: _Axis, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
+    """Shape an array (outer, n, inner), of n elements a result; give the results' shape, too."""
     shape = tuple(array.shape)
     if xp is np and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if axis is None:
-        return _Rows(array.reshape((1, math.prod(shape), 1)), (1,) * (len(shape) * bool(keepdims)))
-    dims = normalize_axis_tuple(axis, len(shape), "axis")
+    dims = range(len(shape)) if axis is None else normalize_axis_tuple(axis, len(shape), "axis")
     kept = [k for k in range(len(shape)) if k not in dims]
     results = tuple(1 if k in dims else shape[k] for k in (range(len(shape)) if keepdims else kept))
     n = math.prod(shape[k] for k in dims)
+    if not kept:
+        return array.reshape((1, n, 1)), results
     if len(dims) == 1:
-        (dim,) = dims
-        before, after = math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
-        return _Rows(array.reshape((before, n, after)), results)
+        before, after = math.prod(shape[: dims[0]]), math.prod(shape[dims[0] + 1 :])
+        return array.reshape((before, n, after)), results
     moved = getattr(array, "permute", array.transpose)(*kept, *dims)
-    return _Rows(moved.reshape((math.prod(shape[k] for k in kept), n, 1)), results)
+    return moved.reshape((math.prod(shape[k] for k in kept), n, 1)), results
 
 
-def _on_host(xp: Any, rows: _Rows, asked: _Asked, dtype: str | None) -> Any:
-    values = rows.blocks
+def _on_host(xp: Any, blocks: Any, results: int, asked: _Asked, dtype: str | None) -> Any:
+    values = blocks
     if len(asked.shares) > _SELECTED_ON_HOST:
         # NumPy sorts NaN of ml_dtypes anywhere.
         wider = values if values.dtype.kind != "V" else values.astype(np.float32)
         values, asked = np.sort(wider, axis=1), asked._replace(is_sorted=True)
-    out = np.empty((len(asked.shares), math.prod(rows.shape)), dtype or rows.blocks.dtype)
+    out = np.empty((len(asked.shares), results), dtype or blocks.dtype)
     _core.select(values, asked, out)
     return out
 
 
-def _on_device(xp: Any, rows: _Rows, asked: _Asked, dtype: str | None) -> Any:
-    results = math.prod(rows.shape)
-    flat = xp.moveaxis(rows.blocks, 1, 2).reshape(-1)
-    if len(asked.shares) > _SELECTED_ON_DEVICE or rows.n > _ROW_MOST:
-        ordered = xp.sort(flat.reshape((results, rows.n)))
+def _on_device(xp: Any, blocks: Any, results: int, asked: _Asked, dtype: str | None) -> Any:
+    n, flat = int(blocks.shape[1]), xp.moveaxis(blocks, 1, 2).reshape(-1)
+    if len(asked.shares) > _SELECTED_ON_DEVICE or n > _ROW_MOST:
+        ordered = xp.sort(flat.reshape((results, n)))
         flat = (ordered.values if xp.__name__ == "torch" else ordered).reshape(-1)
         asked = asked._replace(is_sorted=True)
     found = [

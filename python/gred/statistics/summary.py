@@ -105,7 +105,9 @@ class Summary(_Fields):
         host. Equal summaries' are equal.
         """
         fields = [_on_host(field) for field in self]
-        kept = dict(zip(self._fields, map(_known, fields), strict=True))
+        # bfloat16, which files of NumPy's have no name for, is kept as float32.
+        known = (x.astype(np.float32) if x.dtype.kind == "V" else x for x in fields)
+        kept = dict(zip(self._fields, known, strict=True))
         kept |= {"types": np.array([x.dtype.name for x in fields]), "ddof": np.float64(self.ddof)}
         if self.sums is not None:
             sums = self.sums.normalised()
@@ -157,11 +159,6 @@ def _on_host(field: Any) -> Any:
     return found
 
 
-def _known(x: Any) -> Any:
-    """Have bfloat16, which files of NumPy's have no name for, as float32."""
-    return x.astype(np.float32) if x.dtype.kind == "V" else x
-
-
 def _read(kept: dict[str, Any]) -> Summary:
     from gred.exact.partials import Partials  # which rests on modules that this one serves
 
@@ -188,20 +185,16 @@ def _merged(a: Summary, b: Summary) -> Summary:
     a, b = (made(map(_on_host, one), one.ddof) for one in (a, b))
     if a.ddof != b.ddof:
         raise ValueError(f"one variance was divided with ddof={a.ddof:g}, another with {b.ddof:g}")
-    if np.shape(a.count) != np.shape(b.count):
-        shapes = f"{np.shape(a.count)} and {np.shape(b.count)}"
-        raise ValueError(f"the summaries have different shapes: {shapes}")
-
     m, n = np.asarray(a.count), np.asarray(b.count)
+    if m.shape != n.shape:
+        raise ValueError(f"the summaries have different shapes: {m.shape} and {n.shape}")
     count = m + n
 
     def both(name: str, merge: Any) -> Any:
         """Merge a field, or take it, and its type, of the one that is of something."""
         x, y = np.asarray(getattr(a, name)), np.asarray(getattr(b, name))
-        if not m.any():
-            return y[()]
-        if not n.any():
-            return x[()]
+        if not (m.any() and n.any()):
+            return (x if m.any() else y)[()]
         some = np.where(m > 0, np.where(n > 0, merge(x, y), x), y)
         return some.astype(np.result_type(x, y))[()]
 
@@ -212,19 +205,16 @@ def _merged(a: Summary, b: Summary) -> Summary:
         return np.where(k > 1, of_many, np.where(np.isfinite(_wide(one.mean)), 0, np.nan))
 
     with np.errstate(all="ignore"):
-        means = _wide(a.mean), _wide(b.mean)
-        apart, share = means[1] - means[0], n / count
-        mean = np.where(
-            np.isfinite(apart), means[0] + apart * share, means[0] * (m / count) + means[1] * share
-        )
+        x, y = _wide(a.mean), _wide(b.mean)
+        apart, share = y - x, n / count
+        finite = np.isfinite(apart)
+        mean = np.where(finite, x + apart * share, x * (m / count) + y * share)
         squared = squares(a) + squares(b) + abs(apart) ** 2 * (m * share)
-        squared = np.where(np.isfinite(apart), squared, np.nan)
+        var = np.where(finite, squared, np.nan) / np.maximum(count - a.ddof, 0)
         fields = (
             *(count[()], np.add(a.nans, b.nans)),
             *(both("min", np.minimum), both("max", np.maximum)),
-            both("mean", lambda *_: mean),
-            both("var", lambda *_: squared / np.maximum(count - a.ddof, 0)),
-            np.add(a.sum, b.sum),
+            *(both("mean", lambda *_: mean), both("var", lambda *_: var), np.add(a.sum, b.sum)),
         )
     return made(fields, a.ddof)
 
@@ -257,20 +247,18 @@ def exactly(summary: Summary, sums: Iterable[Partials]) -> Summary:
     return made((*summary[:4], mean, var, total), summary.ddof, exact)
 
 
-def _exactly(
-    a: Any, ddof: float, axis: Any, keepdims: Any, dtype: Any, where: Any, rest: dict[str, Any]
-) -> Summary:
+def _exactly(a: Any, ddof: float, options: dict[str, Any], rest: dict[str, Any]) -> Summary:
     """Describe what needs no rounding in one read, and add up in others."""
     from gred.exact.partials import moments_of
 
     if any(value is not None for value in rest.values()):
         raise TypeError(f"describe by method 'exact' takes no {', '.join(rest)}")
     listed = isinstance(a, (list, tuple)) and a and all(getattr(part, "shape", ()) for part in a)
+    axis, keepdims = options["axis"], options["keepdims"]
     if axis is None and not keepdims and (listed or hasattr(a, "__next__")):
-        parts = [_exactly(part, ddof, None, False, dtype, where, rest) for part in a]
+        parts = [_exactly(part, ddof, options, rest) for part in a]
         return parts[0].merge(*parts[1:])
-    array, _, sums = moments_of(a, axis, keepdims, where, skips_nans=True)
-    options = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "where": where}
+    array, _, sums = moments_of(a, axis, keepdims, options["where"], skips_nans=True)
     return exactly(made(_core.describe(array, ddof, **options), ddof), [sums])
 
 
@@ -329,8 +317,8 @@ def describe(
     std    1.632993161855452
     sum    15.0
     """
+    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "where": where}
     rest: dict[str, Any] = {"block_size": block_size, "device": device, "stream": stream}
     if method == "exact":
-        return _exactly(a, ddof, axis, keepdims, dtype, where, rest)
-    rest |= {"method": method, "dtype": dtype, "where": where}
-    return made(_core.describe(a, ddof, axis=axis, keepdims=keepdims, **rest), ddof)
+        return _exactly(a, ddof, options, rest)
+    return made(_core.describe(a, ddof, method=method, **options, **rest), ddof)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from gred import _core
 from gred.checks import beside, cast, dtype_name, indexable, library_of
 from gred.statistics.nans import numbers_of
+
+_Function = Callable[[Any], Any]
 
 _NOTHING = "Weights sum to zero, or to no more than ddof: the mean or variance has no value"
 _WIDE = ("complex128", "complex64", "float64", "float32")
@@ -36,19 +39,41 @@ def reduced(
     factors, kind = typed(xp, array, weight, dtype)
     if method == "exact":
         return _exactly(name, array, weight, axis, kind, shown, keepdims)
-    options = {"axis": axis, "where": shown, "keepdims": keepdims}
+
     is_spread = name in ("var", "std")
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        of_mean = options | {"keepdims": True} if is_spread else options
-        found, total = _divided(xp, *factors, 0, of_mean)
-        if is_spread:
-            squares = abs(factors[0] - found) ** 2
-            found, total = _divided(xp, squares, factors[1], ddof, options)
-            found, kind = xp.sqrt(found) if name == "std" else found, real(kind)
+
+    def added(x: Any) -> Any:
+        return xp.asarray(_core.sum(x, keepdims=keepdims or is_spread, axis=axis, where=shown))
+
+    found, total = weighted(name, xp, factors, ddof, added, lambda mean: mean)
     if xp is np and not (np.asarray(total) > 0).all():
         warnings.warn(_NOTHING, RuntimeWarning, stacklevel=2)
-    found = cast(found, type_in(xp, array, kind))
+    if is_spread and not keepdims:
+        axes = range(array.ndim) if axis is None else normalize_axis_tuple(axis, array.ndim)
+        found = found.reshape([n for k, n in enumerate(found.shape) if k not in axes])
+    found = cast(found, type_in(xp, array, real(kind) if is_spread else kind))
     return found[()] if xp is np else found
+
+
+def weighted(
+    name: str, xp: Any, factors: Any, ddof: float, added: _Function, own: _Function
+) -> tuple[Any, Any]:
+    """Make a sum, mean, variance or standard deviation, and what it was divided by.
+
+    `added` adds elements up to results, and `own` gives each element the mean that it is part of.
+    """
+    array, weight = factors
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found, total = added(array * weight), added(weight)
+        if name == "sum":
+            return found, total
+        found = found / total
+        if name in ("var", "std"):
+            if ddof:
+                left = total - ddof
+                total = xp.where(left > 0, left, xp.zeros_like(left))
+            found = added(abs(array - own(found)) ** 2 * weight) / total
+        return found**0.5 if name == "std" else found, total
 
 
 def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
@@ -108,19 +133,6 @@ def type_in(xp: Any, array: Any, name: str) -> Any:
     if name == "bfloat16" and xp is np:
         return array.dtype if str(array.dtype) == name else np.dtype(name)
     return getattr(xp, name)
-
-
-def divisor(xp: Any, total: Any, ddof: float) -> Any:
-    """Take degrees of freedom from sums of weights, and leave no less than 0."""
-    left = total - ddof if ddof else total
-    return xp.where(left > 0, left, xp.zeros_like(left)) if ddof else left
-
-
-def _divided(
-    xp: Any, array: Any, weight: Any, ddof: float, options: dict[str, Any]
-) -> tuple[Any, Any]:
-    total = divisor(xp, xp.asarray(_core.sum(weight, **options)), ddof)
-    return xp.asarray(_core.sum(array * weight, **options)) / total, total
 
 
 def _exactly(

@@ -57,16 +57,16 @@ _ALONG = """{summary}
     Examples
     --------
     >>> import gred.torch, torch
-    >>> gred.torch.{name}({example}
+    >>> gred.torch.{name}(torch.tensor([[3.0, 1.0], [2.0, 6.0]]){example})
+    {result}
 
     """
-
-
-def _named(function: _Function, name: str, summary: str, example: str, more: str = "") -> _Function:
-    function.__doc__ = _ALONG.format(name=name, summary=summary, example=example, more=more)
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "gred.torch"
-    return function
+_CORRECTION = """
+    correction : float, default 1
+        How many less than the elements squares are divided by, as in ``torch.var``."""
+_ORD = """
+    ord : {2, 1, 0, inf, -inf}, default 2
+        Which norm it is; None is 2."""
 
 
 def _dims_of(dim: Any) -> Any:
@@ -76,22 +76,16 @@ def _dims_of(dim: Any) -> Any:
     return tuple(map(index, dim)) if hasattr(dim, "__iter__") else index(dim)
 
 
-def _along(name: str, summary: str, example: str) -> _Function:
+def _along(name: str, summary: str, example: str, result: str, more: str = "") -> _Function:
     kernel, call = TABLE[name].kernel, CALLS[name]
 
-    def function(
+    def plain(
         x: Any, dim: _Dim = None, keepdim: bool = False, dtype: Any = None, *, method: str = "auto"
     ) -> Any:
         way = kernel if is_at_once(x) and not x.requires_grad else call
-        return way(x, dim if dim is None else _dims_of(dim), keepdim, dtype, method)
+        return way(x, _dims_of(dim), keepdim, dtype, method)
 
-    return _named(function, name, summary, example)
-
-
-def _spread(name: str, summary: str, example: str) -> _Function:
-    kernel, call = TABLE[name].kernel, CALLS[name]
-
-    def function(
+    def spread(
         x: Any,
         dim: _Dim = None,
         keepdim: bool = False,
@@ -101,53 +95,50 @@ def _spread(name: str, summary: str, example: str) -> _Function:
         method: str = "auto",
     ) -> Any:
         way = kernel if is_at_once(x) and not x.requires_grad else call
-        return way(x, dim if dim is None else _dims_of(dim), keepdim, dtype, method, correction)
+        return way(x, _dims_of(dim), keepdim, dtype, method, correction)
 
-    more = """
-    correction : float, default 1
-        How many less than the elements squares are divided by, as in ``torch.var``."""
-    return _named(function, name, summary, example, more)
+    def norm(
+        x: Any,
+        ord: float | None = 2,
+        dim: _Dim = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+        *,
+        method: str = "auto",
+    ) -> Any:
+        return call(x, _dims_of(dim), keepdim, dtype, method, 2 if ord is None else ord)
+
+    function: Any = {"": plain, _CORRECTION: spread, _ORD: norm}[more]
+    texts = {"name": name, "summary": summary, "example": example, "result": result}
+    function.__doc__ = _ALONG.format(**texts, more=more)
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "gred.torch"
+    made: _Function = function
+    return made
 
 
-_X = "torch.tensor([[3.0, 1.0], [2.0, 6.0]])"
-
-sum = _along("sum", "Add elements up.", f"{_X}, dim=0)\n    tensor([5., 7.])")
-mean = _along("mean", "Average elements.", f"{_X})\n    tensor(3.)")
-prod = _along("prod", "Multiply elements.", f"{_X})\n    tensor(36.)")
+sum = _along("sum", "Add elements up.", ", dim=0", "tensor([5., 7.])")
+mean = _along("mean", "Average elements.", "", "tensor(3.)")
+prod = _along("prod", "Multiply elements.", "", "tensor(36.)")
 amin = min = _along(
     *("amin", "Find the least elements, which share the gradient if there are several."),
-    f"{_X}, dim=1)\n    tensor([1., 2.])",
+    *(", dim=1", "tensor([1., 2.])"),
 )
 amax = max = _along(
     *("amax", "Find the greatest elements; several share the gradient."),
-    f"{_X}, dim=1)\n    tensor([3., 6.])",
+    *(", dim=1", "tensor([3., 6.])"),
 )
 logsumexp = _along(
     *("logsumexp", "Take the logarithm of the sum of exponentials."),
-    "torch.zeros(8))\n    tensor(2.0794)",
+    *(", dim=0", "tensor([3.3133, 6.0067])"),
 )
-var = _spread("var", "Compute variances.", f"{_X}, dim=1)\n    tensor([2., 8.])")
-std = _spread("std", "Compute standard deviations.", f"{_X}, correction=0)\n    tensor(1.8708)")
-
-
-def _norm(
-    x: Any,
-    ord: float | None = 2,
-    dim: _Dim = None,
-    keepdim: bool = False,
-    dtype: Any = None,
-    *,
-    method: str = "auto",
-) -> Any:
-    return CALLS["norm"](x, _dims_of(dim), keepdim, dtype, method, 2 if ord is None else ord)
-
-
-norm = _named(
-    *(_norm, "norm", "Compute norms of vectors, as ``torch.linalg.vector_norm`` does."),
-    "torch.tensor([3.0, 4.0]))\n    tensor(5.)",
-    """
-    ord : {2, 1, 0, inf, -inf}, default 2
-        Which norm it is; None is 2.""",
+var = _along("var", "Compute variances.", ", dim=1", "tensor([2., 8.])", _CORRECTION)
+std = _along(
+    *("std", "Compute standard deviations.", ", correction=0", "tensor(1.8708)", _CORRECTION)
+)
+norm = _along(
+    *("norm", "Compute norms of vectors, as ``torch.linalg.vector_norm`` does."),
+    *(", ord=1, dim=1", "tensor([4., 8.])", _ORD),
 )
 
 

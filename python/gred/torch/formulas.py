@@ -80,13 +80,3 @@ def of_norm(v: Any, y: Any, g: Any, dims: _Dims, order: float) -> Any:
     end = torch.amax if order > 0 else torch.amin
     found = end(size, dims, keepdim=True) if dims else size  # no dims would be all
     return _shared(size == found, g, dims) * v.sgn()
-
-
-def taken(grad: Any, keys: Any, x: Any) -> Any:
-    """Take for each value its key's; those outside have none."""
-    keys = keys.long()  # PyTorch compares no unsigned ones
-    inside = (keys >= 0) & (keys < grad.shape[0])
-    if grad.shape[0] == 0:
-        return x * 0
-    found = grad[keys.clamp(0, grad.shape[0] - 1)]
-    return found.masked_fill(~inside.reshape(-1, *[1] * (x.ndim - 1)), 0)

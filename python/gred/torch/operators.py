@@ -27,11 +27,11 @@ def _dims(ndim: int, dim: Any) -> tuple[int, ...]:
     """Count dimensions from the front; a tensor without any has one that may be named."""
     if dim is None:
         return tuple(range(ndim))
-    dims = (dim,) if isinstance(dim, int) else dim
+    dims, most = (dim,) if isinstance(dim, int) else dim, max(ndim, 1)
     for k in dims:
-        if not -max(ndim, 1) <= k < max(ndim, 1):
+        if not -most <= k < most:
             raise IndexError(f"dim {k} is not one of {ndim} dimensions")
-    found = tuple(k % max(ndim, 1) for k in dims)
+    found = tuple(k % most for k in dims)
     if len(set(found)) < len(found):
         raise ValueError(f"dim {tuple(dims)} names a dimension twice")
     return found if ndim else ()
@@ -48,9 +48,11 @@ def _kept(shape: Any, dims: tuple[int, ...]) -> list[Any]:
     return [1 if k in dims else length for k, length in enumerate(shape)]
 
 
-def _beside(y: Any, shape: Any, dims: tuple[int, ...]) -> Any:
-    """Shape results so that they broadcast to the elements."""
-    return y.reshape(_kept(shape, dims)) if 0 < y.ndim < len(shape) else y
+def _like(gradient: Any, dtype: Any) -> Any:
+    """Make a gradient of the type of what it is of."""
+    if gradient.is_complex() and not dtype.is_complex:
+        gradient = gradient.real
+    return gradient if gradient.dtype == dtype else gradient.to(dtype)
 
 
 def result_type(name: str, dtype: Any, asked: Any = None) -> Any:
@@ -63,68 +65,6 @@ def result_type(name: str, dtype: Any, asked: Any = None) -> Any:
     if name not in ("sum", "prod"):
         return torch.float64
     return torch.int64 if found.is_signed or found == torch.bool else torch.uint64
-
-
-# ---- kernels along dimensions ----
-
-
-def _kernel(core: _Function) -> _Function:
-    def kernel(x, dim=None, keepdim=False, dtype=None, method="auto"):  # type: ignore[no-untyped-def]
-        axis = dim if dim is None else _axis(x, dim)
-        return core(x, axis, out=..., keepdims=keepdim, dtype=dtype, method=method)
-
-    return kernel
-
-
-def _spread(core: _Function) -> _Function:
-    """Make tensors by the exact method, too, which takes no `out` and makes scalars of NumPy's."""
-
-    def kernel(x, dim=None, keepdim=False, dtype=None, method="auto", correction=1):  # type: ignore[no-untyped-def]
-        options = {"keepdims": keepdim, "dtype": dtype, "method": method, "ddof": correction}
-        axis = _axis(x, dim)
-        if method != "exact":
-            return core(x, axis, out=..., **options)
-        made = core(x, axis, **options)
-        return made if isinstance(made, torch.Tensor) else brought(np.asarray(made), x)
-
-    return kernel
-
-
-def _norm(x, dim=None, keepdim=False, dtype=None, method="auto", ord=2):  # type: ignore[no-untyped-def]
-    """Compute norms of vectors, which elements along several dimensions are, too.
-
-    The core refuses those, unless they are of order 2, since to NumPy they are matrices.
-    """
-    options = {"dtype": dtype, "out": ..., "method": method}
-    axis = _axis(x, dim)
-    if ord == 2 or axis is None or isinstance(axis, int) or len(axis) < 2:
-        return _core.norm(x, None if ord == 2 else ord, axis, keepdims=keepdim, **options)
-    dims = _dims(x.ndim, axis)
-    flat = x.movedim(dims, tuple(range(-len(dims), 0))).flatten(-len(dims))
-    found = _core.norm(flat, ord, -1, **options)
-    return found.reshape(_kept(x.shape, dims)) if keepdim else found
-
-
-class Along(NamedTuple):
-    """A reduction along dimensions."""
-
-    kernel: _Function
-    gradient: _Function | None = None  # see formulas; None: elements share it alike
-    last: str = ""  # an argument of its own, as schemas have it
-
-
-_CORRECTION = ", float correction=1"
-TABLE = {
-    "sum": Along(_kernel(_core.sum)),
-    "mean": Along(_kernel(_core.mean)),
-    "prod": Along(_kernel(_core.prod), formulas.of_prod),
-    "amin": Along(_kernel(_core.min), formulas.of_extreme),
-    "amax": Along(_kernel(_core.max), formulas.of_extreme),
-    "logsumexp": Along(_kernel(_core.logsumexp), formulas.of_logsumexp),
-    "var": Along(_spread(_core.var), formulas.of_var, _CORRECTION),
-    "std": Along(_spread(_core.std), formulas.of_std, _CORRECTION),
-    "norm": Along(_norm, formulas.of_norm, ", float ord=2"),
-}
 
 
 # ---- registering ----
@@ -220,13 +160,65 @@ def is_at_once(x: Any) -> bool:
 # ---- along dimensions ----
 
 
-def _gradient_like(gradient: Any, dtype: Any) -> Any:
-    if gradient.is_complex() and not dtype.is_complex:
-        gradient = gradient.real
-    return gradient if gradient.dtype == dtype else gradient.to(dtype)
+def _plain(core: _Function) -> _Function:
+    def kernel(x, dim=None, keepdim=False, dtype=None, method="auto"):  # type: ignore[no-untyped-def]
+        axis = dim if dim is None else _axis(x, dim)
+        return core(x, axis, out=..., keepdims=keepdim, dtype=dtype, method=method)
+
+    return kernel
 
 
-def _along(name: str, row: Along) -> tuple[Any, ...]:
+def _spread(core: _Function) -> _Function:
+    """Make tensors by the exact method, too, which takes no `out` and makes scalars of NumPy's."""
+
+    def kernel(x, dim=None, keepdim=False, dtype=None, method="auto", correction=1):  # type: ignore[no-untyped-def]
+        options = {"keepdims": keepdim, "dtype": dtype, "method": method, "ddof": correction}
+        if method != "exact":
+            return core(x, _axis(x, dim), out=..., **options)
+        made = core(x, _axis(x, dim), **options)
+        return made if isinstance(made, torch.Tensor) else brought(np.asarray(made), x)
+
+    return kernel
+
+
+def _norm(x, dim=None, keepdim=False, dtype=None, method="auto", ord=2):  # type: ignore[no-untyped-def]
+    """Compute norms of vectors, which elements along several dimensions are, too.
+
+    The core refuses those, unless they are of order 2, since to NumPy they are matrices.
+    """
+    options = {"dtype": dtype, "out": ..., "method": method}
+    axis = _axis(x, dim)
+    if ord == 2 or axis is None or isinstance(axis, int) or len(axis) < 2:
+        return _core.norm(x, None if ord == 2 else ord, axis, keepdims=keepdim, **options)
+    dims = _dims(x.ndim, axis)
+    flat = x.movedim(dims, tuple(range(-len(dims), 0))).flatten(-len(dims))
+    found = _core.norm(flat, ord, -1, **options)
+    return found.reshape(_kept(x.shape, dims)) if keepdim else found
+
+
+class Along(NamedTuple):
+    """A reduction along dimensions."""
+
+    kernel: _Function
+    gradient: _Function | None = None  # see formulas; None: elements share it alike
+    last: str = ""  # an argument of its own, as schemas have it
+
+
+_CORRECTION = ", float correction=1"
+TABLE = {
+    "sum": Along(_plain(_core.sum)),
+    "mean": Along(_plain(_core.mean)),
+    "prod": Along(_plain(_core.prod), formulas.of_prod),
+    "amin": Along(_plain(_core.min), formulas.of_extreme),
+    "amax": Along(_plain(_core.max), formulas.of_extreme),
+    "logsumexp": Along(_plain(_core.logsumexp), formulas.of_logsumexp),
+    "var": Along(_spread(_core.var), formulas.of_var, _CORRECTION),
+    "std": Along(_spread(_core.std), formulas.of_std, _CORRECTION),
+    "norm": Along(_norm, formulas.of_norm, ", float ord=2"),
+}
+
+
+def _register_along(name: str, row: Along) -> None:
     def fake(x, dim=None, keepdim=False, dtype=None, *_):  # type: ignore[no-untyped-def]
         dims = _dims(x.ndim, dim)
         if name in ("amin", "amax"):
@@ -244,15 +236,19 @@ def _along(name: str, row: Along) -> tuple[Any, ...]:
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         dim, _, dtype, _, *last = ctx.rest
         dims = _dims(len(ctx.shape), dim)
-        grad = _beside(grad, ctx.shape, dims)
+
+        def beside(y: Any) -> Any:
+            """Shape results so that they broadcast to the elements."""
+            return y.reshape(_kept(ctx.shape, dims)) if 0 < y.ndim < len(ctx.shape) else y
+
+        grad = beside(grad)
         if row.gradient is None:
             count = math.prod(ctx.shape[k] for k in dims) if name == "mean" else 1
             grad = (grad if count == 1 else grad / count).expand(ctx.shape)
         else:
             x, y = ctx.saved_tensors
-            v, y = x if dtype is None else x.to(dtype), _beside(y, ctx.shape, dims)
-            grad = row.gradient(v, y, grad, dims, *last)
-        return (_gradient_like(grad, ctx.dtype), *[None] * len(ctx.rest))
+            grad = row.gradient(x if dtype is None else x.to(dtype), beside(y), grad, dims, *last)
+        return (_like(grad, ctx.dtype), *[None] * len(ctx.rest))
 
     def batched(info, in_dims, x, dim=None, *rest):  # type: ignore[no-untyped-def]
         x = x.movedim(in_dims[0], 0)
@@ -260,7 +256,7 @@ def _along(name: str, row: Along) -> tuple[Any, ...]:
 
     schema = "Tensor x, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None"
     schema += f", str method='auto'{row.last}"
-    return schema, row.kernel, fake, backward, batched, keep
+    _register(name, schema, row.kernel, fake, backward, batched, keep)
 
 
 # ---- two tensors ----
@@ -290,7 +286,7 @@ def _dot_shape(a: Any, b: Any, method: str = "auto") -> Any:
 def _dot_backward(ctx: Any, grad: Any) -> Any:
     a, b, _ = ctx.saved_tensors
     of_a, of_b = (grad[..., None] * x.to(grad.dtype).conj() for x in (b, a))
-    return _gradient_like(of_a, a.dtype), _gradient_like(of_b, b.dtype), None
+    return _like(of_a, a.dtype), _like(of_b, b.dtype), None
 
 
 def _dot_batched(info: Any, in_dims: Any, a: Any, b: Any, method: str = "auto") -> Any:
@@ -302,8 +298,7 @@ def _dot_batched(info: Any, in_dims: Any, a: Any, b: Any, method: str = "auto") 
 
 
 def _dots(a: Any, b: Any, method: str = "auto") -> Any:
-    found = _core.dot(a, b, axis=-1, out=..., method=method)
-    return found.to(_type_of_both(a, b))
+    return _core.dot(a, b, axis=-1, out=..., method=method).to(_type_of_both(a, b))
 
 
 def _dots_shape(a: Any, b: Any, method: str = "auto") -> Any:
@@ -320,8 +315,16 @@ def _by_key_shape(x: Any, keys: Any, num_keys: int, *_: Any) -> Any:
 
 
 def _by_key_backward(ctx: Any, grad: Any) -> Any:
+    """Take for each value its key's gradient; those outside have none."""
     x, keys, _ = ctx.saved_tensors
-    return formulas.taken(grad, keys, x).to(x.dtype), None, *[None] * len(ctx.rest)
+    keys = keys.long()  # PyTorch compares no unsigned ones
+    if grad.shape[0]:
+        outside = (keys < 0) | (keys >= grad.shape[0])
+        found = grad[keys.clamp(0, grad.shape[0] - 1)]
+        found = found.masked_fill(outside.reshape(-1, *[1] * (x.ndim - 1)), 0)
+    else:
+        found = x * 0
+    return found.to(x.dtype), None, *[None] * len(ctx.rest)
 
 
 def _by_key_batched(info: Any, in_dims: Any, x: Any, keys: Any, num_keys: int, *rest: Any) -> Any:
@@ -329,7 +332,7 @@ def _by_key_batched(info: Any, in_dims: Any, x: Any, keys: Any, num_keys: int, *
     if in_dims[1] is None:
         return call(x.movedim(in_dims[0], 1), keys, num_keys, *rest), 1
     keys = keys.movedim(in_dims[1], 0)
-    keys = keys if keys.dtype.is_signed else keys.long()  # PyTorch compares no unsigned ones
+    keys = keys if keys.dtype.is_signed else keys.long()
     x = x.expand(len(keys), *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
     first = torch.arange(len(keys), device=keys.device)[:, None] * num_keys
     outside = (keys < 0) | (keys >= num_keys)
@@ -338,16 +341,12 @@ def _by_key_batched(info: Any, in_dims: Any, x: Any, keys: Any, num_keys: int, *
     return results.unflatten(0, (len(keys), num_keys)), 0
 
 
-def _register_all() -> None:
-    for name, row in TABLE.items():
-        _register(name, *_along(name, row))
-    schema = "Tensor a, Tensor b, str method='auto'"
-    _register("dot", schema, _dot, _dot_shape, _dot_backward, _dot_batched)
-    # Of batches of vectors, along the last dimension, both of one shape.
-    _register("dots", schema, _dots, _dots_shape, _dot_backward, _dot_batched)
-    schema = "Tensor x, Tensor keys, SymInt num_keys, bool drop=False, str method='auto'"
-    _register("by_key_sum", schema, _by_key, _by_key_shape, _by_key_backward, _by_key_batched)
-
-
 if torch is not None:
-    _register_all()
+    for _name, _row in TABLE.items():
+        _register_along(_name, _row)
+    _schema = "Tensor a, Tensor b, str method='auto'"
+    _register("dot", _schema, _dot, _dot_shape, _dot_backward, _dot_batched)
+    # Of batches of vectors, along the last dimension, both of one shape.
+    _register("dots", _schema, _dots, _dots_shape, _dot_backward, _dot_batched)
+    _schema = "Tensor x, Tensor keys, SymInt num_keys, bool drop=False, str method='auto'"
+    _register("by_key_sum", _schema, _by_key, _by_key_shape, _by_key_backward, _by_key_batched)
