@@ -124,9 +124,17 @@ def test_a_rung_runs_where_it_is_compiled_for(pretending, monkeypatch):
     for device in ("cuda", "host"):
         with pytest.raises(ValueError, match="is compiled for simulated; got"):
             pretending.kernel_time(np.ones(5), device=device)
+
+    def one(_what, _a, how, kind):
+        raise LookupError(f"{how['device']} by {kind}")
+
     monkeypatch.setattr(pretending, "gpu", "cuda:1")
-    where = [pretending._where(one) for one in (None, "cuda", "simulated")]
-    assert where == ["cuda:1", "cuda:1", "simulated"]
+    monkeypatch.setattr(pretending, "_one", one)
+    for device in (None, "cuda"):
+        with pytest.raises(LookupError, match="cuda:1 by cuda"):
+            pretending.kernel_time(np.ones(5), device=device)
+    with pytest.raises(LookupError, match="simulated by plain"):
+        pretending.kernel_time(np.ones(5), device="simulated")
 
 
 def test_a_gpu_is_asked_where_every_access_is_right(pretending, monkeypatch):
