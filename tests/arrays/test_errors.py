@@ -51,7 +51,7 @@ def of_methods():
         yield TypeError, ("method", "str", type(name).__name__), {"method": name}
     for method in gred.methods():
         words = ("method", repr(method.name), *method.devices)
-        for device in {"host", "simulated"}.difference(method.devices):
+        for device in sorted({"host", "simulated"}.difference(method.devices)):
             yield ValueError, (*words, device), {"method": method.name, "device": device}
     for size, method in itertools.product(NO_BLOCK_SIZES, ("unroll8", "shuffle", "last_block")):
         yield ValueError, (*BLOCK_SIZES, str(size)), BLOCKS | {"block_size": size, "method": method}

@@ -93,7 +93,7 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
         sizes = abs(values)
         of = {1: np.sum, np.inf: np.max, -np.inf: np.min, 0: np.count_nonzero}.get(ord)
         right = of(sizes, axis) if of else np.sqrt((sizes**2).sum(axis))
-        return right, 2.0**-48 * right
+        return right, (n + 4) * 2.0**-53 * right
     if base in SPREADS:
         return _spread(name, x, values, shown, axis, ddof, mean)
     right, error = values.sum(axis, **begun), n * unit * abs(values).sum(axis)
