@@ -216,7 +216,8 @@ def test_as_many_results_are_explained_as_there_are(axis, keepdims):
         expected = np.sum(x, axis=axis, keepdims=keepdims)
         for there, device in ((x, "host"), (SimulatedArray(x), "simulated")):
             plan = gred.explain(there, axis=axis, keepdims=keepdims)
-            assert (plan.results, plan.size, plan.device) == (expected.size, x.size, device)
+            assert (plan.results, plan.size) == (expected.size, x.size)
+            assert plan.device == device or not x.size  # which lies nowhere
             assert plan.at_once == expected.size or not x.size
             assert axis not in (0, 1) or x.size or ("nothing" in plan.array) == (plan.results == 0)
             assert repr(plan)
