@@ -75,6 +75,9 @@ def test_infinities_nans_and_zeros_are_as_ieee_754_has_them():
         for how in ("nearest", "down", "up"):
             assert same(gred.ExactSum(x).value(rounding=how), np.float64(0.0))
     assert same(gred.ExactSum([-TINY]).value(np.float32), np.float32(-0.0))
+    with np.errstate(over="raise"):
+        assert gred.ExactSum([GREATEST, 1.0]).value(rounding="up") == INF
+        assert gred.ExactSum([-GREATEST, -1.0]).value(rounding="down") == -INF
     assert gred.ExactSum([GREATEST] * 3).mean() == GREATEST
     assert math.isnan(gred.ExactSum().mean())
 

@@ -369,7 +369,8 @@ class ExactSum(Mergeable):
             return nearest
         if type(nearest) is np.float32 and str(dtype) == "bfloat16":
             raise TypeError("without ml_dtypes, bfloat16 is rounded to nearest alone")
-        return np.nextafter(nearest, type(nearest)(toward))
+        with np.errstate(over="ignore"):  # above the greatest there is infinity
+            return np.nextafter(nearest, type(nearest)(toward))
 
     def mean(self, dtype: DTypeLike = np.float64) -> Any:
         """Divide the sum by `count`, and round the quotient once, as `value`; of nothing NaN."""
