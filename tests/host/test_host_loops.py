@@ -49,7 +49,7 @@ def test_all_instructions_are_right_and_make_the_same_bits(program):
 def test_any_number_of_threads_makes_the_same_bits(checks, monkeypatch):
     most, made = gred.threads(), set()
     try:
-        for count in (1, 2, 3, 16):
+        for count in (1, 2, 3, 16)[:: of_selection(1, 1, 3)]:
             gred.threads(count)
             monkeypatch.setattr(host_loops, "DIGEST", hashlib.sha256())
             checks.bits()

@@ -269,6 +269,7 @@ BOUNDS = {  # code of a process that has done nothing before, and what it prints
 }
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize(("code", "told"), BOUNDS.values(), ids=BOUNDS)
 def test_the_bound_of_threads_is_kept(code, told):
     asked = {"OMP_NUM_THREADS": "1"} if told == "1 1" else {}
