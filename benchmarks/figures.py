@@ -90,6 +90,7 @@ GROUPS = {
     for name, parts in (("cpu", CPU_PARTS), ("gpu", GPU_PARTS), ("host", HOST_PARTS))
 }
 NAMES = tuple(dict.fromkeys((*GROUPS, *map(whole, PARTS))))
+REPEATED = ("part", "group")  # columns of few texts, which stand once in a file
 
 
 def parse_parts(text: str) -> list[str]:
@@ -130,10 +131,16 @@ def write(folder: Path, machine: record.Record, part: str, rows: list[Figure]) -
     merged = sorted(kept, key=lambda row: order.index(row["part"]))
     machines = {**known["machines"], whole(part): machine}
     machines = {name: machines[name] for name in NAMES if name in machines}
+    texts = {}
+    for name in REPEATED:
+        found = dict.fromkeys(row.get(name) for row in merged)
+        numbers = {text: number for number, text in enumerate(found)}
+        merged = [{**row, name: numbers[row.get(name)]} for row in merged]
+        texts[name] = list(numbers)
     columns = list(dict.fromkeys(column for row in merged for column in row))
     values = [[row.get(column) for column in columns] for row in merged]
-    figures = {"kind": "figures", "machines": machines, "columns": columns, "rows": values}
-    record.write_json(path, figures)
+    figures = {"kind": "figures", "machines": machines, "texts": texts, "columns": columns}
+    record.write_json(path, {**figures, "rows": values})
     return path
 
 

@@ -10,26 +10,13 @@ import gred
 pytestmark = pytest.mark.gpu
 
 FORKING = """
-import os, signal, sys, threading, warnings
+import threading, warnings
 import numpy as np
 import gred
 from gpu_arrays import GpuArray, use_device
+from processes import in_a_child
 warnings.simplefilter("ignore")
 x = np.arange(100_000)
-
-def in_a_child(work):
-    child = os.fork()
-    if not child:
-        signal.alarm(300)
-        status = 1
-        try:
-            work()
-            status = 0
-        except BaseException as error:
-            print(repr(error), file=sys.stderr, flush=True)
-        finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
 
 def host_works():
     assert gred.sum(x) == x.sum()

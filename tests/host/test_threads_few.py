@@ -18,11 +18,12 @@ CORES = len(os.sched_getaffinity(0))
 # ---- forks ----
 
 FORKING = """
-import os, signal, threading, time, warnings
+import threading, time, warnings
 import numpy as np
 import gred
 import gred.several  # else a thread would first import it: of that Python has locks of its own
 from gred.testing import SimulatedArray
+from processes import in_a_child
 
 warnings.simplefilter("ignore")
 x = np.arange(300_000.0)[::-2]
@@ -37,18 +38,6 @@ def all_right():
     assert gred.sum(x[:5000], method="unroll2", device="simulated") == x[:5000].sum()
     assert gred.sum(array) == x[:5000].sum()
     assert gred.sum([array, array, array]) == 3 * x[:5000].sum()
-
-def in_a_child():
-    child = os.fork()
-    if not child:
-        signal.alarm(300)
-        status = 1
-        try:
-            all_right()
-            status = 0
-        finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
 """
 # Sanitizers' own locks are not let go of in a child, either.
 BUSY = """
@@ -61,7 +50,7 @@ for thread in threads:
     thread.start()
 end = time.monotonic() + 8
 for _ in range(10):
-    in_a_child()
+    in_a_child(all_right)
     if time.monotonic() > end:
         break
 over.set()
@@ -72,12 +61,13 @@ for thread in threads:
 
 @pytest.mark.parametrize(
     "code",
-    ["in_a_child()", pytest.param(BUSY, marks=pytest.mark.unsanitized)],
+    ["in_a_child(all_right)", pytest.param(BUSY, marks=pytest.mark.unsanitized)],
     ids=["idle", "busy"],
 )
 def test_a_forked_process_can_reduce_whatever_other_threads_do(code):
     """What those threads hold at that moment, nobody lets go of in the child."""
-    told = printed(FORKING, code, "all_right()\nin_a_child()\nall_right()\nprint('all right')")
+    after = "all_right()\nin_a_child(all_right)\nall_right()\nprint('all right')"
+    told = printed(FORKING, code, after, path=True)
     assert told == "all right\n"
 
 

@@ -33,6 +33,22 @@ def printed(
     return child.stdout
 
 
+def in_a_child(work) -> None:
+    """Do something in a fork of this process, which is to end well."""
+    child = os.fork()
+    if not child:
+        signal.alarm(300)
+        status = 1
+        try:
+            work()
+            status = 0
+        except BaseException as error:
+            print(repr(error), file=sys.stderr, flush=True)
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 @contextlib.contextmanager
 def interrupted_after(seconds: float):
     """Raise a KeyboardInterrupt within the block, once so much time has gone by."""

@@ -83,9 +83,14 @@ def in_columns(kind: str, machine: Record, run: Record, rows: Sequence[Record]) 
 
 
 def rows_of(record: Record) -> list[Record]:
+    """Give each row by names; of `texts`, which many rows have, rows have the numbers."""
     if "columns" not in record:
         return list(record["rows"])
-    return [dict(zip(record["columns"], row, strict=True)) for row in record["rows"]]
+    rows = [dict(zip(record["columns"], row, strict=True)) for row in record["rows"]]
+    for name, texts in record.get("texts", {}).items():
+        for row in rows:
+            row[name] = texts[row[name]]
+    return rows
 
 
 def digits(value: float) -> float:
