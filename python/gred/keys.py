@@ -248,11 +248,12 @@ def _counts(codes: Sequence[Any], num_keys: Any) -> tuple[int, ...]:
 
 def _joined(xp: Any, codes: Sequence[Any], counts: Sequence[int]) -> Any:
     """Make one key of several, in C order; -1 where one of them is outside."""
-    joined, outside = 0, False
+    joined, outside = None, None
     for given, count in zip(codes, counts, strict=True):
         key, bad = _wide(xp, given, math.prod(counts)), _is_outside(given, count)
-        joined = joined * count + xp.where(bad, xp.zeros_like(key), key)
-        outside = bad | outside
+        key = xp.where(bad, xp.zeros_like(key), key)
+        joined = key if joined is None else joined * count + key
+        outside = bad if outside is None else outside | bad
     return xp.where(outside, xp.zeros_like(joined) - 1, joined)
 
 
@@ -303,10 +304,11 @@ def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> An
     if xp and name == "count":
         truth = xp.bool if xp.__name__ == "torch" else np.bool_
         name, values = "count_nonzero", xp.ones_like(values, dtype=truth)
+    if xp and name == "any":
+        return _on_device("count_nonzero", keys, values, count, rest) != 0
+    if xp and name == "all":
+        return _on_device("count_nonzero", keys, values == 0, count, rest) == 0
     flat = values
-    if xp and name in ("any", "all"):
-        counted = values if name == "any" else values == 0
-        return (_on_device("count_nonzero", keys, counted, count, rest) == 0) ^ (name == "any")
     if xp and values.ndim > 1:
         width, flat = math.prod(values.shape[1:]), values.reshape(-1)
     if name in _BY_KERNELS:

@@ -11,6 +11,7 @@ from gred.checks import number_from
 Samples = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 _MOST = 1_000_000
+_LAUNCHES_WARMUP, _READS_WARMUP, _READ_LEAST = 100, 2, 1024
 
 
 def _rows(samples: int) -> Any:
@@ -122,8 +123,8 @@ def read_limit(
     TypeError, ValueError, RuntimeError, MemoryError
         As `gred.sum`.
     """
-    rows, nbytes = _rows(samples), number_from(nbytes, "nbytes", 2**63 - 1, 1024)
-    where = _core.device_time(device, nbytes, rows, 2, bool(cold))  # after 2 runs
+    rows, nbytes = _rows(samples), number_from(nbytes, "nbytes", 2**63 - 1, _READ_LEAST)
+    where = _core.device_time(device, nbytes, rows, _READS_WARMUP, bool(cold))
     return ReadLimit(rows[0], nbytes, *where)
 
 
@@ -147,5 +148,5 @@ def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLim
         As `gred.sum`; ValueError for the host, too, where nothing is launched.
     """
     rows = _rows(samples)
-    name, *_ = _core.device_time(device, 0, rows, 100, False)  # after 100 launches
+    name, *_ = _core.device_time(device, 0, rows, _LAUNCHES_WARMUP, False)
     return LaunchLimit(rows[0], name)

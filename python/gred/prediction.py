@@ -23,6 +23,7 @@ from gred.records import Records, devices, method_named
 _STAGES = 2
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
+_GRID_MOST = 2**31 - 1
 
 
 class Gpu(NamedTuple):
@@ -239,7 +240,7 @@ def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
 def predict_counted(counted: Counters, gpu: Gpu) -> Roofline:
     """Predict a sum from the counts of its passes, which are launched as the method's are."""
     method, block, size = counted.method, counted.block_size, counted.size
-    if counted.passes and counted.passes[0].blocks >= 2**31:
+    if counted.passes and counted.passes[0].blocks > _GRID_MOST:
         raise ValueError(
             f"{method} of {size} elements in blocks of {block} needs more blocks than a grid can "
             "have; choose a larger block_size"

@@ -11,6 +11,8 @@ from gred import _core
 
 __all__ = ["SimulatedArray"]
 
+_LEGACY_DEFAULT_STREAM = 1
+
 
 def _plain(a: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
     """Take `a` as an array whose elements are what their bytes are, or refuse it."""
@@ -125,7 +127,7 @@ class SimulatedArray:
             "descr": view.dtype.descr,
             "data": (view.ctypes.data if view.size else 0, not view.flags.writeable),
             "strides": None if view.flags.c_contiguous else view.strides,
-            "stream": 1,
+            "stream": _LEGACY_DEFAULT_STREAM,
             "version": 3,
         }
         changed = interface | self._changes

@@ -116,36 +116,61 @@ _QUANTILE = _Kind(
 _MEDIAN = _QUANTILE._replace(parameters="axis", keywords="keepdims split_every")
 
 _PLAIN, _NANS = "[[4.0, 1.0], [3.0, 2.0]]", "[5.0, float('nan'), 1.0]"
-# Of each function its kind, a summary, and an example: the arguments and the result.
+# Of each function its kind, and an example: the arguments and the result.
 _FUNCTIONS = {
-    "sum": (_SUM, "Add up all elements, or those along axes.", "x, axis=0", "array([7., 3.])"),
-    "nansum": (_SUM, "Add up what is not NaN.", "x", "np.float64(6.0)"),
-    "mean": (_SUM, "Average all elements, or those along axes.", "x", "np.float64(2.5)"),
-    "nanmean": (_SUM, "Average what is not NaN.", "x", "np.float64(3.0)"),
-    "norm": (_NORM, "Make the root of the sum of squares.", "x[0, :1]", "np.float64(4.0)"),
-    "var": (_SPREAD, "Make the exact variance, rounded once.", "x", "np.float64(1.25)"),
-    "std": (_SPREAD, "Make its root, rounded once.", "x, axis=1", "array([1.5, 0.5])"),
-    "nanvar": (_SPREAD, "Make that of what is not NaN.", "x", "np.float64(4.0)"),
-    "nanstd": (_SPREAD, "Make the root of that.", "x", "np.float64(2.0)"),
-    "min": (_EXTREME, "Find the least element, or NaN.", "x, axis=0", "array([3., 1.])"),
-    "max": (_EXTREME, "Find the greatest element, or NaN.", "x, where=x < 4", "np.float64(3.0)"),
-    "nanmin": (_EXTREME, "Find the least element that is not NaN.", "x", "np.float64(1.0)"),
-    "nanmax": (_EXTREME, "Find the greatest that is not NaN.", "x", "np.float64(5.0)"),
-    "any": (_TRUTH, "Tell whether any element is not zero.", "x", "np.True_"),
-    "all": (_TRUTH, "Tell whether all are not zero.", "x > 1, axis=1", "array([False,  True])"),
-    "count_nonzero": (_TRUTH, "Count what is not zero, as int64.", "x", "np.int64(4)"),
-    "quantile": (_QUANTILE, "Compute exact quantiles, or NaN.", "x, [0, 1]", "array([1., 4.])"),
-    "nanquantile": (_QUANTILE, "Compute those of what is not NaN.", "x, 0.5", "array(3.)"),
-    "median": (_MEDIAN, "Compute the quantile of q = 0.5, or NaN.", "x", "array(2.5)"),
-    "nanmedian": (_MEDIAN, "Compute the median of what is not NaN.", "x", "array(3.)"),
+    "sum": (_SUM, "x, axis=0", "array([7., 3.])"),
+    "nansum": (_SUM, "x", "np.float64(6.0)"),
+    "mean": (_SUM, "x", "np.float64(2.5)"),
+    "nanmean": (_SUM, "x", "np.float64(3.0)"),
+    "norm": (_NORM, "x[0, :1]", "np.float64(4.0)"),
+    "var": (_SPREAD, "x", "np.float64(1.25)"),
+    "std": (_SPREAD, "x, axis=1", "array([1.5, 0.5])"),
+    "nanvar": (_SPREAD, "x", "np.float64(4.0)"),
+    "nanstd": (_SPREAD, "x", "np.float64(2.0)"),
+    "min": (_EXTREME, "x, axis=0", "array([3., 1.])"),
+    "max": (_EXTREME, "x, where=x < 4", "np.float64(3.0)"),
+    "nanmin": (_EXTREME, "x", "np.float64(1.0)"),
+    "nanmax": (_EXTREME, "x", "np.float64(5.0)"),
+    "any": (_TRUTH, "x", "np.True_"),
+    "all": (_TRUTH, "x > 1, axis=1", "array([False,  True])"),
+    "count_nonzero": (_TRUTH, "x", "np.int64(4)"),
+    "quantile": (_QUANTILE, "x, [0, 1]", "array([1., 4.])"),
+    "nanquantile": (_QUANTILE, "x, 0.5", "array(3.)"),
+    "median": (_MEDIAN, "x", "array(2.5)"),
+    "nanmedian": (_MEDIAN, "x", "array(3.)"),
+}
+_SUMMARIES = {
+    "sum": "Add up all elements, or those along axes, and round once.",
+    "nansum": "Add up what is not NaN, and round once.",
+    "mean": "Average all elements, or those along axes, and round once.",
+    "nanmean": "Average what is not NaN, and round once.",
+    "norm": "Compute the root of the sum of squares: no square overflows.",
+    "var": "Compute the exact variance, rounded once.",
+    "std": "Compute the standard deviation, rounded once.",
+    "nanvar": "Compute the exact variance of what is not NaN, rounded once.",
+    "nanstd": "Compute the standard deviation of what is not NaN, rounded once.",
+    "min": "Find the least element, or along axes; NaN if there is one.",
+    "max": "Find the greatest element, or along axes; NaN if there is one.",
+    "nanmin": "Find the least element that is not NaN.",
+    "nanmax": "Find the greatest element that is not NaN.",
+    "any": "Tell whether any element is not zero.",
+    "all": "Tell whether all elements are not zero.",
+    "count_nonzero": "Count elements that are not zero, as int64.",
+    "quantile": "Compute quantiles exactly; NaN where an element is NaN.",
+    "nanquantile": "Compute quantiles of what is not NaN; NaN where all are.",
+    "median": "Compute the median: the quantile of q = 0.5.",
+    "nanmedian": "Compute the median of what is not NaN; NaN where all are.",
 }
 
 
 def _function(name: str) -> Callable[..., Any]:
-    kind, summary, arguments, result = _FUNCTIONS[name]
+    kind, arguments, result = _FUNCTIONS[name]
     docstring = _DOCSTRING.format(
-        **{"summary": summary, "returns": kind.returns, "arguments": arguments, "result": result},
+        summary=_SUMMARIES[name],
+        returns=kind.returns,
         elements=_NANS if name.startswith("nan") else _PLAIN,
+        arguments=arguments,
+        result=result,
     )
     parameters, keywords = (
         {one: _PARAMETERS[one] for one in names.split()}

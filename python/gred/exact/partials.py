@@ -203,6 +203,7 @@ def rounded(partials: Partials, dtype: DTypeLike, *, divided: bool) -> npt.NDArr
     results = range(partials.counts.shape[1])
     whole = np.zeros(len(results), dtype)
     for part, values in enumerate((whole.real, whole.imag)[: 1 + partials.is_complex]):
-        rows = (partials.words(k)[part] for k in results)
+        one = replace(partials, counts=partials.counts[[part]], digits=partials.digits[[part]])
+        rows = (one.words(k)[0] for k in results)
         values[...] = exact.rounded(rows, values.dtype, divided)
     return whole.reshape(partials.shape)

@@ -116,9 +116,10 @@ class Mergeable:
     def _merge(self, given: Words, sign: int = 1) -> None:
         """Add normalised words, or take them away."""
         with self._lock:
-            mine, theirs = self._begun(given), sign * given
+            mine, theirs = self._begun(given), given if sign > 0 else -given
             total = mine + theirs
-            wrapped = ((total ^ mine) & (total ^ theirs))[..., :COUNTS]
+            counts = total[..., :COUNTS]
+            wrapped = (counts ^ mine[..., :COUNTS]) & (counts ^ theirs[..., :COUNTS])
             if min(wrapped.ravel().tolist(), default=0) < 0:  # a sign that neither had
                 raise OverflowError("more than 2**63 elements")
             self._words = normalised(total)

@@ -67,6 +67,7 @@ _CORRECTION = """
 _ORD = """
     ord : {2, 1, 0, inf, -inf}, default 2
         Which norm it is; None is 2."""
+_MORE = {"var": _CORRECTION, "std": _CORRECTION, "norm": _ORD}  # parameters of their own
 
 
 def _dims_of(dim: Any) -> Any:
@@ -76,14 +77,14 @@ def _dims_of(dim: Any) -> Any:
     return tuple(map(index, dim)) if hasattr(dim, "__iter__") else index(dim)
 
 
-def _along(name: str, summary: str, example: str, result: str, more: str = "") -> _Function:
+def _along(name: str, summary: str, example: str, result: str) -> _Function:
     kernel, call = TABLE[name].kernel, CALLS[name]
 
     def plain(
         x: Any, dim: _Dim = None, keepdim: bool = False, dtype: Any = None, *, method: str = "auto"
     ) -> Any:
         way = kernel if is_at_once(x) and not x.requires_grad else call
-        return way(x, _dims_of(dim), keepdim, dtype, method)
+        return way(x, dim if dim is None else _dims_of(dim), keepdim, dtype, method)
 
     def spread(
         x: Any,
@@ -95,7 +96,7 @@ def _along(name: str, summary: str, example: str, result: str, more: str = "") -
         method: str = "auto",
     ) -> Any:
         way = kernel if is_at_once(x) and not x.requires_grad else call
-        return way(x, _dims_of(dim), keepdim, dtype, method, correction)
+        return way(x, dim if dim is None else _dims_of(dim), keepdim, dtype, method, correction)
 
     def norm(
         x: Any,
@@ -108,9 +109,10 @@ def _along(name: str, summary: str, example: str, result: str, more: str = "") -
     ) -> Any:
         return call(x, _dims_of(dim), keepdim, dtype, method, 2 if ord is None else ord)
 
-    function: Any = {"": plain, _CORRECTION: spread, _ORD: norm}[more]
+    own: dict[str, Any] = {"var": spread, "std": spread, "norm": norm}
+    function = own.get(name, plain)
     texts = {"name": name, "summary": summary, "example": example, "result": result}
-    function.__doc__ = _ALONG.format(**texts, more=more)
+    function.__doc__ = _ALONG.format(**texts, more=_MORE.get(name, ""))
     function.__name__ = function.__qualname__ = name
     function.__module__ = "gred.torch"
     made: _Function = function
@@ -132,13 +134,11 @@ logsumexp = _along(
     *("logsumexp", "Take the logarithm of the sum of exponentials."),
     *(", dim=0", "tensor([3.3133, 6.0067])"),
 )
-var = _along("var", "Compute variances.", ", dim=1", "tensor([2., 8.])", _CORRECTION)
-std = _along(
-    *("std", "Compute standard deviations.", ", correction=0", "tensor(1.8708)", _CORRECTION)
-)
+var = _along("var", "Compute variances.", ", dim=1", "tensor([2., 8.])")
+std = _along("std", "Compute standard deviations.", ", correction=0", "tensor(1.8708)")
 norm = _along(
     *("norm", "Compute norms of vectors, as ``torch.linalg.vector_norm`` does."),
-    *(", ord=1, dim=1", "tensor([4., 8.])", _ORD),
+    *(", ord=1, dim=1", "tensor([4., 8.])"),
 )
 
 
