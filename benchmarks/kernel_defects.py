@@ -96,10 +96,10 @@ KERNELS = [
     Defect(
         "square of an int8 total",
         "type",
-        "kernels/axes/column_parts.cuh",
+        "kernels/axes/accumulator_variance.cuh",
         "Variances of columns of int8 square totals in 32 bits.",
-        "int64_t(part.total) * part.total",
-        "int32_t(uint32_t(part.total) * uint32_t(part.total))",
+        "int64_t(totals[c]) * totals[c]",
+        "int32_t(uint32_t(totals[c]) * uint32_t(totals[c]))",
         "axes/test_axes_kernels.py",
     ),
     Defect(

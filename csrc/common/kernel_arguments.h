@@ -51,12 +51,8 @@ enum { UNSPLIT_LOADS = 8, UNSPLIT_PACKS = 4 };
 enum { UNSPLIT_SMALL = 8, UNSPLIT_BLOCK = 256 };
 
 /* Rows that a thread reads before it waits for any: what is made of a large state takes long enough
- * that more is to be on its way meanwhile, but spreads of halves take all registers. */
-#define COLUMNS_AHEAD(state, element)                                                              \
-    ((state) > 8 && ((state) <= 16 || (element) != 2) ? 2 * ROWS_AHEAD : ROWS_AHEAD)
-
-/* Whether a thread may take rows of two reduced dimensions: variances of halves spill registers. */
-#define COLUMNS_DEEP(state, element) ((state) <= 16 || (element) != 2)
+ * that more is to be on its way meanwhile. */
+#define COLUMNS_AHEAD(state) ((state) > 8 ? 2 * ROWS_AHEAD : ROWS_AHEAD)
 
 /* What splits have left of columns a thread reads so many of at a time. */
 #define COLUMNS_PARTIALS(state) ((state) > 8 ? 6 : 16)

@@ -132,7 +132,6 @@ struct column_tile {
     bool shifted;         /* rows do not begin at boundaries */
     bool stores_packs;    /* what a thread makes are results, which are neighbours */
     bool stores_native;   /* and of usual types, where every second column counts */
-    bool paired;          /* a load has two rows, of 8 bytes */
     bool unread;          /* the place of the best of one row: elements need not be read */
 };
 

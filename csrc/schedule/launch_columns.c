@@ -21,10 +21,10 @@ struct columns {
     unsigned inner, step;
     uint64_t packs, all; /* loads of a row, and of everything in the outer dimensions */
     bool shifted;        /* rows do not begin at boundaries */
-    bool paired;         /* a load has two, of half as many columns each */
 
-    uint64_t threads, splitting; /* that the device has room for, and for those of splits */
-    unsigned side_by_side;       /* threads that read neighbouring loads, as an exponent */
+    /* Threads that the device has room for, of splits, and that share columns with none. */
+    uint64_t threads, splitting, unsplit;
+    unsigned side_by_side; /* threads that read neighbouring loads, as an exponent */
 };
 
 /* Threads of a block, as an exponent, of up to so many: such that a multiprocessor has a whole
@@ -96,9 +96,9 @@ static unsigned columns_a_result(const struct launch_problem *problem, unsigned 
     const struct axes *axes = problem->axes;
     const int64_t size = (int64_t)element_bytes(axes),
                   apart = axes->outer > 0 ? axes->strides[axes->outer - 1] : 0;
-    *step = apart == 2 * size ? 2 : 1;
+    *step = apart == 2 * size && axes_lie_across(axes) ? 2 : 1;
     if (*step > 1)
-        return launch_has_strided(problem, KERNEL_TYPED_COLUMNS) && axes_lie_across(axes);
+        return launch_has_strided(problem, KERNEL_TYPED_COLUMNS);
     if (axes->outer > 0 && axes->reduced.dimensions == 0)
         return apart == size;
     return axes_inner_columns(axes, problem->indexed);
@@ -113,15 +113,6 @@ static bool at_boundaries(const struct launch_problem *problem, const struct col
     return (axes_row_bits(problem->axes, first, 1) | stride) % COLUMN_BYTES == 0;
 }
 
-/* Whether two rows make a load, again and again, but not all rows one. */
-static bool lie_in_pairs(const struct launch_problem *problem, const struct columns *self)
-{
-    return problem->axes->outer > 1 && self->inner == 1 && self->step == 1 &&
-           self->size < COLUMN_BYTES / 2 && self->columns * self->size == COLUMN_BYTES / 2 &&
-           self->stride == COLUMN_BYTES / 2 && self->rows % 2 == 0 &&
-           at_boundaries(problem, self, 2 * self->stride);
-}
-
 /* How many rows lie in the shorter of two reduced dimensions. False: there are more of these, or
  * positions matter, or the array is small: then one thread had all rows, and others none. */
 static bool find_depth(const struct launch_problem *problem, struct columns *self)
@@ -129,9 +120,8 @@ static bool find_depth(const struct launch_problem *problem, struct columns *sel
     const struct layout *reduced = &problem->axes->reduced;
     const unsigned dimensions = reduced->dimensions - (self->inner > 1);
     self->deep = dimensions == 2 ? least(reduced->shape[0], reduced->shape[1]) : 1;
-    return dimensions <= 1 ||
-           (dimensions == 2 && !problem->indexed && COLUMNS_DEEP(self->state, self->size) &&
-            self->deep > 1 && self->deep <= ROWS_A_BLOCK && !axes_are_small(problem));
+    return dimensions <= 1 || (dimensions == 2 && !problem->indexed && self->deep > 1 &&
+                               self->deep <= ROWS_A_BLOCK && !axes_are_small(problem));
 }
 
 /* In blocks of up to 2^block threads. False: they are no columns that a kernel could take. */
@@ -148,14 +138,10 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
     const uint64_t other = self->deep > 1 ? (uint64_t)reduced->strides[1] : 0;
     self->coalesced = coalesced_rows(problem, self, block);
-    self->paired = self->coalesced == 1 && lie_in_pairs(problem, self);
-    self->shifted =
-        !self->paired && !at_boundaries(problem, self, other | self->stride * self->coalesced);
-    if (self->paired)
-        self->load /= 2;
+    self->shifted = !at_boundaries(problem, self, other | self->stride * self->coalesced);
     self->packs = divide_up(self->columns * self->coalesced, self->load);
     self->all = axes->results * self->inner / self->columns * self->packs;
-    return self->rows == 1 || self->paired ||
+    return self->rows == 1 ||
            (layout_distance((int64_t)self->stride) * self->coalesced >= COLUMN_BYTES * self->step &&
             (self->deep == 1 || other >= COLUMN_BYTES * self->step));
 }
@@ -163,16 +149,11 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
 /* ---- columns that threads share ---- */
 
 /* Threads that read neighbouring loads, at least, as an exponent: all of a result's, or all that
- * there are, if few; of small arrays one, so that all multiprocessors have blocks, and twice as
- * many where rows do not begin at sectors, whose halves would else be read twice. */
+ * there are, if few; of small arrays one, so that all multiprocessors have blocks. */
 static unsigned threads_side_by_side(const struct launch_problem *problem,
                                      const struct columns *columns)
 {
-    enum { SECTOR = 32 };
-    const unsigned across =
-                       axes_are_small(problem)
-                           ? 0
-                           : tuned->axes.across + ((problem->data | columns->stride) % SECTOR != 0),
+    const unsigned across = axes_are_small(problem) ? 0 : tuned->axes.across,
                    of_result = exponent_up(divide_up(columns->inner, columns->load)),
                    of_all = exponent_up(columns->coalesced > 1 ? columns->packs : columns->all),
                    load = exponent_up(columns->load),
@@ -256,16 +237,16 @@ static uint64_t busy_threads(const struct launch_config *config)
     return launch_grid(config) << config->block;
 }
 
-/* Blocks that share columns wait for one another: where larger ones need not, and leave next to
- * none of the device idle, these make them. */
-static void enlarge_blocks(const struct columns *columns, unsigned most,
+/* Blocks that share columns wait for one another: where larger ones need not, and occupy as much of
+ * the device, these make them. */
+static void enlarge_blocks(const struct columns *columns, unsigned most, uint64_t multiprocessors,
                            struct launch_config *config)
 {
     for (unsigned block = block_for(columns, most); config->splits > 1 && block > config->block;
          block = block_for(columns, block - 1)) {
         struct launch_config larger = *config;
         share_among_blocks(columns, block, &larger);
-        if (larger.block == block && larger.splits == 1 &&
+        if (larger.block == block && larger.splits == 1 && 3 * larger.groups >= multiprocessors &&
             busy_threads(&larger) >= busy_threads(config) / 16 * 15)
             *config = larger;
     }
@@ -282,47 +263,39 @@ static uint64_t busy_parts(uint64_t packs, uint64_t threads)
 
 /* Whether so few threads would have a last turn, of many rows, that the larger number of those that
  * can share columns is kept busier by a quarter. Of rows off boundaries some threads only load. */
-static bool leave_little(const struct columns *columns, uint64_t threads)
+static bool leave_little(const struct columns *columns)
 {
     enum { MANY_ROWS = 4 * UNSPLIT_LOADS, LANES_OF_WARP = 1 << WARP };
     const uint64_t packs = columns->shifted
                                ? divide_up(columns->all * LANES_OF_WARP, LANES_OF_WARP - 1)
                                : columns->all;
-    return columns->inner == 1 && columns->rows > MANY_ROWS && !columns->paired &&
-           4 * busy_parts(columns->all, columns->threads) > 5 * busy_parts(packs, threads);
+    return columns->rows > MANY_ROWS &&
+           4 * busy_parts(columns->all, columns->threads) > 5 * busy_parts(packs, columns->unsplit);
 }
 
 /* Whether the kernel of unsplit columns could make them. It finds unaligned rows by their
- * neighbours in all outer dimensions, loads no second column in vain, and gives a result of several
- * columns to one warp, if loads are whole and aligned. */
+ * neighbours in all outer dimensions, and makes a result of each column. */
 static bool suit_unsplit(const struct axes *axes, const struct columns *columns)
 {
     const bool one = axes->outer == 1;
-    if (columns->step > 1 || (!one && columns->columns % columns->load))
-        return false;
-    if (columns->inner > 1)
-        return one && !columns->shifted && columns->inner * columns->rows <= ROWS_A_BLOCK &&
-               columns->columns % columns->load == 0;
-    return !columns->shifted || (one && (int64_t)columns->stride >= 0);
+    return columns->step == 1 && columns->inner == 1 &&
+           (one || columns->columns % columns->load == 0) &&
+           (!columns->shifted || (one && (int64_t)columns->stride >= 0));
 }
 
-/* Small blocks, unless threads with small states have two or three turns, and had better not be at
- * the same rows. A thread makes several loads' columns where rows are too few for UNSPLIT_LOADS; of
+/* Small blocks. A thread makes several loads' columns where rows are too few for UNSPLIT_LOADS; of
  * unaligned rows a warp's last makes none; the place of the best of one row need not be read. */
 static void make_unsplit(const struct launch_problem *problem, const struct columns *columns,
-                         uint64_t threads, struct launch_config *config)
+                         struct launch_config *config)
 {
     const struct axes_tuning *tuning = &tuned->axes;
-    const bool few_turns = columns->all > threads && columns->all < 3 * threads,
-               unread = problem->indexed && columns->rows == 1,
+    const bool unread = problem->indexed && columns->rows == 1,
                shifted = columns->shifted && !unread;
-    const unsigned most = few_turns && columns->state <= UNSPLIT_SMALL
-                              ? axes_tuning_of_columns(problem).block
-                              : tuning->unsplit_block,
-                   block = (unsigned)least(most, exponent_up(UNSPLIT_BLOCK));
+    const unsigned block = (unsigned)least(tuning->unsplit_block, exponent_up(UNSPLIT_BLOCK));
     const uint64_t made = ((uint64_t)1 << block) - (shifted ? 1u << (block - WARP) : 0);
-    unsigned loads = problem->axes->outer > 1 || columns->inner > 1 ? 1 : tuning->unsplit;
-    while (loads > 1 && (columns->rows > UNSPLIT_LOADS / loads || columns->all < threads * loads))
+    unsigned loads = problem->axes->outer > 1 ? 1 : tuning->unsplit;
+    while (loads > 1 &&
+           (columns->rows > UNSPLIT_LOADS / loads || columns->all < columns->unsplit * loads))
         loads /= 2;
     config->kernel = KERNEL_UNSPLIT_COLUMNS;
     config->block = block;
@@ -331,22 +304,6 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     config->column.unsplit = loads;
     config->column.unread = unread;
     config->column.shifted = shifted;
-    config->column.paired = columns->paired;
-}
-
-/* Of threads with results of their own: how they store them, and by which kernel. */
-static void choose_unsplit(const struct launch_problem *problem, const struct columns *columns,
-                           struct launch_config *config)
-{
-    const struct axes_tuning *tuning = &tuned->axes;
-    const bool there = tuning->unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
-    const uint64_t threads = (uint64_t)problem->multiprocessors *
-                                 UNSPLIT_THREADS(columns->state, columns->size) * tuning->threads >>
-                             THREADS;
-    config->column.stores_packs = columns->inner == 1;
-    config->column.stores_native = columns->inner == 1 && columns->step > 1 && there;
-    if (there && suit_unsplit(problem->axes, columns) && !leave_little(columns, threads))
-        make_unsplit(problem, columns, threads, config);
 }
 
 /* ---- the whole ---- */
@@ -355,14 +312,16 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
 {
     const struct axes *axes = problem->axes;
     const struct axes_tuning tuning = axes_tuning_of_columns(problem);
-    const uint64_t size = element_bytes(axes), room = (uint64_t)problem->multiprocessors *
-                                                      COLUMNS_THREADS(problem->state, size);
+    const uint64_t size = element_bytes(axes), multiprocessors = problem->multiprocessors,
+                   room = multiprocessors * COLUMNS_THREADS(problem->state, size),
+                   alone = multiprocessors * UNSPLIT_THREADS(problem->state, size);
     const unsigned most = exponent_up(COLUMNS_BLOCK);
     struct columns columns = {.state = problem->state,
                               .size = size,
                               .load = COLUMN_BYTES / size,
                               .threads = room * tuning.threads >> THREADS,
-                              .splitting = room * tuning.blocks >> (THREADS - tuning.block)};
+                              .splitting = room * tuning.blocks >> (THREADS - tuning.block),
+                              .unsplit = alone * tuning.threads >> THREADS};
     const unsigned small = block_for(&columns, (unsigned)least(tuning.block, most));
     if (!find_columns(problem, small, &columns))
         return false;
@@ -383,13 +342,18 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     share_among_blocks(&columns, small, config);
     if (columns.side_by_side > config->block)
         return false;
-    enlarge_blocks(&columns, (unsigned)least(tuning.large, most), config);
+    enlarge_blocks(&columns, (unsigned)least(tuning.large, most), multiprocessors, config);
     /* Each thread makes results of its own, neighbours where its columns are. */
     if (columns.coalesced == 1 && columns.deep == 1 && config->team == 0 && config->splits == 1 &&
-        axes->places[axes->outer - 1] == 1)
-        choose_unsplit(problem, &columns, config);
-    if (config->kernel == KERNEL_UNSPLIT_COLUMNS)
-        return true;
+        axes->places[axes->outer - 1] == 1) {
+        const bool native = tuned->axes.unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
+        config->column.stores_packs = columns.inner == 1;
+        config->column.stores_native = columns.inner == 1 && columns.step > 1 && native;
+        if (native && suit_unsplit(axes, &columns) && !leave_little(&columns)) {
+            make_unsplit(problem, &columns, config);
+            return true;
+        }
+    }
     if (columns.coalesced == 1 && config->team == 0 && config->splits == 1) {
         /* Small blocks of threads that share nothing: some load while others store. */
         const unsigned least_block = tuned->axes.unsplit_block > columns.side_by_side
@@ -399,5 +363,5 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         config->groups = divide_up(columns.all, (uint64_t)1 << config->block);
         config->shared_bytes = bytes_of_block(&columns, config->block, 0);
     }
-    return !columns.paired;
+    return true;
 }

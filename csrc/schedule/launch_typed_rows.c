@@ -56,13 +56,14 @@ static bool share_room(const struct launch_problem *problem, uint64_t bytes, uin
 }
 
 /* Loads are as long as all rows are multiples of, so that neighbouring threads, an odd number of
- * loads apart, have no bank conflicts. Behind the rows is room for what lies before a boundary, the
- * last of eight packs that are swizzled, and a word. */
-static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t bytes, uint64_t behind,
+ * loads apart, have no bank conflicts; `data` is where the first row is, at a boundary if rows are
+ * gathered. Behind the rows is room for what lies before a boundary, the last of eight packs that
+ * are swizzled, and a word. */
+static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t bytes, uintptr_t data,
                   struct launch_config *config)
 {
     enum { TOGETHER = 3, AROUND = 8 * PACK_BYTES };
-    const unsigned boundary = twos_of(bytes | behind | PACK_BYTES),
+    const unsigned boundary = twos_of(bytes | data | PACK_BYTES),
                    load = boundary - twos_of(bytes / n);
     const uint64_t loads = n >> load;
     const bool swizzles = tuned->short_rows.turns && boundary == twos_of(PACK_BYTES);
@@ -78,9 +79,9 @@ static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t byt
 }
 
 /* Strided rows, none among others' elements. The unit is what lies together wherever a row begins,
- * or an element, if these lie apart; `behind` how far after a boundary the first row is to be. */
+ * or an element, if these lie apart. */
 static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
-                      struct launch_config *config, uint64_t *behind)
+                      struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
@@ -90,11 +91,7 @@ static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t
         return false;
     const int64_t apart = reduced->dimensions ? reduced->strides[0] : (int64_t)size;
     const uint64_t all = problem->data | bytes | PACK_BYTES | (uint64_t)axes->strides[0];
-    const bool by_twos = reduced->dimensions && apart == (int64_t)(2 * size) &&
-                         axes->strides[0] == (int64_t)(2 * bytes);
-    config->step = by_twos ? 2 : 1;
     config->row.unit = (unsigned)(apart != (int64_t)size ? size : all & -all);
-    *behind = by_twos ? problem->data % PACK_BYTES / (2 * size) * size : 0;
     return true;
 }
 
@@ -102,16 +99,15 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
 {
     const struct axes *axes = problem->axes;
     const uint64_t n = elements_of_result(axes), bytes = n * element_bytes(axes);
-    uint64_t behind = problem->data;
     *config = (struct launch_config){
         .kernel = KERNEL_TYPED_SHORT_ROWS, .splits = 1, .inner = 1, .step = 1};
     if (n == 0 || bytes > tuned->short_rows.longest)
         return false;
     const bool flat = axes_lie_flat(axes, bytes);
-    if (!flat && !lie_apart(problem, n, bytes, config, &behind))
+    if (!flat && !lie_apart(problem, n, bytes, config))
         return false;
     if (!(flat && problem->native && pack_rows(problem, n, bytes, config)) &&
-        !stage(problem, n, bytes, behind, config))
+        !stage(problem, n, bytes, flat ? problem->data : 0, config))
         return false;
     config->groups =
         divide_up(axes->results, (uint64_t)config->rounds << (config->block - config->team));
@@ -171,34 +167,20 @@ static bool are_stacked(const struct launch_problem *problem, const struct long_
     return all % PACK_BYTES == 0;
 }
 
-/* Whether rows are short, and a result has several: then the type found at run time costs more than
- * what each row begins and ends with, unless states are large. */
-static bool are_several(const struct launch_problem *problem, const struct long_rows *rows)
-{
-    const struct long_rows_tuning *tuning = &tuned->long_rows;
-    return rows->rows > 1 && rows->step == 1 && rows->bytes >= tuning->several &&
-           rows->bytes < tuning->bytes && problem->state <= LONG_ROWS_SMALL;
-}
-
 /* So many threads for each result at least, and more as long as there are too few of them or a
- * thread has much to do: 2^most packs. A thread that has several rows waits for each, and so fewer
- * of its loads are under way. */
-static unsigned team_for(const struct launch_problem *problem, uint64_t packs, unsigned lanes,
-                         bool several)
+ * thread has much to do. */
+static unsigned team_for(const struct launch_problem *problem, uint64_t packs, unsigned lanes)
 {
     const struct long_rows_tuning *tuning = &tuned->long_rows;
     const bool large = problem->state > LONG_ROWS_SMALL;
-    const unsigned most = several ? tuning->several_packs : tuning->packs;
-    const uint64_t enough = several ? tuning->several_threads
-                            : large ? tuning->threads / 3
-                                    : tuning->threads,
+    const uint64_t enough = large ? tuning->threads / 3 : tuning->threads,
                    threads = problem->multiprocessors * enough,
                    few = large ? 6 * tuning->few : tuning->few;
     unsigned team = packs <= few && tuning->least > 0 ? tuning->least - 1 : tuning->least;
     if (team < lanes)
         team = lanes;
     while (team < tuning->block && packs >> (team + 1) > 0 &&
-           (packs >> (team + most) > 0 || problem->axes->results << team < threads))
+           (packs >> (team + tuning->packs) > 0 || problem->axes->results << team < threads))
         team++;
     return team;
 }
@@ -226,6 +208,12 @@ static void share_rows(const struct long_rows *rows, struct launch_config *confi
     config->readers = (unsigned)(together << lanes);
 }
 
+/* Of a row. Results of several may have as short ones as are not loaded one by one. */
+static uint64_t least_elements(const struct long_rows *rows)
+{
+    return rows->rows > 1 ? (1u << STRIDED_BLOCK) + 1 : tuned->long_rows.elements;
+}
+
 bool launch_long_rows(const struct launch_problem *problem, struct launch_config *config)
 {
     enum { ENOUGH_WAVES = 4 };
@@ -234,16 +222,15 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
     struct long_rows rows;
     if (!find_rows(problem, &rows))
         return false;
-    const bool stacked = are_stacked(problem, &rows),
-               several = !stacked && are_several(problem, &rows);
-    if (!stacked && !several && rows.bytes < tuning->elements * element_bytes(problem->axes) &&
-        rows.bytes < tuning->bytes)
+    const bool stacked = are_stacked(problem, &rows);
+    if (!stacked && rows.bytes < tuning->bytes &&
+        rows.bytes < least_elements(&rows) * element_bytes(problem->axes))
         return false;
     const uint64_t packs = rows.packs * rows.rows;
     const unsigned lanes = stacked ? exponent_up(rows.packs) : 0;
     *config = (struct launch_config){.kernel = KERNEL_TYPED_ROWS,
                                      .block = tuning->block,
-                                     .team = team_for(problem, packs, lanes, several),
+                                     .team = team_for(problem, packs, lanes),
                                      .rounds = 1,
                                      .splits = 1,
                                      .inner = 1,

@@ -50,7 +50,7 @@ static PyMemberDef launch_fields[] = {
     CONFIG(stacked), CONFIG(shared_bytes), CONFIG(step), CONFIG(row.bytes),
     CONFIG(row.packed), CONFIG(row.swizzle_mask), CONFIG(row.swizzle_shift), CONFIG(row.unit),
     CONFIG(column.packs), CONFIG(column.coalesced), CONFIG(column.leftover),
-    CONFIG(column.shifted), CONFIG(column.unsplit), CONFIG(column.paired), {0}};
+    CONFIG(column.shifted), CONFIG(column.unsplit), {0}};
 
 static PyMemberDef segments_shape_fields[] = {
     FIELD(segments_shape, block), FIELD(segments_shape, tile_block), FIELD(segments_shape, team),

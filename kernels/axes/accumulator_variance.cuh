@@ -1,5 +1,6 @@
-/* Accumulators of variances (accumulator.cuh): bytes by exact sums, halves by sums in float64 from
- * which a mean and deviations are made every 2^6 vectors, all others by a mean and deviations. */
+/* Accumulators of variances (accumulator.cuh): bytes by exact sums, halves in rows by sums in
+ * float64 from which a mean and deviations are made every 2^6 words, all others by a mean and
+ * deviations. */
 #pragma once
 
 #include "accumulator_bytes.cuh"
@@ -129,17 +130,16 @@ template <class In, unsigned Words>
 struct accumulator<variance<complex<double>>, In, Words>
     : state_accumulator<variance<complex<double>>, In, Words> {};
 
-/* Sums of halves and of their squares, of up to 2^6 rows. If magnitudes are within a factor of
+/* Sums of halves and of their squares, of up to 2^6 words. If magnitudes are within a factor of
  * 2^12, both are exact in float64, for a square has 22 bits; and otherwise what deviations make is
  * half of the largest square, of which the squares are 2^6 at most. Their roundings, of 2^4
  * additions one after the other, are then as far below it as a variance's may be. */
-template <class V, class In, unsigned Words>
+template <class V, class In>
 struct spreads_of_halves {
-    static constexpr unsigned columns = lanes_of<In, Words>, words = columns / 2;
+    static constexpr unsigned columns = 2;
     static constexpr uint32_t most = 1 << 6;
-    struct leaves_no_registers; /* of 512 threads a multiprocessor */
     double sum[columns], squares[columns], mean[columns], deviation[columns];
-    finite_halves<In> finite[words];
+    finite_halves<In> finite;
     uint32_t settled = 0;
 
     __device__ __forceinline__ spreads_of_halves() : sum(), squares(), mean(), deviation() {}
@@ -150,67 +150,37 @@ struct spreads_of_halves {
     {
         if (before + Rows > settled + most)
             settle(before);
+        double of_rows[columns] = {}, of_squares[columns] = {};
 #pragma unroll
-        for (unsigned w = 0; w < words; w++) {
-            double of_rows[2], of_squares[2];
+        for (unsigned r = 0; r < Rows; r++) {
+            const two_halves<In> x(rows[r].at[0]);
+            finite.take(rows[r].at[0]);
 #pragma unroll
-            for (unsigned r = 0; r < Rows; r++) {
-                const two_halves<In> x(rows[r].at[w]);
-                finite[w].take(rows[r].at[w]);
-#pragma unroll
-                for (unsigned i = 0; i < 2; i++) {
-                    of_rows[i] = r == 0 ? x.at[i] : of_rows[i] + x.at[i];
-                    of_squares[i] =
-                        r == 0 ? x.at[i] * x.at[i] : fma(x.at[i], x.at[i], of_squares[i]);
-                }
-            }
-#pragma unroll
-            for (unsigned i = 0; i < 2; i++) {
-                sum[2 * w + i] += of_rows[i];
-                squares[2 * w + i] += of_squares[i];
+            for (unsigned c = 0; c < columns; c++) {
+                of_rows[c] = r == 0 ? x.at[c] : of_rows[c] + x.at[c];
+                of_squares[c] = r == 0 ? x.at[c] * x.at[c] : fma(x.at[c], x.at[c], of_squares[c]);
             }
         }
-    }
-
-    __device__ __forceinline__ double made(unsigned c, uint32_t count) const
-    {
-        const double deviation = all_of(c, latest_rows(settled, count)).deviation;
-        return is_finite(c) ? deviation : not_a_number<double>();
-    }
-
-    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
-                                                           unsigned, unsigned) const
-    {
-        if (taken.count == 0)
-            return variance<V>::identity();
-        const double count = double(taken.count), nan = not_a_number<double>();
-        const variance_state<double> all = all_of(c, latest_rows(settled, taken.count));
-        return {count, is_finite(c) ? all.mean : nan, is_finite(c) ? all.deviation : nan};
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            sum[c] += of_rows[c];
+            squares[c] += of_squares[c];
+        }
     }
 
     __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
     {
         const latest_rows latest(settled, taken);
-        variance_state<double> all = merged_lanes<columns>([&](unsigned c) {
+        const double nan = not_a_number<double>();
+        const variance_state<double> all = merged_lanes<columns>([&](unsigned c) {
             const variance_state<double> own = all_of(c, latest);
             return variance_state<double>{double(taken), own.mean, own.deviation};
         });
-        bool finite_all = true;
-#pragma unroll
-        for (unsigned w = 0; w < words; w++)
-            finite_all = finite_all && finite[w].are_all();
-        if (!finite_all)
-            all.mean = all.deviation = not_a_number<double>();
-        return all;
+        return finite.are_all() ? all : variance_state<double>{all.count, nan, nan};
     }
 
   private:
-    __device__ __forceinline__ bool is_finite(unsigned c) const
-    {
-        return c % 2 == 0 || finite[c / 2].are_all();
-    }
-
-    /* What all columns have in common. */
+    /* What both columns have in common. */
     struct latest_rows {
         double count, inverse, share, weight;
 
@@ -247,11 +217,11 @@ struct spreads_of_halves {
     }
 };
 
-template <class V, unsigned Words>
-struct accumulator<variance<V>, float16, Words> : spreads_of_halves<V, float16, Words> {};
+template <class V>
+struct accumulator<variance<V>, float16, 1> : spreads_of_halves<V, float16> {};
 
-template <class V, unsigned Words>
-struct accumulator<variance<V>, bfloat16, Words> : spreads_of_halves<V, bfloat16, Words> {};
+template <class V>
+struct accumulator<variance<V>, bfloat16, 1> : spreads_of_halves<V, bfloat16> {};
 
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
  * is left of them: count * squares is less than 2^46. */
@@ -311,92 +281,6 @@ struct accumulator<variance<V>, int8_t, Words> {
         }
         return {double(n), ratio_of_counts(double(total), double(n)),
                 ratio_of_counts(double(n * of_squares - total * total), double(n))};
-    }
-};
-
-/* Where results are of the elements' own type an accumulator may keep less. */
-template <class Fold, class In, unsigned Words = 4>
-struct result_accumulator : accumulator<Fold, In, Words> {};
-
-/* Sums of differences from a number near a column's rows, its first to begin with, and of their
- * squares, in float32, which holds such a difference of halves but for one rounding.
- *
- * However far from the mean that number is, the squares of n rows sum up to n + 1 times what they
- * do of deviations at most. So it becomes the mean after 2^6 rows, and again after each 2^6: what
- * was summed up is moved along, and not more than half of the squares is ever lost then. */
-template <class V, unsigned Words>
-struct result_accumulator<variance<V>, float16, Words> {
-    static constexpr unsigned columns = lanes_of<float16, Words>;
-    static constexpr uint32_t most = 1 << 6;
-    float from[columns], sum[columns], latest[columns], squares[columns];
-    uint32_t settled = 0;
-
-    __device__ __forceinline__ result_accumulator() : from(), sum(), latest(), squares() {}
-
-    template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before)
-    {
-        if (before == 0)
-#pragma unroll
-            for (unsigned c = 0; c < columns; c++)
-                from[c] = float(element_at<float16>(rows[0], c));
-        if (before + Rows > settled + most)
-            settle(before);
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++) {
-            float of_rows, of_squares;
-#pragma unroll
-            for (unsigned r = 0; r < Rows; r++) {
-                const float d = float(element_at<float16>(rows[r], c)) - from[c];
-                of_rows = r == 0 ? d : of_rows + d;
-                of_squares = r == 0 ? d * d : fmaf(d, d, of_squares);
-            }
-            sum[c] += of_rows;
-            latest[c] += of_squares;
-        }
-    }
-
-    __device__ __forceinline__ float made(unsigned c, uint32_t count) const
-    {
-        return deviation(c, 1 / float(count));
-    }
-
-    __device__ __forceinline__ float mean(unsigned c, uint32_t count) const
-    {
-        return fmaf(sum[c], 1 / float(count), from[c]);
-    }
-
-    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
-                                                           unsigned, unsigned) const
-    {
-        if (taken.count == 0)
-            return variance<V>::identity();
-        const float inverse = 1 / float(taken.count);
-        return {double(taken.count), double(from[c]) + double(sum[c] * inverse),
-                double(deviation(c, inverse))};
-    }
-
-  private:
-    /* NaN of what is not finite. */
-    __device__ __forceinline__ float deviation(unsigned c, float inverse) const
-    {
-        const float all = fmaf(-sum[c], sum[c] * inverse, squares[c] + latest[c]);
-        return all < 0 ? 0 : all;
-    }
-
-    __device__ __forceinline__ void settle(uint32_t taken)
-    {
-        const float count = float(taken), inverse = 1 / count;
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++) {
-            const float next = fmaf(sum[c], inverse, from[c]), moved = next - from[c],
-                        left = fmaf(-count, moved, sum[c]);
-            squares[c] = fmaf(-moved, sum[c] + left, squares[c] + latest[c]);
-            latest[c] = 0;
-            sum[c] = left;
-            from[c] = next;
-        }
-        settled = taken;
     }
 };
 

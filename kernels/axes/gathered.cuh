@@ -1,10 +1,8 @@
 /* Short rows that do not lie one after the other, or elements of them that do not, are brought to
- * shared memory such that they do: by copies as wide as what lies together; and where every second
- * element is one, and rows go on like that, by packs. */
+ * shared memory such that they do: by copies as wide as what lies together. */
 #pragma once
 
 #include "../load/copies.cuh"
-#include "../load/stride2.cuh"
 #include "along.cuh"
 #include "short_row.cuh"
 
@@ -92,55 +90,6 @@ __device__ __forceinline__ void bring_units(shared<char> room, const units_of_ro
     }
 }
 
-/* ---- stride 2 ---- */
-
-/* Elements that count: of a block, and of all in front of them and from their first on. */
-struct every_second_share {
-    unsigned n;
-    uint64_t before, left;
-};
-
-/* Packs begin at boundaries: they may have more than a block's elements, but are read only where
- * they have nothing that is not between the array's first and its last. Others' elements come
- * singly. */
-template <class In>
-__device__ __forceinline__ shared<const char>
-bring_every_second(shared<char> room, global<const In> from, const every_second_share &own,
-                   const swizzle &swizzled)
-{
-    constexpr unsigned size = pack<In>::size, at_once = 2;
-    using packs = const vec16;
-    const unsigned n = own.n, beyond = unsigned(address_of(from) % sizeof(packs) / sizeof(In)),
-                   before = beyond / 2, count = (before + n + size - 1) / size;
-    const uint64_t there = (beyond + 2 * own.left - 1) / (2 * size);
-    const unsigned first = beyond > 2 * own.before, last = there < count ? unsigned(there) : count;
-    const bool odd = is_odd(from);
-    const global<packs> at = seen_as<packs>(from - beyond);
-    const shared<vec16> to = seen_as<vec16>(room);
-    unsigned k = first + threadIdx.x;
-#pragma unroll 1
-    for (; k + (at_once - 1) * blockDim.x < last; k += at_once * blockDim.x) {
-        vec16 some[at_once];
-#pragma unroll
-        for (unsigned u = 0; u < at_once; u++)
-            some[u] = pack_of_every_second<In>(at, k + u * blockDim.x, odd);
-#pragma unroll
-        for (unsigned u = 0; u < at_once; u++)
-            to[swizzled(k + u * blockDim.x)] = some[u];
-    }
-#pragma unroll 1
-    for (; k < last; k += blockDim.x)
-        to[swizzled(k)] = pack_of_every_second<In>(at, k, odd);
-    const unsigned head = first * (size - before) < n ? first * (size - before) : n,
-                   behind = last * size > before ? last * size - before : 0,
-                   tail = head > behind ? head : behind,
-                   single = threadIdx.x < head ? threadIdx.x : tail + (threadIdx.x - head);
-    if (single < n)
-        *seen_as<In>(room + swizzled_byte(swizzled, (before + single) * unsigned(sizeof(In)))) =
-            from[2 * single];
-    return room + before * sizeof(In);
-}
-
 /* ---- rows ---- */
 
 /* Rows from number `result` on. */
@@ -149,42 +98,34 @@ __device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, uin
                                                        unsigned rows, const swizzle &swizzled)
 {
     const shared<char> room = block_memory<char>();
-    const global<const char> from =
-        static_cast<const char *>(x.from.data) + int64_t(result) * x.outer.strides[0];
-    shared<const char> at = room;
-    if (x.launch.step == 2) {
-        const uint64_t n = x.from.shape[0];
-        const every_second_share own = {unsigned(rows * n), result * n, (x.results - result) * n};
-        at = bring_every_second<In>(room, seen_as<const In>(from), own, swizzled);
-    } else {
-        const int64_t stride = x.from.strides[0];
-        const units_of_rows units = {from, unsigned(x.launch.row.bytes) / x.launch.row.unit,
-                                     stride == int64_t(sizeof(In)) ? x.launch.row.unit : stride,
-                                     x.outer.strides[0]};
-        switch (x.launch.row.unit) {
-        case 16:
-            bring_units<16>(room, units, rows, swizzled);
-            break;
-        case 8:
-            bring_units<8>(room, units, rows, swizzled);
-            break;
-        case 4:
-            if constexpr (sizeof(In) <= 4)
-                bring_units<4>(room, units, rows, swizzled);
-            break;
-        case 2:
-            if constexpr (sizeof(In) <= 2)
-                bring_units<2>(room, units, rows, swizzled);
-            break;
-        case 1:
-            if constexpr (sizeof(In) == 1)
-                bring_units<1>(room, units, rows, swizzled);
-            break;
-        }
-        await_copies();
+    const int64_t stride = x.from.strides[0], pitch = x.outer.strides[0];
+    const unsigned unit = x.launch.row.unit;
+    const units_of_rows units = {static_cast<const char *>(x.from.data) + int64_t(result) * pitch,
+                                 unsigned(x.launch.row.bytes) / unit,
+                                 stride == int64_t(sizeof(In)) ? unit : stride, pitch};
+    switch (unit) {
+    case 16:
+        bring_units<16>(room, units, rows, swizzled);
+        break;
+    case 8:
+        bring_units<8>(room, units, rows, swizzled);
+        break;
+    case 4:
+        if constexpr (sizeof(In) <= 4)
+            bring_units<4>(room, units, rows, swizzled);
+        break;
+    case 2:
+        if constexpr (sizeof(In) <= 2)
+            bring_units<2>(room, units, rows, swizzled);
+        break;
+    case 1:
+        if constexpr (sizeof(In) == 1)
+            bring_units<1>(room, units, rows, swizzled);
+        break;
     }
+    await_copies();
     __syncthreads();
-    return at;
+    return room;
 }
 
 } // namespace KERNELS

@@ -185,9 +185,7 @@ template <class Columns, bool Strided, unsigned Ahead, class Fold, class In, uns
 __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x)
 {
     Columns own(x.result);
-    constexpr bool deep =
-        !is_indexed<Fold>::value && COLUMNS_DEEP(sizeof(state_of<Fold>), sizeof(In));
-    const uint32_t rows = take_rows_of_share<Strided, Ahead, deep, In>(own, x);
+    const uint32_t rows = take_rows_of_share<Strided, Ahead, !is_indexed<Fold>::value, In>(own, x);
     const teammate me = place_found_again<Fold, In>(x);
     const columns_share share(x, me, N);
     if constexpr (Strided)
@@ -228,7 +226,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                  COLUMNS_LEFT(sizeof(state_of<Fold>), sizeof(In)),
                   "a thread leaves what there is room for");
     state_of<Fold> states[columns];
-    constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
+    constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>));
     if (!make_states<columns_type, Strided, ahead, Fold, In>(states, x))
         return;
     const teammate me = place_found_again<Fold, In>(x);

@@ -2,9 +2,8 @@
  * to their last, in registers. UNSPLIT_LOADS loads are under way before it waits for any: of rows
  * of one load's columns or, where rows are few, of several loads' columns.
  *
- * Results are of usual types and neighbours, as columns are; or of a few neighbouring columns each.
- * Where those of one load take more than 16 bytes, threads of a warp exchange what they are made
- * of, and neighbours store neighbours. Rows of 8 bytes are loaded as such.
+ * Results are of usual types and neighbours, as columns are. Where those of one load take more than
+ * 16 bytes, threads of a warp exchange what they are made of, and neighbours store neighbours.
  *
  * Where rows begin off boundaries, each thread loads the 16 bytes at a boundary in which its
  * columns begin, and gets those in which they end from its neighbour; a warp's last thread loads
@@ -12,8 +11,8 @@
 #pragma once
 
 #include "accumulator_halves.cuh"
+#include "accumulator_variance.cuh"
 #include "along.cuh"
-#include "column_parts.cuh"
 #include "order.cuh"
 #include "row_variance.cuh"
 #include "short_row.cuh"
@@ -25,8 +24,9 @@ namespace KERNELS
 
 /* A thread's own: one load's columns, those that there are. There may be batches of columns, of
  * whole loads and at boundaries. */
-template <class In, unsigned Columns, bool Batches>
+template <class In, bool Batches>
 struct unsplit_vector {
+    static constexpr unsigned columns = pack<In>::size;
     const char *at; /* the first row */
     int64_t place;  /* the first result's */
     unsigned count;
@@ -44,26 +44,26 @@ struct unsplit_vector {
         if (Batches && x.outer.count > 1)
             find_in_batches(x, warp * warp_size + lane);
         else
-            find(x, (warp * together + lane) * Columns, lane < together);
+            find(x, (warp * together + lane) * columns, lane < together);
     }
 
   private:
     __device__ __forceinline__ void find_in_batches(const kernel_axes &x, uint64_t pack)
     {
-        loads = whole = pack * Columns < x.results;
-        count = loads ? Columns : 0;
+        loads = whole = pack * columns < x.results;
+        count = loads ? columns : 0;
         if (x.outer.count == 2) {
             const uint64_t outer = !loads ? 0
                                    : x.launch.column.packs <= 2
                                        ? pack >> (x.launch.column.packs - 1)
                                        : divide(pack, x.launch.column.packs),
-                           column = (loads ? pack - outer * x.launch.column.packs : 0) * Columns;
+                           column = (loads ? pack - outer * x.launch.column.packs : 0) * columns;
             at = static_cast<const char *>(x.from.data) + int64_t(outer) * x.outer.strides[0] +
                  column * sizeof(In);
             place = x.outer.first + int64_t(outer) * x.outer.output_strides[0] + int64_t(column);
             return;
         }
-        const result_place own = place_of_result(x, loads ? pack * Columns : 0);
+        const result_place own = place_of_result(x, loads ? pack * columns : 0);
         at = static_cast<const char *>(x.from.data) + own.base.data;
         place = own.place;
     }
@@ -71,10 +71,10 @@ struct unsplit_vector {
     __device__ __forceinline__ void find(const kernel_axes &x, uint64_t column, bool makes)
     {
         at = static_cast<const char *>(x.from.data) + column * sizeof(In);
-        const uint64_t columns = x.results * x.launch.inner, left = columns - column;
+        const uint64_t left = x.results - column;
         place = x.outer.first + int64_t(column);
-        count = !makes || column >= columns ? 0 : left < Columns ? unsigned(left) : Columns;
-        loads = whole = count == Columns;
+        count = !makes || column >= x.results ? 0 : left < columns ? unsigned(left) : columns;
+        loads = whole = count == columns;
         if (x.launch.column.shifted)
             find_boundaries(x);
     }
@@ -94,17 +94,17 @@ struct unsplit_vector {
 /* ---- loads ---- */
 
 /* The next rows, those that there are. */
-template <unsigned Loads, class Vector, class Pack>
-__device__ __forceinline__ void load_unsplit(Vector (&loaded)[Loads], const kernel_axes &x,
+template <unsigned Loads, class Pack>
+__device__ __forceinline__ void load_unsplit(vec16 (&loaded)[Loads], const kernel_axes &x,
                                              const Pack &own, uint32_t taken)
 {
     const int64_t hop = x.from.strides[0];
     const unsigned rows = unsigned(x.rows.items),
                    left = own.loads && taken < rows ? rows - taken : 0,
-                   beyond = x.launch.column.shifted ? unsigned(sizeof(Vector)) - 1 : 0;
+                   beyond = x.launch.column.shifted ? unsigned(sizeof(vec16)) - 1 : 0;
     const char *row = own.at + taken * hop;
     const auto load = [&](unsigned k) {
-        loaded[k] = *seen_as<const Vector>(row - (unsigned(address_of(row)) & beyond));
+        loaded[k] = *seen_as<const vec16>(row - (unsigned(address_of(row)) & beyond));
         row += hop;
     };
     if (left >= Loads) {
@@ -141,11 +141,11 @@ __device__ __forceinline__ void join_shifted(vec16 (&loaded)[Loads], const kerne
 /* ---- rows ---- */
 
 /* The first of them, and the next come first then, so that there is one code for each number. */
-template <unsigned Rows, class Columns, class Vector, unsigned Loads>
-__device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Loads],
+template <unsigned Rows, class Columns, unsigned Loads>
+__device__ __forceinline__ void take_first(Columns &columns, vec16 (&loaded)[Loads],
                                            uint32_t &taken)
 {
-    Vector rows[Rows];
+    vec16 rows[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
         rows[r] = loaded[r];
@@ -156,8 +156,8 @@ __device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Lo
         loaded[k] = loaded[k + Rows];
 }
 
-template <unsigned Rows, class Columns, class Vector, unsigned Loads>
-__device__ __forceinline__ void take_batch_rest(Columns &columns, Vector (&loaded)[Loads],
+template <unsigned Rows, class Columns, unsigned Loads>
+__device__ __forceinline__ void take_batch_rest(Columns &columns, vec16 (&loaded)[Loads],
                                                 uint32_t taken, unsigned left)
 {
     if constexpr (Rows > 0) {
@@ -168,9 +168,9 @@ __device__ __forceinline__ void take_batch_rest(Columns &columns, Vector (&loade
 }
 
 /* Rows, and then half as many at a time, as long as there are so many. */
-template <unsigned Rows, class Columns, class Vector, unsigned Loads>
-__device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Loads],
-                                           uint32_t taken, unsigned left)
+template <unsigned Rows, class Columns, unsigned Loads>
+__device__ __forceinline__ void take_batch(Columns &columns, vec16 (&loaded)[Loads], uint32_t taken,
+                                           unsigned left)
 {
     if constexpr (Rows == Loads) {
         if (left == Rows)
@@ -268,75 +268,29 @@ __device__ __forceinline__ void store_columns(const kernel_axes &x, const row_nu
     }
 }
 
-/* ---- results of several columns ---- */
-
-/* A result's columns are a power of two of neighbours, of which a thread merges its own and then a
- * warp's threads theirs; whoever has the first of them stores it. By all threads of a warp. */
-template <class Fold, class In, unsigned Count, class Columns, class Pack>
-__device__ __forceinline__ void store_merged(const kernel_axes &x, const row_numbers &numbers,
-                                             const Columns &columns, const Pack &own)
-{
-    using part = part_of_columns<Fold, In>;
-    using type = typename part::type;
-    using result = typename row_fold<Fold, In>::result;
-    const uint32_t rows = uint32_t(x.rows.items);
-    type parts[Count];
-    typename part::made made[Count];
-    result stored[Count];
-#pragma unroll
-    for (unsigned c = 0; c < Count; c++)
-        parts[c] = part::of(columns, c, rows);
-#pragma unroll
-    for (unsigned distance = 1; distance < Count; distance *= 2)
-        if (distance < x.launch.inner)
-#pragma unroll
-            for (unsigned c = 0; c < Count; c += 2 * distance)
-                parts[c] = part::merged(parts[c], parts[c + distance], rows * distance);
-#pragma unroll 1
-    for (unsigned distance = 1; distance * Count < x.launch.inner; distance *= 2)
-        parts[0] = part::merged(parts[0], shuffle_xor(parts[0], distance), rows * distance * Count);
-#pragma unroll
-    for (unsigned c = 0; c < Count; c++)
-        made[c] = part::made_of(parts[c], rows * x.launch.inner);
-#pragma unroll
-    for (unsigned c = 0; c < Count; c++)
-        stored[c] = row_fold<Fold, In>::result_of(made[c], numbers);
-    const global<result> to = static_cast<result *>(x.result.at[0]) + x.outer.first +
-                              divide(uint64_t(own.place - x.outer.first), x.launch.inner);
-    if (threadIdx.x * Count % x.launch.inner != 0)
-        return;
-#pragma unroll
-    for (unsigned c = 0; c < Count; c++)
-        if (c < own.count && c % x.launch.inner == 0)
-            to[c / x.launch.inner] = stored[c];
-}
-
 /* ---- the kernel ---- */
 
 /* One load's columns: half of the loads are under way while what the others brought is taken. */
-template <class Fold, class In, unsigned Words>
+template <class Fold, class In>
 __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
 {
-    constexpr unsigned loads = 16 / Words, columns = lanes_of<In, Words>;
-    constexpr bool whole = Words == 4;
-    const unsplit_vector<In, columns, true> own(x, 0);
+    constexpr unsigned loads = UNSPLIT_LOADS / 2, columns = pack<In>::size;
+    const unsplit_vector<In, true> own(x, 0);
     const uint32_t rows = uint32_t(x.rows.items);
-    using vector = std::conditional_t<whole, vec16, load_of<uint32_t, 4 * Words>>;
-    vector loaded[2][loads];
+    vec16 loaded[2][loads];
 #pragma unroll
     for (unsigned h = 0; h < 2; h++)
         load_unsplit<loads>(loaded[h], x, own, h * loads);
     const row_numbers numbers(x.result);
-    in_order<result_accumulator<Fold, In, Words>, Fold, In> made(x.result);
+    in_order<accumulator<Fold, In>, Fold, In> made(x.result);
 #pragma unroll 1
     for (uint32_t taken = 0; taken < rows;) {
 #pragma unroll
         for (unsigned h = 0; h < 2; h++) {
             if (h > 0 && taken >= rows)
                 break;
-            if constexpr (whole)
-                if (x.launch.column.shifted)
-                    join_shifted<In>(loaded[h], x, own, taken);
+            if (x.launch.column.shifted)
+                join_shifted<In>(loaded[h], x, own, taken);
             if (own.whole)
                 take_batch<ROWS_AHEAD>(made, loaded[h], taken,
                                        rows - taken < loads ? rows - taken : loads);
@@ -344,13 +298,8 @@ __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
             taken += loads;
         }
     }
-    if constexpr (whole) {
-        if (!own.whole && own.count > 0)
-            take_edge_rows<In>(made, x, own);
-        if constexpr (!is_indexed<Fold>::value)
-            if (x.launch.inner > 1)
-                return store_merged<Fold, In, columns>(x, numbers, made, own);
-    }
+    if (!own.whole && own.count > 0)
+        take_edge_rows<In>(made, x, own);
     store_columns<Fold, In, columns>(x, numbers, made, own);
 }
 
@@ -359,7 +308,7 @@ template <class Fold, class In, unsigned Packs>
 __device__ __forceinline__ void fold_unsplit_vectors(const kernel_axes &x)
 {
     constexpr unsigned loads = UNSPLIT_LOADS / Packs, columns = pack<In>::size;
-    using pack_type = unsplit_vector<In, columns, false>;
+    using pack_type = unsplit_vector<In, false>;
     const uint32_t rows = uint32_t(x.rows.items);
     vec16 loaded[Packs][loads];
     pack_type own(x, 0);
@@ -370,7 +319,7 @@ __device__ __forceinline__ void fold_unsplit_vectors(const kernel_axes &x)
     const row_numbers numbers(x.result);
 #pragma unroll 1
     for (unsigned p = 0;;) {
-        in_order<result_accumulator<Fold, In>, Fold, In> made(x.result);
+        in_order<accumulator<Fold, In>, Fold, In> made(x.result);
         if (x.launch.column.shifted)
             join_shifted<In>(loaded[0], x, own, 0);
         if (own.whole)
@@ -396,15 +345,12 @@ __global__ void __launch_bounds__(UNSPLIT_BLOCK,
     fold_unsplit_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
                          global<unsigned>)
 {
-    if constexpr (sizeof(In) < 8)
-        if (x.launch.column.paired)
-            return fold_unsplit_rows<Fold, In, 2>(x);
     if (x.launch.column.unsplit == 4)
         fold_unsplit_vectors<Fold, In, 4>(x);
     else if (x.launch.column.unsplit == 2)
         fold_unsplit_vectors<Fold, In, 2>(x);
     else
-        fold_unsplit_rows<Fold, In, 4>(x);
+        fold_unsplit_rows<Fold, In>(x);
 }
 
 } // namespace KERNELS

@@ -130,7 +130,7 @@ KNOWN = {
     "single rows are columns of one element": each((1, 1 << 24), splits=1, packs=1 << 22),
     "short rows are taken for one that begins at boundaries": [
         *each(*tall(MIB * 32, MIB * 8, size=1), size=SIZES, shifted=False, coalesced=many(2)),
-        *each((8, MIB, 8), axis=1, groups=8, paired=False, coalesced=many(2)),
+        *each((8, MIB, 8), axis=1, groups=8, coalesced=many(2)),
     ],
     "a few neighbours of a result are columns of it, and one block's": [
         *each((MIB, 8, 8), axis=(0, 2), inner=8),
@@ -154,16 +154,10 @@ UNSPLIT_COLUMNS = {
         *each((3, BIG), (4, BIG + 1), size=SIZES, state=(8,), unsplit=2),
         *each((5, BIG), (31, BIG + 1), (100, BIG), size=SIZES, state=(8,), unsplit=1),
     ],
-    "two short rows of a batch are one load": [
-        *each((MIB, 8, 8), axis=1, size=(1,), state=(8,), unsplit=1, paired=True, elements=8),
-        *each((MIB, 6, 2), axis=1, state=(8,), unsplit=1, paired=True, elements=2),
-        *each((MIB, 8, 8), axis=1, size=(2, 8), state=(8,), unsplit=1, paired=False),
-        *each((MIB, 7, 8), (MIB, 8, 4), axis=1, size=(1,), state=(8,), typed=False),
-    ],
     "rows off boundaries of batches, tall columns and every second are shared": [
         *each((1 << 10, 8, 1001), axis=1, unsplit=0),
         *each((MIB, 64), (1 << 17, 1 << 10), unsplit=0),
-        *each((2, BIG), (31, BIG), state=(8,), strides=(8 * BIG, 8), unsplit=0, paired=False),
+        *each((2, BIG), (31, BIG), state=(8,), strides=(8 * BIG, 8), unsplit=0),
     ],
 }
 LONG_ROWS = {
@@ -175,12 +169,9 @@ LONG_ROWS = {
         *each((1000, 1000), axis=1, strides=(12000, 12), typed=False),
         *each((MIB, 512), axis=1, size=(1,), typed=True),
     ],
-    # As soon as rows are 15 packs, and states are small.
-    "results of several short rows are made by larger teams": [
-        *each((17, 129, 63, 255), axis=(1, 3), team=many(8)),
-        *each((17, 129, 63, 31), axis=(1, 3), size=(8,), state=(8,), team=many(6)),
-        *each((17, 129, 63, 255), axis=(1, 3), state=(16,), typed=False),
-        *each((17, 1, 129 * 63, 255), (17, 129, 63, 59), axis=(1, 3), typed=False),
+    "shorter rows are taken where a result has several, of more elements than a block loads": [
+        *each((17, 129, 63, 257), axis=(1, 3), typed=True),
+        *each((17, 129, 63, 255), (17, 1, 129 * 63, 257), axis=(1, 3), typed=False),
     ],
     "teams are as large as rows are long": [
         *each((1 << 28, 600), axis=1, size=(1,), team=2),
@@ -259,7 +250,7 @@ def test_columns_are_all_made_and_blocks_hold_their_rows(
         return
     threads, batches = 1 << got.block, outer > 1 and rows > 1
     packs = got.packs * (outer if batches or rows > 1 else 1)
-    assert got.elements * size * (2 if got.paired else 1) == LOAD
+    assert got.elements * size == LOAD
     if got.unsplit:
         across = threads - (threads // WARP if got.shifted else 0)
         assert (got.team, got.splits, got.coalesced) == (0, 1, 1)
@@ -268,9 +259,7 @@ def test_columns_are_all_made_and_blocks_hold_their_rows(
         assert rows <= BLOCK_ROWS
         assert got.unsplit == 1 or (rows * got.unsplit <= LOADS and not batches)
         assert not batches or (columns % got.elements == 0 and not got.shifted)
-        assert not got.paired or (columns * size, rows % 2) == (LOAD // 2, 0)
         return
-    assert not got.paired
     across = 1 << got.teams
     if got.coalesced > 1:
         assert (got.groups, got.packs <= across) == (outer, True)
@@ -294,7 +283,7 @@ def test_columns_are_all_made_and_blocks_hold_their_rows(
     multiprocessors=multiprocessors,
 )
 def test_short_rows_fit_into_shared_memory(n, size, results, step, more, offset, multiprocessors):
-    """Rows that lie apart are copied by what lies together, or by packs of every second."""
+    """Rows that lie apart are copied by what lies together."""
     pitch, data = ((n - 1) * abs(step) + 1 + more) * size, offset * size
     asked = {"stride": step * size, "pitch": pitch, "multiprocessors": multiprocessors}
     got = short_rows(n, size, results, data, **asked)
@@ -310,14 +299,11 @@ def test_short_rows_fit_into_shared_memory(n, size, results, step, more, offset,
     begins = 0
     if step == 1 and more == 0:
         begins = data % LOAD
-        assert (got.unit, got.step) == (0, 1)
+        assert got.unit == 0
         if got.packed:
             assert (got.packed, got.team, got.shared_bytes, begins) == (n, 0, 0, 0)
             return
         assert not got.swizzle_mask or n * size % LOAD == 0
-    elif got.step == 2:
-        assert (step, pitch) == (2, 2 * n * size)
-        begins = offset // 2 % (LOAD // size // 2) * size
     else:
         assert got.unit % size == n * size % got.unit == 0
         assert got.unit == size or (step == 1 and (data | pitch) % got.unit == 0)
@@ -339,8 +325,7 @@ def test_short_rows_are_loaded_several_at_once_or_shared_by_many_threads(size):
         assert n in (2, 8) or few.team == 5 or n >> (few.team + few.load) <= 1
         assert n > 100 or many_rows.rows * n * size >= 8 << 10
         got = short_rows(n, size, data=size, stride=2 * size, pitch=2 * n * size)
-        assert (got.step, 1 << got.load) == (2, min(n & -n, LOAD // size))
-    assert short_rows(8, size, stride=2 * size, pitch=17 * size).step == 1
+        assert (got.unit, 1 << got.load) == (size, min(n & -n, LOAD // size))
     for pitch, unit in ((800, 16), (808, 8), (804, 4), (802, 2), (801, 1)):
         assert short_rows(400, 1, pitch=pitch).unit == unit
     for stride in (400, -400):  # columns and broadcast rows are for other kernels

@@ -16,8 +16,7 @@ FIELDS = {
     "shape": "block data_blocks",
     "axes": "block threads share blocks windows large across unsplit unsplit_block small strided",
     "short_rows": "several staging staged turns threads",
-    "long_rows": "elements bytes block least threads packs waves rounds stacked few several"
-    " several_packs",
+    "long_rows": "elements bytes block least threads packs waves rounds stacked few",
     "segments": "block tiling tile share rounds blocks few",
 }
 NO_ROW = 2**32 - 1  # is so long
@@ -80,7 +79,7 @@ _GENERAL = {
 }
 _NO_ROWS = {
     "short_rows": (0, 5, 0, False, 1),
-    "long_rows": (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0, NO_ROW),
+    "long_rows": (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0),
 }
 
 _COLUMNS = {
@@ -124,7 +123,6 @@ _LONG_ROWS = {
     "splits of a warp": (1, 1, 5, 5, 1 << 20, 0, 1 << 10, 1, NONE, 0),
     "splits of two warps": (1, 1, 6, 6, 1 << 20, 0, 1 << 10, 1, NONE, 0),
     "splits": (1, 1, 6, 6, 1, 0, 1, 1, 16, 0),
-    "several": (1, NO_ROW, 6, 2, 1, 16, 1, 1, NONE, 0, 1, 1),
 }
 
 # Segments one by one, and tiles of them; the last number is what is too little for tiles.
