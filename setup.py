@@ -83,7 +83,6 @@ HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas", "-Wno-pass-
 # The rungs that people run and count are optimized. All else for the simulated device is called for
 # its answers and not for its speed, and compiles in half the time; with -O0 tests take longer by
 # more than compiling takes less.
-SIMULATED_CXX = [*HOST_CXX, *CHECKS]
 OPTIMIZED_SOURCES = ("methods.cu", "counting.cu")
 # Products are rounded before anything is added to them, also where one instruction does both.
 ROUNDED = {"products": ["-ffp-contract=off"]}
@@ -212,7 +211,7 @@ class BuildExt(build_ext):
 
     def simulated_jobs(self) -> list[Job]:
         """One call of the host's C++ compiler a unit, and one for the rungs that count."""
-        words = [*os.environ.get("CXX", "g++").split(), *SIMULATED_CXX]
+        cxx = [*os.environ.get("CXX", "g++").split(), *HOST_CXX]
         jobs = []
         units = [*kernel_units("kernels_simulated"), COUNTING]
         # Of a function that several units have, the first's is linked: an optimized one.
@@ -220,7 +219,8 @@ class BuildExt(build_ext):
         for source, name, defines in units:
             level = "-O1" if source in OPTIMIZED_SOURCES else "-Og"
             level = "-O0" if SANITIZED else level
-            command = [*words, level, *ROUNDED.get(name, []), *defines, "-x", "c++"]
+            checks = [] if name in SIMULATED_GROUPS else CHECKS  # other units have that source, too
+            command = [*cxx, *checks, level, *ROUNDED.get(name, []), *defines, "-x", "c++"]
             target = self.object(f"kernels/simulated_{name}")
             jobs.append(Job(command, Path("kernels/units", source), target))
         return jobs
