@@ -41,7 +41,6 @@ bool exact_along(struct job *);
 bool dots_run(struct job *);
 bool dot_run(struct job *);
 bool segments_run(struct job *);
-bool exact_segments(struct job *);
 
 /* Writes all results of a selection, order statistics. False: memory is short. */
 bool selection_run(struct job *, const struct selection *);

@@ -1,9 +1,11 @@
 /* A segment is folded in chunks whose states merge as a tree, so that its bits depend on nothing
- * but its own elements. Threads share the segments, and of a long one the elements. */
+ * but its own elements. Threads share the segments, and of a long one the elements; of exact sums,
+ * which are rounded once, the segments alone. */
 #include "common/segments.h"
 #include "common/arithmetic.h"
 #include "cpu/by_key.h"
 #include "cpu/chunk.h"
+#include "cpu/exact/exact.h"
 #include "cpu/tiles.h"
 #include "run/result.h"
 
@@ -16,7 +18,8 @@ enum {
     FEW_WITH_NAN = 8, /* the same where each is asked whether it is NaN */
     STATES = LONG / CHUNK > FEW ? LONG / CHUNK : FEW, /* of a segment at most */
     ELEMENTS_A_TILE = 1 << 16,
-    TILES_A_STRETCH = 1 << 12 /* between two thoughts of the watch */
+    TILES_A_STRETCH = 1 << 12, /* between two thoughts of the watch, */
+    EXACT_STRETCH = 1 << 8     /* also of exact sums */
 };
 
 struct segmented {
@@ -28,9 +31,11 @@ struct segmented {
     uint64_t few; /* elements, at most, that are states themselves and merge as such */
     size_t result_size;
     uint64_t segments_a_tile;
-    atomic_bool has_long; /* segments that are left for later */
-    union scalar of_none; /* as results hold it */
-    size_t states;        /* where they begin in a workspace */
+    atomic_bool has_long;   /* segments that are left for later */
+    struct exact_ways ways; /* to begin with, of exact sums */
+    atomic_bool failed;     /* to make one of those */
+    union scalar of_none;   /* as results hold it */
+    size_t states;          /* where they begin in a workspace */
 };
 
 /* Leaves the state of all at `states`. */
@@ -69,11 +74,16 @@ static union scalar value_of(const struct plan *plan, const void *state, uint64_
     return scalar_convert(scalar_narrow(answer.values[0], type), type, plan->results.type);
 }
 
+static char *result_at(const struct segmented *self, uint64_t k)
+{
+    return (char *)self->plan->results.at[0] + k * self->result_size;
+}
+
 static void finish(const struct segmented *self, const void *state, uint64_t n, uint64_t first,
                    uint64_t k)
 {
     const struct plan *plan = self->plan;
-    char *const at = (char *)plan->results.at[0] + k * self->result_size;
+    char *const at = result_at(self, k);
     if (n == 0)
         scalar_store(at, self->of_none, plan->results.type);
     else if (self->stored)
@@ -84,22 +94,33 @@ static void finish(const struct segmented *self, const void *state, uint64_t n, 
 
 /* ---- all of them ---- */
 
-static unsigned fold_tile(void *context, uint64_t tile, char *workspace)
+/* Exact sums are made by `maker`; NULL: they are not asked for. */
+static void do_segment(struct segmented *self, struct exact_maker *maker, char *workspace,
+                       struct segment segment, uint64_t k)
+{
+    if (maker && segment.n > 0) {
+        if (!exact_make(maker, self->plan->layout, segment.start, segment.n, result_at(self, k)))
+            atomic_store(&self->failed, true);
+    } else if (segment.n >= LONG) {
+        atomic_store(&self->has_long, true);
+    } else {
+        fold_segment(self, workspace, workspace + self->states, segment);
+        finish(self, workspace + self->states, segment.n, segment.start, k);
+    }
+}
+
+static unsigned do_tile(void *context, uint64_t tile, char *workspace)
 {
     struct segmented *self = context;
-    char *const states = workspace + self->states;
+    struct exact_maker *const maker =
+        self->plan->exact ? (struct exact_maker *)(void *)workspace : NULL;
     const uint64_t first = tile * self->segments_a_tile,
                    end = least(first + self->segments_a_tile, self->segments->count);
-    for (uint64_t k = first; k < end; k++) {
-        const struct segment segment = segment_at(self->segments, k);
-        if (segment.n >= LONG) {
-            self->has_long = true;
-            continue;
-        }
-        fold_segment(self, workspace, states, segment);
-        finish(self, states, segment.n, segment.start, k);
-    }
-    return 0;
+    if (maker)
+        exact_maker_start(maker, self->job, &self->ways);
+    for (uint64_t k = first; k < end; k++)
+        do_segment(self, maker, workspace, segment_at(self->segments, k), k);
+    return maker ? maker->run.findings : 0;
 }
 
 /* Like an array by itself. */
@@ -143,7 +164,13 @@ static void describe(struct segmented *self, struct job *job)
     self->segments_a_tile = 1 + ELEMENTS_A_TILE / (segments->elements / (segments->count + 1) + 1);
     self->of_none = run_value_of_none(plan);
     self->states = self->chunks.buffer;
+    if (plan->exact) {
+        struct exact_adder first;
+        exact_adder_start(&first, job);
+        self->ways = first.ways;
+    }
     atomic_init(&self->has_long, false);
+    atomic_init(&self->failed, false);
 }
 
 bool segments_run(struct job *job)
@@ -154,16 +181,20 @@ bool segments_run(struct job *job)
         return keyed_has_table(job->plan)                        ? keyed_fold(job)
                : job->plan->exact && exact_fold_keys(job, &made) ? made
                                                                  : keyed_sort(job);
-    if (job->plan->exact)
-        return exact_segments(job);
     describe(&self, job);
+    const bool exact = job->plan->exact;
+    const char *const purpose = exact ? "exact sums" : "partials";
     const uint64_t count = divide_up(self.segments->count, self.segments_a_tile);
     struct tiles tiles = {.job = job,
                           .sharing.pieces = count,
-                          .stretch = TILES_A_STRETCH,
-                          .workspace = self.states + STATES * self.chunks.width};
+                          .plain = exact,
+                          .stretch = exact ? EXACT_STRETCH : TILES_A_STRETCH,
+                          .workspace = exact ? sizeof(struct exact_maker)
+                                             : self.states + STATES * self.chunks.width};
     bool done =
-        tiles_do(&tiles, count, 1, "partials", &(struct tile_works){.whole = fold_tile}, &self);
+        tiles_do(&tiles, count, 1, purpose, &(struct tile_works){.whole = do_tile}, &self) &&
+        (!self.failed ||
+         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for %s", purpose));
     for (uint64_t k = 0; done && self.has_long && k < self.segments->count; k++) {
         const struct segment segment = segment_at(self.segments, k);
         done = segment.n < LONG || fold_long(&self, segment, k);
