@@ -98,7 +98,6 @@ struct slab {
     double divisor;        /* of those that are floats; 0: none */
     int64_t block_stride, row_stride;
     const char *end; /* up to here memory may be read, whatever it means */
-    size_t ahead;    /* bytes that each row is asked for ahead of its use, or 0 */
     void *room;      /* SLAB_ROOM bytes, aligned to a cache line, for the loop's own use */
 };
 
@@ -182,7 +181,7 @@ struct selection_part {
     uint64_t less, kept, nans;
 };
 
-enum { SELECTION_AT_ONCE = 16, SELECTION_PART = 1 << 13 };
+enum { SELECTION_PART = 1 << 13 };
 
 /* ---- the table ---- */
 
@@ -234,9 +233,9 @@ INSTRUCTION_SETS(DECLARE_CPU_KERNELS)
 
 const struct cpu_kernels *cpu_kernels(enum instructions);
 
-/* Results first to first + count - 1, of one block, at most SELECTION_AT_ONCE; in room for the
- * elements of all and of one more, and for the keys of its ranks. Sorted ones need only this. */
-void selection_of(const struct selection *, uint64_t first, uint64_t count, char *workspace);
+/* One result; in room for twice its elements, and for the keys of its ranks. A sorted one needs
+ * only this. */
+void selection_of(const struct selection *, uint64_t result, char *workspace);
 
 /* The same of one long result, in parts of SELECTION_PART elements, with room for all of their keys
  * and of its ranks; `filter` has selection_filter done for each part, and puts what they have kept

@@ -36,8 +36,7 @@ struct along {
     unsigned lanes;            /* results that are folded side by side */
     bool at_once;              /* each is, in one go */
     move_tile *move;           /* what brings its elements together first, or NULL */
-    transpose_rows *transpose; /* the same where those of several results lie side by side: all, */
-    bool transposes;           /* or a chunk of each at a time */
+    transpose_rows *transpose; /* the same where those of several results lie side by side */
     size_t states, done;       /* where states begin in a workspace, and those that wait */
     size_t chunks_at;          /* and what a thread makes of `chunks` */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
@@ -67,10 +66,9 @@ static void move_to(const struct along *self, struct workspace *own, const struc
 }
 
 /* Chunks' states merge as soon as there are two of as many chunks; where positions matter, what has
- * been found goes from one chunk to the next. `done`: chunks that were folded before; `ready`: the
- * chunk's elements, brought together; NULL: they are where they lie. */
+ * been found goes from one chunk to the next. `done`: chunks that were folded before. */
 static void fold_next_chunk(const struct along *self, struct workspace *own, struct lane *lane,
-                            uint64_t chunk, uint64_t done, const char *ready)
+                            uint64_t chunk, uint64_t done)
 {
     const struct chunks *chunks = own->chunks;
     const uint64_t start = part_start(self->parts, chunk),
@@ -81,9 +79,7 @@ static void fold_next_chunk(const struct along *self, struct workspace *own, str
         chunk_fold(chunks, own->buffer, start, PROBE, state);
         lane->settled = chunks->settled(state, PROBE);
     }
-    if (ready) {
-        chunks->fold_elements(ready, n, chunks->position + start, state);
-    } else if (!lane->settled) {
+    if (!lane->settled) {
         chunk_fold(chunks, own->buffer, start, n, state);
         lane->settled = chunks->settled && chunks->settled(state, n);
     }
@@ -134,28 +130,6 @@ static void transpose(const struct along *self, const char *at, uint64_t element
     self->transpose(&from, elements, to);
 }
 
-/* Whether these lie side by side, at one distance. */
-static bool are_neighbours(const struct lane *lanes, unsigned count)
-{
-    const int64_t distance = count > 1 ? lanes[1].offset - lanes[0].offset : 0;
-    for (unsigned k = 2; k < count; k++)
-        if (lanes[k].offset - lanes[k - 1].offset != distance)
-            return false;
-    return count > 1;
-}
-
-/* Brings their chunk together, each lane's as one run of elements, and returns how many. */
-static uint64_t transpose_lanes(const struct along *self, const struct workspace *own,
-                                const struct lane *lanes, unsigned count, uint64_t chunk)
-{
-    const struct layout *first = &self->axes->reduced;
-    const uint64_t start = part_start(self->parts, chunk),
-                   n = part_start(self->parts, chunk + 1) - start;
-    transpose(self, (const char *)first->data + lanes->offset + (int64_t)start * first->strides[0],
-              n, count, lanes[1].offset - lanes[0].offset, own->buffer);
-    return n;
-}
-
 /* Folds chunks of neighbours, one's and the next one's by turns, so that what lies between one's
  * elements serves the next. Each one's state is its first then. */
 static void fold_side_by_side(const struct along *self, struct workspace *own, struct lane *lanes,
@@ -165,15 +139,10 @@ static void fold_side_by_side(const struct along *self, struct workspace *own, s
     for (unsigned k = 0; k < count; k++)
         if (self->chunks.indexed || self->plan->n == 0)
             memcpy(lanes[k].states, self->identity, width);
-    const bool transposes = self->transposes && are_neighbours(lanes, count);
-    for (uint64_t chunk = first; chunk < end; chunk++) {
-        const uint64_t bytes =
-            transposes ? transpose_lanes(self, own, lanes, count, chunk) * self->chunks.size : 0;
+    for (uint64_t chunk = first; chunk < end; chunk++)
         for (unsigned k = 0; k < count; k++)
             if (!lanes[k].settled)
-                fold_next_chunk(self, own, &lanes[k], chunk, chunk - first,
-                                transposes ? own->buffer + k * bytes : NULL);
-    }
+                fold_next_chunk(self, own, &lanes[k], chunk, chunk - first);
     for (unsigned k = 0; k < count; k++)
         for (; lanes[k].depth > 1; lanes[k].depth--)
             self->chunks.merge(lanes[k].states + (lanes[k].depth - 2) * width, 2);
@@ -311,11 +280,9 @@ static void describe_moves(struct along *self)
                        reduced->strides[0] > 0 &&
                        reduced->strides[0] <= FEW_APART * (int64_t)self->chunks.size;
     const bool transposes = self->chunks.way == GATHERED && !moves && reduced->dimensions == 1 &&
-                            !reduced->swapped && !reduced->mask,
-               few = self->plan->n <= TRANSPOSED;
+                            !reduced->swapped && !reduced->mask && self->plan->n <= TRANSPOSED;
     self->at_once = self->parts.count == 1 && !self->plan->layout->mask && self->axes->outer &&
-                    (moves || (transposes && few) || self->chunks.way == IN_PLACE);
-    self->transposes = transposes && !few && !self->chunks.settled;
+                    (moves || transposes || self->chunks.way == IN_PLACE);
     self->transpose = transposes ? cpu_kernels(instructions)->transpose(self->chunks.size) : NULL;
     self->move = moves ? gather_mover(instructions, reduced, false) : NULL;
 }
@@ -354,11 +321,11 @@ static void describe(struct along *self, const struct job *job)
     const enum bringing bringing = self->move || self->transpose   ? BRINGS_TILES
                                    : way_gathers(self->chunks.way) ? BRINGS_ELEMENTS
                                                                    : BRINGS_NOTHING;
-    self->tiles.sharing = sharing_of(plan->fold, plan->layout->input, bringing, true,
-                                     plan->n * axes->results + 1, axes->results);
+    self->tiles.sharing =
+        sharing_of(plan->layout->input, bringing, true, plan->n * axes->results + 1, axes->results);
     share_out(self);
     const size_t width = self->chunks.width;
-    self->states = self->transposes ? LANES * CHUNK * self->chunks.size : self->chunks.buffer;
+    self->states = self->chunks.buffer;
     self->done = self->states + tiles_aligned(LEVELS * self->lanes * width);
     self->chunks_at = self->done + tiles_aligned(WAITING_MOST * width);
     self->tiles.workspace = self->chunks_at + sizeof self->chunks;

@@ -260,16 +260,6 @@ static void describe_workspace(struct columns *self)
     self->tiles.workspace = self->states + self->cut.together * self->tile_bytes;
 }
 
-/* What a core's own cache holds comes by itself ("ahead" in benchmarks/tuning/host.json). */
-static size_t ahead_of(const struct columns *self)
-{
-    enum { CACHED = 1 << 20, AHEAD_OF_PART = 2 << 10, AHEAD = 512 };
-    const uint64_t n = self->plan->n;
-    if (n * self->axes->results * self->input.size <= CACHED)
-        return 0;
-    return n <= SLAB_PART_ROWS ? AHEAD_OF_PART : AHEAD;
-}
-
 static void find_loop(struct columns *self)
 {
     const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
@@ -305,9 +295,9 @@ static void describe_tiles(struct columns *self)
     const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
     const uint64_t elements = plan->n * self->axes->results,
                    tiles = self->cut.tiles * pieces_of(self);
-    self->tiles.sharing = sharing_of(plan->fold, plan->layout->input,
-                                     self->input.brings ? BRINGS_TILES : BRINGS_NOTHING, true,
-                                     elements, stored ? 0 : self->axes->results);
+    self->tiles.sharing =
+        sharing_of(plan->layout->input, self->input.brings ? BRINGS_TILES : BRINGS_NOTHING, true,
+                   elements, stored ? 0 : self->axes->results);
     self->tiles.stretch = divide_up(STRETCH, elements / tiles + 1);
     self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
 }
@@ -335,7 +325,6 @@ static void describe(struct columns *self, const struct job *job)
     self->cut.blocks = inner ? axes->shape[inner - 1] : 1;
     self->input.block_stride = inner ? axes->strides[inner - 1] : 0;
     self->input.end = axes_end(axes);
-    self->input.ahead = self->input.brings ? 0 : ahead_of(self);
     coalesce_rows(self);
     if (self->input.brings)
         describe_brought(self);

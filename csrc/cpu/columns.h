@@ -20,7 +20,6 @@ struct columns_input {
     convert_elements *convert; /* to the loop's type; NULL: they are of it, or it takes them */
     union scalar neutral;      /* what masked elements become */
     const char *end;           /* of all elements */
-    size_t ahead;              /* as struct slab has it */
 };
 
 /* How results are cut into output tiles, and the rows of these into runs. */

@@ -145,8 +145,7 @@ static void fold_run(const struct columns *self, const struct output_tile *tile,
                               .finishes = self->direct,
                               .divisor = self->divisor,
                               .block_stride = self->input.block_stride,
-                              .row_stride = self->input.row_stride,
-                              .ahead = self->input.ahead};
+                              .row_stride = self->input.row_stride};
     fold_slab(self, tile, slab, (int64_t)slab_row(self->cut.parts, first),
               self->input.mask_row_stride, workspace, states);
 }

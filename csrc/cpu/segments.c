@@ -13,10 +13,8 @@
 #include <string.h>
 
 enum {
-    LONG = 1 << 18,   /* elements of a segment whose elements threads share */
-    FEW = 24,         /* elements for which a vector loop's beginning is too much */
-    FEW_WITH_NAN = 8, /* the same where each is asked whether it is NaN */
-    STATES = LONG / CHUNK > FEW ? LONG / CHUNK : FEW, /* of a segment at most */
+    LONG = 1 << 18,        /* elements of a segment whose elements threads share */
+    STATES = LONG / CHUNK, /* of a segment at most */
     ELEMENTS_A_TILE = 1 << 16,
     TILES_A_STRETCH = 1 << 12, /* between two thoughts of the watch, */
     EXACT_STRETCH = 1 << 8     /* also of exact sums */
@@ -27,8 +25,7 @@ struct segmented {
     const struct plan *plan;
     const struct segments *segments;
     struct chunks chunks;
-    bool stored;  /* a state is the result */
-    uint64_t few; /* elements, at most, that are states themselves and merge as such */
+    bool stored; /* a state is the result */
     size_t result_size;
     uint64_t segments_a_tile;
     atomic_bool has_long;   /* segments that are left for later */
@@ -46,12 +43,6 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
     const uint64_t count = divide_up(segment.n, CHUNK);
     if (segment.n == 0)
         return;
-    if (segment.n <= self->few) {
-        const char *const values = self->plan->layout->data;
-        memcpy(states, values + segment.start * chunks->size, segment.n * chunks->size);
-        chunks->merge(states, segment.n);
-        return;
-    }
     if (chunks->indexed)
         state_identity(chunks->fold, chunks->accumulator, states);
     for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += CHUNK)
@@ -149,14 +140,6 @@ static void describe(struct segmented *self, struct job *job)
     self->plan = plan;
     self->segments = segments;
     chunks_describe(&self->chunks, job);
-    /* Elements that are states themselves are so in place, and a vector loop takes longer to begin.
-     */
-    const bool are_states = self->chunks.way == IN_PLACE && fold_is_on_ladder(plan->fold) &&
-                            plan->layout->input == plan->accumulator,
-               extremes = plan->fold == FOLD_min || plan->fold == FOLD_max;
-    self->few = !are_states                                          ? 0
-                : extremes && !element_is_integer(plan->accumulator) ? FEW_WITH_NAN
-                                                                     : FEW;
     self->stored = reduction_is_stored(plan->reduction) &&
                    !reduction_row(plan->reduction)->counts &&
                    plan->results.type == plan->accumulator;

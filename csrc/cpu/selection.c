@@ -11,7 +11,6 @@ enum { LONG = 1 << 16, FOR_EACH = 4, ALONE = 1 << 13 };
 
 struct selecting {
     const struct selection *all;
-    uint64_t at_once, in_block; /* results, and tiles of a block */
     struct selected one;
     struct tiles *tiles; /* of parts of one result */
     const uint64_t *bracket;
@@ -29,12 +28,10 @@ static bool room_for(uint64_t n, uint64_t results, size_t size, size_t *bytes)
 
 /* ---- many results ---- */
 
-static unsigned do_results(void *context, uint64_t tile, char *workspace)
+static unsigned do_result(void *context, uint64_t result, char *workspace)
 {
     const struct selecting *self = context;
-    const uint64_t inner = self->all->inner, block = tile / self->in_block,
-                   first = tile % self->in_block * self->at_once;
-    selection_of(self->all, block * inner + first, least(self->at_once, inner - first), workspace);
+    selection_of(self->all, result, workspace);
     return 0;
 }
 
@@ -42,19 +39,14 @@ static bool find_many(struct job *job, struct selecting *self)
 {
     const struct selection *all = self->all;
     const size_t size = element_size(all->of.input);
-    const bool narrow = !all->of.sorted && all->inner > 1 && all->inner_stride >= 0 &&
-                        all->inner_stride < (int64_t)size * SELECTION_AT_ONCE;
-    self->at_once = narrow ? SELECTION_AT_ONCE : 1;
-    self->in_block = divide_up(all->inner, self->at_once);
     size_t bytes;
-    if (!room_for(all->of.sorted ? 0 : all->n, self->at_once + 1, size, &bytes))
+    if (!room_for(all->of.sorted ? 0 : all->n, 2, size, &bytes))
         return false;
-    const uint64_t tiles = all->outer * self->in_block;
     struct tiles shared = {.job = job,
                            .sharing = {.pieces = all->n * all->outer * all->inner > ALONE ? 2 : 1},
                            .workspace = bytes + 2 * all->of.count * size};
-    return tiles_do(&shared, tiles, 1, "order statistics",
-                    &(struct tile_works){.whole = do_results}, self);
+    return tiles_do(&shared, all->outer * all->inner, 1, "order statistics",
+                    &(struct tile_works){.whole = do_result}, self);
 }
 
 /* ---- parts of one ---- */

@@ -1,6 +1,6 @@
-/* What a fold takes one thread is known beforehand (paces.def), near enough: where a processor is
- * twice as fast, threads join in at twice the length. Reading from memory takes longer, and then
- * more threads pay in any case. */
+/* What a fold takes one thread is known beforehand, near enough: where it is twice as fast, threads
+ * join in at twice the length. Reading from memory takes longer, and then more threads pay in any
+ * case. */
 #include "cpu/tiles.h"
 
 #include "common/arithmetic.h"
@@ -16,7 +16,7 @@ enum {
     BRIEF = 60000,       /* to wake who sleeps takes as long, and some of the caller's time */
 };
 
-enum { RESULT = 1000 }; /* picoseconds */
+enum { BYTE = 20, RESULT = 1000 }; /* picoseconds, of elements and of each result */
 
 static const uint16_t bringing_picoseconds[] = {
     [BRINGS_NOTHING] = 0, [BRINGS_TILES] = 75, [BRINGS_ELEMENTS] = 1000};
@@ -24,17 +24,11 @@ static const uint16_t bringing_picoseconds[] = {
 /* In long jobs, so many that threads end together. */
 enum { PIECES = 512 };
 
-static const uint16_t picoseconds[FOLDS][ELEMENTS] = {
-#define PACES(name, ...) [FOLD_##name] = {__VA_ARGS__},
-#include "cpu/paces.def"
-#undef PACES
-};
-
-struct sharing sharing_of(enum fold fold, enum element input, enum bringing bringing, bool along,
-                          uint64_t n, uint64_t results)
+struct sharing sharing_of(enum element input, enum bringing bringing, bool along, uint64_t n,
+                          uint64_t results)
 {
     const uint64_t alone = along ? ALONE_ALONG : ALONE, chunks = divide_up(n, LOOP_MOST),
-                   pace = (uint64_t)picoseconds[fold][input] + bringing_picoseconds[bringing],
+                   pace = BYTE * element_size(input) + bringing_picoseconds[bringing],
                    each = (pace * LOOP_MOST + results * RESULT / chunks) / 1000 + 1;
     struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < BRIEF};
     if (chunks * each > alone) {

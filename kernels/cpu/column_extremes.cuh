@@ -54,34 +54,26 @@ struct column_extremes : column_lanes<In, In> {
     using keys = winning<In, Order>;
     using K = key<In>;
     using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
-    static constexpr unsigned at_a_time = groups_at_a_time;
     using joined = column_extremes;
     best_lanes<In, Order> all;
 
     /* What comparisons make of NaN is put right at the end: until then a row waits for nothing but
      * one comparison with the row before. */
-    template <unsigned N>
-    LANES_FUNCTION static void take_groups(column_extremes (&groups)[N], const part_of<In> &part)
+    LANES_FUNCTION void take(const part_of<In> &part)
     {
-        lanes<K> best[N], nans[N];
-        EACH_REGISTER(unsigned g = 0; g < N; g++)
-        best[g] = nans[g] = groups[g].all.best;
+        lanes<K> best = all.best, nans = best;
         for (unsigned row = 0; row < part.rows; row++)
-            EACH_REGISTER(unsigned g = 0; g < N; g++)
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const auto x = keys::of(part[row] + g * step + r * in_register);
-            best[g].at[r] = keys::best(x, best[g].at[r]);
-            if constexpr (keys::nan_is_chosen)
-                nans[g].at[r] = key_of<In>::nan(x) ? x : nans[g].at[r];
-        }
-        EACH_REGISTER(unsigned g = 0; g < N; g++)
-        {
-            if constexpr (keys::nan_is_chosen)
-                EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-            best[g].at[r] = key_of<In>::nan(nans[g].at[r]) ? nans[g].at[r] : best[g].at[r];
-            groups[g].all.best = best[g];
-        }
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            {
+                const auto x = keys::of(part[row] + r * in_register);
+                best.at[r] = keys::best(x, best.at[r]);
+                if constexpr (keys::nan_is_chosen)
+                    nans.at[r] = key_of<In>::nan(x) ? x : nans.at[r];
+            }
+        if constexpr (keys::nan_is_chosen)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        best.at[r] = key_of<In>::nan(nans.at[r]) ? nans.at[r] : best.at[r];
+        all.best = best;
     }
 
     template <class State, unsigned>
@@ -98,13 +90,13 @@ struct column_ranges : column_lanes<In, In> {
     using joined = column_ranges;
     using lows = column_extremes<In, least>;
     using highs = column_extremes<In, greatest>;
-    lows low[1];
-    highs high[1];
+    lows low;
+    highs high;
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
-        lows::take_groups(low, part);
-        highs::take_groups(high, part);
+        low.take(part);
+        high.take(part);
     }
 
     template <class State, unsigned>
@@ -113,8 +105,8 @@ struct column_ranges : column_lanes<In, In> {
         if constexpr (std::is_same_v<State, double>) {
             put_each(largest_magnitudes(), n, [=](unsigned k, auto size) { to[k] = size; });
         } else {
-            const values_in_lanes<key<In>> highest(high[0].all.best);
-            put_each(low[0].all.best, n, [=, &highest](unsigned k, key<In> lowest) {
+            const values_in_lanes<key<In>> highest(high.all.best);
+            put_each(low.all.best, n, [=, &highest](unsigned k, key<In> lowest) {
                 to[k] = {lows::keys::template value<decltype(to->least)>(lowest),
                          highs::keys::template value<decltype(to->least)>(highest[k])};
             });
@@ -128,8 +120,8 @@ struct column_ranges : column_lanes<In, In> {
         lanes<bits> largest;
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const auto a = unsigned_magnitude<In>::of(vector<bits>(low[0].all.best.at[r])),
-                       b = unsigned_magnitude<In>::of(vector<bits>(high[0].all.best.at[r]));
+            const auto a = unsigned_magnitude<In>::of(vector<bits>(low.all.best.at[r])),
+                       b = unsigned_magnitude<In>::of(vector<bits>(high.all.best.at[r]));
             largest.at[r] = a > b ? a : b;
         }
         return largest;

@@ -92,32 +92,26 @@ template <class In, class T, class Of = as_they_are, template <class> class Fold
 struct column_sums : sum_lanes<In, T, Fold, Of, column_totals<T, Fold>> {
     using joined = column_totals<T, Fold>;
     using sum_lanes<In, T, Fold, Of, joined>::step;
-    static constexpr unsigned at_a_time = groups_at_a_time;
     static constexpr bool is_tree = !std::is_integral_v<T>;
 
     /* Floats in halves that are joined, unless the rows are few. */
-    template <unsigned N>
-    LANES_FUNCTION static void take_groups(column_sums (&groups)[N], const part_of<In> &part)
+    LANES_FUNCTION void take(const part_of<In> &part)
     {
         const bool halves = is_tree && part.rows > rows_in_a_row;
         const unsigned half = halves ? (part.rows + 1) / 2 : part.rows;
-        take_rows(groups, part, 0, half);
+        take_rows(part, 0, half);
         if (half < part.rows) {
-            auto others = fresh<column_sums, N>();
-            take_rows(others.at, part, half, part.rows);
-            EACH_REGISTER(unsigned g = 0; g < N; g++)
-            groups[g].join(others.at[g]);
+            column_sums others;
+            others.take_rows(part, half, part.rows);
+            this->join(others);
         }
     }
 
   private:
-    template <unsigned N>
-    LANES_FUNCTION static void take_rows(column_sums (&groups)[N], const part_of<In> &part,
-                                         unsigned from, unsigned to)
+    LANES_FUNCTION void take_rows(const part_of<In> &part, unsigned from, unsigned to)
     {
         for (unsigned row = from; row < to; row++)
-            EACH_REGISTER(unsigned g = 0; g < N; g++)
-        groups[g].take(part[row] + g * step);
+            sum_lanes<In, T, Fold, Of, joined>::take(part[row]);
     }
 };
 

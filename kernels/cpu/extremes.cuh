@@ -109,37 +109,9 @@ struct key_of<complex<T>> {
 template <class In>
 using key = typename key_of<In>::type;
 
-/* Registers of floats by themselves: GCC would make one mask of this and of another comparison of
- * the same, and each row wait for that of the row before, which takes longer. */
-#if defined(__AVX512BW__)
-#define FLOAT_REGISTERS(name)                                                                      \
-    LANES_FUNCTION vector<float> operator()(vector<float> x, vector<float> best) const             \
-    {                                                                                              \
-        return vector<float>(_mm512_maskz_##name##_ps(__mmask16(-1), __m512(x), __m512(best)));    \
-    }                                                                                              \
-    LANES_FUNCTION vector<double> operator()(vector<double> x, vector<double> best) const          \
-    {                                                                                              \
-        return vector<double>(_mm512_maskz_##name##_pd(__mmask8(-1), __m512d(x), __m512d(best)));  \
-    }
-#elif defined(__AVX2__)
-#define FLOAT_REGISTERS(name)                                                                      \
-    LANES_FUNCTION vector<float> operator()(vector<float> x, vector<float> best) const             \
-    {                                                                                              \
-        return vector<float>(_mm256_##name##_ps(__m256(x), __m256(best)));                         \
-    }                                                                                              \
-    LANES_FUNCTION vector<double> operator()(vector<double> x, vector<double> best) const          \
-    {                                                                                              \
-        return vector<double>(_mm256_##name##_pd(__m256d(x), __m256d(best)));                      \
-    }
-#else
-#define FLOAT_REGISTERS(name)
-#endif
-
 struct least {
     template <class T>
     static constexpr T worst = ends<T>::greatest;
-
-    FLOAT_REGISTERS(min)
 
     template <class T>
     LANES_FUNCTION T operator()(T x, T best) const
@@ -158,8 +130,6 @@ struct greatest {
     template <class T>
     static constexpr T worst = ends<T>::least;
 
-    FLOAT_REGISTERS(max)
-
     template <class T>
     LANES_FUNCTION T operator()(T x, T best) const
     {
@@ -172,8 +142,6 @@ struct greatest {
         return x > best;
     }
 };
-
-#undef FLOAT_REGISTERS
 
 /* ---- lanes ---- */
 

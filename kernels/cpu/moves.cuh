@@ -29,7 +29,7 @@ struct moves {
     SHARED_FUNCTION static void row(const char *at, int64_t stride, uint64_t n, char *to)
     {
         if (stride == size)
-            return adjacent(at, n * size, to);
+            return move_bytes(at, n * size, to);
         apart(at, stride, n, to);
         for (uint64_t i = 0; Swapped && i < n * size; i += sizeof(Part))
             put(to + i, swapped(loaded<Part>(to + i)));
@@ -46,19 +46,6 @@ struct moves {
             return __builtin_bswap32(x);
         else
             return __builtin_bswap64(x);
-    }
-
-    /* A cache line at a time, of which compilers make vectors. Some of the last bytes may have been
-     * moved before. */
-    LANES_FUNCTION static void adjacent(const char *at, uint64_t bytes, char *to)
-    {
-        if (bytes < line)
-            return move_bytes(at, bytes, to);
-        for (uint64_t i = 0; i + line < bytes; i += line) {
-            fetch_ahead<line>(at + i);
-            move_bytes(at + i, line, to + i);
-        }
-        move_bytes(at + bytes - line, line, to + bytes - line);
     }
 
     LANES_FUNCTION static void move_bytes(const char *__restrict at, uint64_t bytes,

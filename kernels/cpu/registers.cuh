@@ -278,23 +278,6 @@ struct filled_up<pairs_at<In>, Count> {
     }
 };
 
-/* Asks for what a loop takes some steps later, if it is there: what a processor asks for by itself
- * ends with each page, and a loop that is as fast as memory feels that. */
-template <size_t Bytes>
-LANES_FUNCTION void fetch_ahead(const void *at)
-{
-    constexpr size_t ahead = 2048, line = 64;
-    EACH_REGISTER(size_t k = 0; k < Bytes; k += line)
-    __builtin_prefetch(static_cast<const char *>(at) + ahead + k);
-}
-
-template <size_t Bytes, class In>
-LANES_FUNCTION void fetch_ahead(pairs_at<In> at)
-{
-    fetch_ahead<Bytes>(at.a);
-    fetch_ahead<Bytes>(at.b);
-}
-
 /* Way has
  *
  *     using element = ...;
@@ -310,10 +293,8 @@ LANES_FUNCTION void take_all(Way &way, Elements x, size_t n, typename Way::eleme
     const Elements runs[] = {x, last.at};
     const size_t lengths[] = {n - left, left ? Way::step : 0};
     for (unsigned run = 0; run < 2; run++)
-        for (size_t i = 0; i < lengths[run]; i += Way::step) {
-            fetch_ahead<Way::step * sizeof(typename Way::element)>(runs[run] + i);
+        for (size_t i = 0; i < lengths[run]; i += Way::step)
             way.take(runs[run] + i);
-        }
 }
 
 } // namespace

@@ -32,25 +32,24 @@ auto visit_keys(enum element type, Visit visit)
     }
 }
 
-/* n elements at a distance, to keys at another one. */
+/* n elements at a distance. */
 template <bool Floats, class K>
 LANES_FUNCTION void store_keys(const rank_key<K> &form, const char *at, uint64_t n, int64_t stride,
-                               K *keys, uint64_t step)
+                               K *keys)
 {
     for (uint64_t i = 0; i < n; i++)
-        keys[i * step] = form.template of<Floats>(loaded<K>(at + int64_t(i) * stride));
+        keys[i] = form.template of<Floats>(loaded<K>(at + int64_t(i) * stride));
 }
 
 template <class K>
-void store_keys(const rank_key<K> &form, const char *at, uint64_t n, int64_t stride, K *keys,
-                uint64_t step)
+void store_keys(const rank_key<K> &form, const char *at, uint64_t n, int64_t stride, K *keys)
 {
-    if (form.infinity && stride == sizeof(K) && step == 1)
-        store_keys<true>(form, at, n, sizeof(K), keys, 1);
+    if (form.infinity && stride == sizeof(K))
+        store_keys<true>(form, at, n, sizeof(K), keys);
     else if (form.infinity)
-        store_keys<true>(form, at, n, stride, keys, step);
+        store_keys<true>(form, at, n, stride, keys);
     else
-        store_keys<false>(form, at, n, stride, keys, step);
+        store_keys<false>(form, at, n, stride, keys);
 }
 
 template <class K>
@@ -269,27 +268,18 @@ void select_sorted(const struct selection &all, uint64_t result, K *found)
 }
 
 template <class K>
-void select_all(const struct selection &all, uint64_t first, uint64_t count, K *keys)
+void select_all(const struct selection &all, uint64_t result, K *keys)
 {
-    K *const kept = keys + (all.of.sorted ? 0 : all.n * count), *const found =
-                                                                    kept +
-                                                                    (all.of.sorted ? 0 : all.n);
     if (all.of.sorted)
-        return select_sorted(all, first, found);
-    selecting<K> self = {all, {first, all.n, reinterpret_cast<char *>(found)}};
-    for (uint64_t i = 0; count > 1 && i < all.n; i++)
-        store_keys(self.form, self.at(i), count, all.inner_stride, keys + i, all.n);
-    for (uint64_t r = 0; r < count; r++) {
-        K *const own = keys + r * all.n;
-        self.one.result = first + r;
-        if (count == 1)
-            store_keys(self.form, self.at(0), all.n, all.stride, own, 1);
-        const uint64_t nans = count_nans(self.form, own, all.n);
-        self.one.numbers = all.of.leaves_out ? all.n - nans : nans ? 0 : all.n;
-        if (self.one.numbers)
-            select_ranks(self, own, kept);
-        self.store();
-    }
+        return select_sorted(all, result, keys);
+    K *const kept = keys + all.n, *const found = kept + all.n;
+    selecting<K> self = {all, {result, all.n, reinterpret_cast<char *>(found)}};
+    store_keys(self.form, self.at(0), all.n, all.stride, keys);
+    const uint64_t nans = count_nans(self.form, keys, all.n);
+    self.one.numbers = all.of.leaves_out ? all.n - nans : nans ? 0 : all.n;
+    if (self.one.numbers)
+        select_ranks(self, keys, kept);
+    self.store();
 }
 
 /* ---- one result, by parts ---- */
@@ -302,7 +292,7 @@ struct selection_part keep_part(const selecting<K> &self, uint64_t part, const u
     const uint64_t first = part * SELECTION_PART,
                    n = std::min(self.all.n - first, uint64_t(SELECTION_PART));
     struct selection_part found = {0, 0, 0};
-    store_keys(self.form, self.at(first), n, self.all.stride, keys, 1);
+    store_keys(self.form, self.at(first), n, self.all.stride, keys);
     found.nans = count_nans(self.form, keys, n);
     found.kept = keep(keys, n, ends, kept, &found.less);
     return found;
@@ -316,7 +306,7 @@ void sample_bracket(const selecting<K> &self, const rank_ends<K> &ends, K *room,
     const uint64_t n = self.all.n;
     random_places places = {n, n};
     for (uint64_t k = 0; k < sample_most; k++)
-        store_keys(self.form, self.at(places.next()), 1, 0, room + k, 1);
+        store_keys(self.form, self.at(places.next()), 1, 0, room + k);
     find_bracket(room, sample_most, n, ends.least, ends.greatest, found);
     bracket[0] = found[0];
     bracket[1] = found[1];
@@ -368,9 +358,9 @@ void select_long(selecting<K> self, K *kept, Filter filter)
         __VA_ARGS__                                                                                \
     })
 
-void selection_of(const struct selection *all, uint64_t first, uint64_t count, char *workspace)
+void selection_of(const struct selection *all, uint64_t result, char *workspace)
 {
-    OF_KEYS(KERNELS::select_all(*all, first, count, reinterpret_cast<K *>(workspace)););
+    OF_KEYS(KERNELS::select_all(*all, result, reinterpret_cast<K *>(workspace)););
 }
 
 void selection_of_long(const struct selection *all, const struct selected *one, char *kept,

@@ -4,14 +4,12 @@
  *
  *     using element = ...;
  *     static constexpr unsigned step = ...;      columns of a group
- *     static constexpr unsigned at_a_time = ...; groups whose rows are taken side by side
  *     static constexpr bool is_tree = ...;
- *     template <unsigned N> static void take_groups(Columns (&)[N], const part_of<element> &);
+ *     void take(const part_of<element> &);
  *     using joined = ...;                        what has `join` and `put`: itself or a base
  *     void join(const joined &);
  *     template <class State, unsigned Parts> void put(State *, unsigned n, const places &) const;
- *
- * or, of one group at a time, a `void take(const part_of<element> &)` and what column_lanes has. */
+ */
 #pragma once
 
 #include "sums.cuh"
@@ -23,28 +21,6 @@ namespace KERNELS
 namespace
 {
 
-/* Groups that have registers enough for what they take at once: so more of a row is read before the
- * next one is, which may lie where a cache has no room beside it. */
-constexpr unsigned groups_at_a_time = register_bytes == 64 ? 4 : 1;
-
-template <class Columns, size_t N>
-struct groups_of {
-    Columns at[N];
-};
-
-template <class Columns, size_t... Groups>
-LANES_FUNCTION groups_of<Columns, sizeof...(Groups)> fresh_groups(std::index_sequence<Groups...>)
-{
-    return {{(void(Groups), Columns())...}};
-}
-
-/* So many that have taken nothing, each by itself: a loop would make them in memory. */
-template <class Columns, size_t N>
-LANES_FUNCTION groups_of<Columns, N> fresh()
-{
-    return fresh_groups<Columns>(std::make_index_sequence<N>());
-}
-
 /* Rows that are added one after the other. */
 constexpr unsigned rows_in_a_row = SLAB_PART_ROWS / 2;
 
@@ -53,7 +29,6 @@ struct column_part {
     int64_t stride;
     unsigned rows, first; /* the latter's number in its slab, before which there are others */
     uint64_t before;
-    size_t ahead; /* as struct slab has it */
 
     /* A row's number among all, where no neighbours are taken for one. */
     LANES_FUNCTION uint64_t index_of(unsigned row) const
@@ -75,14 +50,8 @@ template <class In, class T>
 struct column_lanes {
     using element = In;
     static constexpr unsigned in_register = register_bytes / sizeof(T),
-                              step = lanes_registers * in_register, at_a_time = 1;
+                              step = lanes_registers * in_register;
     static constexpr bool is_tree = false;
-
-    template <class Columns>
-    LANES_FUNCTION static void take_groups(Columns (&group)[1], const part_of<In> &part)
-    {
-        group[0].take(part);
-    }
 };
 
 /* Which rows of its results a group's lanes have taken. */
@@ -234,11 +203,7 @@ struct slab_of_columns {
         const unsigned column = column_of(group), there = columns - column;
         const size_t size = loop.step * loop.element;
         struct column_part part = {at + int64_t(row) * slab.row_stride + column * loop.element,
-                                   slab.row_stride,
-                                   end - row,
-                                   row,
-                                   slab.before + first,
-                                   slab.ahead};
+                                   slab.row_stride, end - row, row, slab.before + first};
         const int64_t last = int64_t(part.rows - 1) * part.stride;
         if (there >= loop.step || part.at + (last > 0 ? last : 0) + size <= slab.end)
             return part;
@@ -321,18 +286,6 @@ SHARED_FUNCTION void fold_blocks(const slab_loop *slab_loop, const struct slab *
     }
 }
 
-/* Rows are more streams than processors follow. */
-template <class Columns, unsigned N>
-LANES_FUNCTION void ask_ahead(const struct column_part &part)
-{
-    constexpr size_t size = N * Columns::step * sizeof(typename Columns::element);
-    if (part.ahead == 0)
-        return;
-    for (unsigned k = 0; k < part.rows; k++)
-        for (size_t byte = 0; byte < size; byte += cache_line)
-            __builtin_prefetch(part.at + int64_t(k) * part.stride + part.ahead + byte);
-}
-
 template <class Columns, class State, unsigned Parts>
 LANES_FUNCTION void put_group(const Columns &lanes, const struct slab_states &to, unsigned column)
 {
@@ -342,26 +295,7 @@ LANES_FUNCTION void put_group(const Columns &lanes, const struct slab_states &to
                                      at);
 }
 
-/* N of the groups, from number `group` on. */
-template <class Columns, class State, unsigned Parts, unsigned N>
-LANES_FUNCTION void take_few(Columns *lanes, part_of<typename Columns::element> part,
-                             unsigned group, bool anew, const struct slab_states *to)
-{
-    part.at += group * Columns::step * sizeof(typename Columns::element);
-    ask_ahead<Columns, N>(part);
-    auto taken = fresh<Columns, N>();
-    if (!anew)
-        EACH_REGISTER(unsigned g = 0; g < N; g++)
-    taken.at[g] = lanes[group + g];
-    Columns::take_groups(taken.at, part);
-    EACH_REGISTER(unsigned g = 0; g < N; g++)
-    if (to)
-        put_group<Columns, State, Parts>(taken.at[g], *to, (group + g) * Columns::step);
-    else
-        lanes[group + g] = taken.at[g];
-}
-
-/* Several groups side by side as long as there are as many. */
+/* Of so many groups, one after the other. */
 template <class Columns, class State, unsigned Parts>
 void take_part(char *lanes, const struct column_part &rows, unsigned groups, bool anew,
                const struct slab_states *to)
@@ -370,12 +304,18 @@ void take_part(char *lanes, const struct column_part &rows, unsigned groups, boo
     static_assert(levels * (SLAB_COLUMNS / Columns::step + 1) * sizeof(Columns) <= SLAB_ROOM,
                   "a slab needs more room");
     Columns *const all = reinterpret_cast<Columns *>(lanes);
-    unsigned group = 0;
-    if constexpr (Columns::at_a_time > 1)
-        for (; group + Columns::at_a_time <= groups; group += Columns::at_a_time)
-            take_few<Columns, State, Parts, Columns::at_a_time>(all, {rows}, group, anew, to);
-    for (; group < groups; group++)
-        take_few<Columns, State, Parts, 1>(all, {rows}, group, anew, to);
+    part_of<typename Columns::element> part = {rows};
+    for (unsigned group = 0; group < groups; group++) {
+        Columns taken;
+        if (!anew)
+            taken = all[group];
+        taken.take(part);
+        if (to)
+            put_group<Columns, State, Parts>(taken, *to, group * Columns::step);
+        else
+            all[group] = taken;
+        part.at += Columns::step * sizeof(typename Columns::element);
+    }
 }
 
 template <class Joined>

@@ -157,10 +157,8 @@ template <class Lanes, class Elements>
 LANES_FUNCTION Lanes run_added(Elements x, size_t steps)
 {
     Lanes lanes;
-    for (size_t k = 0; k < steps; k++, x = x + Lanes::step) {
-        fetch_ahead<Lanes::step * sizeof(typename Lanes::element)>(x);
+    for (size_t k = 0; k < steps; k++, x = x + Lanes::step)
         lanes.take(x);
-    }
     return lanes;
 }
 

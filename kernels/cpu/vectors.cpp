@@ -13,67 +13,6 @@ namespace
 
 /* ---- positions: where the extremes are, the first of equals ---- */
 
-/* The best of all numbers, and at which step each lane had it first. */
-template <class In, class Order>
-struct position_lanes {
-    using element = In;
-    using keys = key_of<In>;
-    using K = key<In>;
-    using position = bits_of<sizeof(In)>;
-    static constexpr unsigned in_register = register_bytes / sizeof(In),
-                              step = lanes_registers * in_register;
-    /* Elements. Of arrays of many chunks hardly one is better than those before it, and to look for
-     * where it is costs less than to know all along. */
-    static constexpr size_t most = sizeof(In) == 1 ? 2047 : LOOP_MOST - 1;
-    static_assert(most / step <= position(-1), "steps need more bits");
-    best_lanes<In, Order> all;
-    lanes<position> where = {};
-    vector<position> now = {};
-    decltype(vector<K>{} < vector<K>{}) nans = {};
-
-    LANES_FUNCTION void take(const In *x)
-    {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const vector<K> key = keys::of(loaded<vector<K>>(x + r * in_register));
-            const auto better = Order::better(keys::rank(key), keys::rank(all.best.at[r]));
-            if constexpr (keys::has_nan)
-                nans |= keys::nan(key);
-            all.take(r, key);
-            where.at[r] = better ? now : where.at[r];
-        }
-        now += 1;
-    }
-
-    /* Of equals the first. */
-    LANES_FUNCTION size_t result(K *best) const
-    {
-        *best = all.result();
-        const auto wanted = keys::rank(in_all(*best));
-        lanes<position> places;
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        places.at[r] = keys::rank(all.best.at[r]) == wanted ? where.at[r] : in_all(position(-1));
-        position first;
-        places.template merged<1>(&first, least());
-        unsigned r = 0;
-        while (!is_any(places.at[r] == in_all(first)))
-            r++;
-        return size_t(first) * step + r * in_register + first_lane(places.at[r] == in_all(first));
-    }
-};
-
-/* False: there is a NaN. */
-template <class In, class Order>
-SHARED_FUNCTION bool find_position(const In *x, size_t n, key<In> *best, size_t *at)
-{
-    position_lanes<In, Order> lanes;
-    take_all(lanes, x, n, x[0]);
-    if (is_any(lanes.nans))
-        return false;
-    *at = lanes.result(best);
-    return true;
-}
-
 /* Elements that are worth another look if the best is among them. */
 template <class In>
 constexpr size_t position_block = 8192 / (sizeof(In) > 2 ? sizeof(In) : 2);
@@ -87,16 +26,6 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
     auto found = loaded<state_of<Fold>>(state);
     if (is_nan(found.value))
         return;
-    if constexpr (std::is_arithmetic_v<key<In>>) {
-        key<In> here;
-        size_t at;
-        if (n <= position_lanes<In, Order>::most && find_position<In, Order>(x, n, &here, &at)) {
-            const V of_here = value<V, In>(here);
-            if (found.index == UINT64_MAX || Order::better(of_here, found.value))
-                put_state<Fold>(state, Fold::lift(of_here, first + at));
-            return;
-        }
-    }
     size_t block = n;
     key<In> best;
     for (size_t at = 0; at < n; at += most) {

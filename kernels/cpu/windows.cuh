@@ -62,13 +62,13 @@ struct windows_of {
     /* Takes numbers in, and returns what the last window leaves of them. */
     LANES_FUNCTION doubles left_of(unsigned r, doubles x)
     {
-        return left_of_first<Windows>(r, x);
-    }
-
-    /* The same of numbers of which the last window leaves nothing. */
-    LANES_FUNCTION void take_whole(unsigned r, doubles x)
-    {
-        at[Windows - 1][r] += left_of_first<Windows - 1>(r, x);
+        EACH_REGISTER(unsigned w = 0; w < Windows; w++)
+        {
+            const doubles sum = at[w][r] + x;
+            x -= sum - at[w][r];
+            at[w][r] = sum;
+        }
+        return x;
     }
 
     LANES_FUNCTION void total(int64_t (*sums)[2]) const
@@ -86,18 +86,6 @@ struct windows_of {
     }
 
   private:
-    template <unsigned Count>
-    LANES_FUNCTION doubles left_of_first(unsigned r, doubles x)
-    {
-        EACH_REGISTER(unsigned w = 0; w < Count; w++)
-        {
-            const doubles sum = at[w][r] + x;
-            x -= sum - at[w][r];
-            at[w][r] = sum;
-        }
-        return x;
-    }
-
     /* The accumulators' distance from their center, in units. */
     LANES_FUNCTION static void distance(const doubles (&at)[Registers], doubles center,
                                         int64_t (&sums)[2])
@@ -143,58 +131,22 @@ constexpr unsigned widest_compared = sizeof(double);
 constexpr unsigned widest_compared = sizeof(float);
 #endif
 
-template <class T>
-constexpr int float_bits = std::is_same_v<T, float16>    ? 11
-                           : std::is_same_v<T, bfloat16> ? 8
-                           : std::is_same_v<T, float>    ? 24
-                                                         : 53;
-
-/* Of what numbers are compared in, the smallest of which the last bit, of as many as In has, is no
- * less than the last window's unit, as bits: a normal number, or infinity. */
-template <class In, unsigned Windows>
-LANES_FUNCTION bits_of<sizeof(compared<In>)> least_whole(int highest)
-{
-    using word = bits_of<sizeof(compared<In>)>;
-    constexpr int fraction = float_bits<compared<In>> - 1,
-                  infinite = (1 << (8 * int(sizeof(word)) - 1 - fraction)) - 1;
-    const int unit = highest - WINDOW_UNIT - int(Windows - 1) * WINDOW_STEP,
-              biased = unit + float_bits<In> - 1 + infinite / 2;
-    return word(biased < 1 ? 1 : biased > infinite ? infinite : biased) << fraction;
-}
-
-template <class V>
-LANES_FUNCTION bool is_any_below(V x, V bounds)
-{
-#if defined(__AVX512BW__)
-    if constexpr (sizeof(x[0]) == sizeof(uint32_t))
-        return _mm512_cmplt_epu32_mask(__m512i(x), __m512i(bounds)) != 0;
-    else
-        return _mm512_cmplt_epu64_mask(__m512i(x), __m512i(bounds)) != 0;
-#else
-    return is_any(x < bounds);
-#endif
-}
-
 template <class In, unsigned Windows, bool LeavesOut>
 struct window_way {
     using element = In;
     using part = compared<In>;
     static constexpr unsigned step = window_lanes, in_part = register_bytes / sizeof(part),
                               parts = step / in_part;
-    /* The fewest windows take most floats whole: nothing is left of them. */
-    static constexpr bool compares_integers = !LeavesOut && sizeof(part) <= widest_compared,
-                          takes_whole = compares_integers &&
-                                        Windows == (sizeof(part) == sizeof(double) ? 2 : 1);
+    static constexpr bool compares_integers = !LeavesOut && sizeof(part) <= widest_compared;
     windows_of<Windows, window_registers> windows;
     using word = bits_of<sizeof(part)>;
     using magnitudes = vector<word>;
     magnitudes greatest[parts] = {};
     words numbers = {};
-    magnitudes least;
     struct windowed *result;
 
     LANES_FUNCTION window_way(int highest, struct windowed *result)
-        : windows(highest), least(in_all(least_whole<In, Windows>(highest))), result(result)
+        : windows(highest), result(result)
     {
         result->whole = true;
         result->lefts = 0;
@@ -202,13 +154,17 @@ struct window_way {
 
     LANES_FUNCTION void take(const In *x)
     {
-        magnitudes bits[parts];
         EACH_REGISTER(unsigned p = 0; p < parts; p++)
-        bits[p] = compared_magnitudes(p, converted<part>(x + p * in_part));
-        if (takes_whole && __builtin_expect(are_whole(bits), true))
-            take_whole(x);
-        else
-            take_apart(x);
+        compare_magnitudes(p, converted<part>(x + p * in_part));
+        doubles left[window_registers];
+        words any = {};
+        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
+        {
+            left[r] = left_of(r, converted<double>(x + r * in_register));
+            any |= words(left[r]);
+        }
+        if (__builtin_expect(!is_nothing(any), false))
+            hand_out(left, result);
     }
 
     LANES_FUNCTION void finish()
@@ -229,46 +185,13 @@ struct window_way {
 
   private:
     /* As integers magnitudes are in the same order, but for NaNs, which are the largest. */
-    LANES_FUNCTION magnitudes compared_magnitudes(unsigned p, vector<part> x)
+    LANES_FUNCTION void compare_magnitudes(unsigned p, vector<part> x)
     {
         const magnitudes bits = magnitudes(x) & (word(-1) >> 1);
         if constexpr (compares_integers)
             greatest[p] = bits > greatest[p] ? bits : greatest[p];
         else
             greatest[p] = vector<part>(bits) > vector<part>(greatest[p]) ? bits : greatest[p];
-        return bits;
-    }
-
-    /* Whether nothing would be left of such numbers: to subtract 1 lets zeros pass for great ones.
-     */
-    LANES_FUNCTION bool are_whole(const magnitudes (&bits)[parts]) const
-    {
-        magnitudes lowest = bits[0] - 1;
-        EACH_REGISTER(unsigned p = 1; p < parts; p++)
-        {
-            const magnitudes other = bits[p] - 1;
-            lowest = other < lowest ? other : lowest;
-        }
-        return !is_any_below(lowest, least - 1);
-    }
-
-    LANES_FUNCTION void take_whole(const In *x)
-    {
-        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
-        windows.take_whole(r, converted<double>(x + r * in_register));
-    }
-
-    LANES_FUNCTION void take_apart(const In *x)
-    {
-        doubles left[window_registers];
-        words any = {};
-        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
-        {
-            left[r] = left_of(r, converted<double>(x + r * in_register));
-            any |= words(left[r]);
-        }
-        if (__builtin_expect(!is_nothing(any), false))
-            hand_out(left, result);
     }
 
     LANES_FUNCTION doubles left_of(unsigned r, doubles x)
