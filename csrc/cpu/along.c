@@ -321,8 +321,8 @@ static void describe(struct along *self, const struct job *job)
     const enum bringing bringing = self->move || self->transpose   ? BRINGS_TILES
                                    : way_gathers(self->chunks.way) ? BRINGS_ELEMENTS
                                                                    : BRINGS_NOTHING;
-    self->tiles.sharing =
-        sharing_of(plan->layout->input, bringing, true, plan->n * axes->results + 1, axes->results);
+    self->tiles.sharing = sharing_of(plan->fold, plan->layout->input, bringing, true,
+                                     plan->n * axes->results + 1, axes->results);
     share_out(self);
     const size_t width = self->chunks.width;
     self->states = self->chunks.buffer;

@@ -295,9 +295,9 @@ static void describe_tiles(struct columns *self)
     const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
     const uint64_t elements = plan->n * self->axes->results,
                    tiles = self->cut.tiles * pieces_of(self);
-    self->tiles.sharing =
-        sharing_of(plan->layout->input, self->input.brings ? BRINGS_TILES : BRINGS_NOTHING, true,
-                   elements, stored ? 0 : self->axes->results);
+    self->tiles.sharing = sharing_of(plan->fold, plan->layout->input,
+                                     self->input.brings ? BRINGS_TILES : BRINGS_NOTHING, true,
+                                     elements, stored ? 0 : self->axes->results);
     self->tiles.stretch = divide_up(STRETCH, elements / tiles + 1);
     self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
 }

@@ -32,8 +32,8 @@ struct folding {
 
 static struct sharing sharing_for(const struct plan *plan, enum way way, uint64_t n)
 {
-    return sharing_of(plan->layout->input, way_gathers(way) ? BRINGS_ELEMENTS : BRINGS_NOTHING,
-                      false, n, 0);
+    return sharing_of(plan->fold, plan->layout->input,
+                      way_gathers(way) ? BRINGS_ELEMENTS : BRINGS_NOTHING, false, n, 0);
 }
 
 static uint64_t chunks_of(uint64_t n)

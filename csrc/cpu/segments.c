@@ -13,8 +13,9 @@
 #include <string.h>
 
 enum {
-    LONG = 1 << 18,        /* elements of a segment whose elements threads share */
-    STATES = LONG / CHUNK, /* of a segment at most */
+    LONG = 1 << 18, /* elements of a segment whose elements threads share */
+    FEW = 24,       /* elements for which a vector loop's beginning is too much */
+    STATES = LONG / CHUNK > FEW ? LONG / CHUNK : FEW, /* of a segment at most */
     ELEMENTS_A_TILE = 1 << 16,
     TILES_A_STRETCH = 1 << 12, /* between two thoughts of the watch, */
     EXACT_STRETCH = 1 << 8     /* also of exact sums */
@@ -25,7 +26,8 @@ struct segmented {
     const struct plan *plan;
     const struct segments *segments;
     struct chunks chunks;
-    bool stored; /* a state is the result */
+    bool stored;  /* a state is the result */
+    uint64_t few; /* elements, at most, that are states themselves and merge as such */
     size_t result_size;
     uint64_t segments_a_tile;
     atomic_bool has_long;   /* segments that are left for later */
@@ -43,6 +45,12 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
     const uint64_t count = divide_up(segment.n, CHUNK);
     if (segment.n == 0)
         return;
+    if (segment.n <= self->few) {
+        const char *const values = self->plan->layout->data;
+        memcpy(states, values + segment.start * chunks->size, segment.n * chunks->size);
+        chunks->merge(states, segment.n);
+        return;
+    }
     if (chunks->indexed)
         state_identity(chunks->fold, chunks->accumulator, states);
     for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += CHUNK)
@@ -140,6 +148,12 @@ static void describe(struct segmented *self, struct job *job)
     self->plan = plan;
     self->segments = segments;
     chunks_describe(&self->chunks, job);
+    /* Elements that are states themselves merge quicker than a vector loop begins, but for extremes
+     * that ask for NaN. */
+    const bool are_states = self->chunks.way == IN_PLACE && fold_is_on_ladder(plan->fold) &&
+                            plan->layout->input == plan->accumulator,
+               extremes = plan->fold == FOLD_min || plan->fold == FOLD_max;
+    self->few = are_states && (!extremes || element_is_integer(plan->accumulator)) ? FEW : 0;
     self->stored = reduction_is_stored(plan->reduction) &&
                    !reduction_row(plan->reduction)->counts &&
                    plan->results.type == plan->accumulator;

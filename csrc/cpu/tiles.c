@@ -16,7 +16,8 @@ enum {
     BRIEF = 60000,       /* to wake who sleeps takes as long, and some of the caller's time */
 };
 
-enum { BYTE = 20, RESULT = 1000 }; /* picoseconds, of elements and of each result */
+/* Picoseconds: of a byte of elements, a half that is converted, and a result. */
+enum { BYTE = 20, HALF = 80, RESULT = 1000 };
 
 static const uint16_t bringing_picoseconds[] = {
     [BRINGS_NOTHING] = 0, [BRINGS_TILES] = 75, [BRINGS_ELEMENTS] = 1000};
@@ -24,11 +25,20 @@ static const uint16_t bringing_picoseconds[] = {
 /* In long jobs, so many that threads end together. */
 enum { PIECES = 512 };
 
-struct sharing sharing_of(enum element input, enum bringing bringing, bool along, uint64_t n,
-                          uint64_t results)
+static uint64_t pace_of(enum fold fold, enum element input)
+{
+    const bool half = input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16;
+    const uint64_t pace = half ? HALF : BYTE * element_size(input);
+    return fold == FOLD_logsumexp                          ? 16 * pace
+           : fold == FOLD_variance || fold == FOLD_summary ? 4 * pace
+                                                           : pace;
+}
+
+struct sharing sharing_of(enum fold fold, enum element input, enum bringing bringing, bool along,
+                          uint64_t n, uint64_t results)
 {
     const uint64_t alone = along ? ALONE_ALONG : ALONE, chunks = divide_up(n, LOOP_MOST),
-                   pace = BYTE * element_size(input) + bringing_picoseconds[bringing],
+                   pace = pace_of(fold, input) + bringing_picoseconds[bringing],
                    each = (pace * LOOP_MOST + results * RESULT / chunks) / 1000 + 1;
     struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < BRIEF};
     if (chunks * each > alone) {

@@ -18,7 +18,7 @@ enum bringing { BRINGS_NOTHING, BRINGS_TILES, BRINGS_ELEMENTS };
 
 /* Of n >= 1 elements of type `input`, in chunks of LOOP_MOST, that make so many results along axes,
  * or a state. */
-struct sharing sharing_of(enum element input, enum bringing, bool along, uint64_t n,
+struct sharing sharing_of(enum fold, enum element input, enum bringing, bool along, uint64_t n,
                           uint64_t results);
 
 /* Does a tile's work in a thread's workspace, and returns what is to be said of its results: FOUND_
