@@ -103,7 +103,7 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
         error = np.zeros(())
     if base == "sum":  # which no division by 1 may spoil
         return right, error
-    return (right if x.dtype in COMPLEX else right.astype("f8")) / count, error / count
+    return right.astype("c16" if x.dtype in COMPLEX else "f8") / count, error / count
 
 
 def _spread(name, x, values, shown, axis, ddof, mean):
