@@ -103,7 +103,10 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
         error = np.zeros(())
     if base == "sum":  # which no division by 1 may spoil
         return right, error
-    return right.astype("c16" if x.dtype in COMPLEX else "f8") / count, error / count
+    if x.dtype not in COMPLEX:
+        return right.astype("f8") / count, error / count
+    parts = np.stack([right.real, right.imag], -1).astype("f8") / np.expand_dims(count, -1)
+    return parts.view("c16")[..., 0], error / count  # which no reciprocal has spoilt
 
 
 def _spread(name, x, values, shown, axis, ddof, mean):

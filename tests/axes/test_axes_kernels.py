@@ -86,20 +86,23 @@ def reduced(name, x, place, axis, seed=0, **options):
         return to_host(quietly(name, laid_out(x, place), axis=axis, **options))
 
 
-def wrong_in_every_way(name, place, families=tuple(FAMILIES)):
-    """Reduce every type in every way, of a shape, layout, values and options that are drawn for it.
-
-    Yields what is wrong, or nothing, of each.
-    """
+def drawn_in_every_way(name, families=tuple(FAMILIES)):
+    """Give each type in each way a shape, layout, values and options that are drawn for it."""
     ways = [way for way in WAYS if way[0] in families]
     every = itertools.product(range(9), ways, EVERY_TYPE)
-    for turn, (_, (family, way), dtype) in enumerate(chosen(every, name)):
-        one = drawn_for(name, dtype, FAMILIES[family], turn)
+    for turn, (_, way, dtype) in enumerate(chosen(every, name)):
+        one = drawn_for(name, dtype, FAMILIES[way[0]], turn)
         if one:
-            with forced(family, way):
-                got = reduced(name, one.x, place, one.axis, turn, **one.options)
-            found = one.wrong(name, got)
-            yield found and f"{found}: {family} by {way}"
+            yield turn, way, one
+
+
+def wrong_in_every_way(name, place, families=tuple(FAMILIES)):
+    """Say what is wrong with each result, or nothing."""
+    for turn, way, one in drawn_in_every_way(name, families):
+        with forced(*way):
+            got = reduced(name, one.x, place, one.axis, turn, **one.options)
+        found = one.wrong(name, got)
+        yield found and f"{found}: {' by '.join(way)}"
 
 
 @everywhere
