@@ -92,23 +92,33 @@ def of(shape, axes, size=4, **more) -> Form:
     return form(shape, strides, axes, size, **more)
 
 
-@pytest.mark.parametrize("shape", [(64, 1000), (8, 1024, 64), (2, 3, 4, 5)])
-def test_the_last_axes_are_rows_and_the_first_columns(shape):
-    for count in range(1, len(shape)):
-        rows = of(shape, range(len(shape) - count, len(shape)))
-        assert (rows.kind, rows.aligned) == ("rows", True)
-        assert rows.reduced[:2] == ((math.prod(shape[-count:]),), (4,))
-        assert rows.kept[0] == (math.prod(shape[:-count]),)
-        columns = of(shape, range(count))
-        assert (columns.kind, len(columns.reduced[0])) == ("columns", 1)
-        assert columns.kept[:2] == ((math.prod(shape[count:]),), (4,))
+# Shapes, axes and masks' strides: the kind, and extents that are kept and reduced.
+MERGED = [
+    ((64, 1000), [1], None, "rows", (64,), (1000,)),
+    ((2, 3, 4, 5), [2, 3], None, "rows", (6,), (20,)),
+    ((64, 1000), [0], None, "columns", (1000,), (64,)),
+    ((2, 3, 4, 5), [0, 1], None, "columns", (20,), (6,)),
+    ((8, 1024, 64), [1], None, "columns", (8, 64), (1024,)),  # in batches
+    ((4, 5, 6), [1, 2], (30, 6, 1), "rows", (4,), (30,)),
+    ((4, 5, 6), [1, 2], (0, 0, 1), None, (4,), (5, 6)),  # what a mask tells apart
+    ((4, 5, 6), [0], (1, 0, 1), None, (5, 6), (4,)),
+    ((0, 3), [0], None, None, (3,), (0,)),
+    ((), [], None, None, (), ()),
+    ((2, 1, 2, 1) * 16, range(0, 64, 4), None, None, (2,) * 16, (2,) * 16),
+]
 
 
-def test_an_axis_in_the_middle_is_columns_in_batches():
-    told = of((8, 1024, 64), [1])
-    assert told.kind == "columns"
-    assert told.kept[:2] == ((8, 64), (1024 * 64 * 4, 4))
-    assert told.reduced[:2] == ((1024,), (64 * 4,))
+@pytest.mark.parametrize(("shape", "axes", "mask", "kind", "kept", "reduced"), MERGED)
+def test_dimensions_are_merged(shape, axes, mask, kind, kept, reduced):
+    told = of(shape, axes, mask=mask)
+    assert (told.kept[0], told.reduced[0]) == (kept, reduced)
+    if kind:
+        assert (told.kind, told.aligned) == (kind, True)
+        assert (told.reduced if kind == "rows" else told.kept)[1][-1] == 4
+
+
+def test_rows_of_no_aligned_distance_are_told():
+    assert [form((3, 4), (pitch, 8), [1]).aligned for pitch in (32, 33)] == [True, False]
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -121,13 +131,3 @@ def test_a_transposed_or_reversed_array_has_the_form_of_the_plain_one(order):
             got = form(*turned, [order.index(axis) for axis in axes])
             assert got.kind == plain.kind
             assert plain.kind != "rows" or got.reduced == plain.reduced
-
-
-def test_what_a_mask_tells_apart_is_not_merged_and_what_is_misaligned_is_seen():
-    for mask, reduced in ((None, (30,)), ((30, 6, 1), (30,)), ((0, 0, 1), (5, 6))):
-        assert of((4, 5, 6), [1, 2], mask=mask).reduced[0] == reduced
-    assert of((4, 5, 6), [0], mask=(1, 0, 1)).kept[0] == (5, 6)
-    assert [of((0, 3), [axis]).reduced[0] for axis in (0, 1)] == [(0,), (3,)]
-    assert of((), []).kept[0] == ()
-    assert of((2, 1, 2, 1) * 16, range(0, 64, 4)).kept[0] == (2,) * 16
-    assert [form((3, 4), (pitch, 8), [1]).aligned for pitch in (32, 33)] == [True, False]

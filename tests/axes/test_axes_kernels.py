@@ -11,70 +11,53 @@ import numpy as np
 import pytest
 from along import (
     EXTREMES,
-    HALVES,
     NAMES,
-    NEEDS_SOME,
     OF_HALVES,
     SPREAD,
     calls,
     check_call,
+    drawn_for,
     normal,
     rows_of,
     wrong_along,
-    wrong_results,
 )
 from devices import everywhere, flat_there, laid_out, on, to_host
-from drawn import often, values
+from drawn import often
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from reference import COMPLEX, EVERY_TYPE, INTEGERS, REALS, agrees
-from samples import all_right, quietly, takes
+from reference import EVERY_TYPE, REALS, agrees
+from samples import all_right, quietly
 from thin import chosen
-from truths import ORDERS, PLACES, SPREADS, answer
+from truths import PLACES, answer
 
 import gred
 
 # Around a load and a pack of each type, a warp's loads, a block's ends, a batch and a stretch.
-COLUMNS = [((rows, 48), 0) for rows in (1, 2, 3, 7, 8, 9, 16, 31)]
-COLUMNS += [((300, 2), 0), ((611, 3), 0), ((517, 16), 0), ((523, 31), 0), ((130, 100), 0)]
-COLUMNS += [((33, 257), 0), ((5, 1000), 0), ((2, 4097), 0), ((70, 1), 0), ((1, 70), 0)]
-COLUMNS += [((300, 257), 0), ((6, 20, 32), 1), ((4, 9, 31), 1), ((90, 8, 8), (0, 2))]
-COLUMNS += [((90, 5, 4), (0, 2)), ((3, 517, 8), 1), ((2, 300, 3), 1), ((5, 611, 16), 1)]
-COLUMNS += [((2, 133, 100), 1), ((3, 33, 16), (0, 2)), ((9, 48, 2), (0, 2)), ((2, 5, 64), (0, 2))]
-COLUMNS += [((5, 2, 9, 24), (0, 2)), ((3, 8, 32), 1)]
-NEIGHBOURS = [((8, 70, 8), (0, 2)), ((70, 40, 4), (0, 2)), ((1, 33, 32), (0, 2))]
-NEIGHBOURS += [((16, 16, 32), (0, 2)), ((2, 9, 64), (0, 2)), ((13, 2, 2, 37), (0, 2))]
-ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 15, 16, 17, 31, 64, 70)
-WIDTHS = (1, 15, 16, 17, 31, 48, 496, 497, 512, 513, 1001, 2048)
-UNSPLIT = [((n, WIDTHS[k % len(WIDTHS)]), 0) for k, n in enumerate(ROWS)]
-UNSPLIT += [((n, 96), 0) for n in ROWS] + [((n, k), 0) for k in WIDTHS for n in (2, 3, 13)]
-UNSPLIT += [((3, 8, 8), 1), ((5, 6, 4), 1), ((4, 18, 2), 1), ((2, 34, 8), 1), ((3, 7, 8), 1)]
-UNSPLIT += [((5, 3, 32), 1), ((3, 4, 2, 16), 1), ((40, 8, 16), 1), ((3, 5, 48), 1)]
-UNSPLIT += [((4, 9, 31), 1), ((6, 16, 32), 0), ((12, 8, 8), 0), ((12, 8, 8), 1), *NEIGHBOURS]
-STRIDED = [((rows, 48), 0) for rows in (1, 2, 7, 8, 9, 31)]
-STRIDED += [((300, 2), 0), ((611, 3), 0), ((33, 257), 0), ((5, 1000), 0), ((70, 1), 0)]
-STRIDED += [((40, 7, run), (0, 2)) for run in (2, 3, 5, 17, 21)]
-STRIDED += [((6, 9, 4, 3), (0, 2)), ((3, 8, 5, 7), (0, 1, 3)), ((4, 9, 31), 1), ((3, 5, 6, 4), 1)]
-STRIDED += [((90, 2, 8), (0, 2)), ((2, 300, 3), 1), ((5, 11, 2, 13), (1, 3))]
-SHORT_ROWS = [((rows, n), 1) for n in range(1, 131) for rows in (1, 45)]
-SHORT_ROWS += [
-    ((rows, n), 1) for n in (200, 255, 256, 257, 500, 512, 768, 1024) for rows in (1, 45)
-]
+ROWS = (1, 2, 3, 5, 7, 8, 9, 13, 16, 31, 64, 70, 131, 300, 517, 611)
+WIDTHS = (1, 2, 3, 15, 16, 17, 31, 48, 96, 100, 257, 497, 512, 513, 1001, 2048, 4097)
+PLAIN = [((n, k), 0) for n, k in itertools.product(ROWS, WIDTHS) if n * k < 20_000]
+BATCHES = [((3, 8, 8), 1), ((5, 6, 4), 1), ((4, 18, 2), 1), ((2, 34, 8), 1), ((3, 7, 8), 1)]
+BATCHES += [((5, 3, 32), 1), ((4, 9, 31), 1), ((40, 8, 16), 1), ((3, 517, 8), 1), ((2, 300, 3), 1)]
+BATCHES += [((5, 611, 16), 1), ((2, 133, 100), 1), ((3, 4, 2, 16), 1), ((3, 5, 6, 4), 1)]
+# Two reduced dimensions, of which the second's rows are neighbours or lie apart.
+APART = [((90, 8, 8), (0, 2)), ((90, 5, 4), (0, 2)), ((9, 48, 2), (0, 2)), ((2, 5, 64), (0, 2))]
+APART += [((40, 7, run), (0, 2)) for run in (2, 3, 5, 17, 21)]
+APART += [((16, 16, 32), (0, 2)), ((1, 33, 32), (0, 2)), ((13, 2, 2, 37), (0, 2))]
+APART += [((5, 2, 9, 24), (0, 2)), ((3, 8, 5, 7), (0, 1, 3)), ((5, 11, 2, 13), (1, 3))]
+SHORT_ROWS = [((rows, n), 1) for n in (*range(1, 131), 200, 255, 256, 257, 768) for rows in (1, 45)]
 SHORT_ROWS += [
     ((k + more, n), 1) for n, k in ((2, 512), (4, 512), (31, 320)) for more in (-1, 0, 1)
 ]
-LONG_ROWS = [((5, 1031), 1), ((300, 133), 1), ((2, 9001), 1), ((3, 1), 1), ((7, 15), 1)]
+LONG_ROWS = [((n, k), 1) for n, k in ((300, 133), (2, 9001), (3, 1), (7, 15), (6, 700), (3, 5000))]
 LONG_ROWS += [((3, 16 * packs + more), 1) for packs in (64, 128, 129) for more in (-1, 0, 7)]
-LONG_ROWS += [((40, 3, 64), (0, 2)), ((3, 7, 99), (0, 2)), ((40, 8, 32), (0, 2)), ((6, 700), 1)]
-LONG_ROWS += [((9, 2, 333), (0, 2)), ((5, 2, 3, 33), (0, 2, 3)), ((7, 3, 2, 48), (1, 3))]
-GENERAL = [((3, 5000), 1), ((5000, 4), 0), ((30, 90), 0), ((7, 90, 5), 1), ((90, 4, 9), (0, 2))]
-GENERAL += [((4, 2, 600), (1, 2)), ((3, 2310), 1), ((17, 40), 0), ((33, 5), 0), ((90, 2), 1)]
+LONG_ROWS += [((40, 3, 64), (0, 2)), ((9, 2, 333), (0, 2)), ((40, 8, 32), (0, 2)), *APART[-2:]]
+COLUMNS = PLAIN + BATCHES + APART
 FAMILIES = {
-    "general": GENERAL,
-    "columns": COLUMNS + NEIGHBOURS,
-    "unsplit columns": UNSPLIT,
-    "strided": STRIDED,
+    "general": COLUMNS[::8] + LONG_ROWS,
+    "columns": COLUMNS,
+    "unsplit columns": COLUMNS,
+    "strided": COLUMNS,
     "short rows": SHORT_ROWS,
     "long rows": LONG_ROWS,
 }
@@ -90,26 +73,6 @@ TALL = {
 WAYS = [(family, way) for family in FAMILIES for way in CONFIGURATIONS[family]]
 every_way = pytest.mark.parametrize(("family", "way"), WAYS, ids=map(" by ".join, WAYS))
 
-# Where rows and columns begin, and what is between them.
-VIEWS = {
-    "as it is": lambda x: x,
-    "off a boundary": lambda x: x[..., 1:],
-    "without its end": lambda x: x[..., :-1],
-    "backwards": lambda x: x[::-1],
-    "every third row": lambda x: x[::3],
-    "every second column": lambda x: x[..., ::2],
-    "every second column from the second on": lambda x: x[..., 1::2],
-    "every second column of rows off boundaries": lambda x: np.pad(x, 1)[..., ::2],
-    "every second column, backwards": lambda x: x[::-1, ..., ::-2],
-    "every third column": lambda x: x[..., ::3],
-    "again and again": lambda x: np.broadcast_to(x[:1], x.shape),
-    "Fortran's order": lambda x: np.ascontiguousarray(x.T).T,
-}
-SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 2.0)
-ENDS = {dtype: (np.iinfo(dtype).min, np.iinfo(dtype).max) for dtype in INTEGERS[1:]}
-ENDS |= {dtype: (-65504, 65504) for dtype in HALVES}
-DATA = ("small", "moderate", "any bits", "special", "ends", "equals")
-
 
 @pytest.fixture
 def shared(family, way):
@@ -123,79 +86,23 @@ def reduced(name, x, place, axis, seed=0, **options):
         return to_host(quietly(name, laid_out(x, place), axis=axis, **options))
 
 
-def small_shapes(family):
-    return [(shape, axis) for shape, axis in FAMILIES[family] if math.prod(shape) < 20_000]
-
-
-def filled(name, data, dtype, shape, random):
-    """Draw elements; of "ends" nearly all are at one of their type's, of "equals" few decide."""
-    if "prod" in name:  # whose products are seldom rounded
-        signs = random.choice([-1, 1], shape) * np.where(random.random(shape) < 0.01, 2, 1)
-        return signs.astype(dtype)
-    if data == "ends" and dtype in ENDS:
-        x = np.full(shape, ENDS[dtype][random.integers(2)], dtype)
-        x[..., 3::7], x[-1] = 0, 1
-        return x
-    if data == "equals":
-        few = random.random(shape) < random.choice([0.001, 0.02, 0.5])
-        return np.where(few, random.integers(0, 3), 1).astype(dtype)
-    if data == "special" and dtype in REALS:
-        some = random.choice(SPECIAL[random.integers(6) :], shape)
-        return np.where(random.random(shape) < random.choice([0.02, 1]), some, 1).astype(dtype)
-    data = "any bits" if data == "ends" else data
-    if data == "any bits" and dtype not in INTEGERS and name not in (*EXTREMES, "norm"):
-        data = "moderate"  # which neither overflows nor cancels
-    return values(dtype, data, math.prod(shape), random).copy().reshape(shape)
-
-
-def some_options(name, x, axis, data, random):
-    """Draw what changes an answer, if anything."""
-    drawn = random.integers(4)
-    if name == "norm" and isinstance(axis, int):
-        orders = ORDERS[1:3] if x.dtype in COMPLEX else ORDERS[1:]
-        return {"ord": orders[random.integers(len(orders))]}
-    if drawn == 0 and name not in NEEDS_SOME:
-        return {"where": random.integers(0, 3, x.shape) > 0}
-    if drawn == 1 and name in SPREADS and data in ("small", "moderate"):
-        ddof = (1, 1.5, 4096)[random.integers(3)]
-        return {"ddof": ddof} | ({} if x.dtype in COMPLEX else {"mean": np.float32(2)})
-    if drawn == 1 and name in ("sum", "min", "max") and x.dtype not in (bool, *COMPLEX):
-        return {"initial": x.dtype.type(5)}
-    if drawn == 2 and name in ("sum", "mean", "min", "max") and x.dtype not in COMPLEX:
-        return {"dtype": np.dtype(("f4", "f8")[random.integers(2)])}
-    return {}
+def drawn_in_every_way(name, families=tuple(FAMILIES)):
+    """Give each type in each way a shape, layout, values and options that are drawn for it."""
+    ways = [way for way in WAYS if way[0] in families]
+    every = itertools.product(range(9), ways, EVERY_TYPE)
+    for turn, (_, way, dtype) in enumerate(chosen(every, name)):
+        one = drawn_for(name, dtype, FAMILIES[way[0]], turn)
+        if one:
+            yield turn, way, one
 
 
 def wrong_in_every_way(name, place, families=tuple(FAMILIES)):
-    """Reduce every type in every way, of a shape, layout, values and options that are drawn for it.
-
-    Yields what is wrong, or nothing, of each.
-    """
-    ways = [way for way in WAYS if way[0] in families]
-    every = itertools.product(range(9), ways, EVERY_TYPE)
-    for turn, (_, (family, way), dtype) in enumerate(chosen(every, name)):
-        random = np.random.default_rng([turn, *map(ord, name)])
-        shapes, views = FAMILIES[family], list(VIEWS)
-        shape, axis = shapes[random.integers(len(shapes))]
-        view, data = views[random.integers(len(views))], DATA[turn % len(DATA)]
-        if not takes(name, dtype) or (name in PLACES and isinstance(axis, tuple)):
-            continue
-        x = VIEWS[view](filled(name, data, dtype, shape, random))
-        if not x.size:
-            continue
-        options = some_options(name, x, axis, data, random)
-        each = dtype in COMPLEX and (name == "logsumexp" or data == "special")
-        if each and x.size // max(x.shape[k] for k in np.atleast_1d(axis)) > 200:
-            continue
-        with forced(family, way):
-            got = reduced(name, x, place, axis, turn, **options)
-        if each:
-            axes, options = normal(axis, x.ndim), {"keepdims": False, **options}
-            with np.errstate(all="ignore"):
-                found = wrong_results(name, got, x, axes, options)
-        else:
-            found = wrong_along(name, got, x, axis, **options)
-        yield found and f"{found}: {family} by {way}, {shape}, {view}, {data}"
+    """Say what is wrong with each result, or nothing."""
+    for turn, way, one in drawn_in_every_way(name, families):
+        with forced(*way):
+            got = reduced(name, one.x, place, one.axis, turn, **one.options)
+        found = one.wrong(name, got)
+        yield found and f"{found}: {' by '.join(way)}"
 
 
 @everywhere
@@ -236,7 +143,7 @@ def test_bytes_at_their_ends_are_added_without_overflow(
 @every_way
 def test_every_order_of_threads_gives_the_same_bits(place, family, way, shared):
     """Means under a mask, so that what is counted is merged, too."""
-    random, shapes = np.random.default_rng(4), small_shapes(family)
+    random, shapes = np.random.default_rng(4), FAMILIES[family]
     for (shape, axis), dtype in itertools.product(shapes[:: len(shapes) // 4], ("f2", "f4", "c8")):
         x = random.normal(size=shape).astype(dtype)
         for name in ("mean", *chosen(("sum", "var", "norm", "prod"), way, shape, dtype)):
@@ -249,29 +156,26 @@ def test_every_order_of_threads_gives_the_same_bits(place, family, way, shared):
 @every_way
 def test_results_are_written_where_they_belong(place, family, way, shared):
     """To the host or the device, off boundaries, of another type, at any distance; alone there."""
-    names = ("sum", "max", "argmax")
-    every = itertools.product(names, ("i1", "f2", "f4", "f8"), small_shapes(family))
+    names, types = ("sum", "max", "argmax"), ("i1", "f2", "f4", "f8")
+    every = itertools.product(names, types, FAMILIES[family])
     for turn, (name, dtype, (shape, axis)) in enumerate(chosen(chosen(every, family, way), way)):
         if name == "argmax" and isinstance(axis, tuple):
             continue
         x = np.random.default_rng(turn).integers(-9, 10, shape).astype(dtype)
+        there, function = laid_out(x, place), getattr(gred, name)
         want = reduced(name, x, place, axis)
-        first, step, wider = (
-            turn % 4,
-            (1, 2, -1)[turn % 3],
-            "i8" if want.dtype.kind == "i" else "f8",
-        )
+        first, step = turn % 4, (1, 2, -1)[turn % 3]
+        wider = "i8" if want.dtype.kind == "i" else "f8"
         room = np.full(want.size * 2 + 4, 7, (want.dtype, wider)[turn % 2])
         out = room[first:][::step][: want.size].reshape(want.shape)
-        getattr(gred, name)(laid_out(x, place), axis=axis, out=out)
+        function(there, axis=axis, out=out)
         np.testing.assert_array_equal(out, want)
         out[...] = 7
         assert (room == 7).all()
-        room = flat_there(np.full(want.size + 8, 7, want.dtype), place)
-        out = room[first : first + want.size].described(shape=want.shape)
-        getattr(gred, name)(laid_out(x, place), axis=axis, out=out)
         right = np.full(want.size + 8, 7, want.dtype)
-        right[first : first + want.size] = want.reshape(-1)
+        room, part = flat_there(right, place), slice(first, first + want.size)
+        function(there, axis=axis, out=room[part].described(shape=want.shape))
+        right[part] = want.reshape(-1)
         np.testing.assert_array_equal(to_host(room), right)
 
 
@@ -281,7 +185,7 @@ def test_results_are_written_where_they_belong(place, family, way, shared):
 def test_variances_are_within_chans_bound(place, family, way, shared, data):
     """However near to each other numbers are, or how far apart, and how many came before."""
     types = REALS if data in OF_HALVES else REALS[2:]
-    every = enumerate(itertools.product(types, small_shapes(family)))
+    every = enumerate(itertools.product(types, FAMILIES[family]))
     for turn, (dtype, (shape, axis)) in chosen(chosen(every, family, way, data), data):
         random, axes = np.random.default_rng(turn), normal(axis, len(shape))
         rows = np.moveaxis(np.zeros(shape), axes, range(-len(axes), 0))

@@ -129,13 +129,14 @@ def test_keys_lie_along_any_axis(op, axis):
 @pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u4", "u8", "i8"])
 def test_several_keys_give_a_dimension_each(kind):
     """Narrow ones are joined in wide ones; of values of several dimensions each has its own."""
-    for counts in ((20, 20), (100, 120), (300, 300), *[(70_000, 3)] * (kind == "i2")):
-        one, other = np.array([0, 19, 19, 10, 99]), np.array([1, 19, 3, 5, 118])
-        x = np.array([1.0, 2, 4, 8, 16])
+    one, other, x = np.array([0, 19, 19, 10, 99]), np.array([1, 19, 3, 5, 118]), 2.0 ** np.arange(5)
+    keys, right = (one.astype(kind), other.astype("i4")), np.zeros((100, 119))
+    np.add.at(right, (one, other), x)
+    assert np.array_equal(gred.by_key("sum", keys, x), right)
+    for counts in ((20, 20), (100, 120), (300, 300), (70_000, 3)):
         want = np.zeros(counts)
         fits = (one < counts[0]) & (other < counts[1])
         np.add.at(want, (one[fits], other[fits]), x[fits])
-        keys = one.astype(kind), other.astype("i4")
         got = gred.by_key("sum", keys, x, counts, outside="drop")
         assert np.array_equal(got, want)
         got = gred.by_key("sum", keys, np.stack([x, 2 * x]), counts, axis=1, outside="drop")
@@ -143,8 +144,6 @@ def test_several_keys_give_a_dimension_each(kind):
         if not fits.all():
             with pytest.raises(IndexError):
                 gred.by_key("sum", keys, x, counts)
-        else:
-            assert np.array_equal(gred.by_key("sum", keys, x), want[:100, :119])
     keys = np.array([2**64 - 1, 1], np.uint64), np.array([1, 1])
     got = gred.by_key("count", keys, np.ones(2), (20, 20), outside="drop")
     assert got.sum() == got[1, 1] == 1
@@ -162,6 +161,9 @@ def test_dtype_ddof_and_ufuncs_have_their_meaning():
     assert gred.by_key("prod", keys, x.astype(np.int32), dtype=np.int32).dtype == np.int32
     narrow = gred.by_key("sum", [0, 0, 2], np.array([2**15, 2**16 + 7, 1]), dtype=np.int16)
     assert narrow.tolist() == [7 - 2**15, 0, 1]
+    assert gred.by_key("sum", [], []).tolist() == []
+    assert gred.by_key("mean", np.zeros(0, int), np.zeros((0, 2)), 2).shape == (2, 2)
+    assert gred.by_key("sum", [-5, -1], [1.0, 2.0], outside="drop").tolist() == []
 
 
 @pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
@@ -194,12 +196,6 @@ def test_neighbours_that_have_one_key_are_columns(place, width):
         assert np.array_equal(to_host(got), want[:num_keys].ravel())
 
 
-def test_nothing_has_no_keys():
-    assert gred.by_key("sum", [], []).tolist() == []
-    assert gred.by_key("mean", np.zeros(0, int), np.zeros((0, 2)), 2).shape == (2, 2)
-    assert gred.by_key("sum", [-5, -1], [1.0, 2.0], outside="drop").tolist() == []
-
-
 def test_a_key_that_changes_meanwhile_is_read_and_never_believed():
     """Another thread writes keys that are none's while they are sorted."""
     code = """
@@ -224,9 +220,9 @@ def test_a_key_that_changes_meanwhile_is_read_and_never_believed():
     assert printed(code).strip() == "lived"
 
 
+INTEGERS_ALONE = "keys must be integers, not float64"
 WRONG = [
-    (("sum", [0.0, 1.0], [1.0, 2.0]), {}, TypeError, "keys must be integers, not float64"),
-    (("sum", [np.nan], [1.0]), {}, TypeError, "keys must be integers"),
+    (("sum", [0.0, 1.0], [1.0, 2.0]), {}, TypeError, INTEGERS_ALONE),
     (("sum", ["a"], [1.0]), {}, TypeError, "keys: element type <U1 is not supported"),
     (("sum", [[0, 1]], [1.0, 2.0]), {}, ValueError, "one dimension"),
     (("sum", [0, 1, 2], [1.0, 2.0]), {}, ValueError, "3 keys, and 2 values"),
@@ -242,17 +238,15 @@ WRONG = [
     (("max", [0], [1.0]), {"method": "exact"}, ValueError, "exact"),
     (("sum", [0], [1.0], 2**62), {}, (MemoryError, ValueError), "array"),
 ]
-HERE = np.array([0, 1]), np.ones(2)
+HERE = {"keys": np.array([0, 1]), "values": np.ones(2), "whole": np.array([1, 4])}
+HERE |= {"short": np.ones(1)}
 WRONG_THERE = [
     ("var", "keys values", {}, TypeError, r"by_key takes arrays of .* for sums, means and"),
     ("mean", "keys whole", {"dtype": int}, TypeError, "by_key takes arrays of"),  # no low bytes
-    *(
-        ("sum", "keys values", {"method": method}, ValueError, "method")
-        for method in ("foo", "batch_invariant", "unroll8")
-    ),
+    ("sum", "keys values", {"method": "batch_invariant"}, ValueError, "method"),
     ("sum", "keys_here values", {}, TypeError, "one place"),
     ("sum", "keys values_here", {}, TypeError, "one place"),
-    ("sum", "values values", {}, TypeError, "keys must be integers, not float64"),
+    ("sum", "values values", {}, TypeError, INTEGERS_ALONE),
     ("sum", "keys short", {}, ValueError, "2 keys, and 1 values"),
 ]
 
@@ -266,9 +260,8 @@ def test_what_cannot_be_is_refused(arguments, options, error, words):
 @everywhere
 @pytest.mark.parametrize(("op", "given", "options", "error", "words"), WRONG_THERE)
 def test_what_no_kernel_takes_is_refused(place, op, given, options, error, words):
-    here = {"keys": HERE[0], "values": HERE[1], "whole": np.array([1, 4]), "short": np.ones(1)}
-    arrays = {name: laid_out(array, place) for name, array in here.items()}
-    arrays |= {f"{name}_here": array for name, array in here.items()}
+    arrays = {name: laid_out(array, place) for name, array in HERE.items()}
+    arrays |= {f"{name}_here": array for name, array in HERE.items()}
     with pytest.raises(error, match=words):
         gred.by_key(op, *(arrays[name] for name in given.split()), num_keys=2, **options)
 
@@ -283,19 +276,19 @@ def test_a_library_on_a_gpu_gets_its_own_arrays(op, library):
         module.config.update("jax_enable_x64", True)
         if module.default_backend() != "gpu":
             pytest.skip("this JAX has no GPU")
-    make = {
-        "cupy": lambda array: module.asarray(array),
-        "torch": lambda array: module.tensor(array).cuda(),
-        "jax": lambda array: module.numpy.asarray(array),
-    }[library]
-    there = make(keys), make(x)
-    got = gred.by_key(op, *there, FEW)
-    assert type(got) is type(there[1])
+        module = module.numpy
+
+    def make(array):
+        return module.tensor(array).cuda() if library == "torch" else module.asarray(array)
+
+    there, values = make(keys), make(x)
+    got = gred.by_key(op, there, values, FEW)
+    assert type(got) is type(values)
     check(to_host(got), op, keys, x)
-    both = gred.by_key(op, there[0], make(np.stack([x, x[::-1]], 1)), FEW)
+    both = gred.by_key(op, there, make(np.stack([x, x[::-1]], 1)), FEW)
     if op not in ("argmin", "argmax"):
         nearly_same(to_host(both)[:, 0], to_host(got), 5000)
-    two = gred.by_key(op, (there[0] // 8, there[0] % 8), there[1], (5, 8))
+    two = gred.by_key(op, (there // 8, there % 8), values, (5, 8))
     nearly_same(to_host(two).ravel(), to_host(got), 5000)
     with pytest.raises(IndexError):
-        gred.by_key(op, there[0] - 1, there[1], FEW)
+        gred.by_key(op, there - 1, values, FEW)

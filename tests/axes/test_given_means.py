@@ -54,54 +54,49 @@ def test_deviations_are_from_the_mean_that_is_given(name, dtype, axis, view):
             assert results.dtype == function(x, axis, ddof=ddof).dtype
 
 
+@both
+def test_a_mean_may_be_whatever_numpy_broadcasts(name):
+    """Of another type or of more dimensions; of a whole array on a device one element; or none."""
+    x, function = np.arange(12.0).reshape(3, 4), getattr(gred, name)
+    four = np.arange(4.0)[None, None]
+    for fits in (3, True, Fraction(7, 2), np.ones((1, 1, 4)), [[1, 2.5, 3, 4]], four):
+        right = about(name, x, np.asarray(fits, float).reshape(-1), 0)
+        np.testing.assert_allclose(function(x, 0, mean=fits), right)
+        got = [function(SimulatedArray(x), 0, mean=fits)]
+        if isinstance(fits, np.ndarray):
+            got.append(function(SimulatedArray(x), 0, mean=SimulatedArray(fits)))
+        for one in got:
+            np.testing.assert_allclose(to_host(one), right)
+    x, out, one = RANDOM.normal(size=5000), SimulatedArray(np.zeros(())), SimulatedArray(np.ones(1))
+    function(SimulatedArray(x), mean=0.5, out=out)
+    np.testing.assert_allclose(to_host(out), about(name, x, 0.5, None))
+    got = function(SimulatedArray(x), mean=one, keepdims=True)
+    np.testing.assert_allclose(to_host(got), [about(name, x, 1, None)])
+    assert function(x, mean=np._NoValue) == function(x)
+    with pytest.warns(RuntimeWarning):  # of nothing
+        assert np.isnan(function(np.zeros((0, 4)), 0, mean=SimulatedArray(np.ones((1, 4))))).all()
+
+
 HOST, THERE = np.ones((3, 4)), SimulatedArray(np.ones((3, 4)))
+WRONG = [
+    (HOST, 0, np.ones((3, 1)), ValueError, "broadcast"),
+    (HOST, None, np.ones(4), ValueError, "broadcast"),
+    (HOST, 0, 1j, TypeError, "complex"),
+    (HOST, 0, "x", TypeError, "mean must be a number or an array of numbers, not of <U1"),
+    (HOST, 0, np.ones((2, 1, 4)), ValueError, "mean cannot be broadcast"),
+    (HOST, 0, SimulatedArray(np.ones(4)), ValueError, "bring both"),
+    (THERE, None, SimulatedArray(np.ones(1)), NotImplementedError, "keepdims"),
+    (THERE, 0, SimulatedArray(np.ones((3, 1))), ValueError, "broadcast"),
+    (THERE, 0, SimulatedArray(np.ones((2, 1, 4))), ValueError, "broadcast"),
+    (THERE, 0, SimulatedArray(np.ones(4, complex)), TypeError, "complex"),
+]
 
 
 @both
-@pytest.mark.parametrize(
-    ("x", "axis", "mean", "error", "words"),
-    [
-        (HOST, 0, np.ones((3, 1)), ValueError, "broadcast"),
-        (HOST, None, np.ones(4), ValueError, "broadcast"),
-        (HOST, 0, 1j, TypeError, "complex"),
-        (HOST, 0, "x", TypeError, "mean must be a number or an array of numbers, not of <U1"),
-        (HOST, 0, np.ones((2, 1, 4)), ValueError, "mean cannot be broadcast"),
-        (HOST, 0, SimulatedArray(np.ones(4)), ValueError, "bring both"),
-        (THERE, None, SimulatedArray(np.ones(1)), NotImplementedError, "keepdims"),
-        (THERE, 0, SimulatedArray(np.ones((3, 1))), ValueError, "broadcast"),
-        (THERE, 0, SimulatedArray(np.ones((2, 1, 4))), ValueError, "broadcast"),
-        (THERE, 0, SimulatedArray(np.ones(4, complex)), TypeError, "complex"),
-    ],
-)
+@pytest.mark.parametrize(("x", "axis", "mean", "error", "words"), WRONG)
 def test_a_mean_that_does_not_fit_is_refused(name, x, axis, mean, error, words):
     with pytest.raises(error, match=words):
         getattr(gred, name)(x, axis, mean=mean)
-
-
-@both
-def test_a_mean_may_be_whatever_numpy_broadcasts(name):
-    """And of more dimensions, of one element; or be none."""
-    x, function = np.arange(12.0).reshape(3, 4), getattr(gred, name)
-    for fits in (3, True, Fraction(7, 2), np.ones((1, 1, 4)), [[1, 2.5, 3, 4]]):
-        right = about(name, x, np.asarray(fits, float).reshape(-1), 0)
-        np.testing.assert_allclose(function(x, 0, mean=fits), right)
-    for lay, fits, axis in itertools.product(
-        (np.asarray, SimulatedArray), (np.arange(4.0)[None, None], np.ones((1, 1, 1, 1))), (0,)
-    ):
-        got = function(SimulatedArray(x), axis, mean=lay(fits))
-        np.testing.assert_allclose(to_host(got), about(name, x, fits.reshape(1, -1), axis))
-    for axis in (None, 0):
-        given = function(x, axis, mean=np._NoValue)
-        np.testing.assert_array_equal(given, function(x, axis))
-
-
-@both
-def test_a_mean_of_a_whole_array_goes_to_an_out_on_the_device(name):
-    x, out = RANDOM.normal(size=5000), SimulatedArray(np.zeros(()))
-    getattr(gred, name)(SimulatedArray(x), mean=0.5, out=out)
-    np.testing.assert_allclose(to_host(out), about(name, x, 0.5, None))
-    got = getattr(gred, name)(SimulatedArray(x), mean=SimulatedArray(np.ones(1)), keepdims=True)
-    np.testing.assert_allclose(got.to_numpy(), [about(name, x, 1, None)])
 
 
 @pytest.mark.gpu
@@ -115,9 +110,3 @@ def test_a_mean_that_another_call_leaves_on_the_gpu_is_given(name, library):
         assert type(got) is type(x) or library.module == "driver"
         want = getattr(np, name)(host.astype("f8"), axis)
         np.testing.assert_allclose(to_host(got), want, rtol=1e-5)
-
-
-def test_a_mean_on_a_device_does_not_matter_of_nothing():
-    mean = SimulatedArray(np.ones((1, 4)))
-    with pytest.warns(RuntimeWarning):
-        assert np.isnan(gred.var(np.zeros((0, 4)), axis=0, mean=mean)).all()

@@ -5,7 +5,6 @@ segments one by one are forced at sizes that the simulated device is quick with,
 """
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -121,16 +120,9 @@ def test_every_op_type_and_offset_is_numpys(place, op):
             nearly_same(got, [NUMPYS[op](part) for part in parts], n)
 
 
-@pytest.mark.parametrize("named", ["sum", "add", np.add], ids=str)
-def test_ops_have_greds_names_and_numpys(named):
-    same(gred.reduceat(named, [1, 2, 3], [0, 2]), np.array([3, 3]))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "bool", "int16"])
-@pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
-def test_dtype_converts_elements_first(place, op, dtype):
-    x = np.array([0, 1, 2.5, 300, -1])
-    for offsets in ([0, 2, 4], [2, 0]):
+def test_dtype_converts_elements_first(place):
+    x, types = np.array([0, 1, 2.5, 300, -1]), ("f4", "f2", "c8", "?", "i2")
+    for op, dtype, offsets in itertools.product(tuple(UFUNCS)[:4], types, ([0, 2, 4], [2, 0])):
         got = gred.reduceat(op, x, offsets, dtype=dtype, **on(place))
         same(got, UFUNCS[op].reduceat(x.astype(dtype), offsets, dtype=dtype))
 
@@ -165,43 +157,35 @@ def test_empty_segments_are_of_nothing_or_an_element(place):
         assert got.real.tolist() == [none if start == 3 else 1 for start in offsets]
 
 
-def test_sums_of_floats_are_close_to_the_true_ones(place):
-    """No chain of additions is longer than a thread's elements and the states of all threads."""
-    x = np.random.default_rng(9).normal(size=20_000).astype(np.float32)
-    offsets = [0, 5, 100, 4196, 12_000]
-    got = gred.reduceat("sum", x, offsets, **on(place))
-    for one, part in zip(got, np.split(x, offsets[1:]), strict=True):
-        exact = sum(map(Fraction, part.tolist()))
-        bound = len(part) * 2**-24 * sum(map(abs, part.tolist()))
-        assert abs(Fraction(float(one)) - exact) <= bound
+def test_sums_of_floats_have_the_same_bits_in_any_order_of_threads_and_are_close(place):
+    x = np.random.default_rng(4).normal(size=9000).astype(np.float32)
+    rises = np.sort(np.random.default_rng(3).integers(0, 5000, 60))
+    for offsets in (rises, rises[::-1].copy()):
+        one = gred.reduceat("sum", x, offsets, **on(place))
+        exact, sizes, counts = (
+            np.add.reduceat(y, offsets) for y in (x.astype("f8"), abs(x), np.ones_like(x))
+        )
+        assert (abs(one - exact) <= counts * sizes * 2.0**-24).all()
+        for seed in range(5):
+            with gred.thread_order("shuffled", seed):
+                same(gred.reduceat("sum", x, offsets, **on(place)), one)
 
 
 def test_bits_do_not_depend_on_threads_or_neighbours(threads_as_before):
     """Sums are closer than those one after the other are, too."""
     random = np.random.default_rng(4)
     x = random.normal(size=700_000).astype(np.float32)
-    offsets = np.sort(random.integers(0, 300_000, 500))
+    offsets = np.unique(random.integers(0, 300_000, 500))
     one = gred.reduceat("sum", x, offsets)
     gred.threads(1)
     same(gred.reduceat("sum", x, offsets), one)
-    ends = [*offsets[1:], len(x)]
-    for k in (0, 1, 250, 499):
-        if ends[k] > offsets[k]:
-            same(gred.reduceat("sum", x[offsets[k] : ends[k]], [0]), one[k : k + 1])
+    for k, part in enumerate(np.split(x, offsets[1:])):
+        if k % 100 == 0:
+            same(gred.reduceat("sum", part[offsets[0] * (k == 0) :], [0]), one[k : k + 1])
     tenths, offsets = np.full(1 << 19, 0.1, np.float32), [0, 100, 100_000]
     exact = np.add.reduceat(tenths.astype(np.float64), offsets)
     errors = np.abs(gred.reduceat("sum", tenths, offsets) - exact) / exact
     assert (errors < 2**-22).all()
-
-
-def test_the_bits_are_the_same_in_any_order_of_threads(place):
-    x = np.random.default_rng(4).normal(size=9000).astype(np.float32)
-    rises = np.sort(np.random.default_rng(3).integers(0, 5000, 60))
-    for offsets in (rises, rises[::-1].copy()):
-        one = gred.reduceat("sum", x, offsets, **on(place))
-        for seed in range(5):
-            with gred.thread_order("shuffled", seed):
-                same(gred.reduceat("sum", x, offsets, **on(place)), one)
 
 
 @everywhere
@@ -246,7 +230,10 @@ def test_any_offsets_and_strides_are_numpys_or_nothing(place, op, data, seed):
     offsets = some_offsets(data)
     empty = data.draw(st.sampled_from(["element", "identity"]))
     expected, outside = by_one(op, x, offsets, empty=empty)
-    values, starts = laid_out(x, place), laid_out(np.array(offsets), place)
+    kinds = ["i1", "u1", "i2", "u2", "i4", "u4"] if not outside.any() else []
+    own = np.array(offsets, data.draw(st.sampled_from(["i8", *kinds])))
+    own = np.repeat(own, 2)[::2] if seed % 3 == 0 else own[::-1].copy()[::-1]
+    values, starts = laid_out(x, place), laid_out(own, place)
     with gred.thread_order("shuffled", seed):
         if place != "host":
             same(to_host(gred.reduceat(op, values, starts, empty=empty)), expected)

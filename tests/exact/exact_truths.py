@@ -136,6 +136,7 @@ def dot(a, b, dtype=np.float64):
     if dtype.kind in "iu":
         return np.dot(a.astype(dtype), b.astype(dtype))
     if dtype.kind == "c":
+        a, b = (x.astype(dtype) if x.dtype.kind == "b" else x for x in (a, b))
         real = dot(np.append(a.real, -a.imag), np.append(b.real, b.imag), PARTS[dtype])
         imag = dot(np.append(a.real, a.imag), np.append(b.imag, b.real), PARTS[dtype])
         return np.array([real, imag]).view(dtype)[0]

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -125,39 +126,34 @@ def test_words_and_names_are_of_a_kind_and_a_shape():
                 type(each).from_words(words.reshape(each.words.shape))
 
 
+def in_threads(*works, times=3):
+    """Do each by so many threads at once."""
+    threads = [threading.Thread(target=work) for work in works * times]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 @every_kind
-def test_many_threads_add_and_read_at_once(make):
-    part, seen, stop = make(np.array([[1.0] * 3, [3.0] * 3])), set(), threading.Event()
+def test_many_threads_merge_and_read_at_once(make):
+    part, seen = make(np.array([[1.0] * 3, [3.0] * 3])), set()
     total = copy.copy(part)
 
-    def read():
-        while not stop.is_set():
-            seen.add(np.asarray(total.mean()).tobytes())
-
-    def add():
+    def work():
         nonlocal total
         for _ in range(200):
             total += part
+            seen.add(np.asarray(total.mean()).tobytes())
 
-    readers, writers = ([threading.Thread(target=do) for _ in range(3)] for do in (read, add))
-    for thread in (*readers, *writers):
-        thread.start()
-    for thread in writers:
-        thread.join()
-    stop.set()
-    for thread in readers:
-        thread.join()
+    in_threads(work)
     assert (np.asarray(total.count) == 601 * np.asarray(part.count)).all()
     assert seen == {np.asarray(part.mean()).tobytes()}
 
 
 def test_many_threads_add_arrays_to_one_sum():
     x, total = mixed(3000), gred.ExactSum()
-    threads = [threading.Thread(target=total.add, args=(x[k::100],)) for k in range(100)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(total.add, x[k::100]) for k in range(100)), times=1)
     assert total.count == len(x)
     assert total.fraction() == exact_sum(x)
 
