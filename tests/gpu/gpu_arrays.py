@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 LEGACY_DEFAULT_STREAM = 1
-GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2  # modes of capture
-NON_BLOCKING, WITHOUT_TIME, NOT_READY = 1, 2, 600
+NON_BLOCKING, NOT_READY = 1, 600
 MICROSECONDS = 300_000
 ALIGNMENT = 64
 ADDRESS, SIZE = ctypes.c_uint64, ctypes.c_size_t  # handles are addresses, too
@@ -21,12 +20,14 @@ ADDRESS, SIZE = ctypes.c_uint64, ctypes.c_size_t  # handles are addresses, too
 @functools.cache
 def library():
     """Load the driver, with the first GPU's primary context, CUDA's runtime's, current."""
-    driver = ctypes.CDLL("libcuda.so.1")
-    use_device(0, driver)
+    driver, context = ctypes.CDLL("libcuda.so.1"), ADDRESS()
+    driver.cuInit(0)
+    driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+    driver.cuCtxSetCurrent(context)
     return driver
 
 
-def status_of(name: str, *arguments, driver=None) -> int:
+def status_of(name: str, *arguments) -> int:
     """Call a function of the driver: numbers by value, what ctypes has by its address."""
     words = (
         ctypes.c_uint64(int(one or 0))
@@ -34,21 +35,20 @@ def status_of(name: str, *arguments, driver=None) -> int:
         else ctypes.byref(one)
         for one in arguments
     )
-    return getattr(driver or library(), name)(*words)
+    return getattr(library(), name)(*words)
 
 
-def call(name: str, *arguments, driver=None):
-    status = status_of(name, *arguments, driver=driver)
+def call(name: str, *arguments):
+    status = status_of(name, *arguments)
     if status:
         raise RuntimeError(f"{name} reports error {status}")
 
 
-def use_device(number: int, driver=None) -> int:
+def use_device(number: int) -> int:
     """Make a GPU's primary context current, and return it."""
     context = ADDRESS()
-    call("cuInit", 0, driver=driver)
-    call("cuDevicePrimaryCtxRetain", context, number, driver=driver)
-    call("cuCtxSetCurrent", context.value, driver=driver)
+    call("cuDevicePrimaryCtxRetain", context, number)
+    call("cuCtxSetCurrent", context.value)
     return context.value
 
 
@@ -56,6 +56,9 @@ def free_bytes() -> int:
     free, total = SIZE(), SIZE()
     call("cuMemGetInfo_v2", free, total)
     return free.value
+
+
+# ---- memory ----
 
 
 class Owned:
@@ -76,22 +79,14 @@ class Memory(Owned):
 
     KINDS: ClassVar = {
         "device": ("cuMemAlloc_v2", "cuMemFree_v2"),
-        "managed": ("cuMemAllocManaged", "cuMemFree_v2"),
-        "pinned": ("cuMemHostAlloc", "cuMemFreeHost"),
+        "managed": ("cuMemAllocManaged", "cuMemFree_v2", 1),
+        "pinned": ("cuMemHostAlloc", "cuMemFreeHost", 0),
     }
 
     def __init__(self, nbytes: int, where: str = "device"):
-        flags = {"managed": (1,), "pinned": (0,)}.get(where, ())
-        super().__init__(*self.KINDS[where], nbytes, *flags)
+        make, take_back, *flags = self.KINDS[where]
+        super().__init__(make, take_back, nbytes, *flags)
         self.address = self.handle
-
-
-class Offer:
-    """An object with an interface and nothing more, and what keeps its memory."""
-
-    def __init__(self, interface, memory=None):
-        self.__cuda_array_interface__ = interface
-        self.memory = memory
 
 
 def upload(address: int, host: np.ndarray):
@@ -100,7 +95,7 @@ def upload(address: int, host: np.ndarray):
     The copy itself may return before that, on a stream that those of tests do not wait for.
     """
     call("cuMemcpyHtoD_v2", address, host.ctypes.data, host.nbytes)
-    call("cuStreamSynchronize", LEGACY_DEFAULT_STREAM)
+    synchronize(LEGACY_DEFAULT_STREAM)
 
 
 def bytes_around(view: np.ndarray) -> tuple[np.ndarray, int]:
@@ -118,7 +113,6 @@ class GpuArray:
         self.memory, self.n, self.dtype = memory, n, np.dtype(dtype)
         self.address = memory.address if address is None else address
         self.changes = changes
-        self.kept = None  # a stream
 
     @classmethod
     def of(cls, array: np.ndarray, where: str = "device") -> "GpuArray":
@@ -129,14 +123,14 @@ class GpuArray:
         return self
 
     @classmethod
-    def laid_out(cls, view: np.ndarray, where: str = "device") -> "GpuArray":
+    def laid_out(cls, view: np.ndarray) -> "GpuArray":
         """Copy a host array as it lies: its strides, its alignment, what is between elements."""
         if not view.size:
-            return cls.of(view, where).described(shape=view.shape)
+            return cls.of(view).described(shape=view.shape)
         around, begin = bytes_around(view)
-        memory = cls.of(around, where).memory
-        self = cls(memory, view.size, view.dtype, memory.address + begin)
-        return self.described(shape=view.shape, strides=view.strides)
+        memory = cls.of(around).memory
+        place = {"shape": view.shape, "strides": view.strides}
+        return cls(memory, view.size, view.dtype, memory.address + begin, **place)
 
     @classmethod
     def repeating(cls, array: np.ndarray, n: int) -> "GpuArray":
@@ -148,7 +142,7 @@ class GpuArray:
             more = min(filled, self.nbytes - filled)
             call("cuMemcpyDtoD_v2", self.address + filled, self.address, more)
             filled += more
-        call("cuCtxSynchronize")
+        synchronize()
         return self
 
     @property
@@ -158,8 +152,7 @@ class GpuArray:
     def __getitem__(self, part: slice) -> "GpuArray":
         start, stop, step = part.indices(self.n)
         assert step == 1
-        address = self.address + start * self.dtype.itemsize
-        return self._like(max(stop - start, 0), address, {})
+        return self._like(max(stop - start, 0), self.address + start * self.dtype.itemsize, {})
 
     def __setitem__(self, index: int, value):
         upload(self.address + index * self.dtype.itemsize, np.array([value], self.dtype))
@@ -171,9 +164,7 @@ class GpuArray:
 
     def _like(self, n, address, changes):
         stream = {key: self.changes[key] for key in ("stream",) if key in self.changes}
-        other = GpuArray(self.memory, n, self.dtype, address, **stream | changes)
-        other.kept = self.kept
-        return other
+        return GpuArray(self.memory, n, self.dtype, address, **stream | changes)
 
     @property
     def __cuda_array_interface__(self) -> dict:
@@ -193,6 +184,9 @@ class GpuArray:
         return array
 
 
+# ---- streams ----
+
+
 class Stream(Owned):
     """A stream that does not wait for the default one."""
 
@@ -200,26 +194,28 @@ class Stream(Owned):
         super().__init__("cuStreamCreate", "cuStreamDestroy_v2", NON_BLOCKING)
 
 
-class Event(Owned):
-    """A point in a stream's work, behind all that the stream has to do when this is made."""
-
-    def __init__(self, stream: int):
-        super().__init__("cuEventCreate", "cuEventDestroy_v2", WITHOUT_TIME)
-        call("cuEventRecord", self.handle, stream)
-
-    def is_past(self) -> bool:
-        return is_done("cuEventQuery", self.handle)
+def on(stream: Stream, host: np.ndarray) -> GpuArray:
+    """Copy a host array to the GPU, for a stream, which its memory keeps."""
+    array = GpuArray.of(host).described(stream=stream.handle, shape=np.shape(host))
+    array.memory.stream = stream
+    return array
 
 
-def is_done(query: str, handle: int) -> bool:
-    status = status_of(query, handle)
+def zero_on(stream: Stream, dtype=np.int64) -> GpuArray:
+    """Make one element, 0, to reduce into on a stream."""
+    return on(stream, np.zeros(1, dtype))
+
+
+def synchronize(stream: int | None = None):
+    """Wait until a stream's work is done, or that of all."""
+    call("cuCtxSynchronize") if stream is None else call("cuStreamSynchronize", stream)
+
+
+def is_busy(stream: int, query: str = "cuStreamQuery") -> bool:
+    """Tell whether a stream, or an event, still has something to wait for."""
+    status = status_of(query, stream)
     assert status in (0, NOT_READY), f"{query} reports error {status}"
-    return status == 0
-
-
-def is_busy(stream: int) -> bool:
-    """Tell whether a stream still has something to do."""
-    return not is_done("cuStreamQuery", stream)
+    return status == NOT_READY
 
 
 def delay(stream: int, microseconds: int = MICROSECONDS):
@@ -227,54 +223,43 @@ def delay(stream: int, microseconds: int = MICROSECONDS):
     call("cuLaunchHostFunc", stream, usleep, microseconds)
 
 
-def write_later(array: GpuArray, word: int, stream: int, microseconds: int = MICROSECONDS):
-    """Put a delay on a stream, and behind it a write of every whole 32-bit word of an array."""
-    delay(stream, microseconds)
+def write(array: GpuArray, word: int, stream: int):
+    """Have a stream write every whole 32-bit word of an array."""
     call("cuMemsetD32Async", array.address, word, array.nbytes // 4, stream)
 
 
-def fill(array: GpuArray, word: int, stream: Stream):
-    write = array.address, word, array.nbytes // 4
-    call("cuMemsetD32Async", *write, stream.handle)
+def write_later(array: GpuArray, word: int, stream: int, microseconds: int = MICROSECONDS):
+    delay(stream, microseconds)
+    write(array, word, stream)
 
 
 class Graph:
     """What a stream is asked to do within a with-block, to be done as often as one likes."""
 
-    def __init__(self, stream, mode=GLOBAL):
-        self.stream, self.mode = stream, mode
+    MODES: ClassVar = {"global": 0, "thread-local": 1, "relaxed": 2}
+
+    def __init__(self, stream: Stream, mode: str = "global"):
+        self.stream, self.mode = stream.handle, self.MODES[mode]
         self.graph, self.executable = ADDRESS(), ADDRESS()
 
     def __enter__(self):
-        call("cuStreamBeginCapture_v2", self.stream.handle, self.mode)
+        call("cuStreamBeginCapture_v2", self.stream, self.mode)
         return self
 
     def __exit__(self, *_):
-        call("cuStreamEndCapture", self.stream.handle, self.graph)
+        call("cuStreamEndCapture", self.stream, self.graph)
         call("cuGraphInstantiateWithFlags", self.executable, self.graph.value, 0)
 
     def run(self):
-        call("cuGraphLaunch", self.executable.value, self.stream.handle)
+        call("cuGraphLaunch", self.executable.value, self.stream)
 
-    def finish(self, *, again: int = 0):
-        """Run it once or more, and wait until all is done."""
-        for _ in range(1 + again):
+    def finish(self, times: int = 1):
+        """Run it so many times, and wait until all is done."""
+        for _ in range(times):
             self.run()
-        call("cuStreamSynchronize", self.stream.handle)
+        synchronize(self.stream)
 
     def __del__(self):
         if self.executable:
             status_of("cuGraphExecDestroy", self.executable.value)
             status_of("cuGraphDestroy", self.graph.value)
-
-
-def on(stream: Stream, host: np.ndarray) -> GpuArray:
-    """Copy a host array to the GPU, for a stream, which it keeps."""
-    array = GpuArray.of(host).described(stream=stream.handle, shape=np.shape(host))
-    array.kept = stream
-    return array
-
-
-def zero_on(stream: Stream, dtype=np.int64) -> GpuArray:
-    """Make one element, 0, to reduce into on a stream."""
-    return on(stream, np.zeros(1, dtype))

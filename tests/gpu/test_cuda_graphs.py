@@ -5,104 +5,80 @@ import threading
 
 import numpy as np
 import pytest
+from devices import to_host
 from exact_truths import same, truth
-from gpu_arrays import (
-    GLOBAL,
-    LEGACY_DEFAULT_STREAM,
-    RELAXED,
-    THREAD_LOCAL,
-    GpuArray,
-    Graph,
-    Stream,
-    call,
-    on,
-    upload,
-    zero_on,
-)
+from forcing import forced
+from gpu_arrays import LEGACY_DEFAULT_STREAM, Graph, Stream, on, synchronize, upload, zero_on
 from inputs import methods_on
+from segments import by_one
 
 import gred
 
 pytestmark = pytest.mark.gpu
 METHODS = ("auto", *(m for m in methods_on("cuda") if m not in ("atomic", "cub")))
 N = 100_003
-every_mode = pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL, RELAXED])
 SHOWN = np.arange(N) % 3 == 1
-
-
-def mask(a, n):
-    """Slice the mask that an array's stream keeps: a graph reads it whenever it runs."""
-    return a.kept.mask[:n]
-
-
-def with_mask(a):
-    """Bring a mask to an array's stream, which nothing may be captured on yet."""
-    a.kept.mask = GpuArray.of(SHOWN).described(stream=a.kept.handle)
-    return a
-
-
-def matrix(x):
-    return x[:100_000].reshape(200, 500)
-
-
-def along(axis, out):
-    """Reduce rows or columns; what lies between results that do not touch stays as it was."""
-
-    def reduce(a, memory):
-        gred.sum(a.described(shape=(200, 500)), axis, out=out(memory))
-
-    return reduce, lambda x: matrix(x).sum(axis)
+every_mode = pytest.mark.parametrize("mode", Graph.MODES)
 
 
 def viewed(op, step, masked):
-    """Reduce a part of all."""
+    """Reduce every so many elements, or of these what a mask shows."""
+    n = N // step
+    shown = SHOWN[:n] | (not masked)
 
-    def reduce(a, out):
-        n = N // step
-        options = {"where": mask(a, n)} if masked else {}
+    def reduce(a, out, mask):
+        options = {"where": mask[:n]} if masked else {}
         getattr(gred, op)(a.described(shape=(n,), strides=(4 * step,)), out=out[:1], **options)
 
     def right(x):
-        x = x[::step][: N // step]
-        shown = SHOWN[: x.size] | (not masked)
+        x = x[::step][:n]
         return np.where(shown, x, -1000).argmax() if op == "argmax" else getattr(np, op)(x[shown])
 
     return reduce, right
 
 
-def parts(a, count):
-    edges = np.linspace(0, N, count + 1).astype(int)
-    return [a[i:j] for i, j in itertools.pairwise(edges)]
+def along(axis, changes, right):
+    """Reduce rows or columns into results that touch, or do not."""
+
+    def reduce(a, out, _):
+        gred.sum(a.described(shape=(200, 500)), axis, out=out.described(**changes))
+
+    return reduce, lambda x: right(x[:100_000].reshape(200, 500).sum(axis))
 
 
-# A call of an array of N int32 into one of a thousand elements, and what NumPy makes of it.
+def each(count):
+    edges = list(itertools.pairwise(np.linspace(0, N, count + 1).astype(int)))
+    return (
+        lambda a, out, _: gred.each("max", [a[i:j] for i, j in edges], out=out[:count]),
+        lambda x: np.array([x[i:j].max() for i, j in edges]),
+    )
+
+
+# A call of an array of N int32 into some of a thousand elements, and what NumPy makes of it.
 CAPTURED = {
     **{
-        method: (lambda a, out, method=method: gred.sum(a, method=method, out=out[:1]), np.sum)
+        method: (lambda a, out, _, method=method: gred.sum(a, method=method, out=out[:1]), np.sum)
         for method in METHODS
     },
     **{
         f"{op}, step {step}{', masked' * masked}": viewed(op, step, masked)
-        for op in ("sum", "mean", "var", "argmax")
-        for step, masked in ((1, False), (2, False), (1, True), (2, True))
-    },
-    **{
-        f"maxima of {count}": (
-            lambda a, out, count=count: gred.each("max", parts(a, count), out=out[:count]),
-            lambda x, count=count: np.array([part.max() for part in parts(x, count)]),
+        for op, step, masked in itertools.product(
+            ("sum", "mean", "var", "argmax"), (1, 2), (False, True)
         )
-        for count in (1, 40, 300)
     },
-    "a list": (lambda a, out: gred.sum([a, a[7:]], out=out[:1]), lambda x: x.sum() + x[7:].sum()),
+    **{f"maxima of {count}": each(count) for count in (1, 40, 300)},
+    "a list": (
+        lambda a, out, _: gred.sum([a, a[7:]], out=out[:1]),
+        lambda x: x.sum() + x[7:].sum(),
+    ),
     "converted": (
-        lambda a, out: gred.sum(a, dtype="f8", out=out[:1]),
+        lambda a, out, _: gred.sum(a, dtype="f8", out=out[:1]),
         lambda x: x.sum(dtype="f8"),
     ),
-    "rows": along(1, lambda out: out[:200]),
-    "columns": along(0, lambda out: out[:500]),
-    "columns apart": (
-        along(0, lambda out: out.described(shape=(500,), strides=(16,)))[0],
-        lambda x: np.stack([matrix(x).sum(0), np.zeros(500, int)], 1),
+    "rows": along(1, {"shape": (200,)}, np.asarray),
+    "columns": along(0, {"shape": (500,)}, np.asarray),
+    "columns apart": along(
+        0, {"shape": (500,), "strides": (16,)}, lambda x: np.stack([x, 0 * x], 1)
     ),
 }
 
@@ -114,15 +90,15 @@ def test_a_captured_call_is_made_whenever_the_graph_runs(name, mode):
     reduce, right = CAPTURED[name]
     hosts = [np.random.default_rng(k).integers(-100, 100, N, np.int32) for k in range(3)]
     stream, kind = Stream(), np.asarray(right(hosts[0])).dtype
-    a, out = with_mask(on(stream, np.zeros(N, np.int32))), on(stream, np.zeros(1000, kind))
+    a, mask = on(stream, np.zeros(N, np.int32)), on(stream, SHOWN)
+    out = on(stream, np.zeros(1000, kind))
     with Graph(stream, mode) as graph:
-        reduce(a, out)
+        reduce(a, out, mask)
     assert not out.host().any()
     for host in hosts:
         upload(a.address, host)
-        graph.finish(again=1)
-        expected = np.zeros(1000, kind)
-        results = np.ravel(right(host))
+        graph.finish(times=2)
+        expected, results = np.zeros(1000, kind), np.ravel(right(host))
         expected[: results.size] = results
         np.testing.assert_allclose(out.host(), expected, rtol=1e-12)
 
@@ -135,14 +111,6 @@ def spread(seed, dtype, n):
     return (x + 1j * x[::-1] if dtype.kind == "c" else x).astype(dtype)
 
 
-def rounded_once(name, x):
-    """Round the parts' fractions, each once."""
-    if x.dtype.kind != "c":
-        return truth(name, x)
-    kept = x[~np.isnan(x)] if name.startswith("nan") else x
-    return complex(truth(name, kept.real), truth(name, kept.imag))
-
-
 @every_mode
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("step", [1, 2])
@@ -153,10 +121,11 @@ def test_captured_exact_results_are_rounded_once_whenever_the_graph_runs(
     dtype, name, count, step, masked, mode
 ):
     stream, n = Stream(), -(-count // step)
-    memory, out = with_mask(on(stream, np.zeros(count, dtype))), zero_on(stream, dtype)
+    memory, out = on(stream, np.zeros(count, dtype)), zero_on(stream, dtype)
     a = memory.described(shape=(n,), strides=(step * memory.dtype.itemsize,))
-    options = {"where": mask(a, n)} if masked and count > 1 else {}
+    masked, shown = masked and count > 1, on(stream, SHOWN)[:n]
     with Graph(stream, mode) as graph:
+        options = {"where": shown} if masked else {}
         getattr(gred, name)(a, method="exact", out=out, **options)
     assert out.host()[0] == 0
     for seed in (1, 2):
@@ -164,51 +133,55 @@ def test_captured_exact_results_are_rounded_once_whenever_the_graph_runs(
         if name.startswith("nan"):
             x[seed::7] = np.nan
         upload(memory.address, x)
-        graph.finish(again=1)
-        taken = x[::step][SHOWN[:n]] if options else x[::step]
-        got, right = out.host()[0], out.dtype.type(rounded_once(name, taken))
-        assert same(got.real, right.real), (got, right)
-        assert same(got.imag, right.imag), (got, right)
+        graph.finish(times=2)
+        taken = x[::step][SHOWN[:n] | (not masked)]
+        assert same(out.host()[0], truth(name, taken))
+
+
+@pytest.mark.parametrize("sharing", ["measured", "little tiles", "one by one"])
+def test_a_captured_call_takes_the_way_that_the_offsets_ask_for_then(sharing):
+    stream, x, rises = Stream(), np.arange(700) % 29, np.array([0, 3, 3, 90, 500])
+    values, offsets = on(stream, x), on(stream, rises)
+    out = on(stream, np.zeros(len(rises), x.dtype))
+    with forced("segments", sharing):
+        gred.reduceat("sum", values, offsets, out=out)
+        synchronize(stream.handle)  # it reads the offsets, which are written next
+        with Graph(stream) as graph:
+            gred.reduceat("sum", values, offsets, out=out)
+    for now in (rises[[3, 1, 4, 2, 0]], rises, [0, 1, 2**40, -3, 5], [699, 0, 0, 1, 1]):
+        upload(offsets.address, np.array(now))
+        graph.finish()
+        np.testing.assert_array_equal(out.host(), by_one("sum", x, np.array(now))[0])
 
 
 # ---- others meanwhile ----
 
 
-@pytest.mark.parametrize("method", ["auto", "exact"])
-def test_other_calls_go_on_while_a_graph_runs(method):
-    """What a graph works in is its own: neither the calls between its runs nor it are disturbed."""
+@pytest.mark.parametrize("options", [{}, {"method": "exact"}, {"axis": 0}], ids=str)
+def test_other_calls_go_on_while_a_graph_runs(options):
+    """What a graph works in is its own, as what blocks of columns leave each other."""
     stream, another = Stream(), Stream()
-    x, y = spread(1, "f8", 2**18), spread(2, "f4", N)
-    if method == "auto":  # whose sums of these are exact, too
-        x, y = np.arange(2**18) % 1000.0, np.arange(N, dtype="f4") % 100
-    a, outs = on(stream, x), [zero_on(stream, "f8") for _ in range(4)]
+    if "method" in options:
+        x, y = spread(1, "f8", 2**18), spread(2, "f4", 2**18)
+        sums = truth("sum", x), truth("sum", y)
+    else:  # which are exact in any order
+        x, y = (np.arange(2**18).reshape(4096, 64) % most for most in (1000.0, np.float32(9)))
+        sums = x.sum(options.get("axis")), y.sum(options.get("axis"))
+    a, b = on(stream, x), on(another, y)
+    *outs, aside = (
+        on(s, np.zeros_like(sums[s is another])) for s in (stream, stream, stream, another)
+    )
     with Graph(stream) as graph:
         for out in outs:
-            gred.sum(a, method=method, out=out)
-    other = on(another, y)
+            gred.sum(a, out=out, **options)
     for _ in range(20):
         graph.run()
-        assert same(gred.sum(other, method=method), truth("sum", y))
+        gred.sum(b, out=aside, **options)
+        np.testing.assert_array_equal(to_host(gred.sum(b, **options)), sums[1])
     graph.finish()
-    assert all(same(out.host()[0], truth("sum", x)) for out in outs)
-
-
-def test_columns_are_added_in_captures_and_beside_them():
-    """By several blocks, which fold in memory that gred keeps, or the graph has of its own."""
-    stream, another = Stream(), Stream()
-    x = np.arange(1024 * 64, dtype=np.int32).reshape(1024, 64)
-    a, b = on(stream, x), on(another, x)
-    outs = [on(s, np.zeros(64, np.int64)) for s in (stream, another, another)]
-    gred.sum(b, axis=0, out=outs[1])
-    with Graph(stream) as graph:
-        gred.sum(a, axis=0, out=outs[0])
-        gred.sum(b, axis=0, out=outs[2])
-    for _ in range(5):
-        graph.run()
-        gred.sum(b, axis=0, out=outs[2])
-    call("cuCtxSynchronize")
     for out in outs:
-        np.testing.assert_array_equal(out.host(), x.sum(0))
+        np.testing.assert_array_equal(out.host(), np.ravel(sums[0]))
+    np.testing.assert_array_equal(aside.host(), np.ravel(sums[1]))
 
 
 def elsewhere(array):
@@ -245,13 +218,14 @@ def test_calls_on_other_streams_are_made_at_once_during_a_capture():
     """By the thread that captures, and by another one, even one that CUDA has not seen before."""
     stream, another = Stream(), Stream()
     a, captured = (on(s, np.full(N, 2)) for s in (another, stream))
-    out, answers = zero_on(stream), []
+    out, late, answers = zero_on(stream), zero_on(another), []
     with Graph(stream) as graph:
         gred.sum(captured, out=out)
         answers += [gred.sum(a), gred.sum(np.ones(9), device="cuda")]
+        gred.sum(a, out=late)
         thread = threading.Thread(target=lambda: answers.append(gred.max(a)))
         thread.start()
         thread.join()
-    assert answers == [2 * N, 9, 2]
+    assert [*answers, late.host()[0]] == [2 * N, 9, 2, 2 * N]
     graph.finish()
     assert out.host()[0] == 2 * N

@@ -1,7 +1,7 @@
 """Host arrays on a GPU: whatever way they are brought, and in however many pieces, nothing is lost.
 
 Page-locked memory is copied from where it lies, all else by way of buffers that threads fill. Sizes
-are about where the ways and the pieces change.
+are about where the ways and the pieces change. tests/simulated/test_pieces.py has limits.
 """
 
 import contextlib
@@ -10,42 +10,37 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from gpu_arrays import GpuArray, Memory, Stream, call, delay, is_busy
+from gpu_arrays import GpuArray, Memory, Stream, call, delay, is_busy, synchronize
 
 import gred
 
 pytestmark = pytest.mark.gpu
 FEW, STAGE, PIECE, PAGE = 2**15, 2**23, 2**24, 2**12
-SIZES = [
-    edge + change for edge in (FEW, STAGE, PIECE, 2 * PIECE, 5 * PIECE) for change in (-16, 0, 16)
-]
+EDGES = (FEW, STAGE, PIECE, 2 * PIECE, 5 * PIECE)
 every_place = pytest.mark.parametrize("place", ["pageable", "pinned"])
 
 
-def host_array(place: str, n: int, dtype) -> np.ndarray:
-    """Make an array of zeros, in page-locked memory or not."""
-    dtype = np.dtype(dtype)
+def copied(place: str, values: np.ndarray) -> np.ndarray:
+    """Copy an array to page-locked memory or to other."""
     if place == "pageable":
-        return np.zeros(n, dtype)
-    memory = Memory(n * dtype.itemsize, "pinned")
-    raw = (ctypes.c_char * (n * dtype.itemsize)).from_address(memory.address)
+        return values.copy()
+    memory = Memory(values.nbytes, "pinned")
+    raw = (ctypes.c_char * values.nbytes).from_address(memory.address)
     raw.memory = memory
-    array = np.frombuffer(raw, dtype)
-    array[:] = 0
+    array = np.frombuffer(raw, values.dtype).reshape(values.shape)
+    array[...] = values
     return array
 
 
 def drawn(place: str, n: int, dtype) -> np.ndarray:
-    array = host_array(place, n, dtype)
-    array[:] = np.random.default_rng(n).integers(0, 100, n)
-    return array
+    return copied(place, np.random.default_rng(n).integers(0, 100, n).astype(dtype))
 
 
 @every_place
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.float64, np.complex128])
 def test_arrays_of_any_size_come_whole(place, dtype):
-    everything = drawn(place, SIZES[-1] // np.dtype(dtype).itemsize + 1, dtype)
-    for nbytes in SIZES:
+    everything = drawn(place, (EDGES[-1] + 16) // np.dtype(dtype).itemsize + 1, dtype)
+    for nbytes in (edge + change for edge in EDGES for change in (-16, 0, 16)):
         a = everything[: nbytes // everything.itemsize]
         assert gred.sum(a, device="cuda") == a.sum()
         assert gred.sum(a[1:], device="cuda") == a[1:].sum()
@@ -59,20 +54,18 @@ LAYOUTS = {
     "not aligned": lambda a: a.view(np.uint8)[1:-3].view(np.int32),
     "the other byte order": lambda a: a.view(a.dtype.newbyteorder()),
 }
-METHODS = ["auto", "unroll8", "halving", "cub"]
 
 
 @every_place
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["auto", "unroll8", "halving", "cub"])
 @pytest.mark.parametrize("share", [None, 0, 0.5])
 def test_pieces_of_any_layout_are_gathered_and_masked(place, method, layout, share):
     a = LAYOUTS[layout](drawn(place, 3 * PIECE // 4 + 1001, np.int32))
     options, taken = {"method": method, "device": "cuda"}, a
     if share is not None:
-        shown = host_array(place, a.size, np.bool_).reshape(a.shape)
-        shown[...] = np.random.default_rng(1).random(a.shape) < share
-        options["where"], taken = shown, a[shown]
+        shown = np.random.default_rng(1).random(a.shape) < share
+        options["where"], taken = copied(place, shown), a[shown]
     assert gred.sum(a, **options) == taken.sum(dtype=np.int64)
     as_doubles = pytest.approx(taken.sum(dtype=np.float64), rel=1e-12)
     assert gred.sum(a, dtype=np.float64, **options) == as_doubles
@@ -83,10 +76,9 @@ def test_pieces_of_any_layout_are_gathered_and_masked(place, method, layout, sha
 @every_place
 @pytest.mark.parametrize("n", [1, 7, 8, 9, STAGE - 1, STAGE, 3 * STAGE + 5])
 def test_a_hosts_mask_hides_the_same_of_an_array_on_the_gpu(place, n):
-    host, shown = drawn("pageable", n, np.int32), host_array(place, n, np.bool_)
-    shown[:] = np.random.default_rng(n).random(n) < 0.3
+    host, shown = drawn("pageable", n, np.int32), np.random.default_rng(n).random(n) < 0.3
     shown[-1] = True
-    a = GpuArray.of(host)
+    a, shown = GpuArray.of(host), copied(place, shown)
     for method in ("auto", "shuffle", "halving"):
         assert gred.sum(a, where=shown, method=method) == host[shown].sum()
     assert gred.mean(a, where=shown) == pytest.approx(host[shown].mean())
@@ -95,7 +87,7 @@ def test_a_hosts_mask_hides_the_same_of_an_array_on_the_gpu(place, n):
 
 @every_place
 def test_positions_are_the_arrays_and_not_the_pieces(place):
-    a = host_array(place, 3 * PIECE, np.int8)
+    a = copied(place, np.zeros(3 * PIECE, np.int8))
     for at in (0, PIECE - 1, PIECE, 2 * PIECE - 1, 2 * PIECE, 3 * PIECE - 1):
         a[at] = 1
         assert gred.argmax(a, device="cuda") == at
@@ -129,32 +121,26 @@ def test_nothing_is_read_after_the_call(place, nbytes):
     Who calls waits for no stream where memory is pageable.
     """
     stream, out = Stream(), GpuArray.of(np.zeros(1, np.int64))
-    a = host_array(place, nbytes // 4, np.int32)
-    a[:] = 7
+    a = copied(place, np.full(nbytes // 4, 7, np.int32))
     gred.sum(a, out=out, stream=stream.handle)
-    call("cuCtxSynchronize")
+    synchronize()
     delay(stream.handle)
     gred.sum(a, out=out, stream=stream.handle)
     assert (place, nbytes) != ("pageable", PIECE) or is_busy(stream.handle)
     a[:] = 100
-    call("cuStreamSynchronize", stream.handle)
+    synchronize(stream.handle)
     assert out.host()[0] == 7 * a.size
 
 
-def test_sixteen_threads_do_not_meet():
+def test_neither_calls_of_a_stream_nor_of_sixteen_threads_meet():
+    """The GPU's memory for one call is that of the call before, which may still be under way."""
     arrays = [drawn(("pageable", "pinned")[k % 2], PIECE + 1000 * k, np.int8) for k in range(16)]
     expected = [a.sum() for a in arrays]
     with ThreadPoolExecutor(16) as pool:
         for _ in range(3):
             assert list(pool.map(lambda a: gred.sum(a, device="cuda"), arrays)) == expected
-
-
-@every_place
-def test_pieces_run_on_the_stream_that_is_named(place):
-    """The GPU's memory for one call is that of the call before, which may still be under way."""
-    stream, outs = Stream(), [GpuArray.of(np.zeros(1, np.int64)) for _ in range(8)]
-    arrays = [drawn(place, PIECE + 4096 * k, np.int8) for k in range(len(outs))]
-    for a, out in zip(arrays, outs, strict=True):
-        gred.sum(a, out=out, stream=stream.handle)
-    call("cuStreamSynchronize", stream.handle)
-    assert [out.host()[0] for out in outs] == [a.sum() for a in arrays]
+    stream, outs = Stream(), [GpuArray.of(np.zeros(1, np.int64)) for _ in arrays]
+    for k in (*range(0, 16, 2), *range(1, 16, 2)):
+        gred.sum(arrays[k], out=outs[k], stream=stream.handle)
+    synchronize(stream.handle)
+    assert [out.host()[0] for out in outs] == expected

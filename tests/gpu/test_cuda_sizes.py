@@ -1,15 +1,11 @@
-"""Arrays of more elements than 32 bits count, and of more bytes than there is room for.
-
-Those of every method are in tests/reductions/test_promises.py.
-"""
+"""Arrays of more elements than 32 bits count; tests/reductions/test_methods.py has every method."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from exact_truths import nearest, same
-from gpu_arrays import GpuArray, call, free_bytes
-from inputs import methods_on
+from gpu_arrays import GpuArray, free_bytes, synchronize
 
 import gred
 
@@ -24,28 +20,23 @@ def needs(nbytes):
         pytest.skip(f"this takes {nbytes / GIB:.0f} GiB of the GPU's free memory")
 
 
-@pytest.mark.parametrize("method", ["auto", "unroll8"])
-def test_more_strided_elements_than_32_bits_count(method):
-    """Rows of 99 bytes, and a gap of one between them, which is all that is not 1."""
+def test_more_elements_than_32_bits_count_are_read_with_any_strides():
+    """Rows of 99 bytes, and a gap of one between them, which is all that is not 1; one element."""
     needs(MANY + GIB)
     row = np.append(np.ones(99, np.int8), np.int8(7))
     rows = MANY // 100
     a = GpuArray.repeating(np.tile(row, 10_000), rows * 100)
     a[rows * 100 - 2] = 5
     a = a.described(shape=(rows, 99), strides=(100, 1))
-    assert rows * 99 > 2**32
-    assert gred.sum(a, method=method) == rows * 99 + 4
-    assert gred.max(a, method=method) == 5
-    assert gred.mean(a, method=method) == (rows * 99 + 4) / (rows * 99)
+    b = GpuArray.of(np.full(1, 3, np.int16)).described(shape=(2**17, 2**16), strides=(0, 0))
+    for method in ("auto", "unroll8"):
+        assert gred.sum(a, method=method) == rows * 99 + 4
+        assert gred.max(a, method=method) == 5
+        assert gred.mean(a, method=method) == (rows * 99 + 4) / (rows * 99)
+    assert gred.sum(b) == gred.sum(b, method="shuffle") == 3 * 2**33
+    assert gred.max(b) == 3
     assert gred.sum(a, where=GpuArray.of(np.zeros(1, bool)), initial=1) == 1
-
-
-def test_elements_that_are_read_more_often_than_32_bits_count():
-    a = GpuArray.of(np.full(1, 3, np.int16)).described(shape=(2**17, 2**16), strides=(0, 0))
-    assert gred.sum(a) == gred.sum(a, method="shuffle") == 3 * 2**33
-    assert gred.max(a) == 3
     host = np.broadcast_to(np.array([1, 2, -1, 5], np.int8), (2**30 + 1, 4))
-    needs(8 * GIB)
     assert gred.sum(host, device="cuda") == 7 * (2**30 + 1)
 
 
@@ -72,7 +63,7 @@ def test_more_equal_elements_than_32_bits_count_are_added_exactly(dtype, values)
         needs(5 * GIB)
         a = GpuArray.of(np.full(1, value)).described(shape=(MANY,), strides=(0,))
     else:
-        needs(MANY * np.dtype(dtype).itemsize + GIB)
+        needs(MANY * value.itemsize + GIB)
         a = GpuArray.repeating(np.full(2**20, value), MANY)
         a[MANY - 1] = last
     with gred.workspace_limit(4 * GIB):
@@ -83,29 +74,8 @@ def test_more_equal_elements_than_32_bits_count_are_added_exactly(dtype, values)
                 expected = nearest(truth, result)
                 assert same(getattr(gred, name)(a, **options), expected), (name, result)
                 getattr(gred, name)(a, out=out, **options)
-                call("cuCtxSynchronize")
+                synchronize()
                 assert same(out.host()[0], expected), (name, result, "out")
         accumulator = gred.ExactSum(a)
     assert accumulator.fraction() == whole
     assert accumulator.count == MANY
-
-
-@pytest.mark.parametrize("limit", [1, 2**14, 2**20, 2**22])
-@pytest.mark.parametrize("method", ["auto", *methods_on("cuda")])
-def test_limits_of_any_size_hold(method, limit):
-    for dtype in (np.int32, np.float64):
-        host = (np.arange(2**20) * 37 % 201 - 100).astype(dtype)
-        a, out, mask = GpuArray.of(host), GpuArray.of(np.zeros(1)), host > 0
-        total = host.sum()
-        with gred.workspace_limit(limit):
-            for x in (host, a):
-                options = {"method": method, "device": "cuda"}
-                assert gred.sum(x, **options) == total
-                assert gred.max(x, **options) == 100
-                assert gred.mean(x, **options) == pytest.approx(host.mean())
-                assert gred.sum(x, where=mask, **options) == host[mask].sum()
-                assert gred.sum(x, initial=5, **options) == total + 5
-                assert gred.sum(x, out=out, **options) is out
-            assert gred.sum(host[::-2], **options) == host[::-2].sum()
-        call("cuCtxSynchronize")
-        assert out.host()[0] == total

@@ -17,11 +17,11 @@ from gpu_arrays import (
     SIZE,
     GpuArray,
     Memory,
-    Offer,
     call,
     free_bytes,
     library,
     status_of,
+    synchronize,
 )
 from hostile import BYTES, NBYTES, REFUSALS, check, elements_at
 from inputs import methods_on
@@ -37,23 +37,11 @@ N, MOST = 100_003, 2**26
 def the_next_call_is_right():
     yield
     assert gred.sum(GpuArray.of(np.arange(N))) == N * (N - 1) // 2
-    call("cuCtxSynchronize")
+    synchronize()
 
 
 # ---- memory of every kind ----
 
-
-def record(name: str, fields: str, *more):
-    """Make a structure of the driver's, of integers."""
-    integers = [(field, ctypes.c_int) for field in fields.split()]
-    return type(name, (ctypes.Structure,), {"_fields_": (*integers, *more)})
-
-
-# CUmemAllocationProp and CUmemAccessDesc.
-Properties = record(
-    "Properties", "type handle_types location_type location_id", ("unused", ctypes.c_uint64 * 2)
-)
-Access = record("Access", "location_type location_id flags")
 PINNED, ON_DEVICE, READ_AND_WRITE = 1, 1, 3
 
 
@@ -61,7 +49,10 @@ PINNED, ON_DEVICE, READ_AND_WRITE = 1, 1, 3
 def mapped(pieces: int, numbers):
     """Reserve addresses of which some pieces, by their numbers, are memory of the first GPU."""
     library()
-    properties, granularity, address = Properties(PINNED, 0, ON_DEVICE, 0), SIZE(), ADDRESS()
+    # CUmemAllocationProp and CUmemAccessDesc, whose first fields are integers.
+    properties = (ctypes.c_int * 8)(PINNED, 0, ON_DEVICE, 0)
+    access = (ctypes.c_int * 3)(ON_DEVICE, 0, READ_AND_WRITE)
+    granularity, address = SIZE(), ADDRESS()
     call("cuMemGetAllocationGranularity", granularity, properties, 0)
     piece = granularity.value
     call("cuMemAddressReserve", address, pieces * piece, 0, 0, 0)
@@ -71,7 +62,7 @@ def mapped(pieces: int, numbers):
         call("cuMemCreate", handle, piece, properties, 0)
         call("cuMemMap", place, piece, 0, handle.value, 0)
         call("cuMemRelease", handle.value)
-        call("cuMemSetAccess", place, piece, Access(ON_DEVICE, 0, READ_AND_WRITE), 1)
+        call("cuMemSetAccess", place, piece, access, 1)
     try:
         yield address.value, piece
     finally:
@@ -81,42 +72,28 @@ def mapped(pieces: int, numbers):
 
 
 @contextlib.contextmanager
-def mapped_piece_by_piece():
-    """Give an address in one piece; what is written there goes on in the next."""
-    with mapped(5, (1, 2, 3)) as (address, piece):
-        yield address + 2 * piece - 400_000
-
-
-@contextlib.contextmanager
-def registered():
-    memory = np.frombuffer(mmap.mmap(-1, MOST), np.uint8)
+def memory_of(kind):
+    """Get memory in some way; what is written to that which is mapped goes on in another piece."""
     library()
-    call("cuMemHostRegister_v2", memory.ctypes.data, MOST, 0)
-    try:
-        yield memory.ctypes.data
-    finally:
-        call("cuMemHostUnregister", memory.ctypes.data)
+    with contextlib.ExitStack() as held:
+        if kind == "registered":
+            memory = np.frombuffer(mmap.mmap(-1, MOST), np.uint8)
+            call("cuMemHostRegister_v2", memory.ctypes.data, MOST, 0)
+            held.callback(call, "cuMemHostUnregister", memory.ctypes.data)
+            yield memory.ctypes.data
+        elif kind == "of a pool":
+            address = ADDRESS()
+            call("cuMemAllocAsync", address, MOST, 1)
+            held.callback(call, "cuMemFreeAsync", address.value, 1)
+            yield address.value
+        elif kind == "mapped":
+            address, piece = held.enter_context(mapped(5, (1, 2, 3)))
+            yield address + 2 * piece - 400_000
+        else:
+            memory = Memory(MOST, kind)
+            yield memory.address
 
 
-@contextlib.contextmanager
-def of_a_pool():
-    library()
-    address = ADDRESS()
-    call("cuMemAllocAsync", address, MOST, 1)
-    try:
-        yield address.value
-    finally:
-        call("cuMemFreeAsync", address.value, 1)
-
-
-@contextlib.contextmanager
-def allocated(kind):
-    memory = Memory(MOST, kind)
-    yield memory.address
-
-
-KINDS = {kind: lambda kind=kind: allocated(kind) for kind in Memory.KINDS}
-KINDS |= {"registered": registered, "of a pool": of_a_pool, "mapped": mapped_piece_by_piece}
 REACHING_FAR = [{"shape": (2**38,)}, {"shape": (2,), "strides": (2**40,)}, {"shape": (2**62,)}]
 REACHING_FAR += [{"shape": (2,), "strides": (-(2**40),)}]
 REACHING_FAR += [{"shape": (2**20, 2**20), "strides": (8, 2**21)}]
@@ -129,14 +106,13 @@ def here_and_in_a_fresh_thread(work):
         pool.submit(work).result()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*Memory.KINDS, "registered", "of a pool", "mapped"])
 @pytest.mark.parametrize("method", METHODS)
 def test_memory_of_every_kind_is_read_and_written_where_it_lies_and_no_further(kind, method):
     host = np.arange(N)
-    parts = [part.view(np.uint8) for part in (host, np.zeros(1), host < 11)]
-    whole = np.concatenate(parts)
-    with KINDS[kind]() as address:
-        call("cuMemcpy", address, whole.ctypes.data, whole.nbytes)
+    whole = b"".join(part.tobytes() for part in (host, np.zeros(1), host < 11))
+    with memory_of(kind) as address:
+        call("cuMemcpy", address, np.frombuffer(whole, np.uint8).ctypes.data, len(whole))
         a = GpuArray(None, N, host.dtype, address)
         out = GpuArray(None, 1, host.dtype, address + a.nbytes)
         mask = GpuArray(None, N, np.bool_, out.address + 8)
@@ -153,33 +129,27 @@ def test_memory_of_every_kind_is_read_and_written_where_it_lies_and_no_further(k
                     gred.sum(a.described(**changes), method=method)
 
         here_and_in_a_fresh_thread(work)
-        call("cuCtxSynchronize")
+        synchronize()
         assert out.host()[0] == host.sum()
     if kind not in ("of a pool", "mapped"):
         with pytest.raises(ValueError, match="a: "):
             gred.sum(a)
 
 
-@pytest.mark.parametrize(
-    ("first", "pieces"), [(0, 1), (0, 2), (1, 2), (1, 4), (2, 1), (3, 3), (5, 1)]
-)
-def test_addresses_that_are_reserved_and_not_mapped_are_refused(first, pieces):
+def test_addresses_that_are_reserved_and_not_mapped_are_refused():
     """A kernel that read them would end the work of everybody in the process."""
     with mapped(6, (1, 3, 4)) as (address, piece):
         words = piece // 4
         whole = GpuArray(None, 6 * words, np.int32, address)
 
         def work():
-            with pytest.raises(ValueError, match=r"a: the .* bytes from|a: .*not a pointer"):
-                gred.sum(whole[first * words : (first + pieces) * words])
+            for first, pieces in ((0, 1), (0, 2), (1, 2), (1, 4), (2, 1), (3, 3), (5, 1)):
+                with pytest.raises(ValueError, match=r"a: the .* bytes from|a: .*not a pointer"):
+                    gred.sum(whole[first * words : (first + pieces) * words])
             there = whole[3 * words : 5 * words]
             assert gred.sum(there) == gred.sum(there, method="unroll8")
 
         here_and_in_a_fresh_thread(work)
-
-
-def offered(pointer, n=10, typestr="<i4"):
-    return Offer({"shape": (n,), "typestr": typestr, "data": (pointer, False), "version": 3})
 
 
 @pytest.mark.parametrize("pointer", [1 << 12, 1 << 40, 1 << 47, 2**64 - 4096, None], ids=str)
@@ -188,22 +158,19 @@ def test_pointers_to_nowhere_and_to_the_hosts_memory_are_refused(pointer):
     host = np.arange(10, dtype=np.int32)
     place = host.ctypes.data if pointer is None else pointer
     for name, options in (
-        ("a", {"a": offered(place)}),
-        ("out", {"a": host, "out": offered(place, 1)}),
-        ("where", {"a": GpuArray.of(host), "where": offered(place, 10, "|b1")}),
+        ("a", {"a": GpuArray(None, 10, np.int32, place)}),
+        ("out", {"a": host, "out": GpuArray(None, 1, np.int32, place)}),
+        ("where", {"a": GpuArray.of(host), "where": GpuArray(None, 10, np.bool_, place)}),
     ):
         with pytest.raises((ValueError, gred.CudaError)) as caught:
             gred.sum(**options)
         assert pointer is not None or str(caught.value).startswith(f"{name}: ")
-    assert host.sum() == 45
-
-
-def test_a_capsule_that_lies_about_its_memory_is_refused():
     for kind in (CUDA, CUDA_MANAGED):
-        producer = Producer(capsule_of(np.arange(10), device_type=kind), (kind, 0))
+        producer = Producer(capsule_of(host, device_type=kind), (kind, 0))
         with pytest.raises(ValueError, match="a: "):
             gred.sum(producer)
         assert producer.capsule.deletions == 1
+    assert host.sum() == 45
 
 
 def test_whatever_stretches_are_described_are_read_right_or_refused():
@@ -228,13 +195,21 @@ def test_whatever_stretches_are_described_are_read_right_or_refused():
 
 # ---- how much of it ----
 
+ONES = np.ones(2**20, np.int32)
+BAD = [{"method": "none"}, {"block_size": 48}, {"dtype": "O"}, {"device": "host"}]
+BAD += [{"initial": "x"}, {"where": [[True, False]]}, {"out": GpuArray}, {"stream": 0}]
+
 
 def no_stream():
-    """Name memory that can be read, but is no stream; give the error."""
+    """Name memory that can be read, but is no stream."""
     memory = ctypes.create_string_buffer(2**12)
     with pytest.raises(gred.CudaError) as caught:
         gred.sum(GpuArray.of(np.arange(10)), stream=ctypes.addressof(memory))
-    return caught.value
+    error = caught.value
+    assert isinstance(error, RuntimeError)
+    assert error.call.startswith("cuda")
+    assert error.name.startswith("cudaError")
+    assert str(error) == f"{error.call}: {error.text} ({error.name})"
 
 
 def too_much():
@@ -242,23 +217,7 @@ def too_much():
     huge = GpuArray.of(np.ones(1, np.int32)).described(shape=(2**38,), strides=(0,))
     with pytest.raises(MemoryError, match="cudaMalloc"):
         gred.kernel_time(huge, method="halving", samples=1, warmup=0)
-
-
-@pytest.mark.gpu_alone
-def test_an_error_of_cudas_says_which_call_and_why_and_may_come_again_and_again():
-    for _ in range(20):
-        error = no_stream()
-        assert isinstance(error, RuntimeError)
-        assert error.call.startswith("cuda")
-        assert error.name.startswith("cudaError")
-        assert str(error) == f"{error.call}: {error.text} ({error.name})"
-        too_much()
-        assert gred.sum(np.arange(10), method="halving", device="cuda") == 45
-
-
-ONES = np.ones(2**20, np.int32)
-BAD = [{"method": "none"}, {"block_size": 48}, {"dtype": "O"}, {"device": "host"}]
-BAD += [{"initial": "x"}, {"where": [[True, False]]}, {"out": GpuArray}, {"stream": 0}]
+    assert gred.sum(np.arange(10), method="halving", device="cuda") == 45
 
 
 def every_method():
@@ -290,13 +249,13 @@ def many_results():
 
 @pytest.mark.gpu_alone
 @pytest.mark.parametrize("work", [every_method, every_refusal, many_results])
-def test_no_memory_is_lost(work):
+def test_no_memory_is_lost_and_errors_of_cudas_say_which_call_and_why(work):
     work()
-    call("cuCtxSynchronize")
+    synchronize()
     before = free_bytes()
     for _ in range(30):
         work()
-    call("cuCtxSynchronize")
+    synchronize()
     assert before - free_bytes() < 2**27
 
 

@@ -4,22 +4,22 @@ Delays tell who has waited; kernels are loaded before, since for that the driver
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 import pytest
 from devices import to_host
 from gpu_arrays import (
     LEGACY_DEFAULT_STREAM,
-    Event,
     GpuArray,
+    Owned,
     Stream,
     call,
     delay,
-    fill,
     is_busy,
     on,
+    synchronize,
     use_device,
+    write,
     write_later,
     zero_on,
 )
@@ -34,24 +34,33 @@ METHODS = ("auto", *methods_on("cuda"))
 every_way = of_ways(METHODS)
 
 
-def synchronize(stream):
-    call("cuStreamSynchronize", getattr(stream, "handle", stream))
-
-
 def zeros(n=N, dtype=np.int32):
     return GpuArray.of(np.zeros(n, dtype))
+
+
+class Reached:
+    """A point behind all that a stream has to do now."""
+
+    def __init__(self, stream: int, without_time: int = 2):
+        self.event = Owned("cuEventCreate", "cuEventDestroy_v2", without_time)
+        call("cuEventRecord", self.event.handle, stream)
+
+    def __bool__(self):
+        return not is_busy(self.event.handle, "cuEventQuery")
 
 
 # ---- what comes first ----
 
 
 def fill_later(library, a, stream, value):
-    """Have the library's own kernel write, once its stream comes to it."""
+    """Have the library's own kernel write, once its stream comes to it; give when that is."""
+    handle = library.handle(stream)
     library.fill(a, 1, stream)  # compiles the kernel, which takes longer than the delay
-    synchronize(library.handle(stream))
-    delay(library.handle(stream))
+    synchronize(handle)
+    delay(handle)
     library.fill(a, value, stream)
-    assert is_busy(library.handle(stream))
+    assert is_busy(handle)
+    return Reached(handle)
 
 
 @every_way
@@ -65,22 +74,11 @@ def test_what_a_stream_is_to_do_comes_first_and_with_out_nobody_waits(library, m
         fill_later(library, a, stream, 7)
         assert gred.sum(a, method=method) == 7 * N
         assert not is_busy(handle)
-        fill_later(library, a, stream, 8)
-        filled = Event(handle)
+        filled = fill_later(library, a, stream, 8)
         assert gred.sum(a, method=method, out=out) is out
-        assert not filled.is_past(), "the call waited for the producer"
+        assert not filled, "the call waited for the producer"
     synchronize(handle)
     assert library.host(out).ravel()[0] == 8 * N
-
-
-class Protocol:
-    """An object with CUDA's stream protocol."""
-
-    def __init__(self, handle):
-        self.handle = handle
-
-    def __cuda_stream__(self):
-        return 0, self.handle
 
 
 @every_way
@@ -88,7 +86,8 @@ def test_work_runs_on_the_stream_that_is_named(library, method):
     """The array itself names another, so that only stream= tells what to wait for."""
     mine, a = library.stream(), zeros()
     handle = library.handle(mine)
-    forms = [(handle, form) for form in (handle, Protocol(handle), library.external(handle))]
+    protocol = type("Stream", (), {"__cuda_stream__": lambda _: (0, handle)})()
+    forms = [(handle, form) for form in (handle, protocol, library.external(handle))]
     forms += [(handle, mine)] if library.module != "driver" else []
     forms += [(LEGACY_DEFAULT_STREAM, library.default_stream())]
     if isinstance(library, Numba):  # whose own streams wait for the default one
@@ -105,34 +104,31 @@ def test_work_runs_on_the_stream_that_is_named(library, method):
 
 
 WORD = 0x01010101  # of int32, and of a mask
+OF_THE_DEFAULT_STREAM = [{"stream": None}, {"stream": LEGACY_DEFAULT_STREAM}]
+OF_THE_DEFAULT_STREAM += [{"version": version, "stream": ...} for version in (2, 3)]
 # Who writes, if not a stream of the array's own, what then is reduced, and what is made of it.
-LATE = {
-    **{
-        f"the default stream, {said}": (1, lambda a, said=said: gred.sum(a.described(**said)), None)
-        for said in (
-            {"stream": LEGACY_DEFAULT_STREAM},
-            {"stream": None},  # which Numba says of the default one
-            *({"version": version, "stream": ...} for version in (2, 3)),
-        )
-    },
-    "a thread's default stream": (2, lambda a: gred.sum(a.described(stream=2)), None),
-    "a mask": (None, lambda a: gred.count_nonzero(a, where=a.described(typestr="|b1")), N),
-    "max": (None, gred.max, WORD),
-    "argmax": (None, gred.argmax, 0),
-    "describe": (None, lambda a: gred.describe(a).sum, None),
-}
+LATE = [
+    *(
+        (1, lambda a, said=said: gred.sum(a.described(**said)), WORD * N)
+        for said in OF_THE_DEFAULT_STREAM
+    ),
+    (2, lambda a: gred.sum(a.described(stream=2)), WORD * N),
+    (None, lambda a: gred.count_nonzero(a, where=a.described(typestr="|b1")), N),
+    (None, gred.max, WORD),
+    (None, gred.argmax, 0),
+    (None, lambda a: gred.describe(a).sum, WORD * N),
+]
 
 
-@pytest.mark.parametrize("case", LATE)
-def test_a_result_is_not_made_or_read_before_all_is_written(case):
+@pytest.mark.parametrize(("writer", "reduce", "right"), LATE, ids=range(len(LATE)))
+def test_a_result_is_not_made_or_read_before_all_is_written(writer, reduce, right):
     """With what earlier calls have left in the mailbox."""
-    writer, reduce, right = LATE[case]
     stream = Stream()
     a = zeros().described(stream=stream.handle)
     reduce(a)
-    call("cuCtxSynchronize")
+    synchronize()
     write_later(a, WORD, writer or stream.handle)
-    assert reduce(a) == (WORD * N if right is None else right)
+    assert reduce(a) == right
 
 
 def test_what_out_waits_for_comes_first():
@@ -140,11 +136,11 @@ def test_what_out_waits_for_comes_first():
     stream, a = Stream(), GpuArray.of(np.ones(N, np.int32))
     out = on(stream, np.zeros(2, np.int32))[:1]
     gred.sum(a, out=out)
-    call("cuCtxSynchronize")
+    synchronize()
     write_later(out, 3, stream.handle)
     gred.sum(a, out=out)
     assert is_busy(stream.handle)
-    synchronize(stream)
+    synchronize(stream.handle)
     assert out.host()[0] == N
 
 
@@ -185,50 +181,58 @@ def test_nobody_waits_for_a_stream_that_has_no_part_in_it(busy):
     handle = other.handle if busy == "another stream" else LEGACY_DEFAULT_STREAM
     a, out, late = on(mine, np.ones(N, np.int32)), zero_on(mine), zeros()
     gred.sum(a), gred.sum(a, out=out)
-    call("cuCtxSynchronize")
+    synchronize()
     write_later(late, 7, handle)
     assert gred.sum(a) == gred.sum(a, stream=mine.handle) == N
     gred.sum(a, out=out)
-    synchronize(mine)
+    synchronize(mine.handle)
     assert is_busy(handle)
     synchronize(handle)
     assert late.host().sum() == 7 * N
     assert out.host()[0] == N
 
 
-def strided(a, out, **options):
-    return gred.sum(a.described(shape=(N,), strides=(8,)), out=out[:1], **options)
+def lazy_by(method):
+    """Give calls of 2 N int32 on a stream, which may have an out and more, and what they make."""
+    how = {"method": method}
+    calls = {
+        "every second element": (
+            lambda a, out, *_: gred.sum(a.described(shape=(N,), strides=(8,)), out=out[:1], **how),
+            7 * N,
+        ),
+        "a mask": (lambda a, out, mask, _: gred.sum(a, where=mask, out=out[:1], **how), 7 * N),
+        "a named stream": (
+            lambda a, out, *_: gred.sum(
+                elsewhere(a), out=out[:1], stream=a.memory.stream.handle, **how
+            ),
+            14 * N,
+        ),
+        "the host's": (
+            lambda a, out, *_: gred.sum(SEVENS, out=out[:1], stream=a.memory.stream.handle, **how),
+            7 * len(SEVENS),
+        ),
+    }
+    return {f"{name} by {method}": (call, [right]) for name, (call, right) in calls.items()}
 
 
-def masked(a, out, **options):
-    return gred.sum(a, where=a.kept.mask, out=out[:1], **options)
+def elsewhere(a):
+    return a.described(stream=LEGACY_DEFAULT_STREAM)
 
 
-def named(a, out, **options):
-    elsewhere = a.described(stream=LEGACY_DEFAULT_STREAM)
-    return gred.sum(elsewhere, out=out[:1], stream=a.kept.handle, **options)
-
-
-def of_the_host(a, out, **options):
-    return gred.sum(np.full(9, 7, "i4"), out=out[:1], stream=a.kept.handle, **options)
-
-
-def segments(a, out):
-    return gred.reduceat("sum", a, a.kept.offsets, stream=a.kept.handle)
-
-
-# What is done with 2 N int32 on a stream, and what is made of them where all are 7.
+SEVENS = np.full(9, 7, np.int32)
 LAZY = {
-    **{
-        f"{function.__name__} by {method}": (partial(function, method=method), [7 * n])
-        for method in ("auto", "unroll8", "halving", "cub")
-        for function, n in ((strided, N), (masked, N), (named, 2 * N), (of_the_host, 9))
-    },
-    "converted": (lambda a, out: gred.sum(a, dtype="f8", out=out[:1]), [14 * N]),
-    "each": (lambda a, out: gred.each("sum", [a[:N], a[N:]], out=out), [7 * N, 7 * N]),
-    "along 0": (lambda a, out: gred.sum(a.described(shape=(N, 2)), 0), [7 * N, 7 * N]),
-    "along 1": (lambda a, out: gred.sum(a.described(shape=(2, N)), 1), [7 * N, 7 * N]),
-    "segments": (segments, [21, 14 * N - 21]),
+    **lazy_by("auto"),
+    **lazy_by("unroll8"),
+    **lazy_by("halving"),
+    **lazy_by("cub"),
+    "converted": (lambda a, out, *_: gred.sum(a, dtype="f8", out=out[:1]), [14 * N]),
+    "each": (lambda a, out, *_: gred.each("sum", [a[:N], a[N:]], out=out), [7 * N, 7 * N]),
+    "along 0": (lambda a, *_: gred.sum(a.described(shape=(N, 2)), 0), [7 * N, 7 * N]),
+    "along 1": (lambda a, *_: gred.sum(a.described(shape=(2, N)), 1), [7 * N, 7 * N]),
+    "segments": (
+        lambda a, out, mask, offsets: gred.reduceat("sum", a, offsets),
+        [21, 14 * N - 21],
+    ),
 }
 
 
@@ -238,30 +242,29 @@ def test_nobody_waits_for_results_that_stay_and_their_streams_stay_in_order(name
     reduce, right = LAZY[name]
     stream = Stream()
     a, out = on(stream, np.zeros(2 * N, np.int32)), on(stream, np.zeros(2, np.int64))
-    stream.mask = GpuArray.of(np.arange(2 * N) % 2 > 0)
-    stream.offsets = GpuArray.of(np.array([0, 3])).described(stream=stream.handle)
-    reduce(a, out)
-    call("cuCtxSynchronize")
+    given = a, out, GpuArray.of(np.arange(2 * N) % 2 > 0), on(stream, np.array([0, 3]))
+    reduce(*given)
+    synchronize()
     write_later(a, 7, stream.handle)
-    result = reduce(a, out)
+    result = reduce(*given)
     if isinstance(result, GpuArray):
-        fill(a, 9, stream)
+        write(a, 9, stream.handle)
     assert is_busy(stream.handle), "the call waited"
-    synchronize(stream)
+    synchronize(stream.handle)
     assert to_host(result).tolist() == right
 
 
 def warmed(work, *arguments):
     """Do it twice: the first time the driver loads kernels, for which it may wait."""
     work(*arguments)
-    call("cuCtxSynchronize")
+    synchronize()
     return work(*arguments)
 
 
 def made_later(stream):
     """Make an array of ones that a stream writes after a delay; zeros until then."""
     a = zeros(64 * 256)
-    call("cuCtxSynchronize")
+    synchronize()
     write_later(a, 1, stream.handle)
     return a.described(shape=(64, 256), stream=stream.handle)
 
@@ -273,16 +276,16 @@ def test_libraries_read_results_on_their_own_current_stream(library):
     def work():
         with library.current(stream):
             a = library.made_on(stream, np.zeros((64, 256), np.float32))
-            call("cuCtxSynchronize")
+            synchronize()
             delay(library.handle(stream))
             library.fill(a, 2, stream)
-            filled = Event(library.handle(stream))
+            filled = Reached(library.handle(stream))
             rows = gred.sum(a, 1)
-            return rows + rows, filled.is_past()
+            return rows + rows, bool(filled)
 
     twice, waited = warmed(work)
     assert not waited
-    call("cuCtxSynchronize")
+    synchronize()
     np.testing.assert_array_equal(to_host(twice), np.full(64, 1024))
 
 
@@ -297,7 +300,7 @@ def test_dlpack_orders_the_stream_that_it_is_told(named):
         result = gred.sum(a, 0, stream=other.handle if named else None)
         capsule = result.__dlpack__(stream=reader.handle if told else -1, max_version=(1, 0))
         busy = is_busy(reader.handle), is_busy(producer.handle)
-        call("cuCtxSynchronize")
+        synchronize()
         del capsule
         return busy
 
@@ -316,7 +319,7 @@ def test_memory_of_results_that_is_free_again_is_not_written_too_early():
         gred.sum(first, out=total)
         del first
         gred.max(GpuArray.of(np.full(256 * 2, 9, np.int64)).described(shape=(2, 256)), 0)
-        synchronize(stream)
+        synchronize(stream.handle)
         assert total.host()[0] == 64 * 256
 
 
@@ -335,15 +338,6 @@ def test_a_librarys_array_may_be_freed_at_once(writing):
             assert out.host()[0] == 3 * N
 
 
-def flat(stream, value):
-    return on(stream, np.full(N, value, np.int32))
-
-
-def tall(stream, value):
-    """Make columns so tall that several blocks share each: 32 of them."""
-    return on(stream, np.full((8192, 32), value, np.int32))
-
-
 def test_calls_that_nobody_waits_for_keep_what_they_work_in():
     """While those of ten busy streams are to come, calls on other streams are right.
 
@@ -351,7 +345,9 @@ def test_calls_that_nobody_waits_for_keep_what_they_work_in():
     at 0 again after whole arrays and after columns.
     """
     streams = [Stream() for _ in range(11)]
-    pairs = [(flat(stream, k), tall(stream, k)) for k, stream in enumerate(streams)]
+    # Columns so tall that several blocks share each.
+    shapes = [(N,), (8192, 32)]
+    pairs = [[on(s, np.full(n, k, np.int32)) for n in shapes] for k, s in enumerate(streams)]
     outs = [(zero_on(stream), on(stream, np.zeros(32, np.int64))) for stream in streams]
 
     def reduce(k):
@@ -359,7 +355,7 @@ def test_calls_that_nobody_waits_for_keep_what_they_work_in():
         gred.sum(pairs[k][1], axis=0, out=outs[k][1])
 
     reduce(10)
-    call("cuCtxSynchronize")
+    synchronize()
     for k, stream in enumerate(streams[:10]):
         delay(stream.handle, 30_000)
         for _ in range(3):
@@ -368,7 +364,7 @@ def test_calls_that_nobody_waits_for_keep_what_they_work_in():
         reduce(10)
         assert gred.sum(pairs[10][0]) == 10 * N
     assert is_busy(streams[9].handle)
-    call("cuCtxSynchronize")
+    synchronize()
     for k, (whole, columns) in enumerate(outs):
         assert whole.host()[0] == k * N
         np.testing.assert_array_equal(columns.host(), k * 8192)
@@ -378,16 +374,15 @@ def test_a_stream_may_be_destroyed_while_its_results_are_to_come():
     """Its handle may be the next stream's, whose work is another's all the same."""
     outs, arrays = [], []
     for k in range(20):
-        stream = Stream()
-        a, out = flat(stream, k), zero_on(stream)
+        stream, host = Stream(), np.full(N, k, np.int32)
+        a, out = on(stream, host), zero_on(stream)
         delay(stream.handle, 5_000)
         gred.sum(a, out=out)
-        del stream, a.kept, out.kept
+        del stream, a.memory.stream, out.memory.stream
         outs.append(out)
-        arrays += [a, GpuArray.of(np.full(N, k, np.int32))]
-        other = Stream()
-        assert gred.sum(arrays[-1], stream=other.handle) == k * N
-    call("cuCtxSynchronize")
+        arrays += [a, GpuArray.of(host)]
+        assert gred.sum(arrays[-1], stream=Stream().handle) == k * N
+    synchronize()
     assert [out.host()[0] for out in outs] == [k * N for k in range(20)]
 
 
@@ -399,16 +394,16 @@ def test_sixteen_threads_with_streams_of_their_own_or_of_others_do_not_meet(coun
     def work(number):
         use_device(0)
         stream = streams[number % count]
-        a, out = flat(stream, number), zero_on(stream)
+        a, out = on(stream, np.full(N, number, np.int32)), zero_on(stream)
         part = a.described(shape=(N // 2,), strides=(8,))
-        for method in [method for method in METHODS for _ in range(5)]:
+        for method in METHODS * 5:
             if number // 4 % 2:
                 assert gred.sum(a, method=method) == number * N
                 assert gred.sum(part, method=method, stream=stream.handle) == N // 2 * number
                 assert gred.var(a) == 0
             else:
                 gred.sum(a, method=method, out=out)
-                synchronize(stream)
+                synchronize(stream.handle)
                 assert out.host()[0] == number * N
 
     with ThreadPoolExecutor(16) as pool:

@@ -69,10 +69,8 @@ def run(*words) -> str:
 
 TRIALS = {
     "callers": "every piece is done once, however many call",
-    "meeting": "all threads take part at once",
-    "held up": "a caller waits for nobody who is held up in another's job",
-    "sleep": "threads sleep between calls",
-    "brief": "who sleeps is not woken for a brief job, but for many in a row",
+    "held up": "all take part at once, and wait for nobody who is held up in another's job",
+    "brief": "threads sleep, and are not woken for a brief job, but for many in a row",
     "threads": "threads compute as their caller does, have no signals and enough stack",
     "forks": "a forked child has threads of its own",
     "no right to start": "where no thread can be started the caller does it all",
@@ -86,8 +84,8 @@ def test_pool(compiled, trial):
 
 THREAD, MEMORY = "-fsanitize=thread", "-fsanitize=address,undefined"
 WATCHED = [
-    *(("pool", trial, (THREAD,)) for trial in ("callers", "meeting", "brief")),
-    *(("pool", trial, (MEMORY,)) for trial in ("callers", "meeting", "threads")),
+    *(("pool", trial, (THREAD,)) for trial in ("callers", "held up", "brief")),
+    *(("pool", trial, (MEMORY,)) for trial in ("callers", "held up", "threads")),
     # Where every element counts, and where one is enough and what lies behind is left alone.
     *(("folding", trial, (THREAD, PYTHON, *LEFT_OUT)) for trial in ("sums", "settling")),
 ]

@@ -4,9 +4,12 @@ import contextlib
 
 import numpy as np
 import pytest
+from devices import everywhere, laid_out, on
+from inputs import methods_on
+from samples import fetched
+from thin import chosen
 
 import gred
-from gred.testing import SimulatedArray
 
 MASKS = {
     "flat": lambda drawn: drawn((6, 1000)),
@@ -19,9 +22,10 @@ MASKS = {
 }
 
 
-@pytest.mark.parametrize("place", ["host", "device"])
+@everywhere
+@pytest.mark.parametrize("lies", ["here", "there"])
 @pytest.mark.parametrize("mask", MASKS)
-def test_a_hosts_mask_is_the_same_where_it_is_unpacked(mask, place):
+def test_a_hosts_mask_is_the_same_where_it_is_unpacked(mask, lies, place):
     """Any number of elements may be left for the last of the bytes that it comes in."""
     rng = np.random.default_rng(7)
     shown = MASKS[mask](lambda shape: rng.random(shape) < 0.3)
@@ -30,8 +34,8 @@ def test_a_hosts_mask_is_the_same_where_it_is_unpacked(mask, place):
         part, hidden = x[:, :columns], shown[:, :columns].view(np.uint8) == 0
         if hidden.all():
             continue
-        a = part if place == "host" else SimulatedArray(part)
-        options = {"where": shown[:, :columns], "device": "simulated"}
+        a = part if lies == "here" else laid_out(part, place)
+        options = {"where": shown[:, :columns], **on(place)}
         expected = np.ma.array(part, mask=hidden)
         assert gred.argmax(a, **options) == expected.argmax()
         assert gred.count_nonzero(a, **options) == np.count_nonzero(part[~hidden])
@@ -39,26 +43,28 @@ def test_a_hosts_mask_is_the_same_where_it_is_unpacked(mask, place):
             assert gred.sum(a, method=method, **options) == expected.sum()
 
 
+@everywhere
+@pytest.mark.parametrize("dtype", ["i4", "f8"])
 @pytest.mark.parametrize("limit", [1, 256, 2**16, 2**30])
 @pytest.mark.parametrize("n", [900, 50_003])
-def test_positions_and_masks_are_those_of_the_whole_and_out_gets_the_result(n, limit):
-    """Pieces that a mask hides wholly take no part, and if all are hidden the sum is of nothing."""
-    x = np.random.default_rng(n).integers(-100, 100, n).astype("f8")
-    few, place = np.zeros(n, bool), SimulatedArray(np.zeros(1, np.int64))
+def test_pieces_make_what_the_whole_makes(n, limit, dtype, place):
+    """Those that a mask hides wholly take no part; if all are hidden, the sum is of nothing."""
+    x = np.random.default_rng(n).integers(-100, 100, 2 * n).astype(dtype)
+    few, none = np.zeros((2, n), bool)
     few[n // 2 : n // 2 + 100] = True
-    right = {True: x.sum(), False: 0}
-    with gred.workspace_limit(limit):
-        gred.argmax(x, out=place)
-        at = gred.argmin(x, where=few, device="simulated")
-        for method in ("auto", "last_block", "unroll8", "halving", "shuffle", "atomic", "exact"):
-            options = {"method": method, "device": "simulated"}
-            assert gred.sum(x, where=few, **options) == x[few].sum()
-            for where in right:
-                out = SimulatedArray(np.full((), 77.0))
-                gred.sum(x, where=np.full(n, where), out=out, **options)
-                assert out.get() == right[where]
-    assert place.get()[0] == x.argmax()
-    assert at == n // 2 + x[few].argmin()
+    for y, a in ((x[:n], x[:n]), (x[::-2], x[::-2]), (x[::2], laid_out(x[::2], place))):
+        at, out = (laid_out(np.zeros((), kind), place) for kind in ("i8", "f8"))
+        with gred.workspace_limit(limit):
+            gred.argmax(a, out=at)
+            assert fetched(at, place) == y.argmax()
+            assert gred.argmin(a, where=few, **on(place)) == n // 2 + y[few].argmin()
+            for method in chosen(("auto", "exact", *methods_on(place)), n, limit, dtype):
+                options = {"method": method, **on(place)}
+                assert gred.sum(a, where=few, **options) == y[few].sum()
+                assert gred.mean(a, **options) == pytest.approx(y.mean())
+                for shown, right in ((few, y[few].sum()), (none, 0)):
+                    assert gred.sum(a, where=shown, initial=5, out=out, **options) is out
+                    assert fetched(out, place) == right + 5
 
 
 def test_the_workspace_limit_ends_with_its_with_block():

@@ -16,9 +16,6 @@
 
 enum { CORES = 8, CALLERS = 3, ROUNDS = 3 };
 
-static const size_t lengths[] = {LOOP_MOST + 1, 20 * LOOP_MOST, 77 * LOOP_MOST - 5,
-                                 200 * LOOP_MOST + 9};
-
 unsigned processor_cores(void)
 {
     return CORES;
@@ -44,9 +41,7 @@ static void add(const void *values, size_t n, uint64_t first, void *state)
 
 static void merge(void *states, size_t n)
 {
-    int64_t *sums = states;
-    for (size_t k = 1; k < n; k++)
-        sums[0] += sums[k];
+    add(states, n, 0, states);
 }
 
 static bool is_not_zero(const void *state, size_t n)
@@ -126,38 +121,35 @@ static int64_t folded(const int64_t *numbers, size_t n, enum reduction reduction
     return state;
 }
 
-/* Every element once. */
-static void check_sums(int64_t *numbers)
+/* Every element is added once. */
+static void check_sums(int64_t *numbers, size_t n)
 {
-    for (unsigned k = 0; k < sizeof lengths / sizeof *lengths; k++) {
-        const int64_t n = (int64_t)lengths[k];
-        assert(folded(numbers, lengths[k], REDUCTION_sum) == n * (n - 1) / 2);
-    }
+    for (size_t k = 0; k < n; k++)
+        numbers[k] = (int64_t)k;
+    assert(folded(numbers, n, REDUCTION_sum) == (int64_t)(n * (n - 1) / 2));
 }
 
 /* One element is not zero, and then another before it. */
-static void check_settling(int64_t *numbers)
+static void check_settling(int64_t *numbers, size_t n)
 {
-    const size_t n = 200 * LOOP_MOST;
+    memset(numbers, 0, n * sizeof *numbers);
     assert(folded(numbers, n, REDUCTION_any) == 0);
     for (size_t at = n - 1; at; at /= 9) {
         numbers[at] = 1;
         assert(folded(numbers, n, REDUCTION_any) != 0);
     }
-    memset(numbers, 0, n * sizeof *numbers);
 }
 
-static void (*check)(int64_t *);
+static void (*check)(int64_t *, size_t);
 
 static void *call_often(void *unused)
 {
-    const size_t n = 201 * LOOP_MOST;
-    int64_t *numbers = calloc(n, sizeof *numbers);
+    static const size_t lengths[] = {LOOP_MOST + 1, 20 * LOOP_MOST, 77 * LOOP_MOST - 5,
+                                     200 * LOOP_MOST + 9};
+    int64_t *numbers = calloc(201 * LOOP_MOST, sizeof *numbers);
     assert(numbers);
-    for (size_t k = 0; k < n && check == check_sums; k++)
-        numbers[k] = (int64_t)k;
-    for (unsigned round = 0; round < ROUNDS; round++)
-        check(numbers);
+    for (unsigned round = 0; round < 4 * ROUNDS; round++)
+        check(numbers, lengths[round % 4]);
     free(numbers);
     return unused;
 }

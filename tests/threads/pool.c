@@ -109,7 +109,7 @@ static void wait_at_gate(void *context, uint64_t index, unsigned thread)
         usleep(100);
 }
 
-static void try_meeting(void)
+static void meet(void)
 {
     for (unsigned round = 0; round < 20; round++)
         run(CORES, false, wait_at_gate, &(struct gate){.wanted = CORES});
@@ -126,6 +126,7 @@ static void try_held_up(void)
 {
     struct gate gate = {.wanted = UINT_MAX};
     pthread_t other;
+    meet();
     assert(!pthread_create(&other, NULL, hold_all, &gate));
     while (gate.there < CORES)
         usleep(100);
@@ -135,7 +136,7 @@ static void try_held_up(void)
     pthread_join(other, NULL);
 }
 
-/* ---- sleep ---- */
+/* ---- sleep, and brief jobs ---- */
 
 /* How many threads of this process are on a core or would like to be. */
 static unsigned awake(void)
@@ -163,14 +164,6 @@ static void wait_until_alone(void)
         alone = awake() > 1 ? 0 : alone + 1;
 }
 
-static void try_sleep(void)
-{
-    run(CORES, false, wait_at_gate, &(struct gate){.wanted = CORES});
-    wait_until_alone();
-}
-
-/* ---- brief jobs ---- */
-
 static void note_thread(void *context, uint64_t index, unsigned thread)
 {
     atomic_uint *most = context;
@@ -188,8 +181,8 @@ static unsigned run_briefly(void)
     return most;
 }
 
-/* One by itself wakes nobody, and many in a row wake some sooner or later, whether there have been
- * threads before or not. */
+/* A brief job by itself wakes nobody, and many in a row wake some sooner or later, whether there
+ * have been threads before or not. */
 static void try_brief(void)
 {
     for (unsigned round = 0; round < 3; round++) {
@@ -249,7 +242,7 @@ static void check_in_children(unsigned generations)
     const pid_t child = fork();
     if (child == 0) {
         alarm(PATIENCE);
-        try_meeting();
+        meet();
         if (generations > 1)
             check_in_children(generations - 1);
         threads_destroy(threads);
@@ -268,7 +261,7 @@ static void *call_until_stopped(void *stop)
 static void try_forks(void)
 {
     check_in_children(2);
-    try_meeting();
+    meet();
     check_in_children(2);
     atomic_bool stop = false;
     pthread_t busy[2];
@@ -302,8 +295,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } trials[] = {{"callers", try_callers}, {"meeting", try_meeting},
-                  {"held up", try_held_up}, {"sleep", try_sleep},
+    } trials[] = {{"callers", try_callers}, {"held up", try_held_up},
                   {"brief", try_brief},     {"threads", try_threads},
                   {"forks", try_forks},     {"no right to start", try_no_right_to_start}};
     alarm(PATIENCE);

@@ -1,6 +1,7 @@
 """gred.jax gives NumPy's results and gred's bits, traced or not, of every type that JAX has."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -76,52 +77,40 @@ def test_bits_are_those_of_gred(dtype, axis, method):
     assert np.asarray(got).tobytes() == own.tobytes()
 
 
-def test_exact_sums_are_those_of_fsum_traced_and_in_batches(wide, place):
-    y = (RANDOM.normal(size=(7, 300)) * np.exp2(RANDOM.integers(-60, 60, (7, 300)))).astype("f4")
-    expected = np.array([math.fsum(row) for row in y.astype("f8")], "f4")
-
-    def exact(x, axis=None):
-        return gred.jax.sum(x, axis, method="exact")
-
-    for got in (
-        jax.jit(lambda y: exact(y, 1))(y),
-        jax.vmap(exact)(y),
-        jax.jit(jax.vmap(exact, in_axes=1))(y.T),
-        jax.lax.map(exact, jnp.asarray(y)),
+def test_exact_sums_and_products_are_those_of_fsum_traced_and_in_batches(wide, place):
+    y = (RANDOM.normal(size=(7, 300)) * np.exp2(RANDOM.integers(-30, 30, (7, 300)))).astype("f4")
+    products = y[0].astype("f8") * y  # of which each is exact
+    sums, dots = (np.array([math.fsum(row) for row in x.astype("f8")], "f4") for x in (y, products))
+    total, dot = (partial(f, method="exact") for f in (gred.jax.sum, gred.jax.dot))
+    assert total(y) == np.float32(math.fsum(y.astype("f8").ravel()))
+    for got, expected in (
+        (jax.jit(partial(total, axis=1))(y), sums),
+        (jax.jit(jax.vmap(total, in_axes=1))(y.T), sums),
+        (jax.lax.map(total, jnp.asarray(y)), sums),
+        (jax.jit(lambda y: dot(y[0], y[1]))(y), dots[1]),
+        (jax.vmap(dot)(y[[0] * 7], y), dots),
+        (jax.vmap(dot, (1, None))(y.T, y[0]), dots),
     ):
         np.testing.assert_array_equal(got, expected)
-    assert exact(y) == np.float32(math.fsum(y.astype("f8").ravel()))
+    bound = 300 * 2.0**-53 * np.abs(products[1]).sum() + 2.0**-24 * abs(products[1].sum())
+    assert abs(float(gred.jax.dot(y[0], y[1])) - math.fsum(products[1])) <= bound
 
 
-def test_dot_is_exact_where_that_is_asked_for(place):
-    a, b = (RANDOM.normal(size=1000).astype("f4") * 1e3 for _ in range(2))
-    products = a.astype("f8") * b.astype("f8")  # of which each is exact
-    exact = jax.jit(lambda a: gred.jax.dot(a, b, method="exact"))(a)
-    assert exact == np.float32(math.fsum(products))
-    bound = 1000 * 2.0**-53 * np.abs(products).sum() + 2.0**-24 * abs(products.sum())
-    assert abs(float(gred.jax.dot(a, b)) - math.fsum(products)) <= bound
-    integers = np.arange(-50, 50, dtype=np.int8)
-    assert gred.jax.dot(integers, integers) == int((integers.astype(int) ** 2).sum())
-    assert gred.jax.dot(np.arange(3), np.ones(3, "f4")) == 3
-
-
-def test_a_type_that_is_asked_for_is_what_elements_become(wide, place):
-    x = jnp.full(70_000, 1, jnp.float16)
+def test_types_and_arguments_have_the_meanings_places_and_defaults_that_are_shown(wide, place):
+    x, small = jnp.full(70_000, 1, jnp.float16), jnp.full(3, 100, jnp.int8)
     assert np.isinf(gred.jax.sum(x))
     assert gred.jax.sum(x, dtype=jnp.float32) == 70_000
     assert gred.jax.sum(x, dtype=jnp.int32).dtype == jnp.int32
     assert gred.jax.mean(jnp.arange(4), dtype="float16").dtype == jnp.float16
-    small = jnp.full(3, 100, jnp.int8)
     assert gred.jax.sum(small, dtype=jnp.int8) == np.int8(44)  # 300 - 256
-
-
-def test_arguments_have_the_places_and_defaults_that_are_shown():
-    x = jnp.asarray(Y)
-    assert gred.jax.sum(x, 0, True).shape == (1, 40, 6)
-    assert gred.jax.var(x, ddof=1) == pytest.approx(np.var(Y, ddof=1), rel=1e-5)
+    assert gred.jax.dot(small, small) == 30_000
+    assert gred.jax.dot(np.arange(3), np.ones(3, "f4")) == 3
+    y = jnp.asarray(Y)
+    assert gred.jax.sum(y, 0, True).shape == (1, 40, 6)
+    assert gred.jax.var(y, ddof=1) == pytest.approx(np.var(Y, ddof=1), rel=1e-5)
     for order in (1, np.inf, -np.inf, 0):
-        expected = np.linalg.norm(np.asarray(x), order, axis=1)
-        np.testing.assert_allclose(gred.jax.norm(x, 1, ord=order), expected, rtol=1e-6)
+        expected = np.linalg.norm(np.asarray(y), order, axis=1)
+        np.testing.assert_allclose(gred.jax.norm(y, 1, ord=order), expected, rtol=1e-6)
 
 
 REFUSED = [
