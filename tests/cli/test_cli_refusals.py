@@ -21,13 +21,11 @@ REFUSED = {
         ("--size many", "'many' is not a size"),
         ("--size 2**47", "do not fit"),
         ("--dtype int8", "int32"),
-        ("--op median", "'median'"),
         ("--block-size 48", "48 is not a block size; accepted are 32, 64"),
         ("--methods unrol8", "did you mean 'unroll8'?"),
         (f"--methods cub {SIMULATED}", "only on cuda"),
         ("--methods unroll8 --device host", "'unroll8' does not run on host"),
         ("--device tpu", "this machine has host, simulated"),
-        ("--device cuda:99", "cuda:99"),
         ("--json no/such/folder.json", "there is no folder"),
         ("--siz 10", "--siz"),
         (f"--seed {2**64}", "2**64 - 1"),
@@ -45,7 +43,6 @@ REFUSED = {
         ("--samples 0", "'0'"),
         (f"--samples {options.MOST_SAMPLES + 1}", f"to {options.MOST_SAMPLES}"),
         ("--out /proc/x/y", "--out /proc/x/y: cannot be made"),
-        ("--out -", "--out -"),
         ("--json - --csv -", "--json and --csv both write to standard output"),
         (f"--out {HERE}", "is a file"),
     ],
@@ -54,7 +51,6 @@ REFUSED = {
         ("--peers ,", "names no peer"),
         ("--types float", "'float' is not an element type"),
         ("--reductions median", "'median' is not a reduction"),
-        ("--layouts diagonal", "'diagonal' is not a layout"),
         ("--sizes 1KiB:2**20", "from elements to bytes"),
         ("--sizes 3MB", "'3MB' is not a size; write bytes with B, KiB, MiB, GiB, TiB"),
         ("--sizes 100TiB --peers numpy --device host", "do not fit"),
@@ -65,9 +61,7 @@ REFUSED = {
         ("--methods recursive", "'recursive' cannot be counted; rungs 0 to 24 can"),
         ("--methods 30", "'30' is not a method; rungs have numbers from 0 to 24"),
         ("--size 4KiB", "'4KiB' is not a size; it counts elements, not bytes: write 1000000"),
-        ("--block-size 33", "33 is not a block size"),
         ("--multiprocessors 0", "'0' is not a whole number from 1 to 1024"),
-        ("--dtype float16", "invalid choice: 'float16'"),
     ],
     "explain": [
         ("", "the following arguments are required: METHOD"),
@@ -88,7 +82,6 @@ REFUSED = {
         ("cub", "'cub' cannot be drawn; rungs 0 to 24 can"),
         ("--all", "--all draws every rung, in the directory that --out names"),
         ("--all --out -", "standard output is no folder"),
-        ("1 --block-size 16", "16 is not a block size; accepted are 32, 64"),
         ("1 --size 0", "'0' is out of range"),
         ("1 --size 2**20", f"too many to be drawn; at most {show.SIZE_MAX}"),
         ("1 --out rung.png", "--out rung.png: the name has to end in .svg"),
@@ -100,7 +93,7 @@ REFUSED = {
         ("mine.cuh --picture no-folder/mine.svg", "there is no folder no-folder"),
     ],
 }
-EVERY = [(f"{job} {line}", words) for job, lines in REFUSED.items() for line, words in lines]
+EVERY = {f"{job} {line}": words for job, lines in REFUSED.items() for line, words in lines}
 
 
 @pytest.fixture(autouse=True)
@@ -112,18 +105,15 @@ def unmeasured(monkeypatch):
     monkeypatch.setattr(gred, "kernel_time", measured)
 
 
-@pytest.mark.parametrize(("line", "words"), EVERY, ids=[line.strip()[:40] for line, _ in EVERY])
-def test_what_cannot_be_done_is_said_in_one_clear_line(refused, line, words):
+@pytest.mark.parametrize("line", EVERY)
+def test_what_cannot_be_done_is_said_in_one_clear_line(refused, line):
     err = refused(*shlex.split(line))
-    assert words in err
+    assert EVERY[line] in err
     assert err.startswith("gred: ")
 
 
-OPTIONS = ["--size", "--seed", "--block-size", "--methods", "--dtype", "--device", "--json", ""]
-
-
-@pytest.mark.parametrize("option", OPTIONS)
-@pytest.mark.parametrize("text", ["9" * 5000, "9 " * 2500, "99," * 1700])
+@pytest.mark.parametrize("option", ["--size", "--block-size", "--methods", "--json", ""])
+@pytest.mark.parametrize("text", ["9" * 5000, "9 " * 2500, "99," * 1700], ids=len)
 def test_what_was_given_at_length_is_shortened(refused, option, text):
     err = refused(*filter(None, (option, text)))
     assert err.startswith("gred: ")

@@ -2,7 +2,10 @@
 
 import csv
 import functools
+import importlib
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,12 +19,9 @@ from gred.cli.measure import Clock, Sampling
 pytestmark = pytest.mark.unsanitized
 
 MEASURED = functools.cache(contest.read_limit)
-ONE = ("versus", "--device", "host", "--samples", "1", "--sizes", "64", "--layouts", "flat")
-TINY = (
-    *("versus", "--device", "host", "--peers", "numpy", "--samples", "2"),
-    *("--sizes", "64,4KiB", "--reductions", "sum,argmax", "--types", "float32,int8"),
-    *("--layouts", "flat,columns"),
-)
+TINY = ("versus", "--device", "host", "--peers", "numpy", "--samples", "2", "--sizes", "64,4KiB")
+QUICK = cases.GRIDS["host", True]
+TINY += ("--reductions", "sum,argmax", "--types", "float32,int8", "--layouts", "flat,columns")
 
 
 @pytest.fixture(autouse=True)
@@ -46,17 +46,15 @@ def pretended(calls):
     class Pretended(libraries.Library):
         package = "numpy"
 
+        def __init__(self, key, called):
+            super().__init__("host")
+            self.key = self.title = self.pool = key
+            self.ours, self.called = key == "gred", called
+
         def function(self, case):
             return lambda view, *mask: calls.append((self.key, view)) or self.called(view)
 
-    def make(**functions):
-        made = [Pretended("host") for _ in functions]
-        for one, (key, function) in zip(made, functions.items(), strict=True):
-            one.key = one.title = one.pool = key
-            one.ours, one.called = key == "gred", function
-        return made
-
-    return make
+    return lambda **functions: [Pretended(*named) for named in functions.items()]
 
 
 @pytest.fixture
@@ -100,12 +98,11 @@ def test_what_raises_is_missing_and_says_why_and_a_wrong_answer_is_seen(pretende
 
     some = pretended(gred=np.sum, wrong=lambda view: view.sum() * 1.1, a=raises, late=late)
     rows = competed(case_of(), some, 4, 1)
-    assert {key: (row["right"], row["missing"]) for key, row in rows.items() if key != "late"} == {
-        "gred": (True, ""),
-        "wrong": (False, ""),
-        "a": (False, "NotImplementedError: not for this type, by far"),
+    assert {key: row["missing"] for key, row in rows.items()} == {
+        **{"gred": "", "wrong": "", "late": "MemoryError: out of it"},
+        "a": "NotImplementedError: not for this type, by far",
     }
-    assert rows["late"]["missing"] == "MemoryError: out of it"
+    assert [rows[key]["right"] for key in ("gred", "wrong", "a")] == [True, False, False]
     assert (len(rows["wrong"]["samples_ns"]), rows["a"]["samples_ns"]) == (4, [])
 
 
@@ -215,37 +212,42 @@ def kept_of(rows, floor=None):
     return {"machine": machine, "run": {"libraries": names, "floor_ns": floor}, "rows": rows}
 
 
-def test_plots_show_every_case_green_ahead_and_red_behind_and_the_latency_floor(screen, tmp_path):
+@pytest.fixture
+def plots():
     pytest.importorskip("matplotlib")
-    from gred.cli.plots import versus as versus_plots
+    return importlib.import_module("gred.cli.plots.versus")
 
+
+def test_plots_show_every_case(screen, plots, tmp_path):
     screen(*TINY, "--out", "new")
     kept = record.read_json(tmp_path / "new" / "versus.json")
     for name in versus.FIGURES:
         text = (tmp_path / "new" / "plots" / f"{name}.svg").read_text(encoding="utf-8")
         assert record.digest(kept) in text
-    times = [axes for axes in versus_plots.time_figure(kept).axes if axes.get_visible()]
+    times = [axes for axes in plots.time_figure(kept).axes if axes.get_visible()]
     series = {outcome.series_text(outcome.series(one)) for one in record.rows_of(kept)}
     assert sorted(axes.get_title() for axes in times) == sorted(series)
     for axes in times:
         points = {line.get_label(): len(line.get_xdata()) for line in axes.get_lines()}
         assert points == dict.fromkeys(("gred", "NumPy", "read limit, from memory"), 2)
-    for axes in versus_plots.ratio_figure(kept).axes:
+    for axes in plots.ratio_figure(kept).axes:
         assert len(axes.patches) == len(axes.texts) == 8
         assert [label.get_text() for label in axes.get_yticklabels()] == ["sum", "argmax"]
 
+
+def test_plots_are_green_ahead_and_red_behind_and_show_the_latency_floor(plots):
     rows = []
     for size, peer_ns in enumerate((11, 9, 2000)):
         more = {"extent": f"{1 << size} B", "size": 1 + size, "nbytes": 1 << size}
         rows += [row("gred", 10, **more), row("numpy", peer_ns, **more)]
-    times = versus_plots.time_figure(kept_of(rows[::2], floor=8.5)).axes
-    [floor] = [line for line in times[0].get_lines() if line.get_label() == "latency floor"]
+    [axes, *_] = plots.time_figure(kept_of(rows[::2], floor=8.5)).axes
+    [floor] = [line for line in axes.get_lines() if line.get_label() == "latency floor"]
     assert set(floor.get_ydata()) == {8.5}
-    lonely = versus_plots.time_figure(kept_of(rows[:1])).axes
-    assert "nothing was measured at two sizes" in lonely[0].get_title()
+    [axes, *_] = plots.time_figure(kept_of(rows[:1])).axes
+    assert "nothing was measured at two sizes" in axes.get_title()
     rows += [row("gred", 10, reduction="max"), row("gred", 10, right=False, reduction="any")]
     rows += [row("gred", None, reduction="min"), row("numpy", 7, reduction="min")]
-    [axes] = versus_plots.ratio_figure(kept_of(rows)).axes
+    [axes] = plots.ratio_figure(kept_of(rows)).axes
     texts = [text.get_text().replace("\n", " ") for text in axes.texts]
     cells = dict(zip(texts, (patch.get_facecolor()[:3] for patch in axes.patches), strict=True))
     assert set(cells) == {"1.10x numpy", "0.90x numpy", "200x numpy", "alone", "lacks", "WRONG"}
@@ -287,12 +289,13 @@ def test_a_peer_or_type_that_is_not_here_is_named_with_the_reason(
     for name in absent:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr(cases.Type, "known", lambda self: self.name != "bfloat16")
-    out = screen(*ONE, "--reductions", "sum", "--json", "kept.json")
+    one = ("versus", "--device", "host", "--samples", "1", "--sizes", "64", "--layouts", "flat")
+    out = screen(*one, "--reductions", "sum", "--json", "kept.json")
     assert "PyTorch (ModuleNotFoundError" in " ".join(out.split())
     assert "bfloat16, which needs ml_dtypes" in out
     assert set(record.read_json(tmp_path / "kept.json")["run"]["absent"]) == absent
-    assert "needs ml_dtypes" in refused(*ONE, "--types", "bfloat16")
-    assert "gred: --peers bottleneck: " in refused(*ONE, "--peers", "bottleneck")
+    assert "needs ml_dtypes" in refused(*one, "--types", "bfloat16")
+    assert "gred: --peers bottleneck: " in refused(*one, "--peers", "bottleneck")
 
 
 def test_a_bounded_run_shares_its_time_and_a_quick_one_says_what_it_left_out(
@@ -314,9 +317,27 @@ def test_a_bounded_run_shares_its_time_and_a_quick_one_says_what_it_left_out(
     assert record.read_json(tmp_path / "kept.json")["run"]["left_out"] == []
     monkeypatch.setattr(versus, "_QUICK_SECONDS", 0.0)
     out = screen(*TINY[:5], "--quick", "--json", "kept.json")
-    kept, count = (
-        record.read_json(tmp_path / "kept.json"),
-        len(cases.cases(cases.GRIDS["host", True])),
-    )
+    kept, count = record.read_json(tmp_path / "kept.json"), len(cases.cases(QUICK))
     assert (kept["rows"], len(kept["run"]["left_out"])) == ([], count)
     assert f"left out to end in time: {count} cases" in out
+
+
+# ---- what is compiled beforehand ----
+
+
+def test_every_case_is_compiled_once_whatever_its_size(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(contest, "_compile", lambda *work: compiled.append(work))
+    monkeypatch.setattr(contest, "ProcessPoolExecutor", ThreadPoolExecutor)  # to be seen here
+    some = [case_of("sum", "int8", size=n) for n in (64, 128)] + [case_of("max", "int8")]
+    contest.compile_ahead(libraries.NumPy("host"), some)
+    assert sorted(compiled) == [("numpy", "host", (op, "int8", "flat")) for op in ("max", "sum")]
+
+
+def ends_its_process(*_):
+    os._exit(3)
+
+
+def test_processes_that_end_early_leave_the_rest_for_its_turn(monkeypatch):
+    monkeypatch.setattr(contest, "_compile", ends_its_process)
+    contest.compile_ahead(libraries.NumPy("host"), [case_of("sum", "int8"), case_of("max", "int8")])

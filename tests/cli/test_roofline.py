@@ -56,19 +56,19 @@ def test_an_array_of_a_tebielement_is_counted_at_once():
 
 def test_a_rung_is_predicted_as_it_was_measured():
     """The target: the median error is at most 15 %, and none is above 40 %."""
-    ladder = {
-        row["method"]: row for row in record.rows_of(record.read_json(RESULTS / "ladder.json"))
-    }
-    errors, kept = {}, {row["method"]: row for row in KEPT["rows"]}
+    ladder, kept = (
+        {row["method"]: row for row in record.rows_of(one)}
+        for one in (record.read_json(RESULTS / "ladder.json"), KEPT)
+    )
+    errors = []
     for rung in RUNGS:
-        row = ladder[rung]
-        told = gred.roofline(row["size"], method=rung, block_size=row["block_size"], dtype="int32")
-        errors[rung] = told.seconds * 1e9 / row["median_ns"] - 1
+        row, options = ladder[rung], {"method": rung, "dtype": "int32"}
+        told = gred.roofline(row["size"], block_size=row["block_size"], **options)
+        errors.append(abs(told.seconds * 1e9 / row["median_ns"] - 1))
         told = {"predicted_ns": record.digits(told.seconds * 1e9), "limit": told.limit}
         assert (told | {"measured_ns": row["median_ns"]}).items() <= kept[rung].items()
-    assert len(errors) == 25
-    assert np.median(np.abs([*errors.values()])) <= 0.15
-    assert max(map(abs, errors.values())) <= 0.40
+    assert np.median(errors) <= 0.15
+    assert max(errors) <= 0.40
 
 
 def test_what_the_fit_has_not_seen_is_predicted_as_well():
@@ -93,7 +93,6 @@ def test_what_the_fit_has_not_seen_is_predicted_as_well():
         ("shuffle", {}, "waiting"),
         ("neighbored", {}, "work"),
         ("shared_sequential", {"block_size": 32}, "blocks"),
-        ("shuffle_vector", {"size": 1000}, "launches"),
         ("halving", {"size": 1}, "launches"),
     ],
 )
@@ -151,7 +150,6 @@ def test_a_gpu_that_is_here_is_measured(monkeypatch, named):
         ({"size": 1.5}, TypeError, "size must be an integer; got 1.5"),
         ({"size": True}, TypeError, "size must be an integer; got True"),
         ({"method": "cub"}, ValueError, "method 'cub' does not run on 'simulated'"),
-        ({"dtype": "float16"}, ValueError, "dtype must be int32, .* got 'float16'"),
         ({"dtype": "U3"}, ValueError, "dtype must be int32, .* got 'U3'"),
         ({"dtype": bool}, ValueError, "dtype must be int32, .* got .*bool"),
         ({"block_size": 33}, ValueError, "33"),

@@ -1,5 +1,6 @@
 """gred.lab takes kernels in ordinary CUDA: they are checked, counted and timed as the ladder's."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,24 +12,9 @@ from gred.lab.form import form_of
 
 pytestmark = LAB
 
-TREE = """#include <cuda_runtime.h>
-// a block's tree
-__global__ void reduce(const float *in, float *out, int n)
-{
-    __shared__ float tile[256];
-    int tid = threadIdx.x;
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    tile[tid] = i < n ? in[i] : 0.0f;
-    __syncthreads();
-    for (int s = blockDim.x / 2; s > 0; s >>= 1) {
-        if (tid < s)
-            tile[tid] += tile[tid + s];
-        __syncthreads();
-    }
-    if (tid == 0)
-        out[blockIdx.x] = tile[0];
-}
-"""
+PAGE = Path(__file__).parents[2] / "docs/your-own-rung.md"
+(SHOWN,) = re.findall(r"```cpp\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+TREE = f"#include <cuda_runtime.h>\n// a block's tree\n{SHOWN}"
 TYPES = """// launched like shared_first_add
 template <class T, unsigned int blockSize>
 __global__ void reduce3(T *g_idata, T *g_odata, unsigned int n)

@@ -1,19 +1,45 @@
-"""What measures axes, segments and exact sums on a GPU: NumPy stands for the libraries there."""
+"""What measures axes, segments, exact sums and types on a GPU: NumPy stands for its libraries."""
 
 import functools
+import math
+import sys
 from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scripts import CuPy, PyTorch, machine, warning_free
+from test_cli_libraries import case_of
+
+import gred
+from gred.cli import cases, libraries
 
 pytestmark = pytest.mark.unsanitized
 
+LIMIT = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))  # 4 bytes a nanosecond
 
-def bounded(rows, bound="at_least"):
-    """Give value and bound of the rows that have one."""
-    return [(row["value"], row[bound]) for row in rows if row[bound]]
+
+@pytest.fixture
+def gpu(benchmarks, given, monkeypatch):
+    """A GPU without JAX, and all the patience with its peers."""
+    for module in (benchmarks.axes, benchmarks.exact, benchmarks.segments):
+        given(module, PATIENCE=math.inf)
+    given(benchmarks.times, OTHER_BYTES=64)
+    given(benchmarks.axes, peers=lambda: (CuPy(), PyTorch()), compile_ahead=lambda dtype: None)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    given(gred, read_limit=lambda *_, **__: LIMIT)
+    given(benchmarks.cub, compiled_sums=lambda: None)
+    return benchmarks.exact.Bench()
+
+
+@pytest.fixture
+def pretended(benchmarks, gpu, given):
+    """The same GPU, on which each library takes the same time for everything."""
+    seconds = {"exact": 2e-3, "gred": 1e-3, "CuPy": 3e-3, "PyTorch": 5e-3}
+    seconds[benchmarks.exact.CUB] = 4e-3
+    given(gpu.times, medians=lambda calls: {name: seconds[name] for name in calls})
+    given(gpu.times, able=lambda calls, *_: calls)
+    return gpu
 
 
 # ---- times ----
@@ -66,29 +92,50 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float64"])
-def test_shapes_are_views_that_are_what_their_names_say_and_bytes_those_of_touched_sectors(
-    benchmarks, dtype
-):
-    axes, flat = benchmarks.axes, np.zeros(1 << 16, dtype)
-    places = np.arange(flat.size) * flat.itemsize
+def test_shapes_are_views_of_the_array_that_are_what_their_names_say(benchmarks):
+    axes, flat = benchmarks.axes, np.arange(1 << 16)
     shapes = [shape for shape in axes.shapes(flat.size) if shape.shaped(flat).size]
     named = {shape.name: shape for shape in shapes}
     assert len(named) == len(shapes)
-    assert {shape.kind for shape in named.values()} == {*axes.OF_LIMIT}
-    for name, shape in named.items():
+    assert {shape.kind for shape in shapes} == {*axes.OF_LIMIT}
+    for shape in shapes:
         view = shape.shaped(flat)
         assert np.shares_memory(view, flat)
         assert axes.shape_left(view.shape, shape.axis) == np.sum(view, axis=shape.axis).shape
-        assert name.endswith(f"axis {shape.axis}")
-        touched = 32 * np.unique(shape.shaped(places) // 32).size
-        assert axes.bytes_read(view) == pytest.approx(touched, rel=0.03, abs=96)
+        assert shape.name.endswith(f"axis {shape.axis}")
     for name, expected in VIEWS.items():
-        assert np.array_equal(named[name].shaped(places), expected(places))
-    view = np.zeros((8, 64), np.int8)
-    assert axes.bytes_moved("sum", view, 1) == 512 + 8 * 8
-    assert axes.bytes_moved("max", view, 0) == 512 + 64
-    assert axes.bytes_moved("argmax", view.astype(np.float16), 0) == 1024 + 8 * 64
+        assert np.array_equal(named[name].shaped(flat), expected(flat))
+
+
+def bytes_and_places(benchmarks):
+    """Give the bytes that a script counts for a view, where its elements lie, and the slack."""
+    axes, drawn, types = benchmarks.axes, benchmarks.drawn_calls, benchmarks.types
+    for dtype in ("int8", "float16", "float64"):
+        flat = np.zeros(1 << 16, dtype)
+        places = np.arange(flat.size) * flat.itemsize
+        for shape in axes.shapes(flat.size):
+            slack = {"rel": 0.03, "abs": 96}
+            yield axes.bytes_read(shape.shaped(flat)), shape.shaped(places), slack
+    for number in range(20):
+        for shape in ((64, 256), (128, 8, 16)):
+            call = drawn.Drawn(f"sum{number}", "float32", shape, 0, "every second")
+            view = drawn.laid_out(np.empty(2 * call.nbytes, np.float32), call)
+            places = zip(np.indices(shape), view.strides, strict=True)
+            yield drawn.bytes_touched(call), sum(k * stride for k, stride in places), {}
+    for layout in ("flat", "columns", "rows", "inside", "sparse", "narrow"):
+        case = case_of("sum", "float32", layout, 1 << 12)
+        yield types.bytes_needed(case), case.view(np.arange(case.size) * case.type.itemsize), {}
+
+
+def test_bytes_are_those_of_the_sectors_that_hold_an_element(benchmarks):
+    for nbytes, places, slack in bytes_and_places(benchmarks):
+        assert nbytes == pytest.approx(32 * np.unique(places // 32).size, **slack)
+    masked = case_of("sum", "float32", "mask", 1 << 12)  # which is read, too
+    assert benchmarks.types.bytes_needed(masked) == 5 << 12
+    view, moved = np.zeros((8, 64), np.int8), benchmarks.axes.bytes_moved
+    assert moved("sum", view, 1) == 512 + 8 * 8
+    assert moved("max", view, 0) == 512 + 64
+    assert moved("argmax", view.astype(np.float16), 0) == 1024 + 8 * 64
 
 
 NEAR_A_TIE = 1 + Fraction(1, 2**24) + Fraction(1, 2**60)  # to float64 it rounds to one of float32
@@ -112,46 +159,47 @@ def test_other_libraries_are_wrong_and_gred_exact_is_not(benchmarks, gpu, given)
     few = functools.partial(exact.cancelling, size=1 << 12)
     given(exact, CANCELLING=1 << 12, cancelling=few)
     rows = {row["what"]: row for row in exact.measure_orders(gpu)}
-    assert len(rows) == 2 * 5 * len(exact.TYPES)
+    who = ("gred, exact", "gred, fast", "CuPy", "PyTorch", "NumPy")
+    assert len(rows) == 2 * len(who) * len(exact.TYPES)
     for dtype in exact.TYPES:
-        for who in ("gred, exact", "gred, fast", "CuPy", "PyTorch", "NumPy"):
-            named = (f"{dtype} that cancel: {who}: {kind}" for kind, _ in exact.ORDERS_TOLD)
-            distinct, worst = (rows[name] for name in named)
-            if who == "gred, exact":
-                assert (distinct["value"], distinct["met"], worst["met"]) == (1.0, True, True)
-            else:
-                assert (distinct["value"] > 1, worst["value"] > 1000) == (True, True)
-                assert worst["met"] is None
+        for name in who:
+            distinct, worst = (
+                rows[f"{dtype} that cancel: {name}: {kind}"] for kind, _ in exact.ORDERS_TOLD
+            )
+            is_exact = name == "gred, exact"
+            assert (distinct["value"] == 1, worst["value"] <= 1000) == (is_exact, is_exact)
+            assert worst["met"] == (True if is_exact else None)
 
 
 # ---- parts ----
 
 
 @pytest.mark.parametrize(
-    ("op", "dtype", "name", "best"),
+    ("op", "dtype", "name", "best", "ratio"),
     [  # JAX, which takes 2 ms, takes part in sums of rows and columns
-        ("sum", "float32", "(n, 8) axis 1", "JAX"),
-        ("sum", "float32", "(8, n) axis 0", "JAX"),
-        ("sum", "float32", "(n, 8, 8) axis 1", "CuPy"),
-        ("max", "float32", "(n, 8) axis 1", "CuPy"),
-        ("sum", "int8", "(n, 8) axis 1", "CuPy"),
+        ("sum", "float32", "(n, 8) axis 1", "JAX", 2.0),
+        ("sum", "float32", "(8, n) axis 0", "JAX", 2.0),
+        ("sum", "float32", "(n, 8, 8) axis 1", "CuPy", 3.0),
+        ("max", "float32", "(n, 8) axis 1", "CuPy", 3.0),
+        ("sum", "int8", "(n, 8) axis 1", "CuPy", 3.0),
     ],
 )
 def test_a_case_is_held_against_the_limit_and_the_best_peer(
-    benchmarks, gpu, pretended, op, dtype, name, best
+    benchmarks, pretended, op, dtype, name, best, ratio
 ):
-    gpu.jax, gpu.jax_seconds = SimpleNamespace(), lambda view, axis: 2e-3
-    [shape] = [s for s in benchmarks.axes.shapes(1 << 12) if s.name == name]
+    axes = benchmarks.axes
+    pretended.jax, pretended.jax_seconds = SimpleNamespace(), lambda view, axis: 2e-3
+    [shape] = [s for s in axes.shapes(1 << 12) if s.name == name]
     view = shape.shaped(np.zeros(1 << 12, dtype))
-    calls = gpu.calls(op, view, shape.axis)
-    share, ratio = benchmarks.axes.measure_case(gpu, shape, op, view, "16 KiB", calls)
-    moved = benchmarks.axes.bytes_moved(op, view, shape.axis)
-    assert share["what"] == f"{op} {dtype} {name}, 16 KiB: of the limit"
-    assert share["value"] == pytest.approx(moved / 4e9 / 1e-3, rel=1e-4)
-    assert ratio["what"].endswith(f": {best}'s time over gred's, 1000.0 us")
-    assert ratio["value"] == (2.0 if best == "JAX" else 3.0)
-    if (op, name) == ("sum", "(n, 8) axis 1") and dtype == "float32":
-        assert (share["at_least"], ratio["at_least"], ratio["met"]) == (0.85, 1.05, True)
+    calls = pretended.calls(op, view, shape.axis)
+    of_limit, of_peer = axes.measure_case(pretended, shape, op, view, "16 KiB", calls)
+    assert of_limit["what"] == f"{op} {dtype} {name}, 16 KiB: of the limit"
+    share = axes.bytes_moved(op, view, shape.axis) / 4e9 / 1e-3
+    assert of_limit["value"] == pytest.approx(share, rel=1e-4)
+    assert of_peer["what"].endswith(f": {best}'s time over gred's, 1000.0 us")
+    assert of_peer["value"] == ratio
+    if (op, dtype, name) == ("sum", "float32", "(n, 8) axis 1"):
+        assert (of_limit["at_least"], of_peer["at_least"], of_peer["met"]) == (0.85, 1.05, True)
 
 
 def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, given):
@@ -168,46 +216,115 @@ def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, given):
     assert axes.get_yticklabels()[0].get_text() == "(n, 2) axis 1"
     assert len(axes.texts) == len(cases)
     given(benchmarks.axes, SIDES=(4, 8), SMALL_CALLS=2)
-    rows = warning_free(benchmarks.axes.measure_small(gpu))
-    assert len(rows) == 2 * 4 * 2 * 5 * 2
-    assert all(row["value"] > 0 for row in rows)
+    assert len(warning_free(benchmarks.axes.measure_small(gpu))) == 2 * 4 * 2 * 5 * 2
 
 
 SIZES = {"GIB": 1 << 10, "DOT_SIZE": 1 << 12, "AXES_SIZE": 1 << 14, "CURVE": (1 << 12, 1 << 20)}
 SIZES |= {"LARGE": (1 << 12,), "RANGE_SIZE": 1 << 12}
-SMALL = {"exact": SIZES, "exact_on_host": {"ALONG": (1, 2), "sums": dict}}
-SECONDS = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
-HOST = [(1.5, 1.0)] * 2 + [(0.75, 0.6), (1.5, 1.0)] * 3
-LARGE = [*[(0.5, 0.95)] * 3, (0.5, 0.15)]
-MANY = [(0.75, 0.8), (1.5, 8.0)] * 4
-# What is measured, how many rows it has, and values beside bounds of the first that have one.
+ON_HOST = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
+# What is measured, how many rows it has, and value and least value of the first that have one.
 PARTS = {
-    "segments": (lambda of, gpu: of.segments.measure(gpu, 1000, lambda: None), 12),
-    "large": (lambda of, gpu: of.exact.measure_large("float32", gpu), 12, *LARGE),
+    "segments": (
+        lambda of, gpu: of.segments.measure(gpu, 1000, lambda: None),
+        *(12, (0.067, 0.7), (3.0, 1.1)),
+    ),
+    "large": (
+        lambda of, gpu: of.exact.measure_large("float32", gpu),
+        *(12, (0.5, 0.95), (0.5, 0.95), (0.5, 0.95), (0.5, 0.15)),
+    ),
     "halves": (lambda of, gpu: of.exact.measure_halves(gpu), 5, (0.5, 0.95), (0.5, 0.95)),
     "dot products": (lambda of, gpu: of.exact.measure_dot("float32", gpu), 4, (0.001024, 0.8)),
     "along axes": (lambda of, gpu: of.exact.measure_axes("float64", gpu), 4),
     "calls": (lambda of, gpu: of.exact.measure_calls("float64", gpu), 12),
-    "host": (lambda of, _: of.exact_on_host.measure(typical), 31, *HOST),
+    "host": (
+        lambda of, _: of.exact_on_host.measure(typical),
+        *(31, (1.5, 1.0), (1.5, 1.0), *[(0.75, 0.6), (1.5, 1.0)] * 3),
+    ),
     "host, axes": (lambda of, _: of.exact_on_host.measure_axes(typical), 16),
-    "host, many cores": (lambda of, _: of.exact_on_host.measure_many_cores(typical), 8, *MANY),
+    "host, many cores": (
+        lambda of, _: of.exact_on_host.measure_many_cores(typical),
+        *(8, *[(0.75, 0.8), (1.5, 8.0)] * 4),
+    ),
 }
-PARTS["segments"] += ((0.067, 0.7), (3.0, 1.1))
 
 
 def typical(calls):
-    return {name: SECONDS[name] for name, call in calls.items() if call() is not None}
+    return {name: ON_HOST[name] for name, call in calls.items() if call() is not None}
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_every_part_is_measured_with_pretended_times(benchmarks, gpu, pretended, given, part):
-    for script, values in SMALL.items():
-        given(getattr(benchmarks, script), **values)
+def test_every_part_is_measured_with_pretended_times(benchmarks, pretended, given, part):
     seconds = {"exact": 3e-6, "gred": 1e-6, "CuPy": 4e-6, "PyTorch": 8e-6}
-    given(benchmarks.exact, call_seconds=lambda *_: seconds)
+    given(benchmarks.exact, **SIZES, call_seconds=lambda *_: seconds)
+    given(benchmarks.exact_on_host, ALONG=(1, 2), sums=dict)
     given(benchmarks.exact_on_host, normal=lambda dtype, nbytes: np.ones(8, dtype))
     measure, count, *told = PARTS[part]
-    rows = warning_free(measure(benchmarks, gpu))
+    rows = warning_free(measure(benchmarks, pretended))
     assert len(rows) == count
     assert all(row["value"] > 0 for row in rows)
-    assert bounded(rows)[: len(told)] == told
+    bounded = [(row["value"], row["at_least"]) for row in rows if row["at_least"]]
+    assert bounded[: len(told)] == told
+
+
+# ---- types ----
+
+
+class Peer(libraries.Library):
+    """A library whose calls take so long, and which lacks a reduction."""
+
+    package = "numpy"
+
+    def __init__(self, key, call, lacks=()):
+        super().__init__("host")
+        self.key = self.title = key
+        self.call, self.lacks, self.ours = call, lacks, key == "gred"
+        self.module = SimpleNamespace(as_tensor=np.asarray, tile=np.tile)
+
+    def place(self, array):
+        return array
+
+    def function(self, case):
+        if case.reduction.name in self.lacks:
+            raise libraries.LackingError("no such reduction")
+        return self.call
+
+
+@pytest.mark.parametrize(
+    ("series", "lacks", "value", "least", "unit", "cannot"),
+    [
+        (("max", "uint16"), (), 3.0, 1.05, "x", False),
+        (("prod", "float64"), ("prod",), 3.0, 1.0, "x", True),
+        (("max", "float32", "columns"), ("max",), 1000.0, None, "us", True),
+    ],
+)
+def test_the_better_peer_counts_and_one_that_lacks_it_is_named(
+    benchmarks, given, clock, series, lacks, value, least, unit, cannot
+):
+    """gred takes 1 ms, CuPy 3, PyTorch 5."""
+    timed = SimpleNamespace(seconds=np.full(7, 2e-6))
+    given(gred, read_limit=lambda *_, **__: LIMIT, kernel_time=lambda *_, **__: timed)
+    given(gred, explain=lambda *_, **__: SimpleNamespace(steps=[]))
+    peers = Peer("cupy", clock.taking(3e-3)), Peer("torch", clock.taking(5e-3), lacks)
+    bench, case = benchmarks.types.Bench("host", peers[0], peers), case_of(*series, size=4096)
+    bench.ours = Peer("gred", clock.taking(1e-3))
+    _, row, *_ = benchmarks.types.measure_case(bench, benchmarks.types.Stage(bench, case), case)
+    assert (row["value"], row["at_least"], row["unit"]) == (value, least, unit)
+    assert ("torch cannot" in row["what"]) == cannot
+
+
+def test_every_type_is_measured_where_numpy_stands_for_cupy(benchmarks, given):
+    """One case in forty for all, on the host."""
+    carrier, torch = libraries.NumPy("host"), Peer("torch", None, lacks=tuple(cases.REDUCTIONS))
+    carrier.key = "cupy"
+    kinds = ("bool", "uint16", "int64", "float32", "complex64")
+    cases_of = benchmarks.types.cases_with_targets
+
+    def some(n):
+        return [c for c in cases_of(n) if c.type.name in kinds and not c.masked][::40]
+
+    given(benchmarks.types, CUB_TYPES=(), SAMPLES=1, LIMIT_SAMPLES=1, cases_with_targets=some)
+    bench = benchmarks.types.Bench("host", carrier, (carrier, torch))
+    rows = list(benchmarks.types.measure_types(bench, 1 << 12))
+    assert len(rows) > 6
+    assert all(row["value"] > 0 for row in rows)
+    assert all("torch cannot" in row["what"] for row in rows if row["what"].count("gred's"))

@@ -7,7 +7,6 @@ source and its header count as one: `plan.c` and `plan.h` are the file `plan`.
 import posixpath
 import re
 from graphlib import CycleError, TopologicalSorter
-from pathlib import PurePosixPath
 
 import pytest
 from test_sizes import sources as all_sources
@@ -52,47 +51,43 @@ def includes(files):
             yield path, written, target if written.startswith('"') else None
 
 
+# ---- rules: each gives what breaks it ----
+
+
 def badly_written(files):
-    """List includes that do not say where a header lies in csrc, or that nobody could follow."""
+    """Includes that do not say where a header lies in csrc, or that nobody could follow."""
     headers = {posixpath.basename(path) for path in files}
     for path, written, target in includes(files):
         name = written[1:-1]
-        plain = target == f"csrc/{name}" and name.count("/") in (1, 2)
-        fine = target if place(path) == "kernels" else plain
         if re.fullmatch(r"<.+>", written):
             fine = name not in headers and f"csrc/{name}" not in files
+        else:
+            plain = target == f"csrc/{name}" and name.count("/") in (1, 2)
+            fine = target if place(path) == "kernels" else plain
         if not fine:
             yield f"{path}: #include {written}"
 
 
-def includes_upwards(files):
-    """List includes of what does not lie below."""
+def upwards(files):
+    """Includes of what does not lie below."""
     for path, _, target in includes(files):
-        if target and place(target) not in (place(path), *BELOW.get(place(path), ())):
+        if target and place(target) not in (place(path), *BELOW[place(path)]):
             yield f"{path} -> {target}"
 
 
-def reached_from(files, first):
-    """Give these files and what they include, and so on."""
-    reached, found = set(first), list(includes(files))
-    while more := {target for path, _, target in found if target and path in reached} - reached:
-        reached |= more
-    return reached
-
-
 def python_in_kernels(files):
-    """List what kernels/ reaches that brings Python with it."""
-    reached = reached_from(files, (path for path in files if place(path) == "kernels"))
+    """Includes of Python by kernels/, and by the headers that it may include."""
     for path, written, _ in includes(files):
-        if path in reached and re.search(r"Python\.h|numpy/", written):
+        reached = place(path) in ("kernels", "common") and not path.endswith(".c")
+        if reached and re.search(r"Python\.h|numpy/", written):
             yield f"{path}: #include {written}"
 
 
 def cycles(files):
-    """List a cycle of files, a source and its header being one."""
+    """A cycle of files, a source and its header being one."""
     graph = {}
     for path, _, target in includes(files):
-        a, b = (str(PurePosixPath(name or path).with_suffix("")) for name in (path, target))
+        a, b = (posixpath.splitext(name or path)[0] for name in (path, target))
         if a != b:
             graph.setdefault(a, set()).add(b)
     try:
@@ -101,20 +96,14 @@ def cycles(files):
         yield " <- ".join(error.args[1])
 
 
-every_rule = pytest.mark.parametrize(
-    "rule", [badly_written, includes_upwards, python_in_kernels, cycles]
-)
-
-
-@every_rule
+@pytest.mark.parametrize("rule", [badly_written, upwards, python_in_kernels, cycles])
 def test_the_layers_are_kept_apart(rule):
     wrong = list(rule(sources()))
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-def test_all_directories_are_there_and_no_other():
+def test_every_directory_has_its_layer():
     assert {place(path) for path in sources()} == set(BELOW)
-    assert len([target for _, _, target in includes(sources()) if target]) > 100
 
 
 # What is wrong if a file of the tree includes something more, and how a rule says so.
@@ -124,9 +113,9 @@ WRONG = [
     (badly_written, "csrc/plan/plan.h", "<arrays/view.h>", "<arrays/view.h>"),
     (badly_written, "csrc/plan/plan.h", "VIEW", "VIEW"),
     (badly_written, "kernels/tile.cuh", '"nothing.cuh"', "nothing"),
-    (includes_upwards, "csrc/common/layout.h", '"arrays/view.h"', "layout.h -> csrc/arrays/view.h"),
-    (includes_upwards, "csrc/cpu/backend.c", '"cuda/gpus.h"', "cpu/backend.c -> csrc/cuda"),
-    (includes_upwards, "kernels/tile.cuh", '"arrays/view.h"', "tile.cuh -> csrc/arrays/view.h"),
+    (upwards, "csrc/common/layout.h", '"arrays/view.h"', "layout.h -> csrc/arrays/view.h"),
+    (upwards, "csrc/cpu/backend.c", '"cuda/gpus.h"', "cpu/backend.c -> csrc/cuda"),
+    (upwards, "kernels/tile.cuh", '"arrays/view.h"', "tile.cuh -> csrc/arrays/view.h"),
     (python_in_kernels, "csrc/common/layout.h", "<Python.h>", "layout.h: #include"),
     (cycles, "kernels/tile.cuh", '"ladder/13_shared_sequential.cuh"', "tile <- kernels/ladder"),
     (cycles, "csrc/arrays/view.h", '"arrays/array.h" // a comment', "arrays/array"),

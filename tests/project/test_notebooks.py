@@ -48,12 +48,9 @@ def run(monkeypatch, tmp_path):
 
 def notebook(run, *sources):
     """Make one of cells with code, of which the last shows times."""
-    cell = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
-    cells = [cell | {"id": str(k), "source": source} for k, source in enumerate(sources)]
-    cells[-1]["metadata"] = {"tags": ["times"]}
-    return run.nbformat.from_dict(
-        {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    )
+    cells = [run.nbformat.v4.new_code_cell(source) for source in sources]
+    cells[-1].metadata.tags = ["times"]
+    return run.nbformat.v4.new_notebook(cells=cells)
 
 
 def test_what_is_kept_is_what_is_shown_and_a_notebook_that_fails_says_so(run, tmp_path, capfd):

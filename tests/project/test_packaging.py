@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from processes import printed
-from test_layers import reached_from, sources
+from test_layers import includes, sources
 
 import gred
 
@@ -56,8 +56,10 @@ def test_types_and_what_a_rung_of_ones_own_includes_are_in_the_package():
     named = re.findall(r'^    "gred\.(kernels[\w.]*)",$', text_of("pyproject.toml"), re.MULTILINE)
     folders = {"csrc/common", *(name.replace(".", "/") for name in named)}
     files = {path: text for path, text in sources().items() if path != "kernels/cpu/words.h"}
-    first = [path for path in files if path.startswith(("kernels/lab/", "kernels/ladder/"))]
-    reached = reached_from(files, first)  # but for the host's loops
+    found = [(path, target) for path, _, target in includes(files) if target]
+    reached = {path for path in files if path.startswith(("kernels/lab/", "kernels/ladder/"))}
+    while more := {target for path, target in found if path in reached} - reached:
+        reached |= more
     assert {posixpath.dirname(path) for path in reached} <= folders
     assert len(reached) > 60
 

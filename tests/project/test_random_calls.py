@@ -11,12 +11,8 @@ import gred
 pytestmark = pytest.mark.unsanitized
 
 
-@pytest.fixture
-def drawn_calls(benchmarks):
-    return benchmarks.drawn_calls
-
-
-def test_a_seed_draws_calls_of_every_kind_and_no_larger_than_asked(drawn_calls):
+def test_a_seed_draws_calls_of_every_kind_and_no_larger_than_asked(benchmarks):
+    drawn_calls = benchmarks.drawn_calls
     calls, again, other = (list(drawn_calls.drawn(s, 2000, 1 << 10, 1 << 24)) for s in (3, 3, 2))
     assert calls == again != other
     assert max(call.nbytes for call in calls) <= 1 << 24
@@ -27,29 +23,18 @@ def test_a_seed_draws_calls_of_every_kind_and_no_larger_than_asked(drawn_calls):
     assert any(n % 2 and n > 100 for call in calls for n in call.shape)
 
 
-@pytest.mark.parametrize("shape", [(64, 256), (128, 8, 16)])
-def test_sectors_that_hold_an_element_are_counted(drawn_calls, shape):
-    """Of arrays of 32 whole sectors, every second place along one dimension."""
-    for number in range(20):
-        call = drawn_calls.Drawn(f"sum{number}", "float32", shape, 0, "every second")
-        view = drawn_calls.laid_out(np.empty(2 * call.nbytes, np.float32), call)
-        places = zip(np.indices(shape), view.strides, strict=True)
-        touched = np.unique(sum(k * stride for k, stride in places) // drawn_calls.SECTOR)
-        assert drawn_calls.bytes_touched(call) == touched.size * drawn_calls.SECTOR
-
-
 @pytest.mark.parametrize("place", [parameter(place) for place in PLACES])
-def test_drawn_calls_are_right(drawn_calls, place):
+def test_drawn_calls_are_right(benchmarks, place):
     """Of numbers from -3 to 3, whose sums are exact in any type."""
     random = np.random.default_rng()
     seed = int(random.integers(1 << 32))
-    for call in drawn_calls.drawn(seed, examples(150), 1 << 8, 1 << 16):
+    for call in benchmarks.drawn_calls.drawn(seed, examples(150), 1 << 8, 1 << 16):
         if call.dtype == "bfloat16":
             continue
         flat = random.integers(-3, 4, 2 * call.nbytes + 2)
         flat = np.where(flat < 0, -1, 1) if call.op == "prod" else flat
         flat = (np.abs(flat) if call.dtype == "uint8" else flat).astype(call.dtype)
-        x = drawn_calls.laid_out(flat, call)
+        x = benchmarks.drawn_calls.laid_out(flat, call)
         got = to_host(getattr(gred, call.op)(laid_out(x, place), axis=call.axis))
         wrong = wrong_along(call.op, np.asarray(got), x, call.axis)
         assert not wrong, (seed, call, wrong)

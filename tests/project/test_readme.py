@@ -40,16 +40,14 @@ def test_what_is_written_is_accepted_and_whatever_disagrees_is_found(benchmarks,
     """Results of two rungs and a comparison, and a page with a place for every part."""
     pytest.importorskip("matplotlib")
     page, folder = tmp_path / "README.md", tmp_path / "results" / "some-machine"
-    parts = [
-        f"<!-- generated: {name} -->\n<!-- end: {name} -->\n" for name in benchmarks.report.PARTS
-    ]
+    parts = [f"<!-- generated: {p} -->\n<!-- end: {p} -->\n" for p in benchmarks.report.PARTS]
     page.write_text("# title\n\n" + "\nbetween\n\n".join(parts), encoding="utf-8")
     folder.mkdir(parents=True)
-    options = ["--size", "500", "--device", "simulated", "--methods", "halving,shuffle"]
-    assert main([*options, "--json", str(folder / "ladder.json")]) == 0
-    options = ["--device", "host", "--peers", "numpy", "--samples", "1", "--types", "float32"]
-    options += ["--sizes", "16,1KiB", "--reductions", "sum", "--layouts", "flat,rows"]
-    assert main(["versus", *options, "--json", str(folder / "versus.json")]) == 0
+    ladder = "--size 500 --device simulated --methods halving,shuffle"
+    versus = "versus --device host --peers numpy --samples 1 --types float32 --sizes 16,1KiB"
+    versus += " --reductions sum --layouts flat,rows"
+    for name, words in (("ladder", ladder), ("versus", versus)):
+        assert main([*words.split(), "--json", str(folder / f"{name}.json")]) == 0
     places = "--pages", page, "--results", folder.parent
 
     def finds(*words):
@@ -63,8 +61,7 @@ def test_what_is_written_is_accepted_and_whatever_disagrees_is_found(benchmarks,
     finds()
     text = page.read_text(encoding="utf-8")
     assert text.count("between") == len(parts) - 1
-    for method in gred.methods():
-        assert f"`{method.name}`" in text
+    assert all(f"`{method.name}`" in text for method in gred.methods())
     assert "| sum float32 | gred | NumPy | best peer over gred |" in text
     assert re.search(r"\| 1 KiB \| [\d.]+ [nu]s \| [\d.]+ [nu]s \| [\d.]+x \|", text)
     assert "Of 3 cases with a peer, gred is ahead in " in text
@@ -83,30 +80,41 @@ def test_what_is_written_is_accepted_and_whatever_disagrees_is_found(benchmarks,
 # ---- targets, axes and exact sums ----
 
 
-def test_of_a_group_the_row_farthest_from_its_bound_is_told_and_what_falls_short(benchmarks):
-    rows = [
-        benchmarks.figure.figure(f"sum of {value}: rate", [value], "x", **bound, group=group)
-        for group, values, bound in (
-            ("shares", (0.9, 0.97), {"at_least": 0.95}),
-            ("shares", (0.5,), {}),
-            ("times", (1.0, 3.0, 2.0), {"at_most": 1.5}),
-        )
-        for value in values
-    ]
+@pytest.fixture
+def figures(benchmarks):
+    """Make figures of a group: the value of each by what it is."""
+
+    def make(group, unit="x", bounds=(), **values):
+        bounds = dict(bounds)
+        make_one = benchmarks.figure.figure
+        return [make_one(w, [v], unit, group=group, **bounds) for w, v in values.items()]
+
+    return make
+
+
+def test_of_a_group_the_row_farthest_from_its_bound_is_told_and_what_falls_short(
+    benchmarks, figures
+):
+    shares = figures("shares", bounds={"at_least": 0.95}, **{"a: rate": 0.9, "b: rate": 0.97})
+    rows = shares + figures("shares", **{"c: rate": 0.5})
+    rows += figures("times", bounds={"at_most": 1.5}, **{"d: time": 1.0, "e: time": 3.0})
     table, _, short = benchmarks.target_parts._groups(rows)
     assert table.splitlines()[2:] == [
-        "| shares | 2 | at least 0.95 | 0.9 x: sum of 0.9 | **1 of 2** |",
-        "| shares | 1 | - | 0.5 x: sum of 0.5 | - |",
-        "| times | 3 | at most 1.5 | 3 x: sum of 3.0 | **1 of 3** |",
+        "| shares | 2 | at least 0.95 | 0.9 x: a | **1 of 2** |",
+        "| shares | 1 | - | 0.5 x: c | - |",
+        "| times | 2 | at most 1.5 | 3 x: e | **1 of 2** |",
     ]
-    assert "| sum of 0.9: rate | 0.9 x | at least 0.95 |" in short.splitlines()
+    assert "| a: rate | 0.9 x | at least 0.95 |" in short.splitlines()
     assert len(list(benchmarks.target_parts._groups(rows[1:2]))) == 1
 
 
-def test_the_readme_tells_of_axes_and_exact_sums_if_they_are_measured(benchmarks, tmp_path):
+def test_the_readme_tells_of_axes_and_exact_sums_if_they_are_measured(
+    benchmarks, figures, tmp_path
+):
     """Plots are drawn anew for their own part only."""
     pytest.importorskip("matplotlib")
-    figure, report = benchmarks.figure.figure, benchmarks.report
+    report, page = benchmarks.report, tmp_path / "README.md"
+    none = report.Results(tmp_path, page)
 
     def write(part, *rows):
         benchmarks.figures.write(tmp_path, machine(), part, list(rows))
@@ -114,23 +122,15 @@ def test_the_readme_tells_of_axes_and_exact_sums_if_they_are_measured(benchmarks
     def stale():
         return [path.name for path, _, _ in report.stale_plots(kept)]
 
-    nothing = report.Results(tmp_path / "none", tmp_path / "README.md")
-    assert report.axes_part(nothing) == report.exact_part(nothing) == ""
-    what, group = "sum float32 (n, 2) axis 1, 256 MiB", {"group": "along axes, r"}
-    write(
-        "axes/float32",
-        figure(f"{what}: of the limit", [0.9], "x", at_least=0.85, **group),
-        figure(f"{what}: CuPy's time over gred's", [1], "x", at_least=1.05, **group),
-    )
-    rows = [
-        row
-        for who, sums in (("gred, exact", [2.0] * 8), ("NumPy", [2.0, 3.0] * 4))
-        for row in benchmarks.exact.sums_of_orders(
-            f"float64 that cancel: {who}", sums, Fraction(2), "float64"
-        )
-    ]
-    write("exact/orders", *rows)
-    kept = report.Results(tmp_path, tmp_path / "README.md")
+    assert report.axes_part(none) == report.exact_part(none) == ""
+    what = "sum float32 (n, 2) axis 1, 256 MiB"
+    values = {f"{what}: of the limit": 0.9, f"{what}: CuPy's time over gred's": 0.8}
+    write("axes/float32", *figures("along axes, r", bounds={"at_least": 0.85}, **values))
+    orders = benchmarks.exact.sums_of_orders
+    sums = {"gred, exact": [2.0] * 8, "NumPy": [2.0, 3.0] * 4}
+    of = [(f"float64 that cancel: {who}", some, Fraction(2)) for who, some in sums.items()]
+    write("exact/orders", *(row for one in of for row in orders(*one, "float64")))
+    kept = report.Results(tmp_path, page)
     axes, exact = report.axes_part(kept), report.exact_part(kept)
     assert "Targets met: 1 of 2." in axes
     assert "/plots/axes.svg)" in axes
@@ -142,21 +142,16 @@ def test_the_readme_tells_of_axes_and_exact_sums_if_they_are_measured(benchmarks
     for path, function, shown in [*report.stale_plots(kept)]:
         path.parent.mkdir(exist_ok=True)
         report.draw(path, function, shown)
-    write("import", figure("import numpy", [1.0], "s"))
+    write("import", *figures("start", "s", **{"import numpy": 1.0}))
     write("axes/float32")
     assert stale() == []
     group = "exact sums on a GPU: rate over that of fast ones"
-    write(
-        "exact/large/float32",
-        *(
-            figure(f"exact sum, {n}: rate", [rate], "x", at_least=0.95, group=group)
-            for n, rate in (("256 MiB", 0.76), ("1 GiB", 0.9), ("4 GiB", 0.96))
-        ),
-    )
+    rates = {f"exact sum, {n}: rate": rate for n, rate in (("1 MiB", 0.76), ("1 GiB", 0.96))}
+    write("exact/large/float32", *figures(group, bounds={"at_least": 0.95}, **rates))
     exact = report.exact_part(kept)
-    assert "3 of 5 are met, so it stays fast. The farthest from its target, at 80" in exact
-    assert "of it, is: exact sum, 256 MiB: rate, 0.76 x of at least 0.95." in exact
-    write("exact/calls/float32", figure("a call, float32, 1 MiB: CuPy", [1.0], "GB/s"))
+    assert "3 of 4 are met, so it stays fast. The farthest from its target, at 80" in exact
+    assert "of it, is: exact sum, 1 MiB: rate, 0.76 x of at least 0.95." in exact
+    write("exact/calls/float32", *figures("", "GB/s", **{"a call, float32, 1 MiB: CuPy": 1.0}))
     assert stale() == ["exact.svg"]
 
 
@@ -165,14 +160,13 @@ def test_the_readme_tells_of_axes_and_exact_sums_if_they_are_measured(benchmarks
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/inside.md"])
 def test_files_that_a_text_names_are_there(name):
-    """Folders and files of the project, in code or behind a link; NAME stands for any."""
+    """Folders and files of the project, in code or behind a link."""
     text = text_of(name)
     named = re.findall(r"`((?:csrc|kernels|tests|benchmarks|python|\.ci)/[\w./]*)", text)
     named += re.findall(r"^    ((?:csrc|kernels|python)/[\w/]+)", text, re.MULTILINE)
     named += re.findall(r"\]\((?!https?:)([^)#]+)", text)
     made_up = {"kernels/ladder/25_name.cuh", "kernels/reductions/name.cuh"}
-    missing = [path for path in named if path not in made_up and not (ROOT / path).exists()]
-    assert not missing
+    assert [path for path in {*named} - made_up if not (ROOT / path).exists()] == []
     assert named or name == "CHANGELOG.md"
 
 

@@ -1,33 +1,58 @@
-"""The pages under docs/ are true, lead somewhere, and take from the code what the code knows."""
+"""What the README, docs/ and docstrings show is what happens, and is taken from the code."""
 
 import ast
 import importlib
 import json
 import os
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
+from devices import to_host
 from test_packaging import ROOT, text_of
-from written import check_examples
+from written import check_examples, check_module
 
 import gred
 
 pytestmark = pytest.mark.unsanitized
 
-DOCS = ROOT / "docs"
+
+def name_of(path):
+    return path.relative_to(ROOT).with_suffix("").as_posix()
+
+
+DOCS, HERE = ROOT / "docs", Path(gred.__file__).parent
 PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "notebooks")
 # Of your-own-rung.md tests/cli/test_cli_lab.py runs the examples.
 RUN = [path for path in PAGES if path.stem != "your-own-rung"]
 # Those that show how to do something begin with it.
 OTHERS = ["changes", "eight-steps", "figures", "gallery", "index", "ladder", "notebooks"]
 OTHERS += ["versions"]
-NEEDS = {"exact": ("dask.array", "mpi4py"), "jax": ("jax", "gred._jax")}
-NEEDS |= {"pytorch": ("torch",), "tables": ("pyarrow",)}
+MODULES = sorted(
+    ".".join(("gred", *path.relative_to(HERE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in HERE.rglob("*.py")
+    if ">>> " in path.read_text(encoding="utf-8") and path.stem != "docstrings"
+)
+REDUCTIONS = {one.name for one in gred.reductions()} - {"describe"}
+FUNCTIONS = ["dot", "nanvar", "nanstd", "nanargmin", "nanargmax", *sorted(REDUCTIONS)]
+TEXTS = {name_of(page): page.read_text(encoding="utf-8") for page in RUN}
+TEXTS |= {"README": text_of("README.md")} | {f"{f}()": getattr(gred, f).__doc__ for f in FUNCTIONS}
+# By a page's name or a module's, what its examples need.
+NEEDS = {"docs/exact": ("dask.array", "mpi4py"), "docs/jax": ("jax", "gred._jax")}
+NEEDS |= {"docs/pytorch": ("torch",), "docs/tables": ("pyarrow",)}
+NEEDS |= {"dask": ("dask.array",), "jax": ("gred._jax",), "mpi": ("mpi4py",), "torch": ("torch",)}
 
 
-def name_of(path):
-    return path.relative_to(ROOT).with_suffix("").as_posix()
+@pytest.mark.parametrize("name", [*TEXTS, *MODULES])
+def test_examples_are_true(name):
+    for module in NEEDS.get(name if name in TEXTS else f"{name}.".split(".")[1], ()):
+        pytest.importorskip(module)
+    if name in TEXTS:
+        check_examples(TEXTS[name], name, more_than=-1 if name.startswith("docs/") else 0)
+    else:
+        check_module(importlib.import_module(name))
 
 
 @pytest.fixture
@@ -38,13 +63,6 @@ def generated(monkeypatch):
     for name in ("COLUMNS", "NO_COLOR"):
         monkeypatch.setenv(name, os.environ.get(name, ""))
     return importlib.import_module("generated")
-
-
-@pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_a_pages_examples_are_true(page):
-    for module in NEEDS.get(page.stem, ()):
-        pytest.importorskip(module)
-    check_examples(page.read_text(encoding="utf-8"), page.name, more_than=-1)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -120,3 +138,35 @@ def test_every_plot_has_a_dark_scheme_and_no_background_of_its_own(generated):
         assert "prefers-color-scheme: dark" in svg
         first = re.search(r'<g id="patch_1">.*?style="([^"]*)"', svg, re.DOTALL)
         assert not first or "opacity: 0" in first[1] or "fill: none" in first[1]
+
+
+# ---- from NumPy, CuPy and PyTorch to gred ----
+
+LIBRARIES = {"np": (0, "numpy"), "cp": (1, "cupy"), "torch": (2, "torch")}
+A = np.array([[3.0, 1.0, -2.0, 0.0], [6.0, -5.0, 4.0, 1.0], [2.0, 2.0, 7.0, -1.0]])
+VALUES = {"a": A, "m": A > 0, "x": A[1], "bounds": np.array([0, 1, 3, 4]), "k": np.array([0, 1, 3])}
+VALUES |= {"o": np.zeros(4), "g": np.array([0, 2, 0, 1])}
+# The calls of each row: NumPy's, CuPy's, PyTorch's and gred's.
+LINES = re.findall(r"^.+`gred\.\w+\(.*", TEXTS["docs/from-numpy"], re.MULTILINE)
+CELLS = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in LINES]
+ROWS = [row[:4] for row in CELLS if len(row) == 5]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[3])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_each_call_is_what_it_stands_for(library, row):
+    place, name = LIBRARIES[library]
+    if not row[place]:
+        pytest.skip("the library has no such call")
+    module = pytest.importorskip(name)
+    names = {library: module, "gred": gred, "np": np}
+    on_gpu = library == "torch" and module.cuda.is_available()
+    options = {"device": "cuda"} if on_gpu else {}
+    made = {name: module.asarray(value, **options) for name, value in VALUES.items()}
+    made["xs"] = [made["a"], made["x"]]
+    expected, got = (to_host(eval(written, names, made)) for written in (row[place], row[3]))
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_the_table_has_every_reduction():
+    assert {*re.findall(r"gred\.(\w+)\(", " ".join(own for *_, own in ROWS))} >= REDUCTIONS
