@@ -35,7 +35,7 @@ import gred
 
 # Around a load and a pack of each type, a warp's loads, a block's ends, a batch and a stretch.
 ROWS = (1, 2, 3, 5, 7, 8, 9, 13, 16, 31, 64, 70, 131, 300, 517, 611)
-WIDTHS = (1, 2, 3, 15, 16, 17, 31, 48, 96, 100, 257, 497, 512, 513, 1001, 2048, 4097)
+WIDTHS = (1, 2, 3, 6, 12, 15, 16, 17, 24, 31, 48, 96, 100, 257, 497, 512, 513, 1001, 2048, 4097)
 PLAIN = [((n, k), 0) for n, k in itertools.product(ROWS, WIDTHS) if n * k < 20_000]
 BATCHES = [((3, 8, 8), 1), ((5, 6, 4), 1), ((4, 18, 2), 1), ((2, 34, 8), 1), ((3, 7, 8), 1)]
 BATCHES += [((5, 3, 32), 1), ((4, 9, 31), 1), ((40, 8, 16), 1), ((3, 517, 8), 1), ((2, 300, 3), 1)]
@@ -86,19 +86,20 @@ def reduced(name, x, place, axis, seed=0, **options):
         return to_host(quietly(name, laid_out(x, place), axis=axis, **options))
 
 
-def drawn_in_every_way(name, families=tuple(FAMILIES)):
+def drawn_in_every_way(name, families=FAMILIES):
     """Give each type in each way a shape, layout, values and options that are drawn for it."""
     ways = [way for way in WAYS if way[0] in families]
     every = itertools.product(range(9), ways, EVERY_TYPE)
     for turn, (_, way, dtype) in enumerate(chosen(every, name)):
-        one = drawn_for(name, dtype, FAMILIES[way[0]], turn)
+        one = drawn_for(name, dtype, families[way[0]], turn)
         if one:
             yield turn, way, one
 
 
 def wrong_in_every_way(name, place, families=tuple(FAMILIES)):
     """Say what is wrong with each result, or nothing."""
-    for turn, way, one in drawn_in_every_way(name, families):
+    of_these = {family: FAMILIES[family] for family in families}
+    for turn, way, one in drawn_in_every_way(name, of_these):
         with forced(*way):
             got = reduced(name, one.x, place, one.axis, turn, **one.options)
         found = one.wrong(name, got)
