@@ -12,13 +12,9 @@ import pytest
 from along import (
     EXTREMES,
     NAMES,
-    OF_HALVES,
-    SPREAD,
     calls,
     check_call,
     drawn_for,
-    normal,
-    rows_of,
     wrong_along,
 )
 from devices import everywhere, flat_there, laid_out, on, to_host
@@ -26,10 +22,10 @@ from drawn import often
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from reference import EVERY_TYPE, REALS, agrees
+from reference import EVERY_TYPE
 from samples import all_right, quietly
 from thin import chosen
-from truths import PLACES, answer
+from truths import PLACES
 
 import gred
 
@@ -178,30 +174,6 @@ def test_results_are_written_where_they_belong(place, family, way, shared):
         function(there, axis=axis, out=room[part].described(shape=want.shape))
         right[part] = want.reshape(-1)
         np.testing.assert_array_equal(to_host(room), right)
-
-
-@everywhere
-@every_way
-@pytest.mark.parametrize("data", SPREAD)
-def test_variances_are_within_chans_bound(place, family, way, shared, data):
-    """However near to each other numbers are, or how far apart, and how many came before."""
-    types = REALS if data in OF_HALVES else REALS[2:]
-    every = enumerate(itertools.product(types, FAMILIES[family]))
-    for turn, (dtype, (shape, axis)) in chosen(chosen(every, family, way, data), data):
-        random, axes = np.random.default_rng(turn), normal(axis, len(shape))
-        rows = np.moveaxis(np.zeros(shape), axes, range(-len(axes), 0))
-        flat = [
-            SPREAD[data](math.prod(shape[k] for k in axes), random)
-            for _ in np.ndindex(rows.shape[: -len(axes)])
-        ]
-        x = np.moveaxis(np.reshape(flat, rows.shape), range(-len(axes), 0), axes).astype(dtype)
-        options = {"dtype": max(dtype, np.dtype("f4")) if turn % 2 else dtype, "ddof": turn % 2}
-        got = reduced("var", np.ascontiguousarray(x), place, axis, **options)
-        for one, row in [*zip(got.reshape(-1), rows_of(x, axes), strict=True)][
-            :: max(1, got.size // 8)
-        ]:
-            right = answer("var", row, **options)
-            assert agrees(one, right), (shape, dtype, one, right)
 
 
 @everywhere
