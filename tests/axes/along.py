@@ -21,7 +21,7 @@ from reference import (
     result_type,
 )
 from samples import quietly, silenced, takes, wrong_result
-from truths import COUNTS, ORDERS, PLACES, SPREADS, WITHOUT_NAN, is_nan, is_true, type_of
+from truths import COUNTS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, is_nan, is_true, type_of
 from truths import NAMES as OFF_LADDER
 
 LADDER = ("sum", "prod", "min", "max", "mean")
@@ -198,11 +198,11 @@ def drawn_for(name, dtype, shapes, seed: int, lay=lambda x: x) -> Drawn | None:
     views = [view for view in VIEWS if not ("prod" in name and view == "again and again")]
     view, data = random.choice(views), DATA[seed % len(DATA)]
     exactly = dtype in COMPLEX and (name == "logsumexp" or data == "special")
-    exactly |= name in SPREADS and data == "spread" and dtype in REALS
+    exactly |= name in RECORDS or (name in SPREADS and data == "spread" and dtype in REALS)
     fitting = [
         (shape, axis)
         for shape, axis in shapes
-        if not (exactly and math.prod(shape_of(shape, normal(axis, len(shape)))) > 200)
+        if not (exactly and math.prod(shape_of(shape, normal(axis, len(shape)))) > 40)
         and not (name in PLACES and isinstance(axis, tuple))
     ]
     if not fitting or not takes(name, dtype):
@@ -232,7 +232,7 @@ def filled(name, data, dtype, shape, random):
         x = np.full(shape, ENDS[dtype][random.integers(2)], dtype)
         x[..., 3::7], x[-1] = 0, 1
         return x
-    if data == "spread" and name in SPREADS and dtype in REALS:
+    if data == "spread" and name in (*SPREADS, "describe") and dtype in REALS:
         kind = random.choice(list(OF_HALVES if dtype in HALVES else SPREAD))
         many = [SPREAD[kind](shape[-1], random) for _ in range(math.prod(shape[:-1]))]
         return np.reshape(many, shape).astype(dtype)
@@ -255,12 +255,15 @@ def some_options(name, x, axis, data, random):
         orders = ORDERS[1:3] if x.dtype in COMPLEX else ORDERS[1:]
         return {"ord": orders[random.integers(len(orders))]}
     begun = {"initial": x.dtype.type(1)} if name in ("min", "max") else {}
-    if drawn == 0 and (begun or name not in NEEDS_SOME) and not (begun and x.dtype in COMPLEX):
+    some = name in NEEDS_SOME or (name == "describe" and x.dtype in INTEGERS)
+    if drawn == 0 and not (begun and x.dtype in COMPLEX) and (begun or not some):
         shown = random.integers(0, 3, x.shape) > 0
         return {"where": VIEWS[random.choice(MASKS)](shown), **begun}
     if name in SPREADS and data == "spread":
         wider = max(x.dtype, np.dtype("f4")) if x.dtype in REALS else None
         return [{}, {"ddof": 1}, {"dtype": wider}, {"dtype": wider, "ddof": 1}][drawn]
+    if drawn == 1 and name == "describe":
+        return {"ddof": 1}
     if drawn == 1 and name in SPREADS and data in ("small", "moderate"):
         ddof = (1, 1.5, 4096)[random.integers(3)]
         return {"ddof": ddof} | ({} if x.dtype in COMPLEX else {"mean": np.float32(2)})
@@ -386,15 +389,19 @@ def is_decided(x, options):
 def wrong_results(name, got, x, axes, options):
     """Say what is wrong with an array of results; nothing if all are right."""
     shape = shape_of(x.shape, axes, options["keepdims"])
-    own = isinstance(got, np.ndarray) and got.flags.c_contiguous
-    if got.shape != shape or own != bool(shape):
-        return f"{name}: {type(got)} of {got.shape}, not {shape}"
+    fields = got if name in RECORDS else (got,)
+    for field in fields:
+        own = isinstance(field, np.ndarray) and field.flags.c_contiguous
+        if field.shape != shape or own != bool(shape):
+            return f"{name}: {type(field)} of {field.shape}, not {shape}"
     masked = rows_of(np.broadcast_to(options.get("where", True), x.shape), axes)
-    own = {k: v for k, v in options.items() if k not in ("axis", "keepdims", "where")}
-    for one, row, mask in zip(np.ravel(got), rows_of(x, axes), masked, strict=True):
-        if has_no_value(name, own, not mask.any()):
-            if got.dtype.kind in "fc" and not np.isnan(one):
-                return f"{name} of nothing: {one!r}"
-        elif found := wrong_result(name, one, row, where=mask, **own):
+    options = {k: v for k, v in options.items() if k not in ("axis", "keepdims", "where")}
+    each = zip(*map(np.ravel, fields), strict=True)
+    for one, row, mask in zip(each, rows_of(x, axes), masked, strict=True):
+        result = getattr(type(got), "_make", tuple)(one) if name in RECORDS else one[0]
+        if has_no_value(name, options, not mask.any()):
+            if result.dtype.kind in "fc" and not np.isnan(result):
+                return f"{name} of nothing: {result!r}"
+        elif found := wrong_result(name, result, row, where=mask, **options):
             return found
     return ""
