@@ -18,12 +18,10 @@ from reference import (
     INTEGERS,
     PARTS,
     REALS,
-    agrees,
     result_type,
-    truth,
 )
-from samples import quietly, shown, silenced, takes
-from truths import COUNTS, ORDERS, PLACES, SPREADS, WITHOUT_NAN, answer, is_nan, is_true, type_of
+from samples import quietly, silenced, takes, wrong_result
+from truths import COUNTS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, is_nan, is_true, type_of
 from truths import NAMES as OFF_LADDER
 
 LADDER = ("sum", "prod", "min", "max", "mean")
@@ -170,7 +168,7 @@ MASKS = ("as it is", "as it is", "backwards", "again and again", "Fortran's orde
 SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 2.0)
 ENDS = {dtype: (np.iinfo(dtype).min, np.iinfo(dtype).max) for dtype in INTEGERS[1:]}
 ENDS |= {dtype: (-65504, 65504) for dtype in HALVES}
-DATA = ("small", "moderate", "any bits", "special", "ends", "equals")
+DATA = ("small", "moderate", "any bits", "special", "ends", "equals", "spread")
 
 
 class Drawn(NamedTuple):
@@ -200,16 +198,24 @@ def drawn_for(name, dtype, shapes, seed: int, lay=lambda x: x) -> Drawn | None:
     views = [view for view in VIEWS if not ("prod" in name and view == "again and again")]
     view, data = random.choice(views), DATA[seed % len(DATA)]
     exactly = dtype in COMPLEX and (name == "logsumexp" or data == "special")
+    exactly |= name in RECORDS or (name in SPREADS and data == "spread" and dtype in REALS)
     fitting = [
         (shape, axis)
         for shape, axis in shapes
-        if not (exactly and math.prod(shape_of(shape, normal(axis, len(shape)))) > 200)
+        if not (exactly and math.prod(shape_of(shape, normal(axis, len(shape)))) > 40)
         and not (name in PLACES and isinstance(axis, tuple))
     ]
     if not fitting or not takes(name, dtype):
         return None
     shape, axis = fitting[random.integers(len(fitting))]
-    x = VIEWS[view](lay(filled(name, data, dtype, shape, random)))
+    axes = normal(axis, len(shape))
+    kept = [k for k in range(len(shape)) if k not in axes]
+    if data == "spread":  # one result after the other
+        x = filled(name, data, dtype, [shape[k] for k in kept + axes], random)
+        x = np.ascontiguousarray(x.transpose(np.argsort(kept + axes)))
+    else:
+        x = filled(name, data, dtype, shape, random)
+    x = VIEWS[view](lay(x))
     options = some_options(name, x, axis, data, random) if x.size else {}
     return Drawn(x, axis, options, f"{shape}, {view}, {data}", exactly) if x.size else None
 
@@ -226,13 +232,17 @@ def filled(name, data, dtype, shape, random):
         x = np.full(shape, ENDS[dtype][random.integers(2)], dtype)
         x[..., 3::7], x[-1] = 0, 1
         return x
+    if data == "spread" and name in (*SPREADS, "describe") and dtype in REALS:
+        kind = random.choice(list(OF_HALVES if dtype in HALVES else SPREAD))
+        many = [SPREAD[kind](shape[-1], random) for _ in range(math.prod(shape[:-1]))]
+        return np.reshape(many, shape).astype(dtype)
     if data == "equals":
         few = random.random(shape) < random.choice([0.001, 0.02, 0.5])
         return np.where(few, random.integers(0, 3), name != "any").astype(dtype)
     if data == "special" and dtype in REALS:
         some = random.choice(SPECIAL[random.integers(6) :], shape)
         return np.where(random.random(shape) < random.choice([0.02, 1]), some, 1).astype(dtype)
-    data = "any bits" if data == "ends" else data
+    data = {"ends": "any bits", "spread": "moderate"}.get(data, data)
     if data == "any bits" and dtype not in INTEGERS and name not in (*EXTREMES, "norm"):
         data = "moderate"  # which neither overflows nor cancels
     return values(dtype, data, math.prod(shape), random).copy().reshape(shape)
@@ -245,9 +255,15 @@ def some_options(name, x, axis, data, random):
         orders = ORDERS[1:3] if x.dtype in COMPLEX else ORDERS[1:]
         return {"ord": orders[random.integers(len(orders))]}
     begun = {"initial": x.dtype.type(1)} if name in ("min", "max") else {}
-    if drawn == 0 and (begun or name not in NEEDS_SOME) and not (begun and x.dtype in COMPLEX):
+    some = name in NEEDS_SOME or (name == "describe" and x.dtype in INTEGERS)
+    if drawn == 0 and not (begun and x.dtype in COMPLEX) and (begun or not some):
         shown = random.integers(0, 3, x.shape) > 0
         return {"where": VIEWS[random.choice(MASKS)](shown), **begun}
+    if name in SPREADS and data == "spread":
+        wider = max(x.dtype, np.dtype("f4")) if x.dtype in REALS else None
+        return [{}, {"ddof": 1}, {"dtype": wider}, {"dtype": wider, "ddof": 1}][drawn]
+    if drawn == 1 and name == "describe":
+        return {"ddof": 1}
     if drawn == 1 and name in SPREADS and data in ("small", "moderate"):
         ddof = (1, 1.5, 4096)[random.integers(3)]
         return {"ddof": ddof} | ({} if x.dtype in COMPLEX else {"mean": np.float32(2)})
@@ -340,19 +356,11 @@ def shape_of(shape, axes, keepdims=False):
     return tuple(1 if k in axes else n for k, n in enumerate(shape) if k not in axes or keepdims)
 
 
-def right_for(name, row, shown_there, options):
-    """Find the truth about one result; None where it has no value."""
-    options = {k: v for k, v in options.items() if k not in ("axis", "keepdims", "where")}
-    nothing = not shown_there.any() and "initial" not in options
-    if nothing and name in ("min", "max", *PLACES, "ptp"):
-        return None
-    if nothing and name == "norm" and options.get("ord") == -np.inf:
-        return None
-    if name in LADDER:
-        if name == "mean" and not shown_there.any():
-            return None
-        return truth(name, row, options.pop("dtype", None), where=shown_there, **options)
-    return answer(name, row, where=shown_there, **options)
+def has_no_value(name, options, nothing) -> bool:
+    """Tell whether a reduction of nothing is no number."""
+    if not nothing or "initial" in options:
+        return False
+    return name in ("min", "max", *PLACES, "ptp", "mean") or options.get("ord") == -np.inf
 
 
 def is_refused(name, x, axes, options):
@@ -381,17 +389,19 @@ def is_decided(x, options):
 def wrong_results(name, got, x, axes, options):
     """Say what is wrong with an array of results; nothing if all are right."""
     shape = shape_of(x.shape, axes, options["keepdims"])
-    own = isinstance(got, np.ndarray) and got.flags.c_contiguous
-    if got.shape != shape or own != bool(shape):
-        return f"{name}: {type(got)} of {got.shape}, not {shape}"
-    rows = rows_of(x, axes)
+    fields = got if name in RECORDS else (got,)
+    for field in fields:
+        own = isinstance(field, np.ndarray) and field.flags.c_contiguous
+        if field.shape != shape or own != bool(shape):
+            return f"{name}: {type(field)} of {field.shape}, not {shape}"
     masked = rows_of(np.broadcast_to(options.get("where", True), x.shape), axes)
-    flat = np.asarray(got).reshape(-1)
-    for k, (row, mask) in enumerate(zip(rows, masked, strict=True)):
-        right = right_for(name, row, mask, options)
-        if right is None:
-            if got.dtype.kind in "fc" and not np.isnan(flat[k]):
-                return f"{name} of nothing: {flat[k]!r}"
-        elif not agrees(flat[k], right):
-            return f"{name} of {row!r} {mask}, {options}: {flat[k]!r}, not {shown(right)}"
+    options = {k: v for k, v in options.items() if k not in ("axis", "keepdims", "where")}
+    each = zip(*map(np.ravel, fields), strict=True)
+    for one, row, mask in zip(each, rows_of(x, axes), masked, strict=True):
+        result = getattr(type(got), "_make", tuple)(one) if name in RECORDS else one[0]
+        if has_no_value(name, options, not mask.any()):
+            if result.dtype.kind in "fc" and not np.isnan(result):
+                return f"{name} of nothing: {result!r}"
+        elif found := wrong_result(name, result, row, where=mask, **options):
+            return found
     return ""

@@ -7,7 +7,6 @@ import itertools
 
 import numpy as np
 import pytest
-from devices import everywhere
 from exact_truths import bits_of, of_exponents, truth
 from reference import REALS
 from test_by_key import FEW, LEAST_PART, MANY, N, by_key, keys_of
@@ -83,16 +82,6 @@ def test_the_least_of_all_digits_decides_a_tie(device, dtype):
     even, above = dtype.type(2.0**top), np.nextafter(dtype.type(2.0**top), dtype.type(np.inf))
     got = by_key(device, "sum", keys, x.astype(dtype), method="exact")
     assert got.tolist() == [above, even, even]
-
-
-@everywhere
-def test_other_types_are_rounded_to_once(place):
-    keys, x = keys_of(FEW), of_exponents(np.random.default_rng(6).integers(-9, 5, N), REALS[2])
-    wide = by_key(place, "sum", keys, x, FEW, dtype=np.float64)
-    same_bits(wide, "sum", keys, x, REALS[3])
-    narrow = by_key(place, "mean", keys, x.astype("f8"), FEW, dtype=np.float32)
-    same_bits(narrow, "mean", keys, x.astype("f8"), REALS[2])
-    assert np.array_equal(by_key(place, "sum", keys, x, FEW, dtype=np.complex128), wide + 0j)
 
 
 def test_parts_whose_sums_are_far_apart_are_added_exactly():

@@ -11,12 +11,18 @@ from devices import to_host
 from forcing import forced
 from processes import printed
 from samples import quietly
-from test_axes_kernels import drawn_in_every_way
+from test_axes_kernels import FAMILIES, drawn_in_every_way
 
 import gred
 from gred.testing import SimulatedArray
 
-SIZE = 600 * mmap.PAGESIZE
+SIZE = 40 * mmap.PAGESIZE
+# Rows, and columns, that end anywhere around a load, or where a block's part does.
+LENGTHS = (*range(2, 70, 2), *range(3, 30, 4), 257, 513)
+ROWS = [((n, length), 1) for n in (2, 9) for length in LENGTHS]
+COLUMNS = [((n, length), 0) for n in (2, 7, 9) for length in LENGTHS]
+COLUMNS += [((2, n, length), 1) for n in (3, 9) for length in LENGTHS[:34]]
+SHAPES = {family: ROWS if "rows" in family else COLUMNS for family in FAMILIES}
 
 
 class Guarded:
@@ -48,12 +54,13 @@ class Guarded:
 def go_through() -> None:
     guarded = Guarded()
     for name in ("sum", "argmax", "var"):
-        for turn, way, one in drawn_in_every_way(name):
-            x, there = guarded.lay(one.x, turn % 2)
-            with forced(*way), gred.thread_order("shuffled", turn):
-                got = to_host(quietly(name, there, axis=one.axis, **one.options))
-            for result in (got, quietly(name, x, axis=one.axis, **one.options)):
-                assert not one.wrong(name, result)
+        for turn, way, one in drawn_in_every_way(name, SHAPES):
+            for at_end in (False, True):
+                x, there = guarded.lay(one.x, at_end)
+                with forced(*way), gred.thread_order("shuffled", turn):
+                    got = to_host(quietly(name, there, axis=one.axis, **one.options))
+                for result in (got, quietly(name, x, axis=one.axis, **one.options)):
+                    assert not one.wrong(name, result)
     guarded.protect(mmap.PROT_READ | mmap.PROT_WRITE)
     print("all right")
 

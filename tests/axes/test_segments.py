@@ -1,12 +1,8 @@
-"""Segments that are exact or lie along an axis; their arguments, and what is refused."""
-
-import itertools
+"""Segments that lie along an axis; their arguments, and what is refused."""
 
 import numpy as np
 import pytest
-from devices import everywhere, on, to_host
-from exact_truths import bits_of, exact_square, nearest_root, truth
-from reference import REALS
+from devices import to_host
 from segments import NUMPYS, nearly_same, same, whole
 
 import gred
@@ -17,25 +13,6 @@ from gred.testing import SimulatedArray
 def bounds(offsets, n):
     """List where segments begin and end, as NumPy's reduceat has them."""
     return [(at, max(end, at + 1)) for at, end in zip(offsets, [*offsets[1:], n], strict=True)]
-
-
-@everywhere
-@pytest.mark.parametrize("dtype", REALS, ids=str)
-def test_exact_results_are_each_rounded_once(place, dtype):
-    random = np.random.default_rng(4)
-    n = 300
-    x = np.ldexp(random.normal(size=n), random.integers(-12, 9, n)).astype(dtype)
-    x[n // 2 :] = -x[: n - n // 2]
-    several = [0, 1, 9, 40, n // 2], [90, 3, n - 1, 0], list(range(n - 60, n))
-    for name, offsets, where in itertools.product(
-        ("sum", "mean", "norm"), several, (place, "host")
-    ):
-        got = to_host(gred.reduceat(name, x, offsets, method="exact", **on(where)))
-        for value, (begin, end) in zip(got, bounds(offsets, n), strict=True):
-            part = x[begin:end]
-            square = name == "norm"
-            right = nearest_root(exact_square(part), dtype) if square else truth(name, part, dtype)
-            assert bits_of(value) == bits_of(right), (name, begin, end)
 
 
 @pytest.mark.parametrize("op", ["sum", "var", "argmax", "max"])
@@ -97,7 +74,6 @@ WRONG = [
     (("sum", [[1, 2]], [0]), {"out": np.zeros(2)}, TypeError, "no out"),
     (("sum", 1, [0]), {}, ValueError, "one dimension"),
     (("sum", [1, 2], [0]), {"empty": "zero"}, ValueError, "empty must be"),
-    (("sum", [1, 2], [0]), {"device": "moon"}, ValueError, "device"),
     (("sum", [1, 2], [0]), {"dtype": "S3"}, TypeError, "dtype"),
     (("minmax", [1.0], [0]), {}, ValueError, "op must be one of"),
     (("sum", [1.0], [0]), {"method": "unroll8"}, ValueError, "'auto' or 'exact'"),
@@ -105,10 +81,7 @@ WRONG = [
     (("sum", np.ones((3, 4)), [0]), {"axis": 2}, IndexError, "axis 2 is out of bounds"),
     (("norm", [1.0], [0]), {"ord": 3}, ValueError, "ord must be"),
     (("prod", [1.0], [0]), {"method": "exact"}, ValueError, "exact"),
-    *(
-        (("sum", [1, 2], np.array([value], np.uint64)), {}, IndexError, "out-of-bounds")
-        for value in (2**63, 2**64 - 1)
-    ),
+    (("sum", [1, 2], np.array([2**64 - 1], np.uint64)), {}, IndexError, "out-of-bounds"),
 ]
 HERE, THERE = np.array([1, 2]), SimulatedArray(np.array([1, 2]))
 WRONG_ON_A_DEVICE = [
@@ -122,12 +95,9 @@ WRONG_ON_A_DEVICE = [
     ((SimulatedArray(np.ones((2, 2))), [0]), {}, ValueError, "one dimension"),
     ((THERE, [0]), {"device": "host"}, ValueError, "lies on"),
     ((HERE, SimulatedArray(np.array([0]))), {"device": "host"}, ValueError, "lies on"),
-    ((THERE, [0]), {"out": np.zeros(2)}, ValueError, "shape"),
-    ((THERE, [0]), {"out": SimulatedArray(np.zeros(2))}, ValueError, "shape"),
     ((THERE, [0, 0.5]), {}, TypeError, "Cannot cast"),
     ((THERE, THERE.described(shape=(2**60,), strides=(0,))), {}, ValueError, "offsets: .*'shape'"),
     ((THERE, THERE.described(data=(12345, False))), {}, ValueError, "offsets: .*'data'"),
-    ((THERE.described(shape=(2**60,), strides=(0,)), [0]), {}, ValueError, "values: .*'shape'"),
     ((np.ones(0), THERE), {"empty": "identity"}, IndexError, "out-of-bounds"),
 ]
 WRONG += [(("sum", *arguments), *more) for arguments, *more in WRONG_ON_A_DEVICE]

@@ -32,9 +32,17 @@ def along(name, x, axis, **options):
 
 
 def check(device, name, x, axis, dtype=None):
-    """Compare every result with the fractions of its elements."""
-    got = along(name, laid_out(x, device), axis, dtype=dtype)
-    assert same(got, truths(name, x, axis, dtype)), (name, x.dtype, x.shape, x.strides, axis, dtype)
+    """Compare every result with fractions of its elements; rows as segments, too, and by key."""
+    want, told = truths(name, x, axis, dtype), (name, x.dtype, x.shape, x.strides, axis, dtype)
+    assert same(along(name, laid_out(x, device), axis, dtype=dtype), want), told
+    if axis == 1 and x.ndim == 2 and x.dtype in REALS and x.size < 20_000:
+        places = np.repeat(np.arange(len(x)), x.shape[1])
+        there, options = laid_out(x.ravel(), device), {"dtype": dtype, "method": "exact"}
+        segments = gred.reduceat(name, there, np.arange(0, x.size, x.shape[1]), **options)
+        assert same(to_host(segments), want), told
+        if name != "norm":
+            keyed = gred.by_key(name, laid_out(places, device), there, len(x), **options)
+            assert same(to_host(keyed), want), told
 
 
 # Arrays; axes, names and results' types of each; a type of None is the usual one.
@@ -60,7 +68,7 @@ def of_any_length():
         exponents = random.integers(-12, 12, (n, 1) if by_row else results)
         x = (random.normal(size=(n, results)) * np.exp2(exponents)).astype(dtype)
         yield x, (0,), ("sum", "mean"), (None,)
-        yield np.ascontiguousarray(x.T), (1,), ("sum",), (None,)
+        yield np.ascontiguousarray(x.T), (1,), ("sum", "norm"), (None,)
 
 
 def far_apart():
@@ -93,10 +101,10 @@ def between_floats():
             _, exponents = np.frexp(x[0].astype(WIDE))
             halves = random.choice([-0.5, 0.5, 1, 1.5], count)
             x[1] = np.ldexp(halves, exponents - MANTISSA_BITS[dtype]).astype(dtype)
-            beside = exponents - random.choice([2 * MANTISSA_BITS[dtype], 40, 1000], count)
+            beside = exponents - random.choice([2 * MANTISSA_BITS[dtype], 26, 40, 1000], count)
             x[-1] += np.ldexp(random.integers(-1.0, 2, count), beside).astype(dtype)
         every = itertools.product(("sum", "mean"), REALS, (0, 1))
-        for name, to, axis in chosen(every, dtype, n):
+        for name, to, axis in (("sum", dtype, 0), *chosen(every, dtype, n)):
             yield np.ascontiguousarray(x.T) if axis else x, (axis,), (name,), (to,)
 
 
