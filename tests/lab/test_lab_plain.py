@@ -98,9 +98,7 @@ def test_a_type_error_is_said_in_cudas_words(tmp_path):
         ("__global__ void", "__global__ void __launch_bounds__(64)", (256,)),
     ],
 )
-def test_what_is_not_understood_is_refused_and_blocks_are_as_long_as_shared_arrays(
-    tmp_path, there, instead, sizes
-):
+def test_a_form_is_understood_or_refused(tmp_path, there, instead, sizes):
     source = TREE.replace(there, instead, 1)
     if isinstance(sizes, str):
         path = saved(tmp_path, source, "mine.cu")

@@ -83,9 +83,7 @@ MUCH = {
 
 
 @pytest.mark.parametrize("what", MUCH)
-def test_a_compiler_writes_and_takes_so_much_and_no_more_and_leaves_nothing(
-    tmp_path, monkeypatch, what
-):
+def test_a_compiler_is_bounded_and_leaves_nothing(tmp_path, monkeypatch, what):
     left = tmp_path / "left"
     left.mkdir()
     os.mkfifo(tmp_path / "never.cuh")
@@ -142,9 +140,7 @@ def test_a_rung_says_how_it_is_launched():
             form_of(RIGHT, "shuffle", number)
 
 
-def test_files_that_are_none_are_refused_and_so_are_all_where_there_is_no_compiler(
-    monkeypatch, tmp_path
-):
+def test_no_source_or_no_compiler_is_refused(monkeypatch, tmp_path):
     for path in (tmp_path / "nothing.cuh", tmp_path, Path("/dev/zero")):
         with pytest.raises(FileNotFoundError):
             gred.lab.compile(path)

@@ -117,9 +117,7 @@ def test_a_compiler_of_wheels_is_taken_only_whole_and_of_one_version(building, t
     assert wheels.installed_nvcc(["/nowhere", str(tmp_path)]) == folder / "bin" / "nvcc"
 
 
-def test_a_toolkit_is_found_where_it_is_named_and_by_the_laboratory_too(
-    building, tmp_path, monkeypatch
-):
+def test_nvcc_is_found_where_it_is_named(building, tmp_path, monkeypatch):
     """Which takes nvcc of wheels last."""
 
     def program(folder):

@@ -51,7 +51,7 @@ def test_a_curve_is_measured_written_and_drawn(benchmarks, given, tmp_path):
     assert f"({path.parent.name}/plots/cost.svg)" in text
 
 
-def test_what_is_measured_is_kept_beside_the_rest_and_compared_with_what_was_before(
+def test_figures_are_kept_beside_others_and_compared_with_those_before(
     benchmarks, given, monkeypatch, tmp_path, capsys
 ):
     """Though something fails in the middle."""
@@ -100,9 +100,7 @@ def test_rows_come_as_they_are_measured(benchmarks, given, tmp_path):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_calls_on_the_host_come_in_every_order_and_the_first_of_a_row_does_not_count(
-    benchmarks, clock, n
-):
+def test_calls_on_the_host_come_in_every_order_and_the_first_is_not_timed(benchmarks, clock, n):
     """Each takes a hundred times as long after another, and every third time twice as long."""
     calls, host = [], benchmarks.host
     seconds = {name: 1e-4 * (1 + k / 10) for k, name in enumerate("abcde"[:n])}

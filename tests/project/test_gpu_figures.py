@@ -169,9 +169,7 @@ def test_errors_are_in_units_of_the_last_place_of_the_right_sum(benchmarks):
         ("max", "(n, 8) axis 1", "CuPy", 3.0),
     ],
 )
-def test_a_case_is_held_against_the_limit_and_the_best_peer(
-    benchmarks, pretended, op, name, best, ratio
-):
+def test_axes_are_held_against_limit_and_best_peer(benchmarks, pretended, op, name, best, ratio):
     axes = benchmarks.axes
     pretended.jax, pretended.jax_seconds = SimpleNamespace(), lambda view, axis: 2e-3
     [shape] = [s for s in axes.shapes(1 << 12) if s.name == name]
