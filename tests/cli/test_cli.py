@@ -118,9 +118,7 @@ def test_the_times_in_the_package_are_the_kept_results(monkeypatch):
         ("8.0", ("ptx",), False),
     ],
 )
-def test_what_a_gpu_is_too_old_for_is_left_out_or_refused(
-    monkeypatch, capability, architectures, able
-):
+def test_no_gpu_climbs_a_rung_too_late_for_it(monkeypatch, capability, architectures, able):
     gpu = gred.Device("cuda:0", "a GPU", 108, 2**35, None, 2**25, capability)
     monkeypatch.setattr(gred, "build_info", lambda: {"architectures": architectures})
     late = tuple(m for m in gred.methods() if m.compute_capability)
@@ -133,9 +131,7 @@ def test_what_a_gpu_is_too_old_for_is_left_out_or_refused(
 
 @pytest.mark.parametrize("dtype", options.ELEMENT_TYPES)
 @pytest.mark.parametrize("op", options.OPS)
-def test_every_element_type_and_op_is_right_and_int32_accumulates_in_int32(
-    screen, timing, dtype, op
-):
+def test_every_type_and_op_is_right_and_int32_stays_int32(screen, timing, dtype, op):
     given = set()
     timing(lambda timed, settings: given.add(settings["dtype"]) or timed)
     screen(*FEW, "--dtype", dtype, "--op", op)

@@ -192,14 +192,23 @@ def pretended_cupy(monkeypatch):
     return fake
 
 
-def test_on_a_gpu_cupys_arrays_are_reduced_by_cupy_cub_and_gred(pretended_cupy):
+def test_on_a_gpu_cupys_arrays_are_reduced_by_cupy_cub_and_gred(pretended_cupy, monkeypatch):
+    """CUB is only asked for what it reads itself."""
     field = libraries.assemble("cuda:0", libraries.peers_on("cuda:0"))
     assert [library.key for library in field.libraries] == ["gred", "cupy", "cupy-cub", "cub"]
     assert set(field.absent) == {"torch", "jax"}
     assert {library.pool for library in field.libraries} == {"cupy"}
+    *_, cub = field.libraries
     for case in (case for case in KNOWN if case.type.name in ("int32", "float64")):
         for library in field.libraries[1:3]:
             assert truth_of(case)[0].accepts(answers_of(library, case)), case
+    asked = []
+    monkeypatch.setattr(gred, "sum", lambda a, **options: asked.append(options) or 0)
+    answers_of(cub, case_of("sum", "int32"))
+    assert asked == [{"method": "cub", "dtype": "int32"}]
+    for case in (case_of("sum", "int8"), case_of("sum", layout="columns"), case_of("argmax")):
+        with pytest.raises(libraries.LackingError):
+            cub.function(case)
 
 
 def test_cupy_is_told_its_accelerators_before_each_turn_and_its_answer_is_brought(pretended_cupy):
@@ -232,13 +241,3 @@ def test_the_command_runs_on_a_pretended_gpu(pretended_cupy, screen, monkeypatch
     assert {"gred", "cupy", "cupy-cub"} <= right
     for words in ("latency floor: ", "a kernel that does nothing", "PyTorch (ModuleNotFoundError"):
         assert words in " ".join(out.split())
-
-
-def test_cub_is_only_asked_for_what_it_reads_itself(pretended_cupy, monkeypatch):
-    asked, cub = [], libraries.Cub(libraries.CuPy("cuda:0"))
-    monkeypatch.setattr(gred, "sum", lambda a, **options: asked.append(options) or 0)
-    answers_of(cub, case_of("sum", "int32"))
-    assert asked == [{"method": "cub", "dtype": "int32"}]
-    for case in (case_of("sum", "int8"), case_of("sum", layout="columns"), case_of("argmax")):
-        with pytest.raises(libraries.LackingError):
-            cub.function(case)

@@ -19,12 +19,10 @@ REFUSED = {
     "": [
         ("--size 0", "at least 1"),
         ("--size many", "'many' is not a size"),
-        ("--size 2**47", "do not fit"),
         ("--dtype int8", "int32"),
         ("--block-size 48", "48 is not a block size; accepted are 32, 64"),
         ("--methods unrol8", "did you mean 'unroll8'?"),
         (f"--methods cub {SIMULATED}", "only on cuda"),
-        ("--methods unroll8 --device host", "'unroll8' does not run on host"),
         ("--device tpu", "this machine has host, simulated"),
         ("--json no/such/folder.json", "there is no folder"),
         ("--siz 10", "--siz"),
@@ -35,12 +33,9 @@ REFUSED = {
         ("--json x.svg --plot x.svg", "--json and --plot both write to x.svg"),
         ("shwo 1", "'shwo' is not a job; did you mean 'show'?"),
         ("1", "'1' is not a job; there are counters, doctor, explain, lab, "),
-        ("''", "'' is not a job"),
     ],
     "sweep": [
         ("--sizes 2**20:2**10", "not a range"),
-        ("--block-sizes 2:64", "2 is not a block size"),
-        ("--samples 0", "'0'"),
         (f"--samples {options.MOST_SAMPLES + 1}", f"to {options.MOST_SAMPLES}"),
         ("--out /proc/x/y", "--out /proc/x/y: cannot be made"),
         ("--json - --csv -", "--json and --csv both write to standard output"),
@@ -49,7 +44,6 @@ REFUSED = {
     "versus": [
         (SIMULATED, "nothing but gred runs on simulated"),
         ("--peers ,", "names no peer"),
-        ("--types float", "'float' is not an element type"),
         ("--reductions median", "'median' is not a reduction"),
         ("--sizes 1KiB:2**20", "from elements to bytes"),
         ("--sizes 3MB", "'3MB' is not a size; write bytes with B, KiB, MiB, GiB, TiB"),
@@ -58,7 +52,6 @@ REFUSED = {
         ("--seconds 0", "'0' is not a whole number of seconds"),
     ],
     "counters": [
-        ("--methods recursive", "'recursive' cannot be counted; rungs 0 to 24 can"),
         ("--methods 30", "'30' is not a method; rungs have numbers from 0 to 24"),
         ("--size 4KiB", "'4KiB' is not a size; it counts elements, not bytes: write 1000000"),
         ("--multiprocessors 0", "'0' is not a whole number from 1 to 1024"),
@@ -69,7 +62,6 @@ REFUSED = {
         ("unroll8,shuffle", "more than one method"),
     ],
     "roofline": [
-        ("--methods cub", "'cub' cannot be predicted; rungs 0 to 24 can"),
         (SIMULATED, "only a GPU has a roofline"),
         ("--measured /nowhere", "No such file"),
         (f"--measured {HERE}", "Extra data"),

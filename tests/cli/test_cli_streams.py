@@ -108,9 +108,7 @@ def test_a_file_that_fails_late_leaves_the_table_and_an_error(screen, command, t
     assert keeps_every_row(tmp_path / "-")
 
 
-def test_whether_a_file_can_be_written_is_seen_at_first_and_changes_nothing(
-    monkeypatch, refused, command, tmp_path
-):
+def test_files_are_tried_first_and_unchanged(monkeypatch, refused, command, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 

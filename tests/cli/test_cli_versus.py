@@ -106,9 +106,7 @@ def test_what_raises_is_missing_and_says_why_and_a_wrong_answer_is_seen(pretende
     assert (len(rows["wrong"]["samples_ns"]), rows["a"]["samples_ns"]) == (4, [])
 
 
-def test_how_often_a_call_is_timed_depends_on_how_long_it_takes(
-    pretended, calls, taking, monkeypatch
-):
+def test_slow_calls_are_timed_less_often(pretended, calls, taking, monkeypatch):
     """Slow ones three times; after the deadline none more often, and the slow one once."""
 
     def samples(*sampling, **seconds):
@@ -281,9 +279,7 @@ def test_a_wrong_answer_and_what_a_library_lacks_are_said_once(
     assert unsaid not in out
 
 
-def test_a_peer_or_type_that_is_not_here_is_named_with_the_reason(
-    screen, refused, monkeypatch, tmp_path
-):
+def test_what_is_not_here_is_named_with_the_reason(screen, refused, monkeypatch, tmp_path):
     """And one that is asked for by name has to be here."""
     absent = {"bottleneck", "numexpr", "torch", "jax"}
     for name in absent:
@@ -298,9 +294,7 @@ def test_a_peer_or_type_that_is_not_here_is_named_with_the_reason(
     assert "gred: --peers bottleneck: " in refused(*one, "--peers", "bottleneck")
 
 
-def test_a_bounded_run_shares_its_time_and_a_quick_one_says_what_it_left_out(
-    screen, monkeypatch, tmp_path
-):
+def test_runs_end_in_time_and_say_what_they_left_out(screen, monkeypatch, tmp_path):
     given, deadlines, compete = [], [], versus.compete
 
     def competed(*arguments):

@@ -138,25 +138,3 @@ def test_a_gpu_that_is_here_is_measured(monkeypatch, named):
     assert (told.measured, told.error) == (4e-3, told.seconds / 4e-3 - 1)
     assert "measured 4,000.0 us" in repr(told)
     assert told.passes[0].blocks == 2**20 // 2048
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "text"),
-    [
-        ({"size": 0}, ValueError, r"from 1 to 2\*\*40; got 0"),
-        ({"size": 2**40 + 1}, ValueError, r"from 1 to 2\*\*40"),
-        ({"size": 2**36, "method": "neighbored", "block_size": 32}, ValueError, "than a grid"),
-        ({"size": 2**40, "method": "neighbored"}, ValueError, "choose a larger block_size"),
-        ({"size": 1.5}, TypeError, "size must be an integer; got 1.5"),
-        ({"size": True}, TypeError, "size must be an integer; got True"),
-        ({"method": "cub"}, ValueError, "method 'cub' does not run on 'simulated'"),
-        ({"dtype": "U3"}, ValueError, "dtype must be int32, .* got 'U3'"),
-        ({"dtype": bool}, ValueError, "dtype must be int32, .* got .*bool"),
-        ({"block_size": 33}, ValueError, "33"),
-        ({"device": "simulated"}, ValueError, "a GPU that is here; got 'simulated'.*an H200's"),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_predicted_is_refused(options, error, text):
-    with pytest.raises(error, match=text):
-        gred.roofline(**{"size": 1000, "method": "unroll8", **options})

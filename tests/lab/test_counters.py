@@ -338,26 +338,3 @@ def test_lines_are_those_of_the_source_and_are_printed_as_a_table():
     shown = repr(gred.counters(np.ones(2**12, np.float32), method="shared_modulo"))
     title = "sum of 4,096 float32, as float32, by shared_modulo, blocks of 256"
     assert all(words in shown for words in (title, "128, 512, 100%", "1,520, 0"))
-
-
-THREE = np.ones(3, np.float32)
-REFUSED = [
-    ((THREE, "prod"), {}, ValueError, "sums and means alone"),
-    ((THREE,), {"method": "exact"}, ValueError, "'exact' has no counters; rungs 0 to 24 have"),
-    ((THREE,), {"method": "recursive"}, ValueError, "does not run on 'simulated'"),
-    ((THREE,), {"method": "host"}, ValueError, "method 'host' does not exist"),
-    ((THREE,), {"block_size": 16}, ValueError, "block_size"),
-    (("text",), {}, TypeError, "a"),
-    ((THREE,), {"dtype": np.float64}, ValueError, "float32 in float64"),
-    ((THREE[:0],), {}, ValueError, "a is empty: there is nothing to count"),
-    ((THREE,), {"multiprocessors": 0}, ValueError, "from 1 to 1024; got 0"),
-    ((THREE,), {"multiprocessors": True}, TypeError, "must be an integer; got True"),
-    ((SimulatedArray(np.ones((4, 4)))[:, ::2],), {}, ValueError, "one after the other"),
-]
-
-
-@pytest.mark.parametrize(("given", "options", "error", "text"), REFUSED, ids=range(len(REFUSED)))
-def test_what_cannot_be_counted_or_recorded_is_refused(given, options, error, text):
-    for ask in (gred.counters, gred.accesses):
-        with pytest.raises(error, match=text):
-            ask(*given, **options)

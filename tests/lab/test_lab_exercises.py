@@ -1,5 +1,6 @@
-"""Each exercise, as it is given, fails its check for the reason that it is about, and its answer
-passes. The answers are here and nowhere else.
+"""Each exercise fails its check for the reason that it is about, and its answer passes.
+
+The answers are here and nowhere else.
 """
 
 import pytest

@@ -38,8 +38,7 @@ def test_a_fit_finds_latency_and_bandwidth_behind_single_points_far_off(benchmar
 def test_a_curve_is_measured_written_and_drawn(benchmarks, given, tmp_path):
     pytest.importorskip("matplotlib")
     given(benchmarks.curve, SAMPLES=1, LIMIT_SAMPLES=1)
-    arguments = ["--device", "host", "--largest", "2**3", "--out", str(tmp_path)]
-    given(sys, argv=["curve.py", *arguments])
+    given(sys, argv=["", *f"--device host --largest 2**3 --out {tmp_path}".split()])
     assert benchmarks.curve.main() == 0
     [path] = tmp_path.glob("*/curve.json")
     kept = record.read_json(path)
@@ -52,7 +51,7 @@ def test_a_curve_is_measured_written_and_drawn(benchmarks, given, tmp_path):
     assert f"({path.parent.name}/plots/cost.svg)" in text
 
 
-def test_what_is_measured_is_kept_beside_the_rest_and_compared_with_what_was_before(
+def test_figures_are_kept_beside_others_and_compared_with_those_before(
     benchmarks, given, monkeypatch, tmp_path, capsys
 ):
     """Though something fails in the middle."""
@@ -101,9 +100,7 @@ def test_rows_come_as_they_are_measured(benchmarks, given, tmp_path):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_calls_on_the_host_come_in_every_order_and_the_first_of_a_row_does_not_count(
-    benchmarks, clock, n
-):
+def test_calls_on_the_host_come_in_every_order_and_the_first_is_not_timed(benchmarks, clock, n):
     """Each takes a hundred times as long after another, and every third time twice as long."""
     calls, host = [], benchmarks.host
     seconds = {name: 1e-4 * (1 + k / 10) for k, name in enumerate("abcde"[:n])}
@@ -113,11 +110,23 @@ def test_calls_on_the_host_come_in_every_order_and_the_first_of_a_row_does_not_c
         calls.append(name)
         clock.now += seconds[name] * (1 + calls.count(name) % 3 // 2) * (1 if again else 99)
 
-    found = host.typical({name: partial(call, name) for name in seconds})
-    assert found == pytest.approx(seconds)
+    assert host.typical({name: partial(call, name) for name in seconds}) == pytest.approx(seconds)
     turns = [name for name, _ in itertools.groupby(calls)]
     assert len(turns) >= host.TURNS
-    assert {*itertools.permutations(seconds, 2)} <= {*itertools.pairwise(turns)}
     orders = host.balanced(list(seconds))
     pairs = [pair for order in orders for pair in itertools.pairwise(order)]
-    assert {*map(pairs.count, itertools.permutations(seconds, 2))} == {len(orders) // n}
+    for pair in itertools.permutations(seconds, 2):
+        assert pair in itertools.pairwise(turns)
+        assert pairs.count(pair) == len(orders) // n
+
+
+def test_a_seed_draws_calls_of_every_kind_and_no_larger_than_asked(benchmarks):
+    drawn_calls = benchmarks.drawn_calls
+    calls, again, other = (list(drawn_calls.drawn(s, 2000, 1 << 10, 1 << 24)) for s in (3, 3, 2))
+    assert calls == again != other
+    assert max(call.nbytes for call in calls) <= 1 << 24
+    assert {len(call.shape) for call in calls} == set(drawn_calls.RANKS)
+    assert {call.dtype for call in calls} == set(drawn_calls.TYPES)
+    assert {call.op for call in calls} == set(drawn_calls.OPS)
+    assert {call.layout for call in calls} == set(drawn_calls.LAYOUTS)
+    assert any(n % 2 and n > 100 for call in calls for n in call.shape)

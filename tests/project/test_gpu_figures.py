@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scripts import CuPy, PyTorch, machine, warning_free
+from scripts import CuPy, PyTorch, warning_free
 from test_cli_libraries import case_of
 
 import gred
@@ -16,16 +16,21 @@ from gred.cli import cases, libraries
 
 pytestmark = pytest.mark.unsanitized
 
+SIZES = {"GIB": 1 << 10, "DOT_SIZE": 1 << 12, "AXES_SIZE": 1 << 14, "CURVE": (1 << 12, 1 << 20)}
+SIZES |= {"LARGE": (1 << 12,), "RANGE_SIZE": 1 << 12, "CANCELLING": 1 << 12}
 LIMIT = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))  # 4 bytes a nanosecond
 
 
 @pytest.fixture
 def gpu(benchmarks, given, monkeypatch):
-    """A GPU without JAX, and all the patience with its peers."""
+    """A GPU without JAX, all the patience with its peers, and arrays of little memory."""
     for module in (benchmarks.axes, benchmarks.exact, benchmarks.segments):
         given(module, PATIENCE=math.inf)
     given(benchmarks.times, OTHER_BYTES=64)
     given(benchmarks.axes, peers=lambda: (CuPy(), PyTorch()), compile_ahead=lambda dtype: None)
+    given(benchmarks.axes, MIDDLES=((-1, 8, 8), (8, -1, 8)), SLICED=(8,), SIDES=(4, 8))
+    few = functools.partial(benchmarks.exact.cancelling, size=1 << 12)
+    given(benchmarks.exact, **SIZES, cancelling=few)
     monkeypatch.setitem(sys.modules, "jax", None)
     given(gred, read_limit=lambda *_, **__: LIMIT)
     given(benchmarks.cub, compiled_sums=lambda: None)
@@ -38,7 +43,6 @@ def pretended(benchmarks, gpu, given):
     seconds = {"exact": 2e-3, "gred": 1e-3, "CuPy": 3e-3, "PyTorch": 5e-3}
     seconds[benchmarks.exact.CUB] = 4e-3
     given(gpu.times, medians=lambda calls: {name: seconds[name] for name in calls})
-    given(gpu.times, able=lambda calls, *_: calls)
     return gpu
 
 
@@ -154,86 +158,47 @@ def test_errors_are_in_units_of_the_last_place_of_the_right_sum(benchmarks):
     assert benchmarks.exact.rounded_once(NEAR_A_TIE, "float32") == np.float32(1 + 2**-23)
 
 
-def test_other_libraries_are_wrong_and_gred_exact_is_not(benchmarks, gpu, given):
-    exact = benchmarks.exact
-    few = functools.partial(exact.cancelling, size=1 << 12)
-    given(exact, CANCELLING=1 << 12, cancelling=few)
-    rows = {row["what"]: row for row in exact.measure_orders(gpu)}
-    who = ("gred, exact", "gred, fast", "CuPy", "PyTorch", "NumPy")
-    assert len(rows) == 2 * len(who) * len(exact.TYPES)
-    for dtype in exact.TYPES:
-        for name in who:
-            distinct, worst = (
-                rows[f"{dtype} that cancel: {name}: {kind}"] for kind, _ in exact.ORDERS_TOLD
-            )
-            is_exact = name == "gred, exact"
-            assert (distinct["value"] == 1, worst["value"] <= 1000) == (is_exact, is_exact)
-            assert worst["met"] == (True if is_exact else None)
-
-
 # ---- parts ----
 
 
 @pytest.mark.parametrize(
-    ("op", "dtype", "name", "best", "ratio"),
+    ("op", "name", "best", "ratio"),
     [  # JAX, which takes 2 ms, takes part in sums of rows and columns
-        ("sum", "float32", "(n, 8) axis 1", "JAX", 2.0),
-        ("sum", "float32", "(8, n) axis 0", "JAX", 2.0),
-        ("sum", "float32", "(n, 8, 8) axis 1", "CuPy", 3.0),
-        ("max", "float32", "(n, 8) axis 1", "CuPy", 3.0),
-        ("sum", "int8", "(n, 8) axis 1", "CuPy", 3.0),
+        ("sum", "(n, 8) axis 1", "JAX", 2.0),
+        ("sum", "(n, 8, 8) axis 1", "CuPy", 3.0),
+        ("max", "(n, 8) axis 1", "CuPy", 3.0),
     ],
 )
-def test_a_case_is_held_against_the_limit_and_the_best_peer(
-    benchmarks, pretended, op, dtype, name, best, ratio
-):
+def test_axes_are_held_against_limit_and_best_peer(benchmarks, pretended, op, name, best, ratio):
     axes = benchmarks.axes
     pretended.jax, pretended.jax_seconds = SimpleNamespace(), lambda view, axis: 2e-3
     [shape] = [s for s in axes.shapes(1 << 12) if s.name == name]
-    view = shape.shaped(np.zeros(1 << 12, dtype))
+    view = shape.shaped(np.zeros(1 << 12, np.float32))
     calls = pretended.calls(op, view, shape.axis)
     of_limit, of_peer = axes.measure_case(pretended, shape, op, view, "16 KiB", calls)
-    assert of_limit["what"] == f"{op} {dtype} {name}, 16 KiB: of the limit"
+    assert of_limit["what"] == f"{op} float32 {name}, 16 KiB: of the limit"
     share = axes.bytes_moved(op, view, shape.axis) / 4e9 / 1e-3
     assert of_limit["value"] == pytest.approx(share, rel=1e-4)
     assert of_peer["what"].endswith(f": {best}'s time over gred's, 1000.0 us")
-    assert of_peer["value"] == ratio
-    if (op, dtype, name) == ("sum", "float32", "(n, 8) axis 1"):
-        assert (of_limit["at_least"], of_peer["at_least"], of_peer["met"]) == (0.85, 1.05, True)
+    assert (of_peer["value"], of_peer["met"]) == (ratio, True)
 
 
-def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, given):
-    pytest.importorskip("matplotlib")
-    given(benchmarks.times, SAMPLES=1)
-    given(benchmarks.axes, MIDDLES=((-1, 8, 8), (8, -1, 8)), SLICED=(8,))
-    rows = warning_free(benchmarks.axes.measure("int8", 1 << 13, gpu))
-    kept = {"machine": machine(), "rows": rows}
-    cells, cases = benchmarks.axes_plot.cells(kept), [*benchmarks.axes.cases(1 << 13)]
-    assert {(shape, column[2]) for shape, column in cells} == {(s.name, op) for s, op in cases}
-    assert len(rows) == 2 * len(cells) == 2 * len(cases)
-    assert all(cell.share > 0 and cell.ratio > 0 for cell in cells.values())
-    axes = benchmarks.axes_plot.heat_figure(kept).axes[0]
-    assert axes.get_yticklabels()[0].get_text() == "(n, 2) axis 1"
-    assert len(axes.texts) == len(cases)
-    given(benchmarks.axes, SIDES=(4, 8), SMALL_CALLS=2)
-    assert len(warning_free(benchmarks.axes.measure_small(gpu))) == 2 * 4 * 2 * 5 * 2
-
-
-SIZES = {"GIB": 1 << 10, "DOT_SIZE": 1 << 12, "AXES_SIZE": 1 << 14, "CURVE": (1 << 12, 1 << 20)}
-SIZES |= {"LARGE": (1 << 12,), "RANGE_SIZE": 1 << 12}
 ON_HOST = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
 # What is measured, how many rows it has, and value and least value of the first that have one.
 PARTS = {
+    "axes": (lambda of, gpu: of.axes.measure("int8", 1 << 13, gpu), 366),
+    "small calls": (lambda of, gpu: of.axes.measure_small(gpu), 2 * 4 * 2 * 5 * 2),
+    "orders": (lambda of, gpu: of.exact.measure_orders(gpu), 2 * 5 * 2),
     "segments": (
         lambda of, gpu: of.segments.measure(gpu, 1000, lambda: None),
-        *(12, (0.067, 0.7), (3.0, 1.1)),
+        *(9, (0.067, 0.7), (3.0, 1.1)),
     ),
     "large": (
         lambda of, gpu: of.exact.measure_large("float32", gpu),
         *(12, (0.5, 0.95), (0.5, 0.95), (0.5, 0.95), (0.5, 0.15)),
     ),
     "halves": (lambda of, gpu: of.exact.measure_halves(gpu), 5, (0.5, 0.95), (0.5, 0.95)),
-    "dot products": (lambda of, gpu: of.exact.measure_dot("float32", gpu), 4, (0.001024, 0.8)),
+    "dot products": (lambda of, gpu: of.exact.measure_dot("float32", gpu), 3, (0.001024, 0.8)),
     "along axes": (lambda of, gpu: of.exact.measure_axes("float64", gpu), 4),
     "calls": (lambda of, gpu: of.exact.measure_calls("float64", gpu), 12),
     "host": (
@@ -255,7 +220,7 @@ def typical(calls):
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_is_measured_with_pretended_times(benchmarks, pretended, given, part):
     seconds = {"exact": 3e-6, "gred": 1e-6, "CuPy": 4e-6, "PyTorch": 8e-6}
-    given(benchmarks.exact, **SIZES, call_seconds=lambda *_: seconds)
+    given(benchmarks.exact, call_seconds=lambda *_: seconds)
     given(benchmarks.exact_on_host, ALONG=(1, 2), sums=dict)
     given(benchmarks.exact_on_host, normal=lambda dtype, nbytes: np.ones(8, dtype))
     measure, count, *told = PARTS[part]

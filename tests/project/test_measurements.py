@@ -9,10 +9,11 @@ from inputs import block_sizes, shown
 from processes import printed
 
 import gred
+from gred.testing import SimulatedArray
 
 ARRAY = np.arange(1, 1001)
 DEVICES = ("device", "'host'", "'simulated'", "'cuda'", "'cuda:N'")
-NAMES = {"cuda": "cuda:0"}
+NAMES, ON_ONE = {"cuda": "cuda:0"}, {"method": "neighbored"}
 BEST = "cuda:0" if any(d.name == "cuda:0" for d in gred.devices()) else "simulated"
 
 
@@ -82,19 +83,21 @@ def test_caches_are_flushed_with_more_memory_than_they_have_unless_they_may_be_w
 
 
 TIME, READ, LAUNCH = gred.kernel_time, gred.read_limit, gred.launch_limit
+COUNT, SEE, PREDICT = gred.counters, gred.accesses, gred.roofline
+FEW, COLUMNS = np.ones(3, np.float32), SimulatedArray(np.ones((4, 4)))[:, ::2]
 # Of a call's arguments and options, the error and words of what it says.
 REFUSED = [
-    (TIME, (ARRAY, "median"), {}, ValueError, ("op", "'sum'", "reductions()", "'median'")),
-    (TIME, (ARRAY, "\ud800"), {}, ValueError, ("op",)),
-    (TIME, (ARRAY, 3), {}, TypeError, ("op", "3")),
-    *((TIME, (ARRAY,), {"samples": n}, ValueError, ("samples", str(n))) for n in (0, -1, 10**30)),
-    *((TIME, (ARRAY,), {"samples": n}, TypeError, ("samples", str(n))) for n in (2.5, True)),
-    (TIME, (ARRAY,), {"samples": Refuses()}, ZeroDivisionError, ()),
-    (TIME, (ARRAY,), {"warmup": -1}, ValueError, ("warmup", "-1")),
-    (TIME, (ARRAY,), {"warmup": "x"}, TypeError, ("warmup", "'x'")),
+    (TIME, (FEW, "median"), {}, ValueError, ("op", "'sum'", "reductions()", "'median'")),
+    (TIME, (FEW, "\ud800"), {}, ValueError, ("op",)),
+    (TIME, (FEW, 3), {}, TypeError, ("op", "3")),
+    *((TIME, (FEW,), {"samples": n}, ValueError, ("samples", str(n))) for n in (0, -1, 10**30)),
+    *((TIME, (FEW,), {"samples": n}, TypeError, ("samples", str(n))) for n in (2.5, True)),
+    (TIME, (FEW,), {"samples": Refuses()}, ZeroDivisionError, ()),
+    (TIME, (FEW,), {"warmup": -1}, ValueError, ("warmup", "-1")),
+    (TIME, (FEW,), {"warmup": "x"}, TypeError, ("warmup", "'x'")),
     (TIME, ([],), {}, ValueError, ("a", "empty")),
-    (TIME, (ARRAY,), {"dtype": object}, TypeError, ("dtype",)),
-    (TIME, (ARRAY,), {"axis": 0}, TypeError, ("axis",)),
+    (TIME, (FEW,), {"dtype": object}, TypeError, ("dtype",)),
+    (TIME, (FEW,), {"axis": 0}, TypeError, ("axis",)),
     (READ, ("tpu",), {}, ValueError, DEVICES),
     (READ, (3,), {}, TypeError, DEVICES),
     *((READ, ("host", n), {}, ValueError, ("nbytes", str(n))) for n in (0, -1, 2**63)),
@@ -107,11 +110,33 @@ REFUSED = [
     (READ, ("simulated",), {"samples": 0}, ValueError, ("samples", "0")),
     (LAUNCH, ("simulated",), {"samples": 0}, ValueError, ("samples", "0")),
     (LAUNCH, ("simulated",), {"samples": "x"}, TypeError, ("samples",)),
+    (COUNT, (FEW, "prod"), {}, ValueError, ("sums and means alone",)),
+    (COUNT, (FEW,), {"method": "exact"}, ValueError, ("has no counters; rungs 0 to 24 have",)),
+    (COUNT, (FEW,), {"method": "recursive"}, ValueError, ("does not run on 'simulated'",)),
+    (COUNT, (FEW,), {"method": "host"}, ValueError, ("method 'host' does not exist",)),
+    (COUNT, (FEW,), {"block_size": 16}, ValueError, ("block_size",)),
+    (COUNT, ("text",), {}, TypeError, ("a",)),
+    (COUNT, (FEW,), {"dtype": np.float64}, ValueError, ("float32 in float64",)),
+    (COUNT, (FEW[:0],), {}, ValueError, ("a is empty: there is nothing to count",)),
+    (COUNT, (FEW,), {"multiprocessors": 0}, ValueError, ("from 1 to 1024; got 0",)),
+    (COUNT, (FEW,), {"multiprocessors": True}, TypeError, ("must be an integer; got True",)),
+    (COUNT, (COLUMNS,), {}, ValueError, ("one after the other",)),
+    *((PREDICT, (n,), {}, ValueError, (f"from 1 to 2**40; got {n}",)) for n in (0, 2**40 + 1)),
+    (PREDICT, (2**40,), ON_ONE, ValueError, ("choose a larger block_size",)),
+    *((PREDICT, (n,), {}, TypeError, (f"must be an integer; got {n}",)) for n in (1.5, True)),
+    (PREDICT, (9,), {"method": "cub"}, ValueError, ("'cub' does not run on 'simulated'",)),
+    (PREDICT, (9,), {"dtype": "U3"}, ValueError, ("dtype must be int32, ", "got 'U3'")),
+    (PREDICT, (9,), {"dtype": bool}, ValueError, ("dtype must be int32, ", "bool")),
+    (PREDICT, (9,), {"block_size": 33}, ValueError, ("33",)),
+    (PREDICT, (9,), {"device": "simulated"}, ValueError, ("got 'simulated'", "an H200's")),
 ]
+REFUSED += [(SEE, *refused) for call, *refused in REFUSED if call is COUNT]
 
 
 @pytest.mark.parametrize(("call", "arguments", "options", "error", "words"), REFUSED, ids=shown)
-def test_a_measurement_checks_its_arguments(call, arguments, options, error, words):
+def test_what_cannot_be_measured_counted_or_predicted_is_refused(
+    call, arguments, options, error, words
+):
     with pytest.raises(error) as caught:
         call(*arguments, **options)
     assert caught.type is error
@@ -119,13 +144,12 @@ def test_a_measurement_checks_its_arguments(call, arguments, options, error, wor
 
 
 COMPLEX, ENDLESS = np.ones(3, np.complex64), np.broadcast_to(np.int8(1), 2**36)
-ON_ONE = {"method": "neighbored", "device": "simulated"}
 LOST = np.exceptions.ComplexWarning
 WARNED = [
     (LOST, lambda: gred.sum(COMPLEX, dtype=float)),
     (LOST, lambda: gred.kernel_time(COMPLEX, dtype=float, samples=1)),
-    (RuntimeWarning, lambda: gred.sum(ENDLESS, **ON_ONE)),  # of a long run
-    (RuntimeWarning, lambda: gred.kernel_time(ENDLESS, **ON_ONE)),
+    (RuntimeWarning, lambda: gred.sum(ENDLESS, **ON_ONE, device="simulated")),  # of a long run
+    (RuntimeWarning, lambda: gred.kernel_time(ENDLESS, **ON_ONE, device="simulated")),
     (RuntimeWarning, lambda: gred.read_limit("simulated", 2**26, samples=10**6)),
 ]
 

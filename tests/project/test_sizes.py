@@ -48,18 +48,15 @@ def structs(path, text):
         yield name, sum(1 if "(" in one else one.count(",") + 1 for one in declarations)
 
 
-def measured(files):
-    """Give what is measured, how large it is, and how large it may be."""
-    for folder, count in Counter(path.rpartition("/")[0] for path in files).items():
-        yield f"{folder}: files", count, 25
-    for path, text in files.items():
-        yield f"{path}: lines", text.count("\n"), 450
-        for names, most, unit in ((functions, 60, "lines"), (structs, 20, "fields")):
-            yield from ((f"{path}: {name}: {unit}", size, most) for name, size in names(path, text))
-
-
 def too_large(files):
-    return [f"{what}: {size} of {most}" for what, size, most in measured(files) if size > most]
+    """List what is larger than it may be."""
+    folders = Counter(path.rpartition("/")[0] for path in files)
+    sizes = [(f"{folder}: files", count, 25) for folder, count in folders.items()]
+    for path, text in files.items():
+        sizes.append((f"{path}: lines", text.count("\n"), 450))
+        for names, most, unit in ((functions, 60, "lines"), (structs, 20, "fields")):
+            sizes += ((f"{path}: {name}: {unit}", n, most) for name, n in names(path, text))
+    return [f"{what}: {size} of {most}" for what, size, most in sizes if size > most]
 
 
 def test_nothing_is_larger_than_one_can_read():

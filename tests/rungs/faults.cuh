@@ -98,13 +98,10 @@ inline void misuse_process(uint64_t n)
     const int length =
         snprintf(lie, sizeof lie,
                  "{\"process\": %d, \"number\": 0, \"forks\": 0, \"answer\": [5]}\n", getppid());
-    if (n == 212 || n == 213)
+    if (n == 212)
         leave_one_behind();
-    if (n == 201 || n == 213)
+    if (n == 201)
         never_end();
-    if (n == 202)
-        for (long k = 0; k < 1l << 40; k += 512)
-            static_cast<volatile char *>(lie)[k] = 1;
     if (n == 203 && threadIdx.x == 0)
         fork();
     if (n == 204)
