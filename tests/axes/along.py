@@ -264,9 +264,10 @@ def some_options(name, x, axis, data, random):
         return [{}, {"ddof": 1}, {"dtype": wider}, {"dtype": wider, "ddof": 1}][drawn]
     if drawn == 1 and name == "describe":
         return {"ddof": 1}
-    if drawn == 1 and name in SPREADS and data in ("small", "moderate"):
-        ddof = (1, 1.5, 4096)[random.integers(3)]
-        return {"ddof": ddof} | ({} if x.dtype in COMPLEX else {"mean": np.float32(2)})
+    if drawn < 2 and name in SPREADS and data in ("small", "moderate"):
+        means = random.integers(-2, 3, shape_of(x.shape, normal(axis, x.ndim), True)).astype("f4")
+        mean = (means, means[..., :1], np.float32(2))[random.integers(3)]
+        return {"ddof": (0, 1, 1.5, 4096)[random.integers(4)], "mean": mean}
     if drawn == 1 and name in ("sum", "min", "max") and x.dtype not in (bool, *COMPLEX):
         return {"initial": x.dtype.type(5)}
     if drawn == 2 and name in ("sum", "mean", "min", "max") and x.dtype not in COMPLEX:

@@ -39,7 +39,7 @@ def test_work_is_ordered_on_pytorchs_current_stream():
     a = torch.zeros(1000, device="cuda")
     torch.cuda.synchronize()
     with torch.cuda.stream(torch.cuda.Stream()):
-        torch.cuda._sleep(500_000_000)
+        torch.cuda._sleep(4_000_000_000)
         a += 1
         total = gred.torch.sum(a)
         assert not torch.cuda.current_stream().query()  # nobody has waited
