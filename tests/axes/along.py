@@ -111,7 +111,8 @@ def _spread(name, x, values, shown, axis, ddof, mean):
     count, freedom = shown.sum(axis), np.maximum(shown.sum(axis) - ddof, 0)
     about = values.sum(axis, keepdims=True) / np.expand_dims(count, axis) if mean is None else mean
     var = np.where(shown, abs(values - about) ** 2, 0).sum(axis) / freedom
-    relative = 2.0**-51 * count + 2.0**-47 + (2.0**-22 if x.dtype in HALVES else 0)
+    # Of halves few at a time are squared and added in float32, by up to 8 roundings.
+    relative = 2.0**-51 * count + 2.0**-47 + (2.0**-21 if x.dtype in HALVES else 0)
     scale = np.where(shown, abs(values), 0).max(axis) ** 2
     error = relative * var + 2.0**-46 * scale * count / freedom
     if name == "var":

@@ -77,7 +77,9 @@ def shared(family, way):
 
 
 def reduced(name, x, place, axis, seed=0, **options):
-    options |= {key: laid_out(options[key], place) for key in ("where", "mean") if key in options}
+    for key in ("where", "mean"):
+        if np.ndim(options.get(key)):
+            options[key] = laid_out(options[key], place)
     with gred.thread_order("shuffled", seed):
         return to_host(quietly(name, laid_out(x, place), axis=axis, **options))
 
