@@ -49,8 +49,9 @@ def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]
 
 
 def common(names: Sequence[str]) -> np.dtype[Any]:
-    """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
-    if set(names) == {"bfloat16"} and importlib.util.find_spec("ml_dtypes"):
+    """Promote bfloat16, which NumPy does not know, as float32, unless all others fit into it."""
+    fits = "bfloat16" in names and set(names) <= {"bfloat16", "bool", "int8", "uint8"}
+    if fits and importlib.util.find_spec("ml_dtypes"):
         return dtype_named("bfloat16")
     known = ["float32" if name == "bfloat16" else name for name in names]
     common: np.dtype[Any] = np.result_type(*known)

@@ -190,6 +190,7 @@ def test_types_that_mix_are_promoted_as_numpy_does_and_multiplied_as_they_are(de
         assert np.allclose(fast.astype("c16"), want.astype("c16"), 1e-2, 0.1)
         for how in ("auto", "exact"):
             one = gred.dot(there(x[0], device), there(y[0], device), method=how)
+            assert one.dtype == got.dtype == fast.dtype
             assert one.dtype == gred.vecdot(x[:0], y[0], method=how).dtype
         if BFLOAT16 not in (of_a, of_b):
             expected = np.result_type(of_a, of_b)

@@ -147,12 +147,6 @@ _TILES = {
     "no tiles": (*_SEGMENTS["little tiles"][:-1], 1 << 60),
 }
 
-# Rows and columns that end where memory does: many threads a column, and one by itself.
-_GUARDED = {
-    "teams": (6, 1 << 20, 0, 1 << 16, 2, 6, 2),
-    "unsplit": (6, 1, 0, 0, 2, 6, 5, 4),
-    "one by one": _STRIDED["teams and splits"],
-}
 _TUNING = {f"{block}x{n}": (block, n) for block, n in ((32, 1), (64, 3), (256, 16), (512, 8))}
 _TUNING["1024x64"] = 1024, 64
 
@@ -167,6 +161,5 @@ CONFIGURATIONS = {
     "segments": _of("segments", _SEGMENTS),
     "scans": _of("segments", _SCANS),
     "tiles": _of("segments", _TILES),
-    "guarded": _of("axes", _GUARDED),
     "tuning": _of("shape", _TUNING),
 }
