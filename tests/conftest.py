@@ -11,6 +11,7 @@ import gc
 import hashlib
 import os
 import shutil
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -130,6 +131,20 @@ def gpu_lock(exclusive):
 def old_objects_are_kept():
     """Spare the many tests that collect garbage the walk over what is older than their module."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def jax_as_before():
+    """Undo what a test does to the width of JAX's types, which is the whole process's."""
+    before = jax_width()
+    yield
+    if jax_width() != before:
+        sys.modules["jax"].config.update("jax_enable_x64", bool(before))
+
+
+def jax_width():
+    jax = sys.modules.get("jax")
+    return jax and jax.config.jax_enable_x64
 
 
 def methods_here(place: str):

@@ -124,7 +124,8 @@ static bool find_depth(const struct launch_problem *problem, struct columns *sel
                                self->deep <= ROWS_A_BLOCK && !axes_are_small(problem));
 }
 
-/* In blocks of up to 2^block threads. False: they are no columns that a kernel could take. */
+/* In blocks of up to 2^block threads. False: they are no columns that a kernel could take, or in
+ * each batch so few that most of a load is wasted. */
 static bool find_columns(const struct launch_problem *problem, unsigned block, struct columns *self)
 {
     const struct axes *axes = problem->axes;
@@ -141,6 +142,8 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
     self->shifted = !at_boundaries(problem, self, other | self->stride * self->coalesced);
     self->packs = divide_up(self->columns * self->coalesced, self->load);
     self->all = axes->results * self->inner / self->columns * self->packs;
+    if (axes->outer > 1 && self->coalesced == 1 && 2 * self->columns <= self->load)
+        return false;
     return self->rows == 1 ||
            (layout_distance((int64_t)self->stride) * self->coalesced >= COLUMN_BYTES * self->step &&
             (self->deep == 1 || other >= COLUMN_BYTES * self->step));

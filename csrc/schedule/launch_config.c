@@ -5,15 +5,16 @@
 void launch_config_choose(const struct launch_problem *problem, struct launch_config *config)
 {
     const bool strided = launch_has(problem, KERNEL_TYPED_STRIDED),
-               may_be_unread = launch_has(problem, KERNEL_UNSPLIT_COLUMNS) && problem->indexed &&
-                               elements_of_result(problem->axes) == 1;
+               single = launch_has(problem, KERNEL_UNSPLIT_COLUMNS) &&
+                        elements_of_result(problem->axes) == 1;
     if (problem->batch_invariant) {
         if (!launch_batch_invariant(problem, config))
             launch_any_type_invariant(problem, config);
         return;
     }
     if ((strided && launch_small(problem, config)) ||
-        (may_be_unread && launch_typed_columns(problem, config) && config->column.unread) ||
+        (single && launch_typed_columns(problem, config) &&
+         config->kernel == KERNEL_UNSPLIT_COLUMNS) ||
         (launch_has(problem, KERNEL_TYPED_SHORT_ROWS) && launch_short_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_ROWS) && launch_long_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_COLUMNS) && launch_typed_columns(problem, config)) ||

@@ -7,7 +7,7 @@ enum {
     TOGETHER = 128,  /* or so many bytes of them, but of a small array */
     MERGED = 16,     /* states of splits that a thread merges at most */
     LOADS_SMALL = 8, /* batches of a thread that a small array takes at most */
-    BYTES_ALONE = 16 /* of a thread at least, or vectorized loads are faster, even so */
+    BYTES_ALONE = 16 /* of a thread's several elements at least, or vectorized loads are faster */
 };
 
 /* A result's neighbours in memory, where they are closer than other results' elements. */
@@ -54,8 +54,9 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
 bool launch_strided(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t size = element_bytes(axes), lanes = TOGETHER / size;
-    return elements_of_result(axes) / inner_run(axes) * size >= BYTES_ALONE &&
+    const uint64_t size = element_bytes(axes), lanes = TOGETHER / size,
+                   n = elements_of_result(axes);
+    return (n == 1 || n / inner_run(axes) * size >= BYTES_ALONE) &&
            launch(problem, lanes > LANES ? lanes : LANES, config);
 }
 

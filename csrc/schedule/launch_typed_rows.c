@@ -153,11 +153,15 @@ static bool find_rows(const struct launch_problem *problem, struct long_rows *ro
                                                : stride == (int64_t)size);
 }
 
-/* Whether rows are whole packs at boundaries, and so few that a team has one for each. */
+/* Whether rows are whole packs at boundaries, and so few that a team has one for each. Of large
+ * states, which are dear to merge, a thread is to take several packs. */
 static bool are_stacked(const struct launch_problem *problem, const struct long_rows *rows)
 {
+    enum { ROWS_LARGE = 4 };
     const struct long_rows_tuning *tuning = &tuned->long_rows;
     const struct layout *reduced = &problem->axes->reduced;
+    if (problem->state > LONG_ROWS_SMALL && rows->rows < ROWS_LARGE)
+        return false;
     if (problem->indexed || reduced->dimensions != 2 || rows->step > 1 ||
         rows->bytes < tuning->stacked || rows->packs > (uint64_t)1 << tuning->block ||
         reduced->shape[0] >= packs_max)
@@ -208,10 +212,14 @@ static void share_rows(const struct long_rows *rows, struct launch_config *confi
     config->readers = (unsigned)(together << lanes);
 }
 
-/* Of a row. Results of several may have as short ones as are not loaded one by one. */
-static uint64_t least_elements(const struct long_rows *rows)
+/* Of a row: where a result has many, threads wait for each of them, unless it is long or its
+ * elements are as many as are not loaded one by one. */
+static uint64_t least_bytes(const struct long_rows *rows, uint64_t size)
 {
-    return rows->rows > 1 ? (1u << STRIDED_BLOCK) + 1 : tuned->long_rows.elements;
+    enum { ROWS_FEW = 16 };
+    const struct long_rows_tuning *tuning = &tuned->long_rows;
+    return rows->rows <= ROWS_FEW ? tuning->few_rows
+                                  : least(tuning->bytes, ((1u << STRIDED_BLOCK) + 1) * size);
 }
 
 bool launch_long_rows(const struct launch_problem *problem, struct launch_config *config)
@@ -223,8 +231,7 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
     if (!find_rows(problem, &rows))
         return false;
     const bool stacked = are_stacked(problem, &rows);
-    if (!stacked && rows.bytes < tuning->bytes &&
-        rows.bytes < least_elements(&rows) * element_bytes(problem->axes))
+    if (!stacked && rows.bytes < least_bytes(&rows, element_bytes(problem->axes)))
         return false;
     const uint64_t packs = rows.packs * rows.rows;
     const unsigned lanes = stacked ? exponent_up(rows.packs) : 0;

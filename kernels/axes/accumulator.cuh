@@ -186,6 +186,49 @@ struct accumulator<nonzero<V>, In, Words> {
     }
 };
 
+/* A sum, and how many of its elements are NaN: how many are not follows from how many there are. */
+template <class V, class In, unsigned Words>
+struct accumulator<nansum<V>, In, Words> {
+    using Fold = nansum<V>;
+    static constexpr unsigned columns = lanes_of<In, Words>;
+    V sums[columns];
+    uint32_t nans[columns];
+
+    __device__ __forceinline__ accumulator() : nans()
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++)
+            sums[c] = sum<V>::identity();
+    }
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const V numbers = added_in_lanes<Rows, V>([&](unsigned r) {
+                const V x = V(element_at<In>(rows[r], c));
+                nans[c] += is_nan(x);
+                return is_nan(x) ? sum<V>::identity() : x;
+            });
+            sums[c] = sum<V>::merge(sums[c], numbers);
+        }
+    }
+
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken, unsigned,
+                                                    unsigned) const
+    {
+        return {typename Fold::total(sums[c]), taken.count - nans[c]};
+    }
+
+    __device__ __forceinline__ state_of<Fold> across(uint32_t taken) const
+    {
+        return merged_in_pairs<Fold, columns, state_of<Fold>>([&](unsigned c) {
+            return state_of<Fold>{typename Fold::total(sums[c]), taken - nans[c]};
+        });
+    }
+};
+
 /* Squares of numbers that are narrower than float64, or integers, need no scales. */
 template <class V, class In, unsigned Words>
 struct square_accumulator {

@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from importlib import metadata
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
@@ -275,6 +274,7 @@ def show_config(mode: str = "stdout") -> dict[str, str] | None:
 
 def _installed(name: str) -> str | None:
     """Tell a library's version, without importing it."""
+    metadata = importlib.import_module("importlib.metadata")  # slow to import
     with contextlib.suppress(metadata.PackageNotFoundError):
         return f"{name} {metadata.version(name)}"
     return None

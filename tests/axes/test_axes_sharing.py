@@ -169,9 +169,10 @@ LONG_ROWS = {
         *each((1000, 1000), axis=1, strides=(12000, 12), typed=False),
         *each((MIB, 512), axis=1, size=(1,), typed=True),
     ],
-    "shorter rows are taken where a result has several, of more elements than a block loads": [
+    "shorter rows are taken where a result has few, or more elements than a block loads": [
+        *each((17, 16, 63, 32), (17, 1, 129 * 63, 32), axis=(1, 3), typed=True),
         *each((17, 129, 63, 257), axis=(1, 3), typed=True),
-        *each((17, 129, 63, 255), (17, 1, 129 * 63, 257), axis=(1, 3), typed=False),
+        *each((17, 16, 63, 31), (17, 17, 63, 63), (17, 129, 63, 255), axis=(1, 3), typed=False),
     ],
     "teams are as large as rows are long": [
         *each((1 << 28, 600), axis=1, size=(1,), team=2),

@@ -69,7 +69,9 @@ def test_importing_brings_numpy_alone_and_modules_when_somebody_goes_there():
         import sys, numpy
         before = set(sys.modules)
         import gred
-        print(*{name.split(".")[0] for name in set(sys.modules) - before})
+        brought = set(sys.modules) - before
+        print(*{name.split(".")[0] for name in brought})
+        assert "importlib.metadata" not in brought  # as slow to import as all of gred
         later = "dask", "lab", "mpi", "testing", "torch"
         for name in ("gred.lab", "gred.counting", *map("gred.{}".format, later)):
             assert name not in sys.modules, name

@@ -16,7 +16,7 @@ FIELDS = {
     "shape": "block data_blocks",
     "axes": "block threads share blocks windows large across unsplit unsplit_block small strided",
     "short_rows": "several staging staged turns threads",
-    "long_rows": "elements bytes block least threads packs waves rounds stacked few",
+    "long_rows": "few_rows bytes block least threads packs waves rounds stacked few",
     "segments": "block tiling tile share rounds blocks few",
 }
 NO_ROW = 2**32 - 1  # is so long

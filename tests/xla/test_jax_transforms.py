@@ -25,10 +25,7 @@ SMOOTH = ["sum", "prod", "mean", "var", "std", "norm", "logsumexp"]
 
 @pytest.fixture(autouse=True)
 def wide():
-    before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 def reduction(name, **options):
