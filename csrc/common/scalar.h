@@ -8,6 +8,7 @@
 
 #include "common/element.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- float16 and bfloat16 ---- */
@@ -31,28 +32,34 @@ SCALAR float half_to_float(uint16_t half)
     return scalar_of_bits(sign | ((rest << 13) + 0x38000000u));
 }
 
-/* Rounds to nearest, ties to even. */
+/* Roundings are to nearest, ties to even, and without branches, so that loops become vectors.
+ * Exponents get the other bias, and to add what leaves no room for smaller bits rounds subnormal
+ * numbers. */
+SCALAR uint16_t half_of_float(float value)
+{
+    const int32_t least_normal = 0x38800000, overflows = 0x47800000, infinity = 0x7f800000;
+    const float units = fabsf(value) + 0.5f; /* whose last place is the least subnormal number */
+    int32_t bits, subnormal;
+    memcpy(&bits, &value, sizeof bits);
+    memcpy(&subnormal, &units, sizeof subnormal);
+    const int32_t magnitude = bits & INT32_MAX, odd = magnitude >> 13 & 1,
+                  normal = (magnitude + odd + 0xfff - (112 << 23)) >> 13,
+                  nan = (magnitude >> 13 & 0x3ff) | 0x7e00,
+                  finite = magnitude < least_normal ? subnormal - (126 << 23) : normal,
+                  number = magnitude < overflows ? finite : 0x7c00;
+    return (uint16_t)((bits >> 16 & 0x8000) | (magnitude > infinity ? nan : number));
+}
+
+/* By way of a float that is cut off, but odd if anything was: what is rounded to nearest after that
+ * is rounded right. */
 SCALAR uint16_t half_of_double(double value)
 {
+    const uint64_t last = (uint64_t)1 << 29, below = last - 1;
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    const uint16_t sign = (uint16_t)(bits >> 48 & 0x8000u);
-    const uint64_t mantissa = bits & 0xfffffffffffffu;
-    const int exponent = (int)(bits >> 52 & 0x7ffu) - 1023;
-    if (exponent == 1024)
-        return (uint16_t)(sign | 0x7c00u | (mantissa ? 0x200u | (uint16_t)(mantissa >> 42) : 0u));
-    if (exponent > 15)
-        return (uint16_t)(sign | 0x7c00u);
-    if (exponent < -25)
-        return sign;
-    const uint64_t significand = mantissa | 0x10000000000000u;
-    const int dropped = exponent < -14 ? 42 - 14 - exponent : 42;
-    const uint64_t kept = significand >> dropped, half = (uint64_t)1 << (dropped - 1),
-                   rest = significand & ((half << 1) - 1);
-    const uint64_t rounded = kept + (rest > half || (rest == half && (kept & 1)));
-    /* A normal number's leading bit adds one to the exponent below it; so does a carry. */
-    const unsigned below = exponent < -14 ? 0u : (unsigned)(exponent + 14);
-    return (uint16_t)(sign + (below << 10) + rounded);
+    bits = (bits & ~below) | (((bits & below) + below) & last);
+    memcpy(&value, &bits, sizeof value);
+    return half_of_float((float)value);
 }
 
 SCALAR float bfloat_to_float(uint16_t bfloat)
@@ -64,9 +71,8 @@ SCALAR uint16_t bfloat_of_float(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)(bits >> 16 | 0x40u);
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+    const uint32_t number = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, nan = bits >> 16 | 0x40u;
+    return (uint16_t)((int32_t)(bits & INT32_MAX) > 0x7f800000 ? nan : number);
 }
 
 /* ---- floats to integers ---- */

@@ -153,28 +153,6 @@ static inline float float_to_odd(double x)
     return near;
 }
 
-/* The bits of a float of 16, without branches, so that loops become vectors. Above the largest one
- * they are those of no number. */
-static inline uint16_t half_of(float x)
-{
-    const uint32_t bias = (127 - 15) << 23, least = (127 - 14) << 23; /* normal numbers' */
-    uint32_t bits, subnormal;
-    memcpy(&bits, &x, sizeof bits);
-    const uint32_t magnitude = bits & INT32_MAX;
-    const float units = fabsf(x) + 0.5f; /* whose last place is the least subnormal number */
-    memcpy(&subnormal, &units, sizeof subnormal);
-    const uint32_t normal = (magnitude - bias + 0xfff + (magnitude >> 13 & 1)) >> 13,
-                   half = magnitude < least ? subnormal - (126 << 23) : normal;
-    return (uint16_t)((bits >> 16 & 0x8000) | (half < 0x7c00 ? half : 0x7c00));
-}
-
-static inline uint16_t bfloat_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 /* By their bits, as loops that add floats up are no vectors. */
 static inline bool is_finite_float(float x)
 {
@@ -219,11 +197,11 @@ static inline __attribute__((always_inline)) bool round_to(enum element type, bo
             ((float *)to)[k] = near;
             infinite |= !is_finite_float(near);
         } else if (type == ELEMENT_FLOAT16) {
-            const uint16_t half = half_of(float_to_odd(odd));
+            const uint16_t half = half_of_double(odd);
             ((uint16_t *)to)[k] = half;
             infinite |= (half & 0x7c00) == 0x7c00;
         } else {
-            const uint16_t bfloat = bfloat_of(float_to_odd(odd));
+            const uint16_t bfloat = bfloat_of_float(float_to_odd(odd));
             ((uint16_t *)to)[k] = bfloat;
             infinite |= (bfloat & 0x7f80) == 0x7f80;
         }
