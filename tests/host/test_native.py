@@ -134,26 +134,14 @@ def test_the_quota_of_a_control_group_is_kept(compiled, tmp_path, lines, files, 
 # ---- the mailbox ----
 
 
-def pointers(*names, of=ctypes.c_uint64):
-    return [(name, ctypes.POINTER(of)) for name in names]
+def structure(name: str, **fields):
+    return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
 
 
-class Mailbox(ctypes.Structure):
-    _fields_ = (
-        *pointers("words", "on_device"),
-        ("tag", ctypes.c_uint32),
-        ("bytes", ctypes.c_size_t),
-        ("awaited", ctypes.c_bool),
-    )
-
-
-class Ending(ctypes.Structure):
-    _fields_ = (
-        *pointers("mailbox"),
-        ("tag", ctypes.c_uint32),
-        ("out", ctypes.c_void_p),
-        ("divisor", ctypes.c_double),
-    )
+WORDS, TAG = ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32
+LENGTH, FLAG = ctypes.c_size_t, ctypes.c_bool
+Mailbox = structure("Mailbox", words=WORDS, on_device=WORDS, tag=TAG, bytes=LENGTH, awaited=FLAG)
+Ending = structure("Ending", mailbox=WORDS, tag=TAG, out=ctypes.c_void_p, divisor=ctypes.c_double)
 
 
 @pytest.fixture(scope="module")

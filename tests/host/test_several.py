@@ -52,6 +52,8 @@ def test_parts_that_are_no_numbers_or_overflow_add_up_as_numbers_do(value):
         with np.errstate(all="ignore"):
             expected = np.float64(value) + np.float64(other)
         assert same(gred.sum([there(value), np.array([other])]), expected)
+    with pytest.warns(RuntimeWarning):
+        assert math.isnan(gred.mean([NOTHING]))
 
 
 @typed
@@ -165,18 +167,18 @@ def test_who_hears_of_an_error_has_the_arrays_to_himself(monkeypatch):
 
 # ---- what is refused ----
 
+SEVERAL = [there(1.0, 1.0, 1.0), np.ones(3)]
+
 
 def test_an_error_of_one_place_is_the_calls():
     """Whichever place has it, and the others give what they have got."""
-    fine = [there(1.0, 1.0, 1.0), np.ones(3)]
     for position in range(3):
-        arrays = [*fine[:position], there(1 + 1j), *fine[position:]]
+        arrays = [*SEVERAL[:position], there(1 + 1j), *SEVERAL[position:]]
         with gred.workspace_limit(1), pytest.raises(MemoryError, match="limit"):
             gred.sum(arrays, dtype=np.complex128)
         assert gred.sum(arrays) == 7 + 1j
 
 
-SEVERAL = [there(1.0, 1.0, 1.0), np.ones(3)]
 REFUSED = [
     *((name, SEVERAL, {"out": np.zeros(())}, TypeError, "no out") for name in ("sum", "mean")),
     ("sum", SEVERAL, {"axis": 0}, TypeError, "no axis"),
@@ -199,10 +201,3 @@ def test_what_makes_no_sense_of_several_places_is_refused(name, arrays, options,
     for some in (arrays, arrays[::-1]):
         with pytest.raises(error, match=words):
             getattr(gred, name)(some, **options)
-
-
-def test_other_lists_are_what_they_were():
-    assert gred.sum([[1, 2], [3, 4]], axis=0).tolist() == [4, 6]
-    assert gred.sum([np.ones(3), np.ones(3)], axis=1).tolist() == [3, 3]
-    with pytest.warns(RuntimeWarning):
-        assert math.isnan(gred.mean([NOTHING]))
