@@ -77,22 +77,24 @@ TRIALS = {
 }
 
 
-@pytest.mark.parametrize("trial", TRIALS, ids=TRIALS.values())
-def test_pool(compiled, trial):
-    run(compiled("pool", "-Wall", "-Wextra", "-Werror"), trial)
-
-
-THREAD, MEMORY = "-fsanitize=thread", "-fsanitize=address,undefined"
+PLAIN, THREAD, MEMORY = (
+    ("-Wall", "-Wextra", "-Werror"),
+    "-fsanitize=thread",
+    "-fsanitize=address,undefined",
+)
+# Watched, no two threads race, and they let go of their memory.
 WATCHED = [
     *(("pool", trial, (THREAD,)) for trial in ("callers", "held up", "brief")),
     *(("pool", trial, (MEMORY,)) for trial in ("callers", "held up", "threads")),
     # Where every element counts, and where one is enough and what lies behind is left alone.
     *(("folding", trial, (THREAD, PYTHON, *LEFT_OUT)) for trial in ("sums", "settling")),
 ]
+PROGRAMS = dict(zip(TRIALS.values(), [("pool", trial, PLAIN) for trial in TRIALS], strict=True))
+PROGRAMS |= {f"watched {k}": watched for k, watched in enumerate(WATCHED)}
 
 
-@pytest.mark.parametrize(("program", "trial", "flags"), WATCHED, ids=range(len(WATCHED)))
-def test_no_two_threads_race_and_they_let_go_of_their_memory(compiled, program, trial, flags):
+@pytest.mark.parametrize(("program", "trial", "flags"), PROGRAMS.values(), ids=PROGRAMS)
+def test_pool(compiled, program, trial, flags):
     run(compiled(program, *flags), trial)
 
 

@@ -110,8 +110,7 @@ overlapping = np.lib.stride_tricks.as_strided(big.view(">c16"), (2**18, 2**18), 
 stand_in = SimulatedArray(big[: 2**25])[::2]
 neighbored = dict(method="neighbored", block_size=1024, device="simulated")
 def resident():
-    pages = open("/proc/self/statm").read().split()[1]
-    return int(pages) * os.sysconf("SC_PAGESIZE")
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
 def interrupt(sent):
     sent += time.monotonic(), time.process_time()
     os.kill(os.getpid(), signal.SIGINT)

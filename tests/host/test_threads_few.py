@@ -3,6 +3,7 @@
 import os
 import sys
 import types
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,7 @@ tasks = lambda: len(os.listdir('/proc/self/task'))
 x = np.ones(1 << 22)
 before, most = tasks(), gred.threads()
 """
+# Threads that a large reduction leaves beside the caller's.
 THREADS_STARTED = """
 gred.sum(x[:60_000])
 assert tasks() == before, "small work starts none"
@@ -162,11 +164,11 @@ print(tasks() - before)
 """
 
 
-def threads_started(asked: str = "", *, cores: int = CORES) -> int:
-    """Count the threads that a large reduction leaves beside the caller's."""
+def alone(code: str, asked: str = "", *, cores: int = CORES) -> str:
+    """Run code in a process that has done nothing before, with so many threads and cores."""
     bound = f"import os; os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{cores}])"
     variables = {"OMP_NUM_THREADS": asked} if asked else {}
-    return int(printed(bound, START, THREADS_STARTED, dropped=("OMP_NUM_THREADS",), **variables))
+    return printed(bound, START, code, dropped=("OMP_NUM_THREADS",), **variables).strip()
 
 
 def quota() -> float:
@@ -180,12 +182,12 @@ def quota() -> float:
 
 @pytest.mark.unsanitized  # a sanitizer starts a thread of its own
 def test_threads_are_at_most_as_many_as_the_cores_that_may_be_used():
-    cores = min(CORES, quota())
+    cores, started = min(CORES, quota()), partial(alone, THREADS_STARTED)
     for asked in ("", "1000", "many"):
-        assert 0 <= threads_started(asked) < cores
-    assert threads_started("1,4") == threads_started(cores=1) == 0
+        assert 0 <= int(started(asked)) < cores
+    assert started("1,4") == started(cores=1) == "0"
     if gred.threads() > 1:
-        assert threads_started("2") == 1
+        assert started("2") == "1"
 
 
 # ---- the bound of gred.threads ----
@@ -256,8 +258,7 @@ BOUNDS = {  # code of a process that has done nothing before, and what it prints
 @pytest.mark.unsanitized
 @pytest.mark.parametrize(("code", "told"), BOUNDS.values(), ids=BOUNDS)
 def test_the_bound_of_threads_is_kept(code, told):
-    asked = {"OMP_NUM_THREADS": "1"} if told == "1 1" else {}
-    assert printed(START, code, **asked).strip() == told
+    assert alone(code, "1" if told == "1 1" else "") == told
 
 
 @pytest.mark.skipif(gred.threads() < 2, reason="one thread is all there may be here")
