@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 from functools import partial
+from operator import methodcaller
 from unittest import mock
 
 import numpy as np
@@ -35,14 +36,7 @@ EXACT = ("sum", "mean", "norm", "var", "std", "nansum", "nanmean", "nanvar", "na
 OTHERS = ("min", "max", "nanmin", "nanmax", "any", "all", "count_nonzero")
 MASKED = ("sum", "mean", "norm", "var", "std", "min", "max")
 TYPES = ("f8", "f4", "f2", BFLOAT16, "c8", "c16", "i1", "u1", "u8", "i8", "?", ">f8", ">i4")
-
-
-def computed(x):
-    return x.compute(scheduler="synchronous")
-
-
-def cut(x, chunks):
-    return da.from_array(x, chunks=chunks)
+computed, cut = methodcaller("compute", scheduler="synchronous"), da.from_array
 
 
 def drawn(dtype="f8"):
@@ -311,6 +305,7 @@ def test_partials_have_room_for_a_million_parts():
 # ---- what is refused ----
 
 FLOATS, WHOLE, SQUARE = da.ones(3), da.ones(3, dtype=int), da.ones((2, 2))
+SIX = da.ones(6, chunks=4)
 NONE = "array of Dask's"
 REFUSED = [
     ("dot", (FLOATS, [1, 2, 3]), {}, TypeError, "b must be an array of Dask's, not list"),
@@ -320,6 +315,17 @@ REFUSED = [
     ("mean", (FLOATS,), {"dtype": int}, TypeError, "must be a float's; got int64"),
     ("sum", (FLOATS,), {"axis": 3}, np.exceptions.AxisError, "out of bounds"),
     ("std", (FLOATS,), {"dtype": int}, TypeError, "must be float16"),
+    ("by_key", ("sum", [0.0] * 6, SIX, 3), {}, TypeError, "must be integers"),
+    ("by_key", ("sum", [[0] * 6], SIX, 3), {}, ValueError, "one dimension"),
+    ("by_key", ("sum", [0] * 5, SIX, 3), {}, ValueError, "keys must fit"),
+    ("by_key", ("argmin", [0] * 6, SIX, 3), {}, ValueError, "op must be one of sum, mean"),
+    ("by_key", ("sum", [0] * 6, SIX, -1), {}, ValueError, "must not be negative"),
+    ("by_key", ("sum", [0] * 6, np.ones(6), 3), {}, TypeError, "array of Dask's"),
+    ("by_key", ("sum", [0] * 6, SIX, 3), {"outside": "x"}, ValueError, "outside must be"),
+    ("quantile", (SIX, 1.5), {}, ValueError, "from 0 to 1"),
+    ("quantile", (SIX, 0.5), {"method": "fast"}, ValueError, "method must be"),
+    ("quantile", (SIX * 1j, 0.5), {}, TypeError, "complex"),
+    ("median", (SIX,), {"axis": 1}, np.exceptions.AxisError, "out of bounds"),
     *((name, (np.ones(3),), {}, TypeError, NONE) for name in ("sum", "mean", "var", "median")),
     *((name, (WHOLE,), {"where": [1, 0, 1]}, TypeError, "where must") for name in ("sum", "mean")),
     *((name, (WHOLE,), {"where": [True] * 2}, ValueError, "where") for name in ("sum", "mean")),

@@ -15,9 +15,8 @@ from thin import of_selection
 import gred
 
 TESTS = Path(__file__).parents[1]
-SETS = (
-    ("baseline", "avx2", "avx512") if platform.machine() in ("x86_64", "AMD64") else ("baseline",)
-)
+ON_X86 = platform.machine() in ("x86_64", "AMD64")
+SETS = ("baseline", "avx2", "avx512") if ON_X86 else ("baseline",)
 BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
 
 

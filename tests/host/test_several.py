@@ -122,17 +122,16 @@ def test_they_are_reduced_side_by_side_by_threads_that_are_kept():
             return super().__cuda_array_interface__
 
     def kept():
-        named = (one for one in threading.enumerate() if one.name.startswith("gred-several"))
-        return {one.ident for one in named}
+        threads = threading.enumerate()
+        return {one.ident for one in threads if one.name.startswith("gred-several")}
 
     parts = [Seen(np.ones(n)) for n in (10, 20, 30)]
     assert gred.sum(parts, method="shuffle") == 60
     assert len(used) > 1
-    before = kept()
+    assert (before := kept())
     for _ in range(20):
         with gred.thread_order("shuffled", seed=3):
             assert gred.sum(parts, method="halving") == 60
-    assert before
     assert before <= kept()
     assert len(kept()) <= _THREADS_MOST
 
@@ -193,9 +192,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "arrays", "options", "error", "words"), REFUSED, ids=range(len(REFUSED))
-)
+@pytest.mark.parametrize(("name", "arrays", "options", "error", "words"), REFUSED)
 def test_what_makes_no_sense_of_several_places_is_refused(name, arrays, options, error, words):
     """Whichever of them comes first."""
     for some in (arrays, arrays[::-1]):

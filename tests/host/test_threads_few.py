@@ -92,13 +92,10 @@ over.set()
 for thread in threads:
     thread.join()
 """
+BUSY = pytest.param(BUSY, id="busy", marks=pytest.mark.unsanitized)
 
 
-@pytest.mark.parametrize(
-    "code",
-    ["in_a_child(all_right)", pytest.param(BUSY, marks=pytest.mark.unsanitized)],
-    ids=["idle", "busy"],
-)
+@pytest.mark.parametrize("code", [pytest.param("in_a_child(all_right)", id="idle"), BUSY])
 def test_a_forked_process_can_reduce_whatever_other_threads_do(code):
     """What those threads hold at that moment, nobody lets go of in the child."""
     after = "all_right()\nin_a_child(all_right)\nall_right()"
@@ -285,20 +282,16 @@ print("limited")
 """
 
 
-@pytest.mark.parametrize(
-    "imports", ["import threadpoolctl, gred", "import gred, threadpoolctl"], ids=["after", "before"]
-)
+@pytest.mark.parametrize("imports", ["threadpoolctl, gred", "gred, threadpoolctl"])
 def test_threadpoolctl_limits_the_threads_of_gred(imports):
     pytest.importorskip("threadpoolctl", reason="threadpoolctl is not installed")
     register = "gred.register_threadpoolctl()" * imports.endswith("ctl")
-    assert printed(imports, register, register, LIMITED) == "limited\n"
+    assert printed(f"import {imports}", register, register, LIMITED) == "limited\n"
 
 
 def test_a_threadpoolctl_without_registration_is_one_clear_line(monkeypatch):
-    for module, words in (
-        (types.ModuleType("threadpoolctl"), r"threadpoolctl 3\.2 or later"),
-        (None, "threadpoolctl"),
-    ):
+    old, later = types.ModuleType("threadpoolctl"), r"threadpoolctl 3\.2 or later"
+    for module, words in ((old, later), (None, "threadpoolctl")):
         monkeypatch.setitem(sys.modules, "threadpoolctl", module)
         with pytest.raises(ImportError, match=words):
             gred.register_threadpoolctl()
