@@ -80,7 +80,7 @@ over = threading.Event()
 def busy():
     while not over.is_set():
         reduce_all()
-threads = [threading.Thread(target=busy) for _ in range(3)]
+threads = [threading.Thread(target=busy, daemon=True) for _ in range(3)]
 for thread in threads:
     thread.start()
 end = time.monotonic() + 8
