@@ -131,7 +131,7 @@ def test_what_is_hidden_loses_to_an_initial_value_beyond_the_elements_type(name,
     assert result[1] == options["initial"]
 
 
-SHAPES = [(1, 9), (2, 3000), (3, 257), (16, 65), (35, 2), (35, 700), (255, 20), (256, 3)]
+SHAPES = [(1, 9), (2, 3000), (3, 5), (3, 257), (16, 65), (35, 2), (35, 700), (255, 20), (256, 3)]
 SHAPES += [(300, 1025), (70_001, 3)]
 INTO_INTEGERS = ("int32", "int64", "uint64", "int16")
 
