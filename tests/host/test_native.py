@@ -75,26 +75,21 @@ TRIALS = {
     "forks": "a forked child has threads of its own",
     "no right to start": "where no thread can be started the caller does it all",
 }
-
-
-PLAIN, THREAD, MEMORY = (
-    ("-Wall", "-Wextra", "-Werror"),
-    "-fsanitize=thread",
-    "-fsanitize=address,undefined",
-)
-# Watched, no two threads race, and they let go of their memory.
+STRICT = ("-Wall", "-Wextra", "-Werror")
+THREAD, MEMORY = "-fsanitize=thread", "-fsanitize=address,undefined"
 WATCHED = [
     *(("pool", trial, (THREAD,)) for trial in ("callers", "held up", "brief")),
     *(("pool", trial, (MEMORY,)) for trial in ("callers", "held up", "threads")),
     # Where every element counts, and where one is enough and what lies behind is left alone.
     *(("folding", trial, (THREAD, PYTHON, *LEFT_OUT)) for trial in ("sums", "settling")),
 ]
-PROGRAMS = dict(zip(TRIALS.values(), [("pool", trial, PLAIN) for trial in TRIALS], strict=True))
+PROGRAMS = {about: ("pool", trial, STRICT) for trial, about in TRIALS.items()}
 PROGRAMS |= {f"watched {k}": watched for k, watched in enumerate(WATCHED)}
 
 
 @pytest.mark.parametrize(("program", "trial", "flags"), PROGRAMS.values(), ids=PROGRAMS)
 def test_pool(compiled, program, trial, flags):
+    """No two threads race, and they let go of their memory, where a sanitizer watches."""
     run(compiled(program, *flags), trial)
 
 
