@@ -66,12 +66,6 @@ def random_elements(dtype: np.dtype, n: int, seed: int) -> np.ndarray:
 # ---- what is right ----
 
 
-def wrapped(total: int, dtype: np.dtype) -> int:
-    """Cut a sum to the 64 bits that NumPy has for it."""
-    total %= 2**64
-    return total - 2**64 if dtype.kind != "u" and total >= 2**63 else total
-
-
 def additions(n: int) -> int:
     """Bound the additions that an element takes part in, by NumPy's: log2 n and a dozen."""
     return 12 + math.ceil(math.log2(max(n, 2)))
@@ -88,10 +82,9 @@ def near(got, parts: np.ndarray, dtype: np.dtype, n: int | None = None) -> bool:
 
 def check_sum(x: np.ndarray, name: str = "sum") -> None:
     """Hold a sum against a tighter bound than that of any order."""
-    got = note(quietly(name, x))
     if x.dtype in INTEGERS:
-        assert int(got) == wrapped(sum(x.tolist()), x.dtype), x.dtype
-        return
+        return check(name, x)
+    got = note(quietly(name, x))
     taken = x if name == "sum" else x[~np.isnan(x)]
     for part in ("real", "imag") if x.dtype in COMPLEX else ("real",):
         parts = getattr(taken, part)
