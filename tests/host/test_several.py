@@ -53,8 +53,6 @@ def test_parts_that_are_no_numbers_or_overflow_add_up_as_numbers_do(value):
         with np.errstate(all="ignore"):
             expected = np.float64(value) + np.float64(other)
         assert same(gred.sum([there(value), np.array([other])]), expected)
-    with pytest.warns(RuntimeWarning):
-        assert math.isnan(gred.mean([NOTHING]))
 
 
 @typed
@@ -194,3 +192,10 @@ def test_what_makes_no_sense_of_several_places_is_refused(name, arrays, options,
     for some in (arrays, arrays[::-1]):
         with pytest.raises(error, match=words):
             getattr(gred, name)(some, **options)
+
+
+def test_other_lists_are_what_they_were():
+    assert gred.sum([[1, 2], [3, 4]], axis=0).tolist() == [4, 6]
+    assert gred.sum([np.ones(3), np.ones(3)], axis=1).tolist() == [3, 3]
+    with pytest.warns(RuntimeWarning):
+        assert math.isnan(gred.mean([NOTHING]))
