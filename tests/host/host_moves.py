@@ -15,8 +15,9 @@ from functools import wraps
 
 import numpy as np
 from along import home
-from host_loops import CHUNK, FLOATS, Guarded, near, note, report, wrapped
-from reference import EVERY_TYPE, INTEGERS
+from drawn import values
+from host_loops import CHUNK, FLOATS, Guarded, near, note, report
+from reference import EVERY_TYPE, INTEGERS, truth
 from samples import silenced
 from thin import chosen
 
@@ -30,10 +31,8 @@ Views = Iterator[tuple[np.ndarray, np.ndarray | None]]  # arrays and their masks
 
 def whole_numbers(dtype: np.dtype, n: int, seed: int) -> np.ndarray:
     """Draw elements whose sums no type rounds: integers of few bits are of all their type."""
-    random = np.random.default_rng([seed, n])
-    if dtype in INTEGERS:
-        return random.integers(0, 256, n * dtype.itemsize, np.uint8).view(dtype)
-    return random.integers(-2, 3, n).astype(dtype)
+    flavour = "any bits" if dtype in INTEGERS else "small"
+    return values(dtype, flavour, n, np.random.default_rng([seed, n]))
 
 
 def check(x: np.ndarray, shown: np.ndarray | None) -> None:
@@ -44,11 +43,8 @@ def check(x: np.ndarray, shown: np.ndarray | None) -> None:
         return
     flat = x.ravel() if shown is None else x[np.broadcast_to(shown, x.shape)]
     flat = flat.astype(x.dtype.newbyteorder("="))
-    if flat.dtype in INTEGERS:
-        right = np.count_nonzero(flat) if x.dtype == bool else sum(flat.tolist())
-        right = wrapped(int(right), x.dtype)
-    else:
-        right = home(flat).sum().astype(flat.dtype)
+    exactly = flat.dtype in INTEGERS  # as Python adds, cut to the bits of NumPy's type
+    right = truth("sum", flat).value if exactly else home(flat).sum().astype(flat.dtype)
     about = x.dtype, x.shape, x.strides
     assert got == right, (*about, got, right)
     assert place is None or place == np.argmax(home(flat)), about
@@ -192,7 +188,7 @@ def halves() -> None:
     finite[-1] = 2.0**16
     middle = (finite[1:] + finite[:-1]) / 2
     near = [middle, np.nextafter(middle, 0), np.nextafter(middle, 1e9), finite[:-1]]
-    for x in (*near, *(values.astype(np.float32) for values in near)):
+    for x in (*near, *(wide.astype(np.float32) for wide in near)):
         with np.errstate(over="ignore"):
             right = x.astype(half)
         for k in chosen(range(0, x.size, 7)):

@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 from functools import partial
+from operator import methodcaller
 from unittest import mock
 
 import numpy as np
@@ -35,14 +36,7 @@ EXACT = ("sum", "mean", "norm", "var", "std", "nansum", "nanmean", "nanvar", "na
 OTHERS = ("min", "max", "nanmin", "nanmax", "any", "all", "count_nonzero")
 MASKED = ("sum", "mean", "norm", "var", "std", "min", "max")
 TYPES = ("f8", "f4", "f2", BFLOAT16, "c8", "c16", "i1", "u1", "u8", "i8", "?", ">f8", ">i4")
-
-
-def computed(x):
-    return x.compute(scheduler="synchronous")
-
-
-def cut(x, chunks):
-    return da.from_array(x, chunks=chunks)
+computed, cut = methodcaller("compute", scheduler="synchronous"), da.from_array
 
 
 def drawn(dtype="f8"):
@@ -147,25 +141,23 @@ def test_sums_wrap_in_the_type_they_are_asked_for():
 
 
 def test_nothing_has_no_extremes():
-    for x in (da.zeros(0), da.zeros((0, 3), chunks=2), da.ones((3, 2), chunks=1)):
+    reductions, none, empty = gred.dask, da.zeros(0), da.zeros((0, 3), chunks=2)
+    nans, one = da.full(6, np.nan, chunks=2), da.ones((1, 3), chunks=1)
+    for x, name in itertools.product((none, empty, da.ones((3, 2), chunks=1)), ("min", "max")):
         options = {"where": x != x} if x.size else {}
-        for name in ("min", "max"):
-            with pytest.raises(ValueError, match=f"{name} has no value"):
-                computed(getattr(gred.dask, name)(x, axis=0, **options))
-    with pytest.warns(RuntimeWarning, match="All-NaN"):
-        assert math.isnan(computed(gred.dask.nanmax(da.full(3, np.nan, chunks=1))))
-    with pytest.warns(RuntimeWarning, match="Degrees of freedom"):
-        assert np.isnan(computed(gred.dask.std(da.ones((1, 3), chunks=1), 0, ddof=1))).all()
+        with pytest.raises(ValueError, match=f"{name} has no value"):
+            computed(getattr(reductions, name)(x, axis=0, **options))
     with pytest.raises(ValueError, match="nanmin has no value"):
-        computed(gred.dask.nanmin(da.zeros(0, dtype=int)))
-    none, empty = da.zeros(0), da.zeros((0, 3), chunks=2)
-    assert same(computed(gred.dask.sum(none)), np.float64(0.0))
-    assert math.isnan(computed(gred.dask.mean(none)))
-    assert not computed(gred.dask.any(none))
-    assert computed(gred.dask.all(none))
-    assert math.isnan(computed(gred.dask.nanmedian(da.full(6, np.nan, chunks=2))))
-    assert computed(gred.dask.sum(empty, axis=0)).tolist() == [0.0] * 3
-    assert computed(gred.dask.sum(empty, axis=1)).shape == (0,)
+        computed(reductions.nanmin(none.astype(int)))
+    lazy = {"All-NaN": reductions.nanmax(nans), "Degrees": reductions.std(one, 0, ddof=1)}
+    for words, result in lazy.items():
+        with pytest.warns(RuntimeWarning, match=words):
+            assert np.isnan(computed(result)).all()
+    for name, want in (("sum", 0.0), ("mean", math.nan), ("any", False), ("all", True)):
+        assert same(computed(getattr(reductions, name)(none)), want)
+    assert math.isnan(computed(reductions.nanmedian(nans)))
+    assert same(computed(reductions.sum(empty, axis=0)), [0.0] * 3)
+    assert same(computed(reductions.sum(empty, axis=1)), np.zeros(0))
 
 
 def test_lengths_that_are_unknown_do_no_harm():
@@ -237,12 +229,9 @@ def client():
     A cluster sets its parent's OMP_NUM_THREADS, for workers of a thread: that is taken back.
     """
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    patience = {
-        "distributed.comm.timeouts.connect": "15 minutes",
-        "distributed.comm.timeouts.tcp": "15 minutes",
-        "distributed.deploy.lost-worker-timeout": "15 minutes",
-        "distributed.scheduler.worker-ttl": None,
-    }
+    waiting = ("comm.timeouts.connect", "comm.timeouts.tcp", "deploy.lost-worker-timeout")
+    patience = {f"distributed.{name}": "15 minutes" for name in waiting}
+    patience["distributed.scheduler.worker-ttl"] = None
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with mock.patch.dict(os.environ), dask.config.set(patience):
         cluster = distributed.LocalCluster(n_workers=2, memory_limit=0, **options)
@@ -316,6 +305,7 @@ def test_partials_have_room_for_a_million_parts():
 # ---- what is refused ----
 
 FLOATS, WHOLE, SQUARE = da.ones(3), da.ones(3, dtype=int), da.ones((2, 2))
+SIX = da.ones(6, chunks=4)
 NONE = "array of Dask's"
 REFUSED = [
     ("dot", (FLOATS, [1, 2, 3]), {}, TypeError, "b must be an array of Dask's, not list"),
@@ -325,6 +315,17 @@ REFUSED = [
     ("mean", (FLOATS,), {"dtype": int}, TypeError, "must be a float's; got int64"),
     ("sum", (FLOATS,), {"axis": 3}, np.exceptions.AxisError, "out of bounds"),
     ("std", (FLOATS,), {"dtype": int}, TypeError, "must be float16"),
+    ("by_key", ("sum", [0.0] * 6, SIX, 3), {}, TypeError, "must be integers"),
+    ("by_key", ("sum", [[0] * 6], SIX, 3), {}, ValueError, "one dimension"),
+    ("by_key", ("sum", [0] * 5, SIX, 3), {}, ValueError, "keys must fit"),
+    ("by_key", ("argmin", [0] * 6, SIX, 3), {}, ValueError, "op must be one of sum, mean"),
+    ("by_key", ("sum", [0] * 6, SIX, -1), {}, ValueError, "must not be negative"),
+    ("by_key", ("sum", [0] * 6, np.ones(6), 3), {}, TypeError, "array of Dask's"),
+    ("by_key", ("sum", [0] * 6, SIX, 3), {"outside": "x"}, ValueError, "outside must be"),
+    ("quantile", (SIX, 1.5), {}, ValueError, "from 0 to 1"),
+    ("quantile", (SIX, 0.5), {"method": "fast"}, ValueError, "method must be"),
+    ("quantile", (SIX * 1j, 0.5), {}, TypeError, "complex"),
+    ("median", (SIX,), {"axis": 1}, np.exceptions.AxisError, "out of bounds"),
     *((name, (np.ones(3),), {}, TypeError, NONE) for name in ("sum", "mean", "var", "median")),
     *((name, (WHOLE,), {"where": [1, 0, 1]}, TypeError, "where must") for name in ("sum", "mean")),
     *((name, (WHOLE,), {"where": [True] * 2}, ValueError, "where") for name in ("sum", "mean")),

@@ -75,13 +75,7 @@ TRIALS = {
     "forks": "a forked child has threads of its own",
     "no right to start": "where no thread can be started the caller does it all",
 }
-
-
-@pytest.mark.parametrize("trial", TRIALS, ids=TRIALS.values())
-def test_pool(compiled, trial):
-    run(compiled("pool", "-Wall", "-Wextra", "-Werror"), trial)
-
-
+STRICT = ("-Wall", "-Wextra", "-Werror")
 THREAD, MEMORY = "-fsanitize=thread", "-fsanitize=address,undefined"
 WATCHED = [
     *(("pool", trial, (THREAD,)) for trial in ("callers", "held up", "brief")),
@@ -89,10 +83,13 @@ WATCHED = [
     # Where every element counts, and where one is enough and what lies behind is left alone.
     *(("folding", trial, (THREAD, PYTHON, *LEFT_OUT)) for trial in ("sums", "settling")),
 ]
+PROGRAMS = {about: ("pool", trial, STRICT) for trial, about in TRIALS.items()}
+PROGRAMS |= {f"watched {k}": watched for k, watched in enumerate(WATCHED)}
 
 
-@pytest.mark.parametrize(("program", "trial", "flags"), WATCHED, ids=range(len(WATCHED)))
-def test_no_two_threads_race_and_they_let_go_of_their_memory(compiled, program, trial, flags):
+@pytest.mark.parametrize(("program", "trial", "flags"), PROGRAMS.values(), ids=PROGRAMS)
+def test_pool(compiled, program, trial, flags):
+    """No two threads race, and they let go of their memory, where a sanitizer watches."""
     run(compiled(program, *flags), trial)
 
 
@@ -134,26 +131,14 @@ def test_the_quota_of_a_control_group_is_kept(compiled, tmp_path, lines, files, 
 # ---- the mailbox ----
 
 
-def pointers(*names, of=ctypes.c_uint64):
-    return [(name, ctypes.POINTER(of)) for name in names]
+def structure(name: str, **fields):
+    return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
 
 
-class Mailbox(ctypes.Structure):
-    _fields_ = (
-        *pointers("words", "on_device"),
-        ("tag", ctypes.c_uint32),
-        ("bytes", ctypes.c_size_t),
-        ("awaited", ctypes.c_bool),
-    )
-
-
-class Ending(ctypes.Structure):
-    _fields_ = (
-        *pointers("mailbox"),
-        ("tag", ctypes.c_uint32),
-        ("out", ctypes.c_void_p),
-        ("divisor", ctypes.c_double),
-    )
+WORDS, TAG = ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32
+LENGTH, FLAG = ctypes.c_size_t, ctypes.c_bool
+Mailbox = structure("Mailbox", words=WORDS, on_device=WORDS, tag=TAG, bytes=LENGTH, awaited=FLAG)
+Ending = structure("Ending", mailbox=WORDS, tag=TAG, out=ctypes.c_void_p, divisor=ctypes.c_double)
 
 
 @pytest.fixture(scope="module")

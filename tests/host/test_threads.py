@@ -4,7 +4,6 @@ import contextvars
 import itertools
 import sys
 import sysconfig
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -25,26 +24,21 @@ def test_other_threads_go_on_while_one_reduces():
     One that is busy elsewhere may miss it, so there are more reductions until it has counted.
     """
     array = np.ones(200_000, np.int32)
-    turns, ended = [], threading.Event()
+    turns, interval = [], sys.getswitchinterval()
 
     def work():
         patience = time.monotonic() + 60
-        try:
-            while len(turns) <= 3 and time.monotonic() < patience:
-                gred.sum(array, method="neighbored", block_size=1024, device="simulated")
-        finally:
-            ended.set()
+        while len(turns) <= 3 and time.monotonic() < patience:
+            gred.sum(array, method="neighbored", block_size=1024, device="simulated")
 
-    worker = threading.Thread(target=work)
-    interval = sys.getswitchinterval()
     sys.setswitchinterval(3600)
     try:
-        worker.start()
-        while not ended.is_set():
-            time.sleep(0.001)
-            if not ended.is_set():
-                turns.append(1)
-        worker.join()
+        with ThreadPoolExecutor(1) as pool:
+            worker = pool.submit(work)
+            while not worker.done():
+                time.sleep(0.001)
+                turns += [1] * (not worker.done())
+            worker.result()
     finally:
         sys.setswitchinterval(interval)
     assert len(turns) > 3
@@ -52,22 +46,21 @@ def test_other_threads_go_on_while_one_reduces():
 
 def test_the_order_of_threads_belongs_to_its_own_context():
     """A thread that starts afresh runs forwards; one that copies the context runs as this one."""
-    seen = {}
 
-    def look(name):
-        seen[name] = gred._core.thread_order.get(None)
+    def look():
+        return gred._core.thread_order.get(None)
+
+    def looked(*call):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(*call).result()
 
     with gred.thread_order("backwards"):
-        context = contextvars.copy_context()
-        for target, name in ((look, "fresh"), (lambda n: context.run(look, n), "copied")):
-            thread = threading.Thread(target=target, args=(name,))
-            thread.start()
-            thread.join()
-        look("here")
-    look("after")
-    assert seen["copied"] == seen["here"] != seen["after"]
+        here, fresh = look(), looked(look)
+        copied = looked(contextvars.copy_context().run, look)
+    after = look()
+    assert copied == here != after
     if not getattr(sys.flags, "thread_inherit_context", False):
-        assert seen["fresh"] == seen["after"]
+        assert fresh == after
 
 
 # ---- mixed ----
@@ -117,12 +110,9 @@ overlapping = np.lib.stride_tricks.as_strided(big.view(">c16"), (2**18, 2**18), 
 stand_in = SimulatedArray(big[: 2**25])[::2]
 neighbored = dict(method="neighbored", block_size=1024, device="simulated")
 def resident():
-    pages = open("/proc/self/statm").read().split()[1]
-    return int(pages) * os.sysconf("SC_PAGESIZE")
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
 def interrupt(sent):
-    time.sleep(0.1)
-    sent.append(time.monotonic())
-    sent.append(time.process_time())
+    sent += time.monotonic(), time.process_time()
     os.kill(os.getpid(), signal.SIGINT)
 def again(reduce, *arguments, **options):
     while True:
@@ -149,7 +139,7 @@ calls = {
 for name, call in calls.items():
     before, sent = resident(), []
     try:
-        threading.Thread(target=interrupt, args=(sent,), daemon=True).start()
+        threading.Timer(0.1, interrupt, (sent,)).start()
         call()
         print(name, "finished")
     except KeyboardInterrupt:
@@ -171,16 +161,11 @@ def test_ctrl_c_ends_a_long_run_within_a_second():
 
 # ---- other signals, and free threads ----
 
+LONG = {"simulated": (2**20, 'method="neighbored", device="simulated"'), "host": (2**27, "")}
 
-@pytest.mark.parametrize(
-    ("n", "call"),
-    [
-        (2**20, 'gred.sum(x, dtype="f8", method="neighbored", device="simulated")'),
-        (2**27, 'gred.sum(x, dtype="f8")'),
-    ],
-    ids=["simulated", "host"],
-)
-def test_a_handler_that_returns_lets_a_run_go_on(n, call):
+
+@pytest.mark.parametrize(("n", "how"), LONG.values(), ids=LONG)
+def test_a_handler_that_returns_lets_a_run_go_on(n, how):
     """Some of the signals may have come beside the run: it grows until enough have not."""
     code = f"""
     import signal, numpy as np, gred
@@ -191,7 +176,7 @@ def test_a_handler_that_returns_lets_a_run_go_on(n, call):
     while len(seen) - before < 4 and n < 2**38:
         before, n = len(seen), 2 * n
         x = np.broadcast_to(np.ones(1, np.float32), n)
-        assert {call} == n
+        assert gred.sum(x, dtype="f8", {how}) == n
     signal.setitimer(signal.ITIMER_REAL, 0)
     assert len(seen) - before >= 4
     """

@@ -3,6 +3,7 @@
 import os
 import sys
 import types
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,65 +16,7 @@ import gred
 
 CORES = len(os.sched_getaffinity(0))
 
-# ---- forks ----
-
-FORKING = """
-import threading, time, warnings
-import numpy as np
-import gred
-import gred.several  # else a thread would first import it: of that Python has locks of its own
-from gred.testing import SimulatedArray
-from processes import in_a_child
-
-warnings.simplefilter("ignore")
-x = np.arange(300_000.0)[::-2]
-array = SimulatedArray(x[:5000])
-halves, mask = x[:3000].astype(np.float16), x > 1000
-
-def all_right():
-    assert gred.sum(x) == x.sum()
-    assert gred.sum(x, where=mask) == x[mask].sum()
-    assert gred.max(halves) == halves.max()
-    assert gred.sum(x[:5000], method="recursive") == x[:5000].sum()
-    assert gred.sum(x[:5000], method="unroll2", device="simulated") == x[:5000].sum()
-    assert gred.sum(array) == x[:5000].sum()
-    assert gred.sum([array, array, array]) == 3 * x[:5000].sum()
-"""
-# Sanitizers' own locks are not let go of in a child, either.
-BUSY = """
-over = threading.Event()
-def busy():
-    while not over.is_set():
-        all_right()
-threads = [threading.Thread(target=busy) for _ in range(3)]
-for thread in threads:
-    thread.start()
-end = time.monotonic() + 8
-for _ in range(10):
-    in_a_child(all_right)
-    if time.monotonic() > end:
-        break
-over.set()
-for thread in threads:
-    thread.join()
-"""
-
-
-@pytest.mark.parametrize(
-    "code",
-    ["in_a_child(all_right)", pytest.param(BUSY, marks=pytest.mark.unsanitized)],
-    ids=["idle", "busy"],
-)
-def test_a_forked_process_can_reduce_whatever_other_threads_do(code):
-    """What those threads hold at that moment, nobody lets go of in the child."""
-    after = "all_right()\nin_a_child(all_right)\nall_right()\nprint('all right')"
-    told = printed(FORKING, code, after, path=True)
-    assert told == "all right\n"
-
-
-# ---- threads that are small, few, or not to be had ----
-
-FEW = """
+REDUCING = """
 import os, resource, threading
 import ml_dtypes
 import numpy as np
@@ -100,9 +43,67 @@ wrong = []
 def reduce_all():
     for reduce, array, options, expected in cases:
         got = reduce(array, **options)
-        if not abs(got - expected) <= 1e-5 * abs(expected):
+        rounding = 1e-5 if got.dtype == np.complex64 else 0  # all others are exact
+        if not abs(got - expected) <= rounding * abs(expected):
             wrong.append((reduce, options, got, expected))
 """
+TOLD = "print(wrong or 'all right')"
+
+# ---- forks ----
+
+FORKING = """
+import time, warnings
+import gred.several  # else a thread would first import it: of that Python has locks of its own
+from gred.testing import SimulatedArray
+from processes import in_a_child
+
+warnings.simplefilter("ignore")
+floats = np.arange(300_000.0)[::-2]
+few, there, total = floats[:5000], SimulatedArray(floats[:5000]), floats[:5000].sum()
+cases += [
+    (gred.sum, floats, {}, floats.sum()),
+    (gred.sum, floats, {"where": floats > 1000}, floats[floats > 1000].sum()),
+    (gred.max, half[:3000], {}, 999),
+    (gred.sum, few, {"method": "recursive"}, total),
+    (gred.sum, few, {"method": "unroll2", "device": "simulated"}, total),
+    (gred.sum, there, {}, total),
+    (gred.sum, [there, there, there], {}, 3 * total),
+]
+
+def all_right():
+    reduce_all()
+    assert not wrong, wrong
+"""
+# Sanitizers' own locks are not let go of in a child, either.
+BUSY = """
+over = threading.Event()
+def busy():
+    while not over.is_set():
+        reduce_all()
+threads = [threading.Thread(target=busy, daemon=True) for _ in range(3)]
+for thread in threads:
+    thread.start()
+end = time.monotonic() + 8
+for _ in range(10):
+    in_a_child(all_right)
+    if time.monotonic() > end:
+        break
+over.set()
+for thread in threads:
+    thread.join()
+"""
+BUSY = pytest.param(BUSY, id="busy", marks=pytest.mark.unsanitized)
+
+
+@pytest.mark.parametrize("code", [pytest.param("in_a_child(all_right)", id="idle"), BUSY])
+def test_a_forked_process_can_reduce_whatever_other_threads_do(code):
+    """What those threads hold at that moment, nobody lets go of in the child."""
+    after = "all_right()\nin_a_child(all_right)\nall_right()"
+    assert printed(REDUCING, FORKING, code, after, TOLD, path=True) == "all right\n"
+
+
+# ---- threads that are small, few, or not to be had ----
+
 SMALL_STACK = """
 threading.stack_size(65536)
 for _ in range(2):
@@ -116,8 +117,7 @@ for _ in range(2):
 @pytest.mark.parametrize("code", [SMALL_STACK, "reduce_all()"], ids=["Python's", "OpenMP's"])
 def test_the_smallest_of_stacks_is_enough(code):
     """As it is for NumPy; what OpenMP's variable says is for other libraries."""
-    told = printed(FEW, code, "print(wrong or 'all right')", OMP_STACKSIZE="16k")
-    assert told == "all right\n"
+    assert printed(REDUCING, code, TOLD, OMP_STACKSIZE="16k") == "all right\n"
 
 
 @pytest.mark.unsanitized  # a sanitizer starts a thread of its own
@@ -139,32 +139,33 @@ def test_where_no_thread_can_be_started_fewer_reduce():
         reduce_all()
         print(wrong or "all right", len(os.listdir("/proc/self/task")) - before)
     """
-    out = printed(FEW, code, OPENBLAS_NUM_THREADS="1")
+    out = printed(REDUCING, code, OPENBLAS_NUM_THREADS="1")
     if "bind" in out:
         pytest.skip("this system does not limit threads")
     assert out == "all right 0\n"
 
 
+START = """
+import os, numpy as np, gred
+tasks = lambda: len(os.listdir('/proc/self/task'))
+x = np.ones(1 << 22)
+before, most = tasks(), gred.threads()
+"""
+# Threads that a large reduction leaves beside the caller's.
 THREADS_STARTED = """
-import os
-if AFFINITY:
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:AFFINITY])
-import numpy as np, gred
-x = np.ones(5_000_000)
-before = len(os.listdir("/proc/self/task"))
 gred.sum(x[:60_000])
-assert len(os.listdir("/proc/self/task")) == before, "small work starts none"
+assert tasks() == before, "small work starts none"
 for _ in range(3):
-    assert gred.sum(x) == 5_000_000
-print(len(os.listdir("/proc/self/task")) - before)
+    assert gred.sum(x) == x.size
+print(tasks() - before)
 """
 
 
-def threads_started(asked: str | None = None, *, affinity: int = 0) -> int:
-    """Count the threads that a large reduction leaves beside the caller's."""
+def alone(code: str, asked: str = "", *, cores: int = CORES) -> str:
+    """Run code in a process that has done nothing before, with so many threads and cores."""
+    bound = f"import os; os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{cores}])"
     variables = {"OMP_NUM_THREADS": asked} if asked else {}
-    dropped = ("OMP_NUM_THREADS",)
-    return int(printed(f"AFFINITY = {affinity}", THREADS_STARTED, dropped=dropped, **variables))
+    return printed(bound, START, code, dropped=("OMP_NUM_THREADS",), **variables).strip()
 
 
 def quota() -> float:
@@ -178,12 +179,12 @@ def quota() -> float:
 
 @pytest.mark.unsanitized  # a sanitizer starts a thread of its own
 def test_threads_are_at_most_as_many_as_the_cores_that_may_be_used():
-    cores = min(CORES, quota())
-    for asked in (None, "1000", "many"):
-        assert 0 <= threads_started(asked) < cores
-    assert threads_started("1,4") == threads_started(affinity=1) == 0
+    cores, started = min(CORES, quota()), partial(alone, THREADS_STARTED)
+    for asked in ("", "1000", "many"):
+        assert 0 <= int(started(asked)) < cores
+    assert started("1,4") == started(cores=1) == "0"
     if gred.threads() > 1:
-        assert threads_started("2") == 1
+        assert started("2") == "1"
 
 
 # ---- the bound of gred.threads ----
@@ -200,19 +201,11 @@ def test_there_are_no_more_than_cores(threads_as_before):
 
 @pytest.mark.parametrize("n", [0, -1, -(2**70), 1.0, "2", True, [1], np.float64(2)], ids=repr)
 def test_what_is_no_number_of_threads_is_refused(n):
-    is_integer = type(n) is int
-    with pytest.raises(
-        ValueError if is_integer else TypeError, match="at least 1" if is_integer else "integer"
-    ):
+    error, words = (ValueError, "at least 1") if type(n) is int else (TypeError, "integer")
+    with pytest.raises(error, match=words):
         gred.threads(n)
 
 
-START = """
-import os, numpy as np, gred
-tasks = lambda: len(os.listdir('/proc/self/task'))
-x = np.ones(1 << 22)
-before, most = tasks(), gred.threads()
-"""
 # Memory for each thread of a call is taken before all have a part in the work.
 CHANGING = """
 import threading
@@ -262,8 +255,7 @@ BOUNDS = {  # code of a process that has done nothing before, and what it prints
 @pytest.mark.unsanitized
 @pytest.mark.parametrize(("code", "told"), BOUNDS.values(), ids=BOUNDS)
 def test_the_bound_of_threads_is_kept(code, told):
-    asked = {"OMP_NUM_THREADS": "1"} if told == "1 1" else {}
-    assert printed(START, code, **asked).strip() == told
+    assert alone(code, "1" if told == "1 1" else "") == told
 
 
 @pytest.mark.skipif(gred.threads() < 2, reason="one thread is all there may be here")
@@ -279,35 +271,27 @@ def test_long_arrays_of_every_type_are_shared_and_short_ones_are_not(name, threa
 # ---- threadpoolctl, whichever of the two is imported first ----
 
 LIMITED = """
-    [before] = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "gred"]
-    assert before["filepath"] == gred._core.__file__
-    assert before["version"] == gred.__version__
-    all_threads = gred.threads()
-    assert before["num_threads"] == all_threads
-    with threadpoolctl.threadpool_limits(1):
-        print(gred.threads())
+[pool] = [one for one in threadpoolctl.threadpool_info() if one["user_api"] == "gred"]
+assert (pool["filepath"], pool["version"]) == (gred._core.__file__, gred.__version__)
+assert pool["num_threads"] == (all_threads := gred.threads())
+for limits, bound in ((1, 1), ({"gred": 1}, 1), ({"openmp": 1}, all_threads)):
+    with threadpoolctl.threadpool_limits(limits):
+        assert gred.threads() == bound
     assert gred.threads() == all_threads
-    with threadpoolctl.threadpool_limits({"gred": 1}):
-        print(gred.threads())
-    with threadpoolctl.threadpool_limits({"openmp": 1}):
-        assert gred.threads() == all_threads
-    """
+print("limited")
+"""
 
 
-@pytest.mark.parametrize(
-    "imports", ["import threadpoolctl, gred", "import gred, threadpoolctl"], ids=["after", "before"]
-)
+@pytest.mark.parametrize("imports", ["threadpoolctl, gred", "gred, threadpoolctl"])
 def test_threadpoolctl_limits_the_threads_of_gred(imports):
     pytest.importorskip("threadpoolctl", reason="threadpoolctl is not installed")
     register = "gred.register_threadpoolctl()" * imports.endswith("ctl")
-    assert printed(imports, register, register, LIMITED) == "1\n1\n"
+    assert printed(f"import {imports}", register, register, LIMITED) == "limited\n"
 
 
 def test_a_threadpoolctl_without_registration_is_one_clear_line(monkeypatch):
-    for module, words in (
-        (types.ModuleType("threadpoolctl"), r"threadpoolctl 3\.2 or later"),
-        (None, "threadpoolctl"),
-    ):
+    old, later = types.ModuleType("threadpoolctl"), r"threadpoolctl 3\.2 or later"
+    for module, words in ((old, later), (None, "threadpoolctl")):
         monkeypatch.setitem(sys.modules, "threadpoolctl", module)
         with pytest.raises(ImportError, match=words):
             gred.register_threadpoolctl()

@@ -8,10 +8,11 @@ found all ways to make the same.
 
 import hashlib
 import os
-import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from processes import printed
 from shares import numbers, shares
 
 import gred
@@ -52,17 +53,11 @@ def ranks(n, backend, folder):
 
     They meet in a file: a port that is free now may be somebody's when they want it.
     """
-    command = [sys.executable, __file__, backend, f"file://{folder}/of_{n}"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    environment = {**os.environ, "WORLD_SIZE": str(n), "OMP_NUM_THREADS": "1"}
-    running = [
-        subprocess.Popen(command, **pipes, env={**environment, "RANK": str(rank)})
-        for rank in range(n)
-    ]
-    done = [(rank, *rank.communicate(timeout=900)) for rank in running]
-    for rank, out, errors in done:
-        assert rank.returncode == 0, out + errors
-    return done[0][1].split()
+    code = f"import test_torch; test_torch.rank_of({backend!r}, 'file://{folder}/of_{n}')"
+    options = {"path": True, "WORLD_SIZE": str(n), "OMP_NUM_THREADS": "1"}
+    with ThreadPoolExecutor(n) as pool:
+        told = pool.map(lambda rank: printed(code, RANK=str(rank), **options), range(n))
+        return "".join(told).split()
 
 
 @pytest.mark.parametrize(("backend", "sizes"), [("gloo", (1, 4)), ("nccl", (1, 2))])
