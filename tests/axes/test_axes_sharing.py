@@ -146,6 +146,12 @@ KNOWN = {
         *each((1 << 12, 1 << 12), axis=1, typed=False),
         *each((MIB, 8, 8), axis=1, size=(1,), state=(8,), typed=False),
     ],
+    "of batches whose rows take half a load or less, others load the elements": [
+        *each((9999, 300, 2), axis=1, strides=(9600, 32, 4), typed=False),
+        *each((9999, 300, 3), axis=1, strides=(9600, 32, 4), typed=True),
+        *each((9999, 300, 8), axis=1, size=(1,), strides=(9600, 32, 1), typed=False),
+        *each((9999, 300, 9), axis=1, size=(1,), strides=(9600, 32, 1), typed=True),
+    ],
     "none is made alone": each((1, BIG), (8, BIG), (100, BIG), size=SIZES, state=(8,), unsplit=0),
 }
 UNSPLIT_COLUMNS = {
@@ -179,6 +185,11 @@ LONG_ROWS = {
         *each((1 << 28, MIB), axis=1, size=(1,), team=8),
         *each((556, 8051), axis=1, size=(8,), state=(8,), team=7),
         *each((556, 8051), axis=1, size=(8,), state=(16,), team=5),
+    ],
+    "two or three rows of a large state are not read side by side": [
+        *each((2, 8191, 256), (3, 8191, 256), axis=(0, 2), state=(8,), stacked=True),
+        *each((2, 8191, 256), (3, 8191, 256), axis=(0, 2), state=(16,), stacked=False),
+        *each((4, 8191, 256), axis=(0, 2), state=(16,), stacked=True),
     ],
     "few results are shared by blocks once one has much to do": [
         *each((128, 1 << 15), axis=1, splits=1),
