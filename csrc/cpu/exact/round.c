@@ -153,6 +153,14 @@ static inline float float_to_odd(double x)
     return near;
 }
 
+/* Of numbers alone: NaN costs bfloat_of_float a twentieth of the loop's time. */
+static inline uint16_t bfloat_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 /* By their bits, as loops that add floats up are no vectors. */
 static inline bool is_finite_float(float x)
 {
@@ -201,7 +209,7 @@ static inline __attribute__((always_inline)) bool round_to(enum element type, bo
             ((uint16_t *)to)[k] = half;
             infinite |= (half & 0x7c00) == 0x7c00;
         } else {
-            const uint16_t bfloat = bfloat_of_float(float_to_odd(odd));
+            const uint16_t bfloat = bfloat_of(float_to_odd(odd));
             ((uint16_t *)to)[k] = bfloat;
             infinite |= (bfloat & 0x7f80) == 0x7f80;
         }
