@@ -112,6 +112,15 @@ KERNELS = [
         "axes/test_given_means.py",
     ),
     Defect(
+        "NaN in columns",
+        "type",
+        "kernels/axes/accumulator.cuh",
+        "Elements that are NaN are among those that a mean of the others is divided by.",
+        "total(sums[c]), taken.count - nans[c]}",
+        "total(sums[c]), taken.count}",
+        "axes/test_axes_kernels.py",
+    ),
+    Defect(
         "square of a complex128",
         "edge",
         "kernels/axes/accumulator.cuh",

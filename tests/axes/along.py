@@ -222,7 +222,15 @@ def drawn_for(name, dtype, shapes, seed: int, lay=lambda x: x) -> Drawn | None:
 
 
 def filled(name, data, dtype, shape, random):
-    """Draw elements; of "ends" nearly all are at one of their type's, of "equals" few decide."""
+    """Draw elements, some of them NaN where these are left out."""
+    x = _filled(name, data, dtype, shape, random)
+    if name in WITHOUT_NAN and dtype not in INTEGERS:
+        x[random.random(shape) < random.choice([0, 0.3])] = np.nan
+    return x
+
+
+def _filled(name, data, dtype, shape, random):
+    """Of "ends" nearly all are at one of their type's, of "equals" few decide."""
     if "prod" in name:  # whose products are seldom rounded
         twos = random.random(shape) < min(0.01, 20 / max(shape))
         return np.where(twos, 2, random.choice([-1, 1], shape)).astype(dtype)
