@@ -22,8 +22,6 @@ from truths import numpys as numpys_own
 import gred
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-RUNGS = ("halving", "interleaved", "unroll8", "shared_modulo", "shuffle_vector", "atomic")
-RUNGS += ("last_block", "cooperative", "bulk", "cluster")
 
 
 @st.composite
@@ -45,8 +43,7 @@ def drawn_calls(draw, place):
         options["initial"] = values(kind, flavour, 1, random)[0]
         if kind not in (BFLOAT16, np.float16) and draw(st.booleans()):
             options["initial"] = options["initial"].item()
-    names = ("auto", "recursive") if place == "host" else ("auto", *RUNGS)
-    method = draw(st.sampled_from([m for m in names if m == "auto" or m in methods_on(place)]))
+    method = draw(st.sampled_from(methods_on(place)))
     able = runs(method, kind, array.dtype.newbyteorder("="))
     return op, array, options, method if able else "auto"
 

@@ -28,10 +28,7 @@ def close(got, want, rounds):
 
 
 def same_fields(got, want):
-    return all(
-        np.asarray(getattr(got, name)).tobytes() == np.asarray(getattr(want, name)).tobytes()
-        for name in FIELDS
-    )
+    return all(same(np.asarray(getattr(got, name)), getattr(want, name)) for name in FIELDS)
 
 
 @every_type
