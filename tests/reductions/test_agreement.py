@@ -7,35 +7,30 @@ are rounded, too.
 
 import numpy as np
 import pytest
-from along import calls, is_decided
-from devices import PLACES as DEVICES
-from devices import parameter
+from along import calls, is_decided, result_of
 from drawn import arrays, converts, every_type, masks, often, values
-from hypothesis import given
+from exact_truths import same
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from inputs import OPS, methods_on, reduce
 from inputs import takes as runs
-from reference import BFLOAT16, COMPLEX, INTEGERS, UNDECIDED, agrees, result_type, truth
-from samples import silenced
+from reference import BFLOAT16, COMPLEX, INTEGERS, agrees, result_type, truth
+from samples import wrong_result
 from truths import PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer
 from truths import numpys as numpys_own
 
 import gred
 
-everywhere = pytest.mark.parametrize("place", [parameter(place) for place in DEVICES])
-RUNGS = ("halving", "interleaved", "unroll8", "shared_modulo", "shuffle_vector", "atomic")
-RUNGS += ("last_block", "cooperative", "bulk", "cluster")
-
-
-@pytest.fixture(autouse=True)
-def warnings_are_not_looked_at():
-    with silenced():
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @st.composite
-def ladder_calls(draw, place):
-    """Draw an op, an array, arguments that NumPy's function has, too, and a method."""
+def drawn_calls(draw, place):
+    """Draw a reduction, an array, arguments that NumPy's function has, too, and a method."""
+    if draw(st.booleans()):  # off the ladder, where NumPy has the very function
+        name, array, options = draw(calls(flat=True).filter(lambda call: call[0] not in RECORDS))
+        assume(BFLOAT16 not in (array.dtype, options.get("dtype")))
+        return name, array, options, "auto"
     op, array, options = draw(st.sampled_from(OPS)), draw(arrays()), {}
     if draw(st.booleans()):
         options["dtype"] = draw(every_type)
@@ -48,14 +43,15 @@ def ladder_calls(draw, place):
         options["initial"] = values(kind, flavour, 1, random)[0]
         if kind not in (BFLOAT16, np.float16) and draw(st.booleans()):
             options["initial"] = options["initial"].item()
-    names = ("auto", "recursive") if place == "host" else ("auto", *RUNGS)
-    method = draw(st.sampled_from([m for m in names if m == "auto" or m in methods_on(place)]))
+    method = draw(st.sampled_from(methods_on(place)))
     able = runs(method, kind, array.dtype.newbyteorder("="))
     return op, array, options, method if able else "auto"
 
 
 def decided(op, array, options, kind):
     """Tell whether C defines what the elements and the mean become."""
+    if op not in OPS:
+        return is_decided(array, options)
     taken = array[np.broadcast_to(options.get("where", True), array.shape)]
     of_none = kind in INTEGERS and (taken.size == 0 or kind == np.uint64)
     return converts(taken, kind) and not (op == "mean" and of_none)
@@ -69,36 +65,35 @@ def outcome(function, *arguments, **options):
         return error
 
 
-@everywhere
-def test_answers_types_and_errors_of_the_ladder_are_numpys(place):
-    """NumPy's min and max take no dtype: elements are cast first."""
+def test_answers_types_and_errors_are_numpys(device):
+    """Where NumPy has the very function, its type and its kind of error; and the true value."""
 
-    @often(400)
-    @given(call=ladder_calls(place))
+    @often(800)
+    @given(call=drawn_calls(device))
     def check(call):
-        op, array, options, method = call
-        more, x, before = dict(options), array, array.tobytes()
-        if op in ("min", "max") and "dtype" in more:
-            x = array.astype(more.pop("dtype"))
-        theirs = outcome(getattr(np, op), x, **more)
-        got = outcome(reduce, op, array, method=method, device=place, **options)
+        name, array, options, method = call
+        before, dtype = array.tobytes(), options.get("dtype")
+        theirs = outcome(numpys, name, array, options)
+        got = outcome(getattr(gred, name), array, method=method, device=device, **options)
         assert array.tobytes() == before
         if isinstance(theirs, Exception):
             assert isinstance(got, type(theirs)), got
             return
-        kind = result_type(op, array.dtype, options.get("dtype"))
-        right = truth(op, array, **options) if decided(op, array, options, kind) else None
-        assert right is None or agrees(got, right), f"{got!r}, not {right}"
-        if array.dtype != BFLOAT16 and BFLOAT16 not in (kind, options.get("dtype")):
-            assert (got.dtype, type(got)) == (theirs.dtype, type(theirs))
-        assert kind not in INTEGERS or right is None or got == theirs
+        kind = result_of(name, array.dtype, dtype)
+        is_known = decided(name, array, options, kind)
+        assert not is_known or not wrong_result(name, got, array, **options)
+        if BFLOAT16 in (array.dtype, kind, dtype):
+            return
+        theirs = np.asarray(theirs)[()]
+        of_parts = name in SPREADS and theirs.dtype in COMPLEX  # NumPy's own NaN of nothing
+        assert of_parts or (got.dtype, type(got)) == (theirs.dtype, type(theirs))
+        assert kind not in INTEGERS or not is_known or got == theirs
 
     check()
 
 
-@everywhere
 @pytest.mark.parametrize("asked", [False, True], ids=["no dtype", "a dtype"])
-def test_out_holds_what_numpys_would(place, asked):
+def test_out_holds_what_numpys_would(device, asked):
     """With a dtype the result is of that type, and becomes the type of `out` at last.
 
     Without one the elements become what their type and that of `out` promote to, first.
@@ -117,50 +112,25 @@ def test_out_holds_what_numpys_would(place, asked):
             out = out.astype(dtype.newbyteorder())
         kind = data.draw(every_type) if asked else np.promote_types(given_type, dtype)
         options = {"dtype": kind} if asked else {}
-        assert reduce(op, array, device=place, out=out, **options) is out
+        assert reduce(op, array, device=device, out=out, **options) is out
         if not decided(op, array, {}, kind):
             return
-        right = truth(op, array, kind)
-        if kind == dtype:
-            assert agrees(out.astype(kind).ravel()[0], right), f"{out!r}, not {right}"
-        elif asked:
-            result = np.asarray(reduce(op, array, device=place, dtype=kind))
-            if converts(result, dtype):
-                wide = result.astype(dtype).astype(complex)
-                np.testing.assert_array_equal(out.ravel().astype(complex), wide.ravel())
-        elif right.error == 0 and right.value is not UNDECIDED:
-            exact = np.array(right.value, kind)
-            if converts(exact, dtype):
-                np.testing.assert_array_equal(out.ravel()[0], exact.astype(dtype))
+        result, right = reduce(op, array, device=device, dtype=kind), truth(op, array, kind)
+        assert agrees(result, right), f"{result!r}, not {right}"
+        if converts(np.asarray(result), dtype):
+            assert same(out.astype(dtype).ravel()[0], result.astype(dtype)), f"{out!r}: {result!r}"
 
     check()
 
 
-@often(150)
-@given(call=calls(flat=True))
-def test_types_are_those_of_numpys_own_functions(call):
-    """Where NumPy has the very function, its type and its kind of error."""
-    name, array, options = call
-    if name in RECORDS or BFLOAT16 in (array.dtype, options.get("dtype")):
-        return
-    theirs = outcome(numpys, name, array, options)
-    got = outcome(getattr(gred, name), array, **options)
-    if isinstance(theirs, Exception):
-        assert isinstance(got, type(theirs)), got
-        return
-    nothing = not array[np.broadcast_to(options.get("where", True), array.shape)].size
-    if name in SPREADS and array.dtype in COMPLEX and nothing:
-        return  # NumPy's own NaN of nothing is complex
-    assert got.dtype == np.asarray(theirs).dtype
-    assert got.dtype not in INTEGERS or not is_decided(array, options) or got == theirs
-
-
 def numpys(name, array, options):
-    """Reduce by NumPy, which selects by a mask before what takes none."""
+    """Reduce by NumPy, which selects by a mask, or casts elements, before what takes none."""
     options = dict(options)
-    if np.ndim(options.get("where", True)) > array.ndim:
+    if name in ("min", "max") and "dtype" in options:
+        array = array.astype(options.pop("dtype"))
+    if name not in OPS and np.ndim(options.get("where", True)) > array.ndim:
         raise ValueError("the mask is broadcast the other way round")
-    if name not in (*SPREADS, *WITHOUT_NAN, "any", "all"):
+    if name not in (*OPS, *SPREADS, *WITHOUT_NAN, "any", "all"):
         where = options.pop("where", True)
         x = array[np.broadcast_to(where, array.shape)]
         if name in PLACES and where is not True and x.size:
@@ -171,3 +141,73 @@ def numpys(name, array, options):
     if name == "logsumexp":
         return numpys_own(name)(array.astype(options.get("dtype") or array.dtype))
     return getattr(np, name)(array, **options)
+
+
+# ---- complex infinities, ties, and arguments at the edges ----
+
+UP, DOWN = complex(0.0, -0.0), complex(-0.0, 0.0)
+COMPLEX_CASES = [
+    *([1j, -0.0 + 1j], [-0.0 + 1j, 1j], [1e200, 1e200], [np.inf + 0j], [np.inf + 0j, 1]),
+    *([1, np.inf + 0j], [complex(-0.0, -0.0)], [DOWN, 2], [UP, 3 + 0j, 1j]),
+    *([complex(np.nan, 1), complex(1, np.nan)], [complex(1, np.nan), complex(np.nan, 1)]),
+    [1e300 + 1e300j, 1e300 - 1e300j],
+]
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("values", COMPLEX_CASES, ids=str)
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_ends_are_numpys_to_the_bit(op, values, dtype, device):
+    a = np.array(values, complex).astype(dtype)
+    assert same(getattr(gred, op)(a, device=device), getattr(np, op)(a))
+
+
+WHOLE, FLOATS = np.array([3, 1, 2]), np.array([1.5, 2, 4])
+EDGES = [
+    ("nanmax", WHOLE, {"initial": np.nan, "axis": 0}, "f8"),  # is left out of integers, too
+    *(
+        ("mean", [1, 2], {"dtype": dtype}, out)  # is divided in the type of out
+        for dtype in (int, np.int8, "f4", None)
+        for out in ("f8", "f4", "i8", "c16")
+    ),
+    *((name, WHOLE, {"axis": 0}, t) for name in ("argmin", "argmax") for t in "?bBhiI"),
+    *((name, FLOATS, {}, out) for name in ("ptp", "nanmean") for out in ("i8", "u1")),
+    *(  # zeros have signs
+        (name, np.array(values), {}, None)
+        for name in ("nanprod", "nanmin", "nanmax", "nanmean", "ptp", "norm", "var")
+        for values in ([-0.0], [-0.0, -0.0], [-0.0, np.nan], [-3.0])
+    ),
+    ("norm", np.zeros(0), {"ord": np.inf}, None),  # NumPy has had 0 and an error for it
+]
+
+
+def test_arguments_at_the_edges_have_numpys_answers_or_errors(device):
+    for name, a, options, out in EDGES:
+        made = []
+        for function, more in ((numpys_own(name), {}), (getattr(gred, name), {"device": device})):
+            memory = {"out": np.full((), 9, out)} if out else {}
+            try:
+                result = np.asarray(function(a, **options, **memory, **more))
+                made.append((repr(result.tolist()), result.shape))
+            except (TypeError, ValueError) as error:
+                made.append(TypeError if isinstance(error, TypeError) else ValueError)
+        assert made[0] == made[1], (name, a, options, out)
+
+
+@pytest.mark.parametrize("name", ["any", "all", "min", "max", "nanmax", "ptp"])
+def test_broadcast_elements_are_looked_at_once(name, device):
+    """NumPy is asked about a shape that it can walk; a walk over the other would take years."""
+    values = np.array([[0, 1, 1], [1, 1, 1]], bool if name in ("any", "all") else "f4")
+    for kept in (values, np.ones_like(values[:, :0])):
+        few, many = (np.broadcast_to(kept, (n, *kept.shape)) for n in (2, 2**58))
+        for axis in (None, 0, (0, 1)):
+            if kept.size or name in ("any", "all") or axis == 0:
+                expected = getattr(np, name)(few, axis=axis)
+                got = getattr(gred, name)(many, axis=axis, device=device)
+                assert np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "norm"])
+def test_spreads_of_complex_numbers_keep_imaginary_parts(name):
+    with pytest.raises(TypeError, match="must be a complex type, since imaginary parts count"):
+        getattr(gred, name)(WHOLE + 1j, dtype=float)

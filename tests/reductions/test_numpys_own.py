@@ -41,10 +41,7 @@ DESELECTED = {
         for case in ("nanstd-1d-f", "nanstd-1d-F")
     },
 }
-pytestmark = pytest.mark.unsanitized
-there = pytest.mark.skipif(
-    not all((NUMPY / file).exists() for file in FILES), reason="this NumPy has no tests of its own"
-)
+are_there = all((NUMPY / file).exists() for file in FILES)
 
 
 def run(arguments, plugin, folder):
@@ -63,7 +60,8 @@ def run(arguments, plugin, folder):
     return done.stdout, failed
 
 
-@there
+@pytest.mark.unsanitized
+@pytest.mark.skipif(not are_there, reason="this NumPy has no tests of its own")
 def test_numpys_own_tests_pass_with_gred_in_its_place(tmp_path):
     """No test fails that passes without gred; and gred is asked often enough for that to count."""
     tests = [f"{file}::{name}" for file, names in SOME.items() for name in names]
