@@ -16,7 +16,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from devices import GPU_IS_HERE, PLACES, needs_gpu, parameter
+from devices import GPU_IS_HERE, GPUS, PLACES, needs_gpu, parameter
+from gpu_arrays import use_device
 from gpu_libraries import LIBRARIES
 from hypothesis import HealthCheck, settings
 from inputs import block_sizes, methods_on
@@ -135,11 +136,16 @@ def old_objects_are_kept():
 
 @pytest.fixture(autouse=True)
 def jax_as_before():
-    """Undo what a test does to the width of JAX's types, which is the whole process's."""
+    """Undo what a test does to the width of JAX's types, and what JAX does to the current GPU.
+
+    The width is the whole process's, and the GPU that JAX used last stays the thread's current one.
+    """
     before = jax_width()
     yield
     if jax_width() != before:
         sys.modules["jax"].config.update("jax_enable_x64", bool(before))
+    if GPUS > 1 and "jax" in sys.modules:
+        use_device(0)
 
 
 def jax_width():

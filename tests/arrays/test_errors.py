@@ -1,6 +1,6 @@
 """Bad input gets a clear error: the argument's name, what was given, what is accepted.
 
-What every function refuses is asked in tests/reductions/test_every_refusal.py.
+What every function refuses is asked in tests/reductions/test_every_call.py.
 """
 
 import itertools

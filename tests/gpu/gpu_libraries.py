@@ -171,11 +171,11 @@ class Jax(Library):
 
     def __init__(self):
         self.jax = pytest.importorskip("jax")
-        self.jax.config.update("jax_enable_x64", True)
         if self.jax.default_backend() != "gpu":
             pytest.skip("this JAX has no GPU")
 
     def make(self, host):
+        self.jax.config.update("jax_enable_x64", True)  # until the test ends
         return self.jax.numpy.asarray(np.array(host))
 
 
