@@ -114,6 +114,11 @@ struct row_tile {
     uint64_t bytes;  /* of a row that is staged in shared memory */
     unsigned packed; /* elements of a row, where one load takes several rows; 0: see bytes */
 
+    /* Rows that are staged in batches, of rows at one distance in so many of the last outer
+     * dimensions; 0: all lie one after the other. Blocks of a batch, and rows. */
+    unsigned dimensions, blocks;
+    uint64_t batch;
+
     /* Pack number k that is staged, of 16 bytes, lies where number k ^ (k >> shift & mask) would,
      * so that threads of several rows read from different banks. */
     unsigned swizzle_mask, swizzle_shift;

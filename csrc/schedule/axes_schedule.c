@@ -89,10 +89,14 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
         asked |= 1u << KERNEL_TYPED_ROWS | 1u << KERNEL_TYPED_COLUMNS | 1u << KERNEL_TYPED_STRIDED;
         if (self->plan->launch.batch_invariant)
             asked |= 1u << KERNEL_BATCH_INVARIANT;
-        if (native)
-            asked |= 1u << KERNEL_UNSPLIT_COLUMNS;
-        if (native || !short_rows_are_native(fold, input))
+        const bool states = !short_rows_are_native(fold, input);
+        if (native || states)
             asked |= 1u << KERNEL_TYPED_SHORT_ROWS;
+        /* A thread stores what states become by itself. */
+        if (native || (states && COLUMN_BYTES / element_size(input) *
+                                         element_size(self->plan->finish.result) <=
+                                     STORED_TOGETHER))
+            asked |= 1u << KERNEL_UNSPLIT_COLUMNS;
     }
     for (unsigned kind = KERNEL_FEW; kind <= KERNEL_BATCH_INVARIANT; kind++)
         if (asked >> kind & 1 &&
@@ -101,8 +105,8 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     return there;
 }
 
-/* Whether elements lie without gaps, as most do: then no kernel of such as lie apart is looked for.
- * */
+/* Whether elements lie without gaps, and results at one distance, as most do: then no kernel of
+ * such as lie apart is looked for. */
 static bool lie_densely(const struct axes *axes)
 {
     const uint64_t size = element_size(axes->reduced.input);
@@ -111,7 +115,7 @@ static bool lie_densely(const struct axes *axes)
         span += (axes->shape[k] - 1) * layout_distance(axes->strides[k]);
     for (unsigned k = 0; k < axes->reduced.dimensions; k++)
         span += (axes->reduced.shape[k] - 1) * layout_distance(axes->reduced.strides[k]);
-    return span == axes->results * layout_length(&axes->reduced) * size;
+    return axes->outer <= 1 && span == axes->results * layout_length(&axes->reduced) * size;
 }
 
 static void choose_launch(const struct facts *facts, struct axes_schedule *self)

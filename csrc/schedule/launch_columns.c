@@ -4,11 +4,12 @@
 #include "schedule/launch_config.h"
 
 enum {
-    AHEAD = 2,   /* ROWS_AHEAD, as an exponent */
-    TURNS = 2,   /* how often a thread had better read as many, as an exponent */
-    LANES = 7,   /* threads side by side, at most, for which more rows are taken for one, as an
-                    exponent */
-    THREADS = 10 /* of a multiprocessor that tunings speak of, as an exponent */
+    AHEAD = 2,    /* ROWS_AHEAD, as an exponent */
+    TURNS = 2,    /* how often a thread had better read as many, as an exponent */
+    LANES = 7,    /* threads side by side, at most, for which more rows are taken for one, as an
+                     exponent */
+    THREADS = 10, /* of a multiprocessor that tunings speak of, as an exponent */
+    FEW_ROWS = 16 /* that an unsplit thread takes at most of states, or off boundaries of batches */
 };
 
 /* As they lie: rows of so many columns, so many bytes apart, and how many of them are one. Columns
@@ -276,14 +277,28 @@ static bool leave_little(const struct columns *columns)
            4 * busy_parts(columns->all, columns->threads) > 5 * busy_parts(packs, columns->unsplit);
 }
 
-/* Whether the kernel of unsplit columns could make them. It finds unaligned rows by their
- * neighbours in all outer dimensions, and makes a result of each column. */
-static bool suit_unsplit(const struct axes *axes, const struct columns *columns)
+/* Warps for a batch's columns that do not begin at boundaries: a warp's last thread makes none. */
+static uint64_t warps_of_batch(const struct columns *columns)
 {
-    const bool one = axes->outer == 1;
-    return columns->step == 1 && columns->inner == 1 &&
-           (one || columns->columns % columns->load == 0) &&
-           (!columns->shifted || (one && (int64_t)columns->stride >= 0));
+    return divide_up(columns->packs, (1u << WARP) - 1);
+}
+
+/* Whether the kernel of unsplit columns could make them, a result of each. Of batches that are not
+ * whole loads at boundaries each has warps of its own, most of whose threads are to have columns.
+ */
+static bool suit_unsplit(const struct launch_problem *problem, const struct columns *columns)
+{
+    const struct axes *axes = problem->axes;
+    const bool few = columns->rows <= FEW_ROWS, unread = problem->indexed && columns->rows == 1,
+               shifted = columns->shifted && (int64_t)columns->stride >= 0;
+    if (columns->step > 1 || columns->inner > 1 || !(problem->native || few))
+        return false;
+    if (axes->outer == 1)
+        return shifted || !columns->shifted;
+    if (!columns->shifted)
+        return columns->columns % columns->load == 0;
+    return shifted && few && !unread && axes->outer == 2 && axes->strides[0] >= 0 &&
+           4 * columns->packs >= 3 * (((uint64_t)1 << WARP) - 1) * warps_of_batch(columns);
 }
 
 /* Small blocks. A thread makes several loads' columns where rows are too few for UNSPLIT_LOADS; of
@@ -303,7 +318,10 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     config->kernel = KERNEL_UNSPLIT_COLUMNS;
     config->block = block;
     config->shared_bytes = 0;
-    config->groups = divide_up(columns->all, made * loads);
+    config->groups = shifted && problem->axes->outer > 1
+                         ? divide_up(columns->all / columns->packs * warps_of_batch(columns),
+                                     1u << (block - WARP))
+                         : divide_up(columns->all, made * loads);
     config->column.unsplit = loads;
     config->column.unread = unread;
     config->column.shifted = shifted;
@@ -349,10 +367,11 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     /* Each thread makes results of its own, neighbours where its columns are. */
     if (columns.coalesced == 1 && columns.deep == 1 && config->team == 0 && config->splits == 1 &&
         axes->places[axes->outer - 1] == 1) {
-        const bool native = tuned->axes.unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
+        const bool unsplit = tuned->axes.unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
         config->column.stores_packs = columns.inner == 1;
-        config->column.stores_native = columns.inner == 1 && columns.step > 1 && native;
-        if (native && suit_unsplit(axes, &columns) && !leave_little(&columns)) {
+        config->column.stores_native =
+            columns.inner == 1 && columns.step > 1 && unsplit && problem->native;
+        if (unsplit && suit_unsplit(problem, &columns) && !leave_little(&columns)) {
             make_unsplit(problem, &columns, config);
             return true;
         }

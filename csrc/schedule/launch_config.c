@@ -26,7 +26,7 @@ void launch_config_choose(const struct launch_problem *problem, struct launch_co
 enum kernel_access launch_access(const struct launch_config *self)
 {
     const bool strided =
-        self->kernel == KERNEL_TYPED_SHORT_ROWS ? self->row.unit > 0 : self->step > 1;
+        self->kernel == KERNEL_TYPED_SHORT_ROWS ? self->row.dimensions > 0 : self->step > 1;
     return strided ? ACCESS_STRIDED : ACCESS_ALIGNED;
 }
 
@@ -58,7 +58,8 @@ bool axes_lie_flat(const struct axes *axes, uint64_t row_bytes)
     const bool row =
         reduced->dimensions == 0 ||
         (reduced->dimensions == 1 && reduced->strides[0] == (int64_t)element_size(reduced->input));
-    return row && !reduced->mask && axes->outer == 1 && (uint64_t)axes->strides[0] == row_bytes;
+    return row && !reduced->mask && axes->outer > 0 &&
+           (uint64_t)axes->strides[axes->outer - 1] == row_bytes;
 }
 
 bool axes_lie_across(const struct axes *axes)

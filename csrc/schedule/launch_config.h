@@ -12,9 +12,9 @@ struct launch_problem {
     uintptr_t data; /* where the first result's elements lie */
     unsigned multiprocessors;
     enum element accumulator;
-    size_t state;         /* bytes */
-    bool indexed;         /* positions matter */
-    bool native;          /* short rows' kernels make results, not states */
+    size_t state; /* bytes */
+    bool indexed; /* positions matter */
+    bool native;  /* kernels of short rows and of unsplit columns make results, not states */
     bool batch_invariant; /* only a result's own elements may decide in which order they merge */
     unsigned kernels;     /* a bit for each kind along axes that there is; KERNEL_ALONG always is */
     unsigned strided;     /* and that there is of every second element, or of such as lie apart */
@@ -108,7 +108,8 @@ static inline uint64_t element_bytes(const struct axes *axes)
     return element_size(axes->reduced.input);
 }
 
-/* Whether rows of so many bytes, and their elements, lie one after the other, without a mask. */
+/* Whether rows of so many bytes, and their elements, lie one after the other, without a mask: those
+ * of the last outer dimension. */
 bool axes_lie_flat(const struct axes *, uint64_t row_bytes);
 
 /* Whether neighbours in memory belong to different results. */

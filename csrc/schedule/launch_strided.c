@@ -68,7 +68,7 @@ static bool are_no_rows(const struct launch_problem *problem, uint64_t n)
     const struct layout *reduced = &axes->reduced;
     const unsigned last = reduced->dimensions - 1;
     if (n == 1)
-        return !axes_lie_flat(axes, element_bytes(axes));
+        return axes->outer > 1 || !axes_lie_flat(axes, element_bytes(axes));
     return axes_inner_columns(axes, problem->indexed) > 0 || axes_lie_across(axes) ||
            reduced->strides[last] != (int64_t)element_bytes(axes) ||
            (reduced->dimensions > 1 && reduced->shape[last] <= SHORT_RUN);

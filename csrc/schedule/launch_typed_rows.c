@@ -1,4 +1,4 @@
-/* Rows of elements of a known type. */
+/* Rows of elements of a known type. What each case buys is in benchmarks/tuning/cases.json. */
 #include "schedule/launch_config.h"
 
 /* ---- short rows ---- */
@@ -33,6 +33,27 @@ static void swizzle(unsigned even, struct launch_config *config)
         config->row.swizzle_mask ? (even > BANKS ? even : BANKS) - config->team : 0;
 }
 
+/* All rows, if these lie one after the other; or batches of those of the last outer dimension, or
+ * of the last two where such lie one after the other. False: batches are small. */
+static bool find_batch(const struct launch_problem *problem, uint64_t bytes, bool flat,
+                       struct row_tile *row)
+{
+    enum { BATCH_ROWS = 32, BATCH_BYTES = 2048 };
+    const struct axes *axes = problem->axes;
+    const unsigned last = axes->outer - 1;
+    row->batch = axes->shape[last];
+    if (flat && axes->outer == 1)
+        return true;
+    row->dimensions = 1;
+    if (flat && (uint64_t)axes->strides[last - 1] == row->batch * bytes &&
+        axes->shape[last - 1] <= UINT32_MAX / row->batch) {
+        row->dimensions = 2;
+        row->batch *= axes->shape[last - 1];
+    }
+    return launch_has_strided(problem, KERNEL_TYPED_SHORT_ROWS) &&
+           (axes->outer == 1 || (row->batch >= BATCH_ROWS && row->batch * bytes >= BATCH_BYTES));
+}
+
 /* A team of threads a row, or more, until all rows of a block fit in shared memory and threads are
  * busy; and as many rows as fit and leave enough blocks. False: a row is too long. */
 static bool share_room(const struct launch_problem *problem, uint64_t bytes, uint64_t loads,
@@ -48,7 +69,8 @@ static bool share_room(const struct launch_problem *problem, uint64_t bytes, uin
             (loads >> (config->team + 1) && results << config->team < threads)))
         config->team++;
     const uint64_t teams = (uint64_t)1 << (config->block - config->team),
-                   room = tuning->staged / (teams * bytes),
+                   room =
+                       least(tuning->staged / (teams * bytes), divide_up(config->row.batch, teams)),
                    busy = (results << config->team) / (2 * threads);
     config->row.bytes = bytes;
     config->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
@@ -86,11 +108,11 @@ static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
     const uint64_t size = bytes / n;
-    if (!launch_has_strided(problem, KERNEL_TYPED_SHORT_ROWS) || reduced->dimensions > 1 ||
-        axes->outer != 1 || size > PACK_BYTES / 2 || axes_lie_across(axes))
+    if (reduced->dimensions > 1 || axes->outer == 0 || size > PACK_BYTES / 2 ||
+        axes_lie_across(axes))
         return false;
     const int64_t apart = reduced->dimensions ? reduced->strides[0] : (int64_t)size;
-    const uint64_t all = problem->data | bytes | PACK_BYTES | (uint64_t)axes->strides[0];
+    const uint64_t all = axes_row_bits(axes, problem->data, 0) | bytes | PACK_BYTES;
     config->row.unit = (unsigned)(apart != (int64_t)size ? size : all & -all);
     return true;
 }
@@ -104,13 +126,17 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
     if (n == 0 || bytes > tuned->short_rows.longest)
         return false;
     const bool flat = axes_lie_flat(axes, bytes);
-    if (!flat && !lie_apart(problem, n, bytes, config))
+    if ((!flat && !lie_apart(problem, n, bytes, config)) ||
+        !find_batch(problem, bytes, flat, &config->row))
         return false;
-    if (!(flat && problem->native && pack_rows(problem, n, bytes, config)) &&
-        !stage(problem, n, bytes, flat ? problem->data : 0, config))
+    const uintptr_t data = flat ? axes_row_bits(axes, problem->data, config->row.dimensions) : 0;
+    const bool packed =
+        !config->row.dimensions && problem->native && pack_rows(problem, n, bytes, config);
+    if (!packed && !stage(problem, n, bytes, data, config))
         return false;
-    config->groups =
-        divide_up(axes->results, (uint64_t)config->rounds << (config->block - config->team));
+    const uint64_t rows = (uint64_t)config->rounds << (config->block - config->team);
+    config->row.blocks = (unsigned)divide_up(config->row.batch, rows);
+    config->groups = axes->results / config->row.batch * config->row.blocks;
     return true;
 }
 
@@ -199,14 +225,16 @@ static uint64_t splits_for(uint64_t results, uint64_t packs, const struct long_r
     return batches > tuning->alone && splits > 1 ? splits : 1;
 }
 
-/* As many groups of a result's threads as there are rows, and a batch of a row for each thread. */
+/* As many groups of a result's threads as there are rows, and a batch of a row for each thread:
+ * threads that have less of it take stand-ins in. */
 static void share_rows(const struct long_rows *rows, struct launch_config *config)
 {
     const uint64_t blocks = least(config->splits, rows->rows);
     const uint64_t together = config->splits / blocks; /* blocks, at one row */
     config->splits = blocks * together;
     unsigned lanes = config->team;
-    while (together == 1 && lanes > WARP && rows->packs >> (lanes + rows->batch) == 0 &&
+    while (together == 1 && lanes > tuned->long_rows.least &&
+           rows->packs >> (lanes + rows->batch) == 0 &&
            blocks << (config->team - lanes + 1) <= rows->rows)
         lanes--;
     config->readers = (unsigned)(together << lanes);

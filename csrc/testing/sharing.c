@@ -49,6 +49,7 @@ static PyMemberDef launch_fields[] = {
     CONFIG(rounds), CONFIG(inner), CONFIG(load), CONFIG(splits), CONFIG(groups), CONFIG(readers),
     CONFIG(stacked), CONFIG(shared_bytes), CONFIG(step), CONFIG(row.bytes),
     CONFIG(row.packed), CONFIG(row.swizzle_mask), CONFIG(row.swizzle_shift), CONFIG(row.unit),
+    CONFIG(row.dimensions), CONFIG(row.batch),
     CONFIG(column.packs), CONFIG(column.coalesced), CONFIG(column.leftover),
     CONFIG(column.shifted), CONFIG(column.unsplit), {0}};
 

@@ -92,16 +92,16 @@ __device__ __forceinline__ void bring_units(shared<char> room, const units_of_ro
 
 /* ---- rows ---- */
 
-/* Rows from number `result` on. */
+/* So many rows, the first of which begins at `from`, each so many bytes after the one before. */
 template <class In>
-__device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, uint64_t result,
+__device__ __forceinline__ shared<const char> gathered(const kernel_axes &x,
+                                                       global<const char> from, int64_t pitch,
                                                        unsigned rows, const swizzle &swizzled)
 {
     const shared<char> room = block_memory<char>();
-    const int64_t stride = x.from.strides[0], pitch = x.outer.strides[0];
+    const int64_t stride = x.from.strides[0];
     const unsigned unit = x.launch.row.unit;
-    const units_of_rows units = {static_cast<const char *>(x.from.data) + int64_t(result) * pitch,
-                                 unsigned(x.launch.row.bytes) / unit,
+    const units_of_rows units = {from, unsigned(x.launch.row.bytes) / unit,
                                  stride == int64_t(sizeof(In)) ? unit : stride, pitch};
     switch (unit) {
     case 16:

@@ -101,6 +101,15 @@ struct row_fold_by_states {
 template <class Fold, class In, bool Bytes = sizeof(In) == 1>
 struct row_fold : row_fold_by_states<Fold, In> {};
 
+/* Whether a row's fold makes results, of one type. */
+template <class Row, class = void>
+struct has_result : std::false_type {};
+template <class Row>
+struct has_result<Row, std::void_t<typename Row::result>> : std::true_type {};
+
+template <class Fold, class In>
+constexpr bool stores_native = has_result<row_fold<Fold, In>>::value;
+
 /* Of one value, by merging. */
 template <class Fold, class In, class Result>
 struct row_fold_by_values {

@@ -45,10 +45,10 @@ using truth_values = accumulated_in<ELEMENT_INT64, ELEMENT_BOOL>;
 /* Elements that are compared (order.cuh), and those that are zero or not, whatever the bits of
  * those that are not. */
 using compared = joined_pairs<real_floats, signed_integers>;
-using zero_or_not = joined_pairs<pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>,
-                                       pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32, float, float16>,
-                                       pair<ELEMENT_FLOAT32>, pair<ELEMENT_FLOAT64>>,
-                                 complex_floats, signed_integers, truth_values>;
+using zero_or_not_floats = pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>,
+                                 pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32, float, float16>,
+                                 pair<ELEMENT_FLOAT32>, pair<ELEMENT_FLOAT64>>;
+using zero_or_not = joined_pairs<zero_or_not_floats, complex_floats, signed_integers, truth_values>;
 
 /* Elements whose states are float64. */
 using numbers = joined_pairs<all_floats, integers_in<ELEMENT_FLOAT64>>;
@@ -73,6 +73,15 @@ const void *kernel_of_columns(const kernel_key &key)
         return KERNEL_ENTRY(fold_columns_of_type<Fold<decltype(acc)>, decltype(in), strided()>);
     };
     return find_by_access<Pairs, Strided>(key, entry);
+}
+
+/* Columns that no threads share. */
+template <template <class> class Fold, class Pairs>
+const void *kernel_of_unsplit_columns(const kernel_key &key)
+{
+    return Pairs::find(key.input, key.accumulator, [](auto in, auto acc) {
+        return KERNEL_ENTRY(fold_unsplit_columns<Fold<decltype(acc)>, decltype(in)>);
+    });
 }
 
 template <template <class> class Fold, class Pairs, class Strided>

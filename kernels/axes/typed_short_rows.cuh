@@ -16,15 +16,6 @@ namespace KERNELS
 
 /* ---- several rows a load ---- */
 
-/* Whether a row's fold makes results, of one type. */
-template <class Row, class = void>
-struct has_result : std::false_type {};
-template <class Row>
-struct has_result<Row, std::void_t<typename Row::result>> : std::true_type {};
-
-template <class Fold, class In>
-constexpr bool stores_native = has_result<row_fold<Fold, In>>::value;
-
 template <class Fold, class In, class Row>
 __device__ __forceinline__ auto of_row(const Row &row, const row_numbers &numbers)
 {
@@ -56,33 +47,87 @@ __device__ __forceinline__ global<folded_row<Fold, In>> results_of(const kernel_
     return static_cast<folded_row<Fold, In> *>(x.result.at[0]) + x.outer.first;
 }
 
+/* A block's rows, one after the other or at one distance: some of all rows or, of Batches, of one
+ * batch. */
+template <bool Batches>
+struct rows_of_block {
+    global<const char> from; /* the first row of all, */
+    int64_t place;           /* and its result's place */
+    uint64_t first;          /* the first that is the block's */
+    unsigned count;
+
+    __device__ __forceinline__ explicit rows_of_block(const kernel_axes &x)
+        : from(static_cast<const char *>(x.from.data)), place(x.outer.first)
+    {
+        const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds;
+        uint64_t all = x.results;
+        first = uint64_t(blockIdx.x) * most;
+        if constexpr (Batches) {
+            const row_tile &row = x.launch.row;
+            const unsigned batch = blockIdx.x / row.blocks;
+            const result_place begin =
+                place_among(x, x.outer.count - row.dimensions, x.outer.first, batch);
+            from += begin.base.data;
+            place = begin.place;
+            first = uint64_t(blockIdx.x - batch * row.blocks) * most;
+            all = row.batch;
+        }
+        count = all - first < most ? unsigned(all - first) : most;
+    }
+
+    /* Where the result of one of all rows goes. */
+    __device__ __forceinline__ int64_t place_of(const kernel_axes &x, uint64_t row) const
+    {
+        int64_t outer = 0;
+        if (are_in_two(x)) {
+            const unsigned above = unsigned(row) / unsigned(x.outer.shape[last(x)]);
+            row -= above * x.outer.shape[last(x)];
+            outer = int64_t(above) * x.outer.output_strides[last(x) - 1];
+        }
+        return place + outer + int64_t(row) * x.outer.output_strides[last(x)];
+    }
+
+    /* The dimension in which rows are neighbours. */
+    static __device__ __forceinline__ unsigned last(const kernel_axes &x)
+    {
+        return Batches ? x.outer.count - 1 : 0;
+    }
+
+    /* Whether all rows are of two dimensions, so that places are not at one distance. */
+    __device__ __forceinline__ bool are_in_two(const kernel_axes &x) const
+    {
+        return Batches && x.launch.row.dimensions > 1;
+    }
+};
+
 /* A thread's results, each so many rows after the one before. */
-template <class Fold, class In>
+template <class Fold, class In, class Rows>
 struct results_of_thread {
     const kernel_axes &x;
-    global<folded_row<Fold, In>> to; /* where they are native */
+    const Rows &rows;
+    uint64_t row;
+    unsigned apart;
     int64_t place, step;
 
-    __device__ __forceinline__ results_of_thread(const kernel_axes &x, uint64_t first,
-                                                 unsigned rows)
-        : x(x), to(results_of<Fold, In>(x) + int64_t(first) * x.outer.output_strides[0]),
-          place(x.outer.first + int64_t(first) * x.outer.output_strides[0]),
-          step(int64_t(rows) * x.outer.output_strides[0])
+    __device__ __forceinline__ results_of_thread(const kernel_axes &x, const Rows &rows,
+                                                 uint64_t first, unsigned apart)
+        : x(x), rows(rows), row(first), apart(apart), place(rows.place_of(x, first)),
+          step(int64_t(apart) * x.outer.output_strides[Rows::last(x)])
     {
     }
 
-    __device__ __forceinline__ void store(const folded_row<Fold, In> &row) const
+    __device__ __forceinline__ void store(const folded_row<Fold, In> &made) const
     {
         if constexpr (stores_native<Fold, In>)
-            *to = row;
+            static_cast<folded_row<Fold, In> *>(x.result.at[0])[place] = made;
         else
-            store_at_once<Fold>(x.result, {row}, place);
+            store_at_once<Fold>(x.result, {made}, place);
     }
 
     __device__ __forceinline__ void go()
     {
-        to += step;
-        place += step;
+        row += apart;
+        place = rows.are_in_two(x) ? rows.place_of(x, row) : place + step;
     }
 };
 
@@ -224,17 +269,17 @@ fold_some_together(const kernel_axes &x, shared<const char> staged, unsigned row
 }
 
 /* Rows from the first on, each by a team. */
-template <class Fold, class In, class Row>
+template <class Fold, class In, class Row, class Rows>
 __device__ __forceinline__ void fold_rows_of_team(const kernel_axes &x, const team_share &share,
                                                   shared<const char> staged, unsigned first,
-                                                  unsigned rows, uint64_t result)
+                                                  const Rows &rows)
 {
     const unsigned teams = blockDim.x >> share.team, own = threadIdx.x >> share.team;
     const row_numbers numbers(x.result);
-    results_of_thread<Fold, In> results(x, result + first + own, teams);
+    results_of_thread<Fold, In, Rows> results(x, rows, rows.first + first + own, teams);
 #pragma unroll 1
-    for (; first < rows; first += teams, results.go()) {
-        const bool there = first + own < rows;
+    for (; first < rows.count; first += teams, results.go()) {
+        const bool there = first + own < rows.count;
         const auto row = folded<Fold, In>(Row(share, staged, there ? first + own : 0), numbers);
         if (share.number == 0 && there)
             results.store(row);
@@ -247,45 +292,44 @@ constexpr unsigned longest_of_rows = stores_native<Fold, In> || sizeof(In) > siz
                                          ? sizeof(uint64_t)
                                          : sizeof(uint32_t);
 
-template <class Fold, class In, unsigned Bytes>
+template <class Fold, class In, unsigned Bytes, class Rows>
 __device__ __forceinline__ void fold_by_loads(const kernel_axes &x, const team_share &share,
                                               shared<const char> staged, unsigned first,
-                                              unsigned rows, uint64_t result)
+                                              const Rows &rows)
 {
     if (stores_native<Fold, In> && share.team == 0)
         return fold_rows_of_team<Fold, In, row_of_loads<In, Bytes, true>>(x, share, staged, first,
-                                                                          rows, result);
-    fold_rows_of_team<Fold, In, row_of_loads<In, Bytes, false>>(x, share, staged, first, rows,
-                                                                result);
+                                                                          rows);
+    fold_rows_of_team<Fold, In, row_of_loads<In, Bytes, false>>(x, share, staged, first, rows);
 }
 
 /* A block's rows, one after the other. */
-template <bool Strided, class In>
-__device__ __forceinline__ shared<const char> brought_rows(const kernel_axes &x, uint64_t result,
-                                                           unsigned rows, const swizzle &swizzled)
+template <class In, bool Strided>
+__device__ __forceinline__ shared<const char>
+brought_rows(const kernel_axes &x, const rows_of_block<Strided> &rows, const swizzle &swizzled)
 {
-    if constexpr (Strided) {
-        return gathered<In>(x, result, rows, swizzled);
-    } else {
-        const unsigned bytes = unsigned(x.launch.row.bytes);
-        const global<const char> from = static_cast<const char *>(x.from.data) + result * bytes;
-        const shared<char> to = block_memory<char>();
-        const shared<const char> begin =
-            x.launch.row.swizzle_mask ? start_swizzled(to, from, rows * (bytes / 16), swizzled)
-                                      : start_copies(to, from, rows * bytes);
-        await_copies();
-        __syncthreads();
-        return begin;
-    }
+    if constexpr (Strided)
+        if (x.launch.row.unit) {
+            const int64_t pitch = x.outer.strides[rows.last(x)];
+            return gathered<In>(x, rows.from + int64_t(rows.first) * pitch, pitch, rows.count,
+                                swizzled);
+        }
+    const unsigned bytes = unsigned(x.launch.row.bytes);
+    const global<const char> from = rows.from + rows.first * bytes;
+    const shared<char> to = block_memory<char>();
+    const shared<const char> begin =
+        x.launch.row.swizzle_mask ? start_swizzled(to, from, rows.count * (bytes / 16), swizzled)
+                                  : start_copies(to, from, rows.count * bytes);
+    await_copies();
+    __syncthreads();
+    return begin;
 }
 
 template <class Fold, class In, bool Strided>
 __device__ __forceinline__ void fold_brought(const kernel_axes &x)
 {
-    const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds,
-                   bytes = unsigned(x.launch.row.bytes);
-    const uint64_t result = uint64_t(blockIdx.x) * most, left = x.results - result;
-    const unsigned rows = left < most ? unsigned(left) : most;
+    const rows_of_block<Strided> rows(x);
+    const unsigned bytes = unsigned(x.launch.row.bytes);
     const unsigned n = unsigned(x.from.shape[0]), load = unsigned(sizeof(In)) << x.launch.load,
                    size = load < 16 && load > longest_of_rows<Fold, In> ? longest_of_rows<Fold, In>
                                                                         : load;
@@ -294,21 +338,23 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
                               x.launch.team,
                               threadIdx.x & ((1u << x.launch.team) - 1),
                               {x.launch.row.swizzle_mask, x.launch.row.swizzle_shift}};
-    const shared<const char> staged = brought_rows<Strided, In>(x, result, rows, share.swizzled);
-    const unsigned first = fold_some_together<Fold, In>(x, staged, rows, result);
+    const shared<const char> staged = brought_rows<In, Strided>(x, rows, share.swizzled);
+    const unsigned first = Strided && x.outer.count > 1
+                               ? 0
+                               : fold_some_together<Fold, In>(x, staged, rows.count, rows.first);
     if (size == 16)
         return fold_rows_of_team<Fold, In, row_of_loads<In, 16, false>>(x, share, staged, first,
-                                                                        rows, result);
+                                                                        rows);
     if constexpr (sizeof(In) <= 8 && longest_of_rows<Fold, In> == 8)
         if (size == 8)
-            return fold_by_loads<Fold, In, 8>(x, share, staged, first, rows, result);
+            return fold_by_loads<Fold, In, 8>(x, share, staged, first, rows);
     if constexpr (sizeof(In) <= 4)
         if (size == 4)
-            return fold_by_loads<Fold, In, 4>(x, share, staged, first, rows, result);
+            return fold_by_loads<Fold, In, 4>(x, share, staged, first, rows);
     if constexpr (sizeof(In) == 2)
-        return fold_by_loads<Fold, In, 2>(x, share, staged, first, rows, result);
+        return fold_by_loads<Fold, In, 2>(x, share, staged, first, rows);
     if constexpr (sizeof(In) == 1)
-        return fold_rows_of_team<Fold, In, row_of_bytes>(x, share, staged, first, rows, result);
+        return fold_rows_of_team<Fold, In, row_of_bytes>(x, share, staged, first, rows);
 }
 
 /* Rows that lie one after the other. */

@@ -22,8 +22,8 @@ namespace KERNELS
 
 /* ---- places ---- */
 
-/* A thread's own: one load's columns, those that there are. There may be batches of columns, of
- * whole loads and at boundaries. */
+/* A thread's own: one load's columns, those that there are. There may be batches of columns: of
+ * whole loads and at boundaries, or each warp has some of one batch. */
 template <class In, bool Batches>
 struct unsplit_vector {
     static constexpr unsigned columns = pack<In>::size;
@@ -41,10 +41,12 @@ struct unsplit_vector {
                        warp =
                            (block * x.launch.column.unsplit + number) * (blockDim.x / warp_size) +
                            threadIdx.x / warp_size;
-        if (Batches && x.outer.count > 1)
-            find_in_batches(x, warp * warp_size + lane);
+        if (!Batches || x.outer.count == 1)
+            find(x, 0, (warp * together + lane) * columns, lane < together);
+        else if (x.launch.column.shifted)
+            find_in_batch_of_warp(x, unsigned(warp), lane);
         else
-            find(x, (warp * together + lane) * columns, lane < together);
+            find_in_batches(x, warp * warp_size + lane);
     }
 
   private:
@@ -68,26 +70,47 @@ struct unsplit_vector {
         place = own.place;
     }
 
-    __device__ __forceinline__ void find(const kernel_axes &x, uint64_t column, bool makes)
+    /* The last lane makes no columns; one of them beyond a batch's end still loads. */
+    __device__ __forceinline__ void find_in_batch_of_warp(const kernel_axes &x, unsigned warp,
+                                                          unsigned lane)
     {
-        at = static_cast<const char *>(x.from.data) + column * sizeof(In);
-        const uint64_t left = x.results - column;
-        place = x.outer.first + int64_t(column);
-        count = !makes || column >= x.results ? 0 : left < columns ? unsigned(left) : columns;
-        loads = whole = count == columns;
-        if (x.launch.column.shifted)
-            find_boundaries(x);
+        constexpr unsigned together = warp_size - 1;
+        const unsigned warps = unsigned(x.launch.column.packs + together - 1) / together,
+                       batch = warp / warps;
+        const uint64_t column = uint64_t((warp - batch * warps) * together + lane) * columns;
+        find(x, batch, column, lane < together && batch < x.outer.shape[0]);
+        loads = loads && batch < x.outer.shape[0] && column < x.outer.shape[1] + columns;
     }
 
-    __device__ __forceinline__ void find_boundaries(const kernel_axes &x)
+    /* Where loads are shifted, columns beyond the last are made, too, and not stored. */
+    __device__ __forceinline__ void find(const kernel_axes &x, unsigned batch, uint64_t column,
+                                         bool makes)
+    {
+        const bool several = Batches && x.outer.count > 1;
+        const uint64_t length = several ? x.outer.shape[1] : x.results, left = length - column;
+        at = static_cast<const char *>(x.from.data) + column * sizeof(In);
+        place = x.outer.first + int64_t(column);
+        uint64_t last = 0; /* batch, in bytes from the first */
+        if (several) {
+            at += int64_t(batch) * x.outer.strides[0];
+            place += int64_t(batch) * x.outer.output_strides[0];
+            last = (x.outer.shape[0] - 1) * uint64_t(x.outer.strides[0]);
+        }
+        count = !makes || column >= length ? 0 : left < columns ? unsigned(left) : columns;
+        loads = whole = count == columns;
+        if (x.launch.column.shifted)
+            find_boundaries(x, last + length * sizeof(In));
+    }
+
+    /* Of rows, the first of which and of all batches reach so many bytes far. */
+    __device__ __forceinline__ void find_boundaries(const kernel_axes &x, uint64_t reach)
     {
         const uint64_t down = (x.rows.items - 1) * uint64_t(x.from.strides[0]);
-        const uintptr_t begin = address_of(x.from.data),
-                        end = begin + down + x.results * sizeof(In),
+        const uintptr_t begin = address_of(x.from.data), end = begin + down + reach,
                         lowest = address_of(at) / sizeof(vec16) * sizeof(vec16),
                         highest = (address_of(at) + down) / sizeof(vec16) * sizeof(vec16);
         loads = lowest >= begin && highest + sizeof(vec16) <= end;
-        whole = whole && lowest >= begin && highest + 2 * sizeof(vec16) <= end;
+        whole = count > 0 && lowest >= begin && highest + 2 * sizeof(vec16) <= end;
     }
 };
 
@@ -232,6 +255,20 @@ struct made_together {
     T at[N];
 };
 
+/* Results that are not of usual types: a thread's own. */
+template <class Fold, unsigned Count, class Columns, class Pack>
+__device__ __forceinline__ void store_states(const kernel_axes &x, const Columns &columns,
+                                             const Pack &own)
+{
+    const rows_taken all = {0, 1, 0, 0, uint32_t(x.rows.items)};
+    state_of<Fold> states[Count];
+#pragma unroll
+    for (unsigned c = 0; c < Count; c++)
+        states[c] = columns.state(c, all, 1, 0);
+    if (own.count > 0)
+        store_at_once<Fold>(x.result, states, own.place, own.count);
+}
+
 /* By all threads of a warp. */
 template <class Fold, class In, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_columns(const kernel_axes &x, const row_numbers &numbers,
@@ -300,7 +337,10 @@ __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
     }
     if (!own.whole && own.count > 0)
         take_edge_rows<In>(made, x, own);
-    store_columns<Fold, In, columns>(x, numbers, made, own);
+    if constexpr (stores_native<Fold, In>)
+        store_columns<Fold, In, columns>(x, numbers, made, own);
+    else
+        store_states<Fold, columns>(x, made, own);
 }
 
 /* Several loads' columns, of rows so few that all loads are under way at once. */
@@ -326,7 +366,10 @@ __device__ __forceinline__ void fold_unsplit_vectors(const kernel_axes &x)
             take_batch<loads>(made, loaded[0], 0, rows);
         else if (own.count > 0)
             take_edge_rows<In>(made, x, own);
-        store_columns<Fold, In, columns>(x, numbers, made, own);
+        if constexpr (stores_native<Fold, In>)
+            store_columns<Fold, In, columns>(x, numbers, made, own);
+        else
+            store_states<Fold, columns>(x, made, own);
         if (++p == Packs)
             return;
         own = pack_type(x, p);

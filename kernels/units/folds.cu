@@ -29,13 +29,16 @@ const void *flat_kernel(const kernel_key &key)
     });
 }
 
-template <template <class> class Fold, class Flat, class Values, class Typed>
+template <template <class> class Fold, class Flat, class Values, class Typed,
+          class Unsplit = pairs<>>
 const void *kernel_of_fold(const kernel_key &key)
 {
     if (key.kind == KERNEL_FLAT)
         return flat_kernel<Fold, Flat>(key);
     if (key.kind == KERNEL_STRIDED || key.kind == KERNEL_ALONG || key.kind == KERNEL_FEW)
         return strided_kernel<Fold, Values>(key);
+    if (key.kind == KERNEL_UNSPLIT_COLUMNS)
+        return kernel_of_unsplit_columns<Fold, Unsplit>(key);
     if (key.kind == KERNEL_TYPED_COLUMNS)
         return kernel_of_columns<Fold, Typed, pairs<>>(key);
     return kernel_of_rows<Fold, Typed, pairs<>>(key);
@@ -44,19 +47,19 @@ const void *kernel_of_fold(const kernel_key &key)
 } // namespace
 
 /* GROUP_n(FOLD): FOLD(fold, its pairs of a flat array, its values of others, its pairs along axes
- * whose type is known, unless typed.cu compiles these). */
+ * whose type is known, unless typed.cu compiles these, and of columns that no threads share). */
 #define GROUP_argmins(FOLD)      FOLD(argmin, own_values, all_values<>, pairs<>)
 #define GROUP_argmaxs(FOLD)      FOLD(argmax, own_values, all_values<>, pairs<>)
 #define GROUP_ranges(FOLD)       FOLD(extremes, own_values, all_values<>, compared)
 #define GROUP_nonzeros(FOLD)     FOLD(nonzero, own_values, all_values<>, pairs<>)
 #define GROUP_exponentials(FOLD) FOLD(logsumexp, floating_pairs, floats_only, real_floats)
 #define GROUP_norm1s(FOLD)       FOLD(norm1, floating_pairs, floats_only, all_floats)
-#define GROUP_norm2s(FOLD)       FOLD(norm2, averages, floats_only, numbers)
+#define GROUP_norm2s(FOLD)       FOLD(norm2, averages, floats_only, numbers, real_floats)
 #define GROUP_infinity_norms(FOLD)                                                                 \
     FOLD(norm_inf, floating_pairs, floats_only, all_floats)                                        \
     FOLD(norm_neg_inf, floating_pairs, floats_only, all_floats)
 #define GROUP_nan_sums(FOLD)                                                                       \
-    FOLD(nansum, floating_pairs, floats_only, all_floats)                                          \
+    FOLD(nansum, floating_pairs, floats_only, all_floats, real_floats)                             \
     FOLD(nanprod, floating_pairs, floats_only, all_floats)
 #define GROUP_nan_extremes(FOLD)                                                                   \
     FOLD(nanmin, floating_pairs, floats_only, real_floats)                                         \

@@ -31,8 +31,8 @@ struct types_of<nonzero<double>> : zero_or_not {};
 template <>
 struct types_of<variance<double>> : joined_pairs<numbers, means_of<ELEMENT_FLOAT32>> {};
 
-/* Those that there are kernels of every second element of, too, and of columns that no threads
- * share. Truth values are added and counted, and bytes are not counted. */
+/* Those that there are kernels of every second element of, too. Truth values are added and counted,
+ * and bytes are not counted. */
 using often = joined_pairs<real_floats, counts_of<ELEMENT_INT8>>;
 
 template <class Fold>
@@ -53,8 +53,20 @@ struct types_often<variance<double>> : joined_pairs<real_floats, means_of<ELEMEN
 template <>
 struct types_often<nonzero<double>> : counts_of<ELEMENT_BOOL> {};
 
+/* Those of columns that no threads share. */
+template <class Fold>
+struct types_unsplit : types_often<Fold> {};
+
+template <>
+struct types_unsplit<prod<double>> : real_floats {};
+
+template <>
+struct types_unsplit<nonzero<double>> : joined_pairs<zero_or_not_floats, counts_of<ELEMENT_BOOL>> {
+};
+
 using types = types_of<GRED_FOLD<double>>;
 using strided_types = types_often<GRED_FOLD<double>>;
+using unsplit_types = types_unsplit<GRED_FOLD<double>>;
 
 } // namespace
 
@@ -62,11 +74,9 @@ using strided_types = types_often<GRED_FOLD<double>>;
 
 const void *OF_FOLD(columns_kernel)(kernel_key key)
 {
-    if (key.kind != KERNEL_UNSPLIT_COLUMNS)
-        return kernel_of_columns<GRED_FOLD, types, strided_types>(key);
-    return strided_types::find(key.input, key.accumulator, [](auto in, auto acc) {
-        return KERNEL_ENTRY(fold_unsplit_columns<GRED_FOLD<decltype(acc)>, decltype(in)>);
-    });
+    return key.kind == KERNEL_UNSPLIT_COLUMNS
+               ? kernel_of_unsplit_columns<GRED_FOLD, unsplit_types>(key)
+               : kernel_of_columns<GRED_FOLD, types, strided_types>(key);
 }
 
 #endif

@@ -160,8 +160,11 @@ UNSPLIT_COLUMNS = {
         *each((3, BIG), (4, BIG + 1), size=SIZES, state=(8,), unsplit=2),
         *each((5, BIG), (31, BIG + 1), (100, BIG), size=SIZES, state=(8,), unsplit=1),
     ],
-    "rows off boundaries of batches, tall columns and every second are shared": [
-        *each((1 << 10, 8, 1001), axis=1, unsplit=0),
+    "few rows of batches off boundaries are made alone by warps of their own": [
+        *each((1 << 10, 8, 1001), axis=1, unsplit=1, shifted=True, groups=(1 << 10) * 9 // 2),
+        *each((1 << 10, 17, 1001), (1 << 10, 8, 40), axis=1, unsplit=0),
+    ],
+    "tall columns and every second are shared": [
         *each((MIB, 64), (1 << 17, 1 << 10), unsplit=0),
         *each((2, BIG), (31, BIG), state=(8,), strides=(8 * BIG, 8), unsplit=0),
     ],
@@ -196,12 +199,26 @@ LONG_ROWS = {
         *each((64, 1 << 16), axis=1, splits=many(2)),
         *each((1, 1 << 26), axis=1, splits=many(2 * H200), all_read=True),
     ],
+    "rows of few loads are read by few threads each": [
+        *each((2310, 192, 512), axis=(1, 2), size=(1,), strides=(98500, 513, 1), readers=8),
+        *each((2310, 192, 2048), axis=(1, 2), size=(1,), strides=(393500, 2049, 1), readers=32),
+    ],
     "rows of one distance are read above each other": [
         *each((1 << 14, 64, 64), axis=(0, 2), stacked=True, readers=16),
         *each((1 << 14, 64, 1025), axis=(0, 2), stacked=False),
     ],
 }
+SHORT_ROWS = {
+    "short rows lie one after the other, or in batches of many": [
+        *each((1000, 500, 12), axis=2, dimensions=0, unit=0),
+        *each((300, 200, 12), axis=2, strides=(48, 14400, 4), dimensions=2, batch=60000, unit=0),
+        *each((9, 43, 12), axis=2, strides=(9999, 48, 4), dimensions=1, batch=43, unit=0),
+        *each((9, 43, 12), axis=2, strides=(9984, 96, 4), dimensions=1, batch=43, unit=16),
+        *each((9, 42, 12), (9, 31, 400), axis=2, strides=(99999, 1600, 4), typed=False),
+    ],
+}
 TABLES = {ANY_TYPE: CHOSEN, TYPED: KNOWN, UNSPLIT: UNSPLIT_COLUMNS, ROWS: LONG_ROWS}
+TABLES[("typed_short_rows",)] = SHORT_ROWS
 EVERY = {name: (kernels, table[name]) for kernels, table in TABLES.items() for name in table}
 
 
@@ -265,12 +282,14 @@ def test_columns_are_all_made_and_blocks_hold_their_rows(
     assert got.elements * size == LOAD
     if got.unsplit:
         across = threads - (threads // WARP if got.shifted else 0)
+        if got.shifted and batches:  # each is made by whole warps
+            packs = outer * -(-got.packs // (WARP - 1)) * (WARP - 1)
         assert (got.team, got.splits, got.coalesced) == (0, 1, 1)
         assert threads in (64, 128, 256)
         assert (got.groups - 1) * across * got.unsplit < packs <= got.groups * across * got.unsplit
         assert rows <= BLOCK_ROWS
         assert got.unsplit == 1 or (rows * got.unsplit <= LOADS and not batches)
-        assert not batches or (columns % got.elements == 0 and not got.shifted)
+        assert not batches or got.shifted or columns % got.elements == 0
         return
     across = 1 << got.teams
     if got.coalesced > 1:
