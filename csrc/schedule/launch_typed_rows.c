@@ -34,11 +34,12 @@ static void swizzle(unsigned even, struct launch_config *config)
 }
 
 /* All rows, if these lie one after the other; or batches of those of the last outer dimension, or
- * of the last two where such lie one after the other. False: batches are small. */
+ * of the last two where such lie one after the other. False: batches are small, or a quarter of a
+ * block's threads would have none of their rows. */
 static bool find_batch(const struct launch_problem *problem, uint64_t bytes, bool flat,
                        struct row_tile *row)
 {
-    enum { BATCH_ROWS = 32, BATCH_BYTES = 2048 };
+    const struct short_rows_tuning *tuning = &tuned->short_rows;
     const struct axes *axes = problem->axes;
     const unsigned last = axes->outer - 1;
     row->batch = axes->shape[last];
@@ -51,7 +52,8 @@ static bool find_batch(const struct launch_problem *problem, uint64_t bytes, boo
         row->batch *= axes->shape[last - 1];
     }
     return launch_has_strided(problem, KERNEL_TYPED_SHORT_ROWS) &&
-           (axes->outer == 1 || (row->batch >= BATCH_ROWS && row->batch * bytes >= BATCH_BYTES));
+           (axes->outer == 1 ||
+            (row->batch >> (tuning->staging - 2) > 0 && row->batch * bytes >= tuning->batch));
 }
 
 /* A team of threads a row, or more, until all rows of a block fit in shared memory and threads are

@@ -164,6 +164,7 @@ VIEWS = {
     "every third column": lambda x: x[..., ::3],
     "again and again": lambda x: np.broadcast_to(x[:1], x.shape),
     "Fortran's order": lambda x: np.ascontiguousarray(x.T).T,
+    "another order of rows": lambda x: np.ascontiguousarray(x.swapaxes(0, -2)).swapaxes(0, -2),
 }
 MASKS = ("as it is", "as it is", "backwards", "again and again", "Fortran's order")
 SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 2.0)

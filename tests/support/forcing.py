@@ -32,7 +32,7 @@ def force(configuration: dict[str, tuple[int, ...]]) -> None:
         if numbers and family == "axes":
             fields = _whole_axes(**fields)
         elif numbers and family == "short_rows":
-            fields["longest"] = LONGEST_SHORT_ROW
+            fields |= {"longest": LONGEST_SHORT_ROW, "batch": 1}
         _testing.force(family, fields)
 
 
