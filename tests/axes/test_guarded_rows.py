@@ -21,7 +21,8 @@ SIZE = 40 * mmap.PAGESIZE
 LENGTHS = (*range(2, 70, 2), *range(3, 30, 4), 257, 513)
 ROWS = [((n, length), 1) for n in (2, 9) for length in LENGTHS]
 COLUMNS = [((n, length), 0) for n in (2, 7, 9) for length in LENGTHS]
-COLUMNS += [((2, n, length), 1) for n in (3, 9) for length in LENGTHS[:34]]
+ROWS += [((3, 40, length), 2) for length in (1, 3, 7, 16)]
+COLUMNS += [((2, n, length), 1) for n in (3, 9) for length in (*LENGTHS[:34], 401, 402, 403)]
 SHAPES = {family: ROWS if "rows" in family else COLUMNS for family in FAMILIES}
 
 
