@@ -1,8 +1,8 @@
 /* Results whose elements lie at one distance are folded side by side, a lane for each. What is
  * ready for that is folded where it lies: neighbouring columns. The rest is brought into that order
- * first, a slab at a time: columns that do not lie side by side, or rows, which are transposed;
- * what no loop takes as it is, which is converted; and what has a mask, for what that hides becomes
- * what changes nothing.
+ * first, a slab at a time: columns that do not lie side by side, or whose rows do not lie at one
+ * distance; rows, which are transposed; what no loop takes as it is, which is converted; and what
+ * has a mask, for what that hides becomes what changes nothing.
  *
  * Tall columns are folded in runs of rows, whose states merge as a tree. How long runs are follows
  * from shapes and types alone, and so do the bits of sums. */
@@ -26,6 +26,14 @@ enum {
 static bool lie_side_by_side(const struct axes *axes)
 {
     return axes->strides[axes->outer - 1] == (int64_t)element_size(axes->reduced.input);
+}
+
+/* Rows of several dimensions are brought one run after the other, where columns are many and lie
+ * side by side ("host, 2 cores" in benchmarks/tuning/cases.json). */
+static bool lie_in_wide_rows(const struct axes *axes)
+{
+    enum { WIDE = 16 };
+    return !axes->reduced.mask && lie_side_by_side(axes) && axes->shape[axes->outer - 1] >= WIDE;
 }
 
 /* Whether a result's elements are no farther from each other than from its neighbour's. */
@@ -121,8 +129,8 @@ bool columns_suit(const struct job *job)
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
     union scalar neutral;
-    if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1 ||
-        plan->launch.batch_invariant)
+    if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || plan->launch.batch_invariant ||
+        (axes->reduced.dimensions > 1 && !lie_in_wide_rows(axes)))
         return false;
     if (plan->layout->mask && ((plan->counts && (plan->fold != FOLD_sum || plan->n > UINT32_MAX)) ||
                                !columns_neutral(plan->fold, plan->accumulator, &neutral)))
@@ -175,11 +183,12 @@ static uint64_t coalesced_of(const struct columns *self)
 {
     enum { ENOUGH = 256, WANTED = 512, WORTH = 3 /* bytes of states a row */ };
     const struct plan *plan = self->plan;
-    const bool needs_its_first = plan->fold == FOLD_prod && element_is_complex(plan->accumulator);
+    const bool needs_its_first = plan->fold == FOLD_prod && element_is_complex(plan->accumulator),
+               apart = self->input.inner < plan->n;
     const uint64_t bytes = self->cut.row * self->input.size,
                    states = self->cut.row * self->width << fold_is_indexed(plan->fold);
     uint64_t coalesced = 1;
-    if (bytes > ENOUGH || needs_its_first || self->input.column_stride <= 0 ||
+    if (bytes > ENOUGH || needs_its_first || apart || self->input.column_stride <= 0 ||
         self->input.row_stride != (int64_t)self->cut.row * self->input.column_stride ||
         self->input.mask_row_stride != (int64_t)self->cut.row * self->input.mask_column_stride)
         return 1;
@@ -308,14 +317,16 @@ static void describe(struct columns *self, const struct job *job)
     const unsigned inner = axes->outer - 1;
     *self = (struct columns){.job = job, .plan = job->plan, .axes = axes};
     self->tiles.job = (struct job *)job;
-    self->input.way = axes->reduced.swapped    ? COLUMNS_MOVED
-                      : lie_side_by_side(axes) ? COLUMNS_IN_PLACE
-                      : are_rows(axes)         ? COLUMNS_TRANSPOSED
-                                               : COLUMNS_MOVED;
+    self->input.way = axes->reduced.swapped || axes->reduced.dimensions > 1 ? COLUMNS_MOVED
+                      : lie_side_by_side(axes)                              ? COLUMNS_IN_PLACE
+                      : are_rows(axes)                                      ? COLUMNS_TRANSPOSED
+                                                                            : COLUMNS_MOVED;
     find_loop(self);
     self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
-    self->input.row_stride = axes->reduced.dimensions ? axes->reduced.strides[0] : 0;
+    const unsigned dimensions = axes->reduced.dimensions;
+    self->input.row_stride = dimensions ? axes->reduced.strides[dimensions - 1] : 0;
+    self->input.inner = dimensions > 1 ? axes->reduced.shape[dimensions - 1] : self->plan->n;
     self->input.column_stride = axes->strides[inner];
     if (axes->reduced.mask) {
         self->input.mask_row_stride = axes->reduced.dimensions ? axes->reduced.mask_strides[0] : 0;

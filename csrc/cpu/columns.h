@@ -13,6 +13,7 @@ struct columns_input {
     bool brings;         /* into order, or into another type: not as they lie */
     size_t stored, size; /* of an element, and of one as the loop takes it, bytes */
     int64_t row_stride, column_stride, block_stride;
+    uint64_t inner; /* rows at one distance from each other: those of the last dimension */
     int64_t mask_row_stride, mask_column_stride;
     move_tile *move;
     transpose_rows *transpose; /* NULL: elements are moved */

@@ -30,10 +30,23 @@ static struct output_tile tile_at(const struct columns *self, uint64_t index)
     return tile;
 }
 
-static void bring_rows(const struct columns *self, const struct slab *slab, uint64_t rows, char *to)
+/* From a tile's first row to another, in bytes; those of the last dimension are `stride` apart. */
+static int64_t row_offset(const struct columns *self, uint64_t row, int64_t stride)
+{
+    const struct layout *reduced = &self->axes->reduced;
+    int64_t offset = (int64_t)(row % self->input.inner) * stride;
+    row /= self->input.inner;
+    for (unsigned k = reduced->dimensions; row > 0 && k-- > 1; row /= reduced->shape[k - 1])
+        offset += (int64_t)(row % reduced->shape[k - 1]) * reduced->strides[k - 1];
+    return offset;
+}
+
+/* Rows at one distance from each other. */
+static void bring_rows(const struct columns *self, const struct slab *slab, const char *at,
+                       uint64_t rows, char *to)
 {
     if (self->input.transpose) {
-        const struct transposition transposition = {.at = slab->at,
+        const struct transposition transposition = {.at = at,
                                                     .rows = slab->columns,
                                                     .n = rows,
                                                     .row_stride = self->input.column_stride,
@@ -41,7 +54,7 @@ static void bring_rows(const struct columns *self, const struct slab *slab, uint
                                                     .end = self->input.end};
         self->input.transpose(&transposition, slab->columns, to);
     } else {
-        const struct tile tile = {.at = slab->at,
+        const struct tile tile = {.at = at,
                                   .rows = rows,
                                   .columns = slab->columns,
                                   .row_stride = slab->row_stride,
@@ -92,15 +105,22 @@ bool columns_neutral(enum fold fold, enum element type, union scalar *neutral)
 
 /* ---- slabs ---- */
 
-/* Makes a slab of what does not lie as one, or is not to be folded as it lies. */
-static void bring(const struct columns *self, struct slab *slab, const unsigned char *mask,
-                  int64_t mask_stride, char *workspace)
+/* Makes a slab, of a tile's rows from `first` on, of what does not lie as one, or is not to be
+ * folded as it lies. */
+static void bring(const struct columns *self, struct slab *slab, uint64_t first,
+                  const unsigned char *mask, int64_t mask_stride, char *workspace)
 {
     char *const to = workspace + self->brought, *const unconverted = workspace + self->unconverted;
     const uint64_t rows =
         slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
     const size_t size = self->input.size, row_bytes = slab->columns * size;
-    bring_rows(self, slab, rows, self->input.convert ? unconverted : to);
+    const char *const begin = slab->at - row_offset(self, first, slab->row_stride);
+    char *stored = self->input.convert ? unconverted : to;
+    for (uint64_t row = first, some; row < first + rows; row += some) {
+        some = least(first + rows - row, self->input.inner - row % self->input.inner);
+        bring_rows(self, slab, begin + row_offset(self, row, slab->row_stride), some, stored);
+        stored += some * slab->columns * self->input.stored;
+    }
     if (self->input.convert)
         self->input.convert(unconverted, rows * slab->columns, to);
     for (uint64_t row = 0; mask && row < rows; row++)
@@ -122,13 +142,15 @@ static const unsigned char *mask_at(const struct columns *self, const struct out
 /* Folds a slab of a tile's rows from `row` on, where they lie or brought together first; what is
  * brought is of one block. */
 static void fold_slab(const struct columns *self, const struct output_tile *tile, struct slab slab,
-                      int64_t row, int64_t mask_stride, char *workspace, char *states)
+                      uint64_t row, int64_t mask_stride, char *workspace, char *states)
 {
-    slab.at = (const char *)self->axes->reduced.data + tile->first.offset + row * slab.row_stride;
+    slab.at = (const char *)self->axes->reduced.data + tile->first.offset +
+              row_offset(self, row, slab.row_stride);
     slab.end = self->input.end;
     slab.room = workspace;
     if (self->input.brings)
-        bring(self, &slab, mask_at(self, tile, row, mask_stride), mask_stride, workspace);
+        bring(self, &slab, row, mask_at(self, tile, (int64_t)row, mask_stride), mask_stride,
+              workspace);
     self->loop->fold(self->loop, &slab, states);
 }
 
@@ -146,8 +168,8 @@ static void fold_run(const struct columns *self, const struct output_tile *tile,
                               .divisor = self->divisor,
                               .block_stride = self->input.block_stride,
                               .row_stride = self->input.row_stride};
-    fold_slab(self, tile, slab, (int64_t)slab_row(self->cut.parts, first),
-              self->input.mask_row_stride, workspace, states);
+    fold_slab(self, tile, slab, slab_row(self->cut.parts, first), self->input.mask_row_stride,
+              workspace, states);
 }
 
 /* Neighbouring runs' states, and what has become of them, `apart` bytes from one to the next. */
@@ -185,8 +207,8 @@ static void fold_rest(const struct columns *self, const struct output_tile *tile
                               .row_stride = self->input.row_stride / coalesced};
     struct output_tile one = *tile;
     one.first.offset += (int64_t)block * self->input.block_stride;
-    fold_slab(self, &one, slab, (int64_t)slab.before, self->input.mask_row_stride / coalesced,
-              workspace, states);
+    fold_slab(self, &one, slab, slab.before, self->input.mask_row_stride / coalesced, workspace,
+              states);
 }
 
 /* States of rows that were taken for one merge as a tree: halves, of which each is one for every

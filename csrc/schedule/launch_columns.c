@@ -367,11 +367,9 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     /* Each thread makes results of its own, neighbours where its columns are. */
     if (columns.coalesced == 1 && columns.deep == 1 && config->team == 0 && config->splits == 1 &&
         axes->places[axes->outer - 1] == 1) {
-        const bool unsplit = tuned->axes.unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
         config->column.stores_packs = columns.inner == 1;
-        config->column.stores_native =
-            columns.inner == 1 && columns.step > 1 && unsplit && problem->native;
-        if (unsplit && suit_unsplit(problem, &columns) && !leave_little(&columns)) {
+        if (tuned->axes.unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS) &&
+            suit_unsplit(problem, &columns) && !leave_little(&columns)) {
             make_unsplit(problem, &columns, config);
             return true;
         }

@@ -2,8 +2,9 @@
  * to their last, in registers. UNSPLIT_LOADS loads are under way before it waits for any: of rows
  * of one load's columns or, where rows are few, of several loads' columns.
  *
- * Results are of usual types and neighbours, as columns are. Where those of one load take more than
- * 16 bytes, threads of a warp exchange what they are made of, and neighbours store neighbours.
+ * Results are neighbours, as columns are. Where they are of usual types and those of one load take
+ * more than 16 bytes, threads of a warp exchange what they are made of, and neighbours store
+ * neighbours; of other folds each stores what its states become.
  *
  * Where rows begin off boundaries, each thread loads the 16 bytes at a boundary in which its
  * columns begin, and gets those in which they end from its neighbour; a warp's last thread loads
@@ -269,10 +270,10 @@ __device__ __forceinline__ void store_states(const kernel_axes &x, const Columns
         store_at_once<Fold>(x.result, states, own.place, own.count);
 }
 
-/* By all threads of a warp. */
+/* Results of usual types, by all threads of a warp. */
 template <class Fold, class In, unsigned Count, class Columns, class Pack>
-__device__ __forceinline__ void store_columns(const kernel_axes &x, const row_numbers &numbers,
-                                              const Columns &columns, const Pack &own)
+__device__ __forceinline__ void store_native(const kernel_axes &x, const row_numbers &numbers,
+                                             const Columns &columns, const Pack &own)
 {
     using result = typename row_fold<Fold, In>::result;
     constexpr unsigned piece = Count * sizeof(result) > 16 ? 16 / sizeof(result) : Count,
@@ -303,6 +304,16 @@ __device__ __forceinline__ void store_columns(const kernel_axes &x, const row_nu
                 if (first + c < there)
                     to[c] = stored.at[c];
     }
+}
+
+template <class Fold, class In, unsigned Count, class Columns, class Pack>
+__device__ __forceinline__ void store_columns(const kernel_axes &x, const row_numbers &numbers,
+                                              const Columns &columns, const Pack &own)
+{
+    if constexpr (stores_native<Fold, In>)
+        store_native<Fold, In, Count>(x, numbers, columns, own);
+    else
+        store_states<Fold, Count>(x, columns, own);
 }
 
 /* ---- the kernel ---- */
@@ -337,10 +348,7 @@ __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
     }
     if (!own.whole && own.count > 0)
         take_edge_rows<In>(made, x, own);
-    if constexpr (stores_native<Fold, In>)
-        store_columns<Fold, In, columns>(x, numbers, made, own);
-    else
-        store_states<Fold, columns>(x, made, own);
+    store_columns<Fold, In, columns>(x, numbers, made, own);
 }
 
 /* Several loads' columns, of rows so few that all loads are under way at once. */
@@ -366,10 +374,7 @@ __device__ __forceinline__ void fold_unsplit_vectors(const kernel_axes &x)
             take_batch<loads>(made, loaded[0], 0, rows);
         else if (own.count > 0)
             take_edge_rows<In>(made, x, own);
-        if constexpr (stores_native<Fold, In>)
-            store_columns<Fold, In, columns>(x, numbers, made, own);
-        else
-            store_states<Fold, columns>(x, made, own);
+        store_columns<Fold, In, columns>(x, numbers, made, own);
         if (++p == Packs)
             return;
         own = pack_type(x, p);
