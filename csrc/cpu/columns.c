@@ -28,12 +28,34 @@ static bool lie_side_by_side(const struct axes *axes)
     return axes->strides[axes->outer - 1] == (int64_t)element_size(axes->reduced.input);
 }
 
+/* The outer dimensions from `first` on lie as one row of so many columns, though results may not.
+ */
+struct merged_row {
+    unsigned first;
+    uint64_t columns;
+};
+
+static struct merged_row merge_dimensions(const struct axes *axes)
+{
+    const unsigned inner = axes->outer - 1;
+    struct merged_row row = {inner, axes->shape[inner]};
+    for (; row.first > 0; row.first--) {
+        const int64_t columns = (int64_t)row.columns;
+        if (axes->strides[row.first - 1] != columns * axes->strides[inner] ||
+            (axes->reduced.mask &&
+             axes->mask_strides[row.first - 1] != columns * axes->mask_strides[inner]))
+            break;
+        row.columns *= axes->shape[row.first - 1];
+    }
+    return row;
+}
+
 /* Rows of several dimensions are brought one run after the other, where columns are many and lie
  * side by side ("host, 2 cores" in benchmarks/tuning/cases.json). */
 static bool lie_in_wide_rows(const struct axes *axes)
 {
     enum { WIDE = 16 };
-    return !axes->reduced.mask && lie_side_by_side(axes) && axes->shape[axes->outer - 1] >= WIDE;
+    return !axes->reduced.mask && lie_side_by_side(axes) && merge_dimensions(axes).columns >= WIDE;
 }
 
 /* Whether a result's elements are no farther from each other than from its neighbour's. */
@@ -51,7 +73,7 @@ static const struct slab_loop *loop_from(const struct job *job, enum element inp
 {
     enum { WIDE = 64 };
     const struct plan *plan = job->plan;
-    const bool pays = plan->n <= SLAB_PART_ROWS && plan->axes->shape[plan->axes->outer - 1] >= WIDE;
+    const bool pays = plan->n <= SLAB_PART_ROWS && merge_dimensions(plan->axes).columns >= WIDE;
     return cpu_kernels(job->instructions)->columns(plan->fold, input, state, pays);
 }
 
@@ -245,7 +267,7 @@ static void describe_results(struct columns *self)
     const struct slab_loop *const loop =
         self->input.convert || axes->reduced.mask ? NULL : loop_to_results(self->job);
     self->direct = loop && self->cut.runs == 1 && self->cut.coalesced == 1 &&
-                   axes->places[inner] == 1 &&
+                   self->cut.row == axes->shape[inner] && axes->places[inner] == 1 &&
                    (self->cut.group == 1 || axes->places[inner - 1] == (int64_t)self->cut.row);
     if (self->direct) {
         self->loop = loop;
@@ -332,9 +354,10 @@ static void describe(struct columns *self, const struct job *job)
         self->input.mask_row_stride = axes->reduced.dimensions ? axes->reduced.mask_strides[0] : 0;
         self->input.mask_column_stride = axes->mask_strides[inner];
     }
-    self->cut.row = axes->shape[inner];
-    self->cut.blocks = inner ? axes->shape[inner - 1] : 1;
-    self->input.block_stride = inner ? axes->strides[inner - 1] : 0;
+    const struct merged_row row = merge_dimensions(axes);
+    self->cut.row = row.columns;
+    self->cut.blocks = row.first ? axes->shape[row.first - 1] : 1;
+    self->input.block_stride = row.first ? axes->strides[row.first - 1] : 0;
     self->input.end = axes_end(axes);
     coalesce_rows(self);
     if (self->input.brings)

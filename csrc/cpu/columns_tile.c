@@ -246,26 +246,31 @@ static const uint32_t *counts_of(const struct columns *self, const struct output
     return counts;
 }
 
-/* What has a mask is of one block. */
+/* What has a mask is of one block. Of results that lie as one row, those of the last dimension have
+ * places at one distance. */
 static unsigned finish(const struct columns *self, const struct output_tile *tile, char *workspace,
                        char *states)
 {
+    const struct axes *axes = self->axes;
+    const unsigned inner = axes->outer - 1;
     unsigned found = 0;
     if (self->cut.coalesced > 1)
         unfold(self, tile, workspace, states);
-    struct finalize finishing = {.n = tile->columns / self->cut.coalesced,
-                                 .count = self->plan->n,
-                                 .counts = counts_of(self, tile, workspace),
-                                 .step = self->axes->places[self->axes->outer - 1]};
+    const uint32_t *const counts = counts_of(self, tile, workspace);
+    const uint64_t columns = tile->columns / self->cut.coalesced,
+                   row = self->cut.row / self->cut.coalesced;
+    struct finalize finishing = {.count = self->plan->n, .step = axes->places[inner]};
     struct walk_of_results walk = tile->first;
-    for (uint64_t block = 0; block < tile->blocks; block++) {
-        if (block)
-            results_start(&walk, self->axes,
-                          tile->result + block * self->cut.row / self->cut.coalesced);
-        finishing.states = states + block * tile->columns * self->width;
-        finishing.place = walk.place;
-        found |= finalize_run(self->plan, &finishing);
-    }
+    for (uint64_t block = 0; block < tile->blocks; block++)
+        for (uint64_t done = 0; done < columns; done += finishing.n) {
+            if (block || done)
+                results_start(&walk, axes, tile->result + block * row + done);
+            finishing.n = least(columns - done, axes->shape[inner] - walk.index[inner]);
+            finishing.states = states + (block * tile->columns + done) * self->width;
+            finishing.counts = counts ? counts + done : NULL;
+            finishing.place = walk.place;
+            found |= finalize_run(self->plan, &finishing);
+        }
     return found;
 }
 

@@ -34,8 +34,8 @@ static void swizzle(unsigned even, struct launch_config *config)
 }
 
 /* All rows, if these lie one after the other; or batches of those of the last outer dimension, or
- * of the last two where such lie one after the other. False: batches are small, or a quarter of a
- * block's threads would have none of their rows. */
+ * of the last two where such lie one after the other. False: batches are small, or have fewer rows
+ * than a quarter of a block's threads. */
 static bool find_batch(const struct launch_problem *problem, uint64_t bytes, bool flat,
                        struct row_tile *row)
 {
