@@ -166,6 +166,18 @@ static bool fold_few(const struct job *job, void *state)
     return true;
 }
 
+/* Whether what comes first settles all: then no thread is woken, either. */
+static bool fold_beginning(const struct chunks *all, uint64_t n, void *state)
+{
+    const uint64_t first = least(n, CHUNK);
+    if (!all->settled || all->way != IN_PLACE)
+        return false;
+    if (all->indexed)
+        state_identity(all->fold, all->accumulator, state);
+    chunk_fold(all, NULL, 0, first, state);
+    return all->settled(state, first);
+}
+
 bool folding_run(struct job *job, void *state, uint64_t *count)
 {
     const struct plan *plan = job->plan;
@@ -184,7 +196,8 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
     chunks_describe(&self->all, job);
     self->start = 0;
     self->masked = 0;
-    const bool folded = fold_in_memory(job, self, state);
+    const bool folded =
+        fold_beginning(&self->all, plan->n, state) || fold_in_memory(job, self, state);
     *count -= self->masked;
     free(self);
     return folded;
