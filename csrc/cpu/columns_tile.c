@@ -105,20 +105,36 @@ bool columns_neutral(enum fold fold, enum element type, union scalar *neutral)
 
 /* ---- slabs ---- */
 
+/* A tile's first row. */
+static const char *tile_begin(const struct columns *self, const struct output_tile *tile)
+{
+    return (const char *)self->axes->reduced.data + tile->first.offset;
+}
+
+/* Of a tile's rows from `row` on. */
+static const unsigned char *mask_at(const struct columns *self, const struct output_tile *tile,
+                                    int64_t row, int64_t mask_stride)
+{
+    const unsigned char *const mask = self->axes->reduced.mask;
+    return mask ? mask + tile->first.mask_offset + row * mask_stride : NULL;
+}
+
 /* Makes a slab, of a tile's rows from `first` on, of what does not lie as one, or is not to be
  * folded as it lies. */
-static void bring(const struct columns *self, struct slab *slab, uint64_t first,
-                  const unsigned char *mask, int64_t mask_stride, char *workspace)
+static void bring(const struct columns *self, const struct output_tile *tile, struct slab *slab,
+                  uint64_t first, int64_t mask_stride, char *workspace)
 {
     char *const to = workspace + self->brought, *const unconverted = workspace + self->unconverted;
-    const uint64_t rows =
-        slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
+    const uint64_t end = first + slab_row(slab->all, slab->first + slab->count) -
+                         slab_row(slab->all, slab->first),
+                   rows = end - first;
     const size_t size = self->input.size, row_bytes = slab->columns * size;
-    const char *const begin = slab->at - row_offset(self, first, slab->row_stride);
+    const unsigned char *const mask = mask_at(self, tile, (int64_t)first, mask_stride);
     char *stored = self->input.convert ? unconverted : to;
-    for (uint64_t row = first, some; row < first + rows; row += some) {
-        some = least(first + rows - row, self->input.inner - row % self->input.inner);
-        bring_rows(self, slab, begin + row_offset(self, row, slab->row_stride), some, stored);
+    for (uint64_t row = first, some; row < end; row += some) {
+        some = least(end - row, self->input.inner - row % self->input.inner);
+        bring_rows(self, slab, tile_begin(self, tile) + row_offset(self, row, slab->row_stride),
+                   some, stored);
         stored += some * slab->columns * self->input.stored;
     }
     if (self->input.convert)
@@ -131,26 +147,18 @@ static void bring(const struct columns *self, struct slab *slab, uint64_t first,
     slab->end = to + rows * row_bytes;
 }
 
-/* Of a tile's rows from `row` on. */
-static const unsigned char *mask_at(const struct columns *self, const struct output_tile *tile,
-                                    int64_t row, int64_t mask_stride)
-{
-    const unsigned char *const mask = self->axes->reduced.mask;
-    return mask ? mask + tile->first.mask_offset + row * mask_stride : NULL;
-}
-
 /* Folds a slab of a tile's rows from `row` on, where they lie or brought together first; what is
  * brought is of one block. */
 static void fold_slab(const struct columns *self, const struct output_tile *tile, struct slab slab,
                       uint64_t row, int64_t mask_stride, char *workspace, char *states)
 {
-    slab.at = (const char *)self->axes->reduced.data + tile->first.offset +
-              row_offset(self, row, slab.row_stride);
-    slab.end = self->input.end;
     slab.room = workspace;
-    if (self->input.brings)
-        bring(self, &slab, row, mask_at(self, tile, (int64_t)row, mask_stride), mask_stride,
-              workspace);
+    if (self->input.brings) {
+        bring(self, tile, &slab, row, mask_stride, workspace);
+    } else {
+        slab.at = tile_begin(self, tile) + (int64_t)row * slab.row_stride;
+        slab.end = self->input.end;
+    }
     self->loop->fold(self->loop, &slab, states);
 }
 

@@ -105,8 +105,8 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     return there;
 }
 
-/* Whether elements lie without gaps, and results at one distance, as most do: then no kernel of
- * such as lie apart is looked for. */
+/* Whether elements lie without gaps, as most do, and are no rows in batches: then no kernel of such
+ * as lie apart is looked for. */
 static bool lie_densely(const struct axes *axes)
 {
     const uint64_t size = element_size(axes->reduced.input);
@@ -115,7 +115,8 @@ static bool lie_densely(const struct axes *axes)
         span += (axes->shape[k] - 1) * layout_distance(axes->strides[k]);
     for (unsigned k = 0; k < axes->reduced.dimensions; k++)
         span += (axes->reduced.shape[k] - 1) * layout_distance(axes->reduced.strides[k]);
-    return axes->outer <= 1 && span == axes->results * layout_length(&axes->reduced) * size;
+    return (axes->outer <= 1 || axes->reduced.dimensions > 1) &&
+           span == axes->results * layout_length(&axes->reduced) * size;
 }
 
 static void choose_launch(const struct facts *facts, struct axes_schedule *self)

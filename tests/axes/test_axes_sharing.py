@@ -24,7 +24,7 @@ SIZES = (1, 2, 4, 8)
 ANY_TYPE = ("few",)
 TYPED = (*ANY_TYPE, "typed_columns")
 UNSPLIT = (*TYPED, "unsplit_columns")
-ROWS = ("typed_rows",)
+ROWS, SHORT = ("typed_rows",), ("typed_short_rows",)
 every_size = pytest.mark.parametrize("size", SIZES)
 some_size, some_state = st.sampled_from(SIZES), st.sampled_from([4, 8, 16])
 some_step = st.sampled_from([-3, -2, -1, 1, 1, 2, 3])
@@ -53,7 +53,7 @@ def typed(*arguments, **options):
 def short_rows(n, size, results=1 << 24, data=0, stride=0, pitch=0, **asked):
     """Add `rows`: how many a block makes."""
     strides, asked = (pitch or n * size, stride or size), {"state": size, **asked}
-    options = {"data": data, "in_order": True, "kernels": ("typed_short_rows",), **asked}
+    options = {"data": data, "in_order": True, "kernels": SHORT, **asked}
     got = typed((results, n), 1, size, strides=strides, **options)
     if got:
         got.rows = got.rounds << got.teams
@@ -217,8 +217,8 @@ SHORT_ROWS = {
         *each((9, 42, 12), (9, 31, 400), axis=2, strides=(99999, 1600, 4), typed=False),
     ],
 }
-TABLES = {ANY_TYPE: CHOSEN, TYPED: KNOWN, UNSPLIT: UNSPLIT_COLUMNS, ROWS: LONG_ROWS}
-TABLES[("typed_short_rows",)] = SHORT_ROWS
+TABLES = {ANY_TYPE: CHOSEN, TYPED: KNOWN, UNSPLIT: UNSPLIT_COLUMNS}
+TABLES |= {ROWS: LONG_ROWS, SHORT: SHORT_ROWS}
 EVERY = {name: (kernels, table[name]) for kernels, table in TABLES.items() for name in table}
 
 
