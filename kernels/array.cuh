@@ -29,11 +29,6 @@ struct offsets {
     int64_t data, mask;
 };
 
-__device__ __forceinline__ uint64_t divide(uint64_t a, uint64_t b)
-{
-    return (a | b) >> 32 ? a / b : uint32_t(a) / uint32_t(b);
-}
-
 /* Position i of the dimensions before `end`, the last of them running fastest. */
 template <class Layout>
 __device__ __forceinline__ offsets offsets_of(const Layout &from, unsigned end, uint64_t i)
@@ -41,7 +36,7 @@ __device__ __forceinline__ offsets offsets_of(const Layout &from, unsigned end, 
     offsets at = {0, 0};
 #pragma unroll 1 /* divisions are large, dimensions few */
     for (unsigned k = end; k-- > 0;) {
-        const uint64_t rest = k > 0 ? divide(i, from.shape[k]) : 0;
+        const uint64_t rest = k > 0 ? i / from.shape[k] : 0;
         const int64_t index = int64_t(i - rest * from.shape[k]);
         at.data += index * from.strides[k];
         if (from.mask)

@@ -31,7 +31,7 @@
 namespace KERNELS
 {
 
-constexpr unsigned warp_size = 32;
+constexpr unsigned warp_bits = 5, warp_size = 1u << warp_bits;
 constexpr unsigned whole_warp = 0xffffffff;
 
 #ifndef GRED_COUNTING

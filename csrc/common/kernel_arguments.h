@@ -102,33 +102,34 @@ struct kernel_rows {
     struct kernel_stretches how;
 };
 
-/* Where many results go, and what they are made with. */
+/* Where many results go, and what they are made with; first what every kernel asks for. */
 struct kernel_results {
-    void *at[ANSWER_VALUES]; /* value by value, one after the other, in device memory */
-    unsigned values;         /* of a result */
-    unsigned char types[ANSWER_VALUES], bytes[ANSWER_VALUES];
-    enum reduction reduction;
-    enum fold fold;
-    enum nothing nothing;
-    struct finish finish; /* the count is every result's, unless a mask says otherwise */
-    bool at_once;         /* see epilogue_stores_at_once */
-    double divisor;       /* of such a result; 0: it is not divided */
+    double divisor; /* of such a result that is stored at once; 0: it is not divided */
 
     /* Where a kernel of a known type finds extremes, for it finds minima of signed numbers: of
      * every 8 bytes of elements, and of the value that is found, bits that are inverted; and those
      * that the value has then. */
     uint64_t inverted, value_inverted, value_bits;
+    unsigned char types[ANSWER_VALUES], bytes[ANSWER_VALUES];
+    void *at[ANSWER_VALUES]; /* value by value, one after the other, in device memory */
+    unsigned values;         /* of a result */
+    enum reduction reduction;
+    enum fold fold;
+    enum nothing nothing;
+    struct finish finish;           /* the count is every result's, unless a mask says otherwise */
+    bool at_once;                   /* see epilogue_stores_at_once */
     unsigned *findings;             /* bits are added here; NULL: not asked for */
     const struct complex128 *means; /* what spreads are about; NULL: each its own mean */
 };
 
 /* Dimensions that results differ in, outermost first: of two neighbours, how far apart their
- * elements lie in bytes, the mask's in bytes, and they themselves in results. */
+ * elements lie in bytes, they themselves in results, and the mask's in bytes. */
 struct outer_dimensions {
     unsigned count;
     int64_t first; /* the first result's place */
+    int64_t strides[DIMENSIONS_FEW], output_strides[DIMENSIONS_FEW];
     uint64_t shape[DIMENSIONS_FEW];
-    int64_t strides[DIMENSIONS_FEW], mask_strides[DIMENSIONS_FEW], output_strides[DIMENSIONS_FEW];
+    int64_t mask_strides[DIMENSIONS_FEW];
 };
 
 /* Of a list of arrays: so many neighbouring elements of one. A block takes the tile of its own
@@ -150,21 +151,20 @@ struct written_words {
     uint64_t at[WRITTEN_WORDS];
 };
 
-/* A reduction along axes as a kernel's argument. */
+/* A reduction along axes as a kernel's argument. What most kernels read lies together: constants
+ * are cached by 64 bytes, and a small call waits for each. */
 struct kernel_axes {
     struct launch_config launch;
-    struct kernel_stretches rows;
     uint64_t results;
-    bool counts; /* what a mask lets through is counted */
-    struct kernel_results result;
+    const struct list_tile *list; /* one a block, in place of rows of `from`; NULL: there is none */
 
     /* Where the kernel is not the one of any dimensions: what is reduced, of the first result. */
     struct layout_of_few from;
     struct outer_dimensions outer; /* of any kernel, but for the arrays */
-
+    struct kernel_results result;
+    bool counts; /* what a mask lets through is counted */
+    struct kernel_stretches rows;
     int64_t lowest, end; /* bytes from `from` to the array's first element, and to its end */
-
-    const struct list_tile *list; /* one a block, in place of rows of `from`; NULL: there is none */
 };
 
 /* The same of any dimensions, of which what is reduced and the outer ones have no more than an

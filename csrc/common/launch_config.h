@@ -143,6 +143,8 @@ struct column_tile {
  * their columns; or, batch invariant, shares of each result, of which a thread has 2^shares. */
 struct strided_tile {
     unsigned results, rows, shares;
+    unsigned reciprocal; /* of the block's columns, times 2^16 and rounded up: a thread's number
+                          * times this is its row's, times 2^16 */
 };
 
 /* How a reduction along axes is launched: the planner chooses it once (schedule/launch_config.h), a

@@ -2,6 +2,21 @@
 
 /* ---- which kernel ---- */
 
+/* Columns, by threads that share them unless there are few elements, of which each is loaded by
+ * itself. */
+static bool launch_columns(const struct launch_problem *problem, bool strided,
+                           struct launch_config *config)
+{
+    const uint64_t size = element_bytes(problem->axes), word = sizeof(uint32_t);
+    struct launch_config one_by_one;
+    if (!launch_has(problem, KERNEL_TYPED_COLUMNS) || !launch_typed_columns(problem, config))
+        return false;
+    if (strided && config->kernel == KERNEL_TYPED_COLUMNS &&
+        launch_small(problem, size > word ? size : word, tuned->axes.words, &one_by_one))
+        *config = one_by_one;
+    return true;
+}
+
 void launch_config_choose(const struct launch_problem *problem, struct launch_config *config)
 {
     const bool strided = launch_has(problem, KERNEL_TYPED_STRIDED),
@@ -12,13 +27,13 @@ void launch_config_choose(const struct launch_problem *problem, struct launch_co
             launch_any_type_invariant(problem, config);
         return;
     }
-    if ((strided && launch_small(problem, config)) ||
+    if ((strided &&
+         launch_small(problem, element_bytes(problem->axes), tuned->axes.strided, config)) ||
         (single && launch_typed_columns(problem, config) &&
          config->kernel == KERNEL_UNSPLIT_COLUMNS) ||
         (launch_has(problem, KERNEL_TYPED_SHORT_ROWS) && launch_short_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_ROWS) && launch_long_rows(problem, config)) ||
-        (launch_has(problem, KERNEL_TYPED_COLUMNS) && launch_typed_columns(problem, config)) ||
-        (strided && launch_strided(problem, config)))
+        launch_columns(problem, strided, config) || (strided && launch_strided(problem, config)))
         return;
     launch_any_type(problem, config);
 }

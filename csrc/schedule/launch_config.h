@@ -64,8 +64,10 @@ bool launch_long_rows(const struct launch_problem *, struct launch_config *);
 bool launch_typed_columns(const struct launch_problem *, struct launch_config *);
 bool launch_strided(const struct launch_problem *, struct launch_config *);
 
-/* By the same kernel as the last, an array so small that little code is all. */
-bool launch_small(const struct launch_problem *, struct launch_config *);
+/* By the same kernel as the last, an array so small that little code is all: of `most` bytes a
+ * multiprocessor, if an element has so many. */
+bool launch_small(const struct launch_problem *, uint64_t bytes, uint64_t most,
+                  struct launch_config *);
 
 /* By kernels of any type. */
 void launch_any_type(const struct launch_problem *, struct launch_config *);

@@ -38,15 +38,17 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
     const uint64_t fit = least(lanes, block) / inner, results = least(fit ? fit : 1, axes->results),
                    shared = least(block / (results * inner), rows);
     const unsigned exponent = exponent_up(results * inner * shared);
-    *config =
-        (struct launch_config){.kernel = KERNEL_TYPED_STRIDED,
-                               .block = exponent < WARP ? WARP : exponent,
-                               .rounds = 1,
-                               .groups = divide_up(axes->results, results),
-                               .splits = least(divide_up(threads, shared), MERGED * shared * inner),
-                               .inner = (unsigned)inner,
-                               .step = 1,
-                               .strided = {.results = (unsigned)results, .rows = (unsigned)shared}};
+    *config = (struct launch_config){
+        .kernel = KERNEL_TYPED_STRIDED,
+        .block = exponent < WARP ? WARP : exponent,
+        .rounds = 1,
+        .groups = divide_up(axes->results, results),
+        .splits = least(divide_up(threads, shared), MERGED * shared * inner),
+        .inner = (unsigned)inner,
+        .step = 1,
+        .strided = {.results = (unsigned)results,
+                    .rows = (unsigned)shared,
+                    .reciprocal = (unsigned)divide_up(1 << 16, results * inner)}};
     config->shared_bytes = problem->state << config->block;
     return true;
 }
@@ -74,13 +76,12 @@ static bool are_no_rows(const struct launch_problem *problem, uint64_t n)
            (reduced->dimensions > 1 && reduced->shape[last] <= SHORT_RUN);
 }
 
-bool launch_small(const struct launch_problem *problem, struct launch_config *config)
+bool launch_small(const struct launch_problem *problem, uint64_t bytes, uint64_t most,
+                  struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
     const uint64_t n = elements_of_result(axes);
-    return n > 0 &&
-           axes->results * n * element_bytes(axes) <=
-               (uint64_t)problem->multiprocessors * tuned->axes.strided &&
+    return n > 0 && axes->results * n * bytes <= problem->multiprocessors * most &&
            are_no_rows(problem, n) && launch(problem, LANES, config) &&
            n / config->inner <= config->splits * config->strided.rows * LOADS_SMALL * STRIDED_LOADS;
 }

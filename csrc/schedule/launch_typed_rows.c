@@ -73,7 +73,7 @@ static bool share_room(const struct launch_problem *problem, uint64_t bytes, uin
     const uint64_t teams = (uint64_t)1 << (config->block - config->team),
                    room =
                        least(tuning->staged / (teams * bytes), divide_up(config->row.batch, teams)),
-                   busy = (results << config->team) / (2 * threads);
+                   busy = (results << config->team) / (4 * threads);
     config->row.bytes = bytes;
     config->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
     return room > 0;
@@ -211,7 +211,7 @@ static unsigned team_for(const struct launch_problem *problem, uint64_t packs, u
     unsigned team = packs <= few && tuning->least > 0 ? tuning->least - 1 : tuning->least;
     if (team < lanes)
         team = lanes;
-    while (team < tuning->block && packs >> (team + 1) > 0 &&
+    while (team < tuning->block && packs >> (team + 2) > 0 &&
            (packs >> (team + tuning->packs) > 0 || problem->axes->results << team < threads))
         team++;
     return team;

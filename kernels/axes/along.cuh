@@ -24,16 +24,22 @@ static_assert(sizeof(along_any) + 3 * sizeof(void *) <= 4096, "older GPUs take n
 struct teammate {
     unsigned result; /* among the block's own */
     unsigned number; /* in the team */
-    unsigned pitch;  /* threads between two teammates */
+    unsigned pitch;  /* threads between two teammates, as an exponent */
     unsigned teams;  /* in the block, as many as results */
 };
 
+/* Where teammates are neighbours. */
+__device__ __forceinline__ teammate place_in_row(const kernel_axes &x, unsigned thread)
+{
+    const unsigned team = x.launch.team;
+    return {thread >> team, thread & ((1u << team) - 1), 0, blockDim.x >> team};
+}
+
 __device__ __forceinline__ teammate place_in_team(const kernel_axes &x, unsigned thread)
 {
-    const unsigned teams = blockDim.x >> x.launch.team;
-    if (x.launch.across)
-        return {thread & (teams - 1), thread >> (x.launch.block - x.launch.team), teams, teams};
-    return {thread >> x.launch.team, thread & ((1u << x.launch.team) - 1), 1, teams};
+    const unsigned teams = blockDim.x >> x.launch.team, pitch = x.launch.block - x.launch.team;
+    return x.launch.across ? teammate{thread & (teams - 1), thread >> pitch, pitch, teams}
+                           : place_in_row(x, thread);
 }
 
 __device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
@@ -43,12 +49,11 @@ __device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
 
 /* ---- what a team has ---- */
 
-/* How many of a team are in one warp. */
+/* How many of a team are in one warp, as an exponent. */
 __device__ __forceinline__ unsigned teammates_in_warp(const kernel_axes &x, const teammate &me)
 {
-    const unsigned in_warp = me.pitch < warp_size ? warp_size / me.pitch : 1,
-                   size = 1u << x.launch.team;
-    return size < in_warp ? size : in_warp;
+    const unsigned in_warp = me.pitch < warp_bits ? warp_bits - me.pitch : 0;
+    return x.launch.team < in_warp ? x.launch.team : in_warp;
 }
 
 /* The first of a team's threads in a warp gets the fold of all their values. */
@@ -56,8 +61,8 @@ template <class Fold, class T>
 __device__ __forceinline__ T fold_in_warp(const kernel_axes &x, const teammate &me, T value)
 {
 #pragma unroll 1
-    for (unsigned offset = teammates_in_warp(x, me) / 2; offset > 0; offset /= 2)
-        value = Fold::merge(value, shuffle_down(value, offset * me.pitch));
+    for (unsigned offset = 1u << teammates_in_warp(x, me) >> 1; offset > 0; offset /= 2)
+        value = Fold::merge(value, shuffle_down(value, offset << me.pitch));
     return value;
 }
 
@@ -66,18 +71,18 @@ __device__ __forceinline__ T fold_in_warp(const kernel_axes &x, const teammate &
 template <class Fold, class T>
 __device__ __forceinline__ T team_fold(const kernel_axes &x, const teammate &me, T value)
 {
-    const unsigned size = 1u << x.launch.team, together = teammates_in_warp(x, me);
+    const unsigned together = teammates_in_warp(x, me), warps = 1u << (x.launch.team - together);
     value = fold_in_warp<Fold>(x, me, value);
-    if (together == size)
+    if (warps == 1)
         return value;
-    const shared<T> parts = block_memory<T>();
-    if (me.number % together == 0)
-        parts[me.number / together * me.teams + me.result] = value;
+    const shared<T> parts = block_memory<T>() + me.result;
+    if ((me.number & ((1u << together) - 1)) == 0)
+        parts[(me.number >> together) * me.teams] = value;
     __syncthreads();
     if (me.number == 0)
 #pragma unroll 1
-        for (unsigned part = 1; part < size / together; part++)
-            value = Fold::merge(value, parts[part * me.teams + me.result]);
+        for (unsigned part = 1; part < warps; part++)
+            value = Fold::merge(value, parts[part * me.teams]);
     return value;
 }
 
@@ -138,7 +143,7 @@ __device__ __forceinline__ result_place place_among(const Axes &x, unsigned oute
 #pragma unroll 1
     for (unsigned k = outer; k-- > 0;) {
         const outer_dimension own = outer_of(x, k);
-        const uint64_t rest = k > 0 ? divide(result, own.length) : 0;
+        const uint64_t rest = k > 0 ? result / own.length : 0;
         const int64_t index = int64_t(result - rest * own.length);
         at.base.data += index * own.stride;
         at.base.mask += index * own.mask_stride;
@@ -287,7 +292,7 @@ __global__ void fold_along(SHARED_PARAMETER(along_any) all, global<state_of<Fold
 {
     const kernel_axes &x = all.of_few;
     const teammate me = place_in_team(x);
-    const uint64_t group = divide(blockIdx.x, x.launch.splits),
+    const uint64_t group = blockIdx.x / x.launch.splits,
                    split = blockIdx.x - group * x.launch.splits,
                    result = group * me.teams + me.result;
     counted_state<Fold> own = {Fold::identity(), 0};

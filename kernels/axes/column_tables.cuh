@@ -23,7 +23,7 @@ struct column_place {
     uint64_t first; /* in the last */
 
     __device__ __forceinline__ column_place(const kernel_axes &x, uint64_t pack, unsigned columns)
-        : outer(x.outer.count > 1 ? divide(pack, x.launch.column.packs) : 0),
+        : outer(x.outer.count > 1 ? pack / x.launch.column.packs : 0),
           first((pack - outer * x.launch.column.packs) * columns)
     {
     }
@@ -58,7 +58,7 @@ __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t
     if (are_batches(x))
         return group * columns_of_row(x) + number;
     const uint64_t first_pack = group * (blockDim.x >> x.launch.team), first = first_pack * Columns;
-    uint64_t result = (x.launch.inner > 1 ? divide(first, x.launch.inner) : first) + number;
+    uint64_t result = (x.launch.inner > 1 ? first / x.launch.inner : first) + number;
     if (x.outer.count > 1) {
         const column_place at(x, first_pack + number / Columns, Columns);
         const uint64_t column = at.first + number % Columns,

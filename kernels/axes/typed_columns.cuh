@@ -132,7 +132,7 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
     if (!share.is_there(x) || first >= rows)
         return 0;
     const uint64_t turns = (rows - first + share.step - 1) >> x.launch.team;
-    const uint32_t count = uint32_t(x.launch.splits > 1 ? divide(turns, x.launch.splits) : turns);
+    const uint32_t count = uint32_t(x.launch.splits > 1 ? turns / x.launch.splits : turns);
     const int64_t stride = x.from.strides[0], beside = int64_t((Strided ? 2 : 1) * sizeof(In));
     const char *const at = static_cast<const char *>(x.from.data) + share.at(x, beside).base.data +
                            int64_t(first) * stride;

@@ -337,7 +337,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
     fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                       global<unsigned> tickets)
 {
-    const teammate me = place_in_team(x);
+    const teammate me = place_in_row(x, threadIdx.x);
     const global<const list_tile> tile = !Strided && x.list ? x.list + blockIdx.x : nullptr;
     const unsigned team = x.launch.team, splits = unsigned(x.launch.splits);
     const unsigned group = splits == 1 ? blockIdx.x : blockIdx.x / splits,

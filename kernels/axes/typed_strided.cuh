@@ -12,88 +12,108 @@
 namespace KERNELS
 {
 
+/* A block of the largest size, and how many of a multiprocessor by a state's bytes: registers that
+ * loads need, and no more. */
 constexpr unsigned threads_of_strided = 1u << STRIDED_BLOCK;
+template <unsigned State>
+constexpr unsigned strided_blocks = State > 32  ? 3
+                                    : State > 8 ? 4
+                                                : 5;
 
 /* Loads under way in a thread. */
 template <class In>
 constexpr unsigned strided_loads = sizeof(In) > sizeof(uint64_t) ? STRIDED_LOADS / 2
                                                                  : STRIDED_LOADS;
 
-/* Rows of up to two dimensions, all of whose threads take each so many. */
-struct strided_rows {
-    unsigned count, length; /* of all, and of those of the inner dimension */
-    int64_t outer, inner;   /* bytes from one to the next */
+/* A thread's share of a column: every step-th of its rows, from number k on. */
+struct column_share {
+    global<const char> column;
+    unsigned k, step;
+    unsigned place, inner; /* of the column among a row's, so that positions are known */
 
-    __device__ __forceinline__ strided_rows(const layout_of_few &from, unsigned dimensions)
-        : count(1), length(1), outer(0), inner(0)
+    __device__ __forceinline__ in_steps places() const
     {
-        if (dimensions > 0) {
-            count = length = unsigned(from.shape[dimensions - 1]);
-            inner = from.strides[dimensions - 1];
-        }
-        if (dimensions > 1) {
-            count *= unsigned(from.shape[0]);
-            outer = from.strides[0];
-        }
+        return {uint64_t(k) * inner + place, uint64_t(step) * inner};
     }
 };
 
-/* Every step-th row of a column, from number k on. Beyond the last the first is loaded again. */
+template <class Fold, class In, class Valid>
+__device__ __forceinline__ void
+take_loaded(state_of<Fold> &state, const In (&loaded)[strided_loads<In>], const kernel_axes &x,
+            const in_steps &places, Valid valid)
+{
+    const inversion<Fold, In> inverted = {x.result.inverted};
+    value_of<Fold> values[strided_loads<In>];
+#pragma unroll
+    for (unsigned u = 0; u < strided_loads<In>; u++)
+        values[u] = value_of<Fold>(inverted.element(loaded[u]));
+    take_values<Fold>(state, values, places, valid);
+}
+
+/* Rows of one dimension, which lie at one distance. */
 template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold>
-fold_column(const kernel_axes &x, const strided_rows &rows, global<const char> column, unsigned k,
-            unsigned step, unsigned place, unsigned inner)
+__device__ __forceinline__ state_of<Fold> fold_column(const kernel_axes &x, column_share share,
+                                                      unsigned count, int64_t stride)
 {
     constexpr unsigned N = strided_loads<In>;
-    const inversion<Fold, In> inverted = {x.result.inverted};
-    const unsigned down = step / rows.length, along = step - down * rows.length,
-                   i = k / rows.length;
-    const int64_t hop = int64_t(down) * rows.outer + int64_t(along) * rows.inner,
-                  wrap = rows.outer - int64_t(rows.length) * rows.inner;
-    unsigned j = k - i * rows.length;
-    int64_t at = int64_t(i) * rows.outer + int64_t(j) * rows.inner;
+    const int64_t pace = int64_t(share.step) * stride;
+    global<const char> at = share.column + int64_t(share.k) * stride;
     state_of<Fold> state = Fold::identity();
-    if (rows.length == rows.count) { /* of a long dimension: all are there, at one distance */
-        const int64_t pace = int64_t(step) * rows.inner;
-        const uint64_t long_enough = uint64_t(4 * N - 1) * step;
 #pragma unroll 1
-        for (; k + long_enough < rows.count; k += N * step, at += N * pace) {
-            const in_steps places = {uint64_t(k) * inner + place, uint64_t(step) * inner};
-            In loaded[N];
-            value_of<Fold> values[N];
+    for (; share.k + uint64_t(N - 1) * share.step < count; share.k += N * share.step) {
+        In loaded[N];
 #pragma unroll
-            for (unsigned u = 0; u < N; u++)
-                loaded[u] = *seen_as<const In>(column + at + u * pace);
-#pragma unroll
-            for (unsigned u = 0; u < N; u++)
-                values[u] = value_of<Fold>(inverted.element(loaded[u]));
-            take_values<Fold>(state, values, places, all_valid());
-        }
-        j = k;
+        for (unsigned u = 0; u < N; u++, at += pace)
+            loaded[u] = *seen_as<const In>(at);
+        take_loaded<Fold>(state, loaded, x, share.places(), all_valid());
     }
+    In loaded[N] = {};
+    uint32_t there = 0;
+#pragma unroll
+    for (unsigned u = 0; u < N; u++, at += pace)
+        if (share.k + u * share.step < count) {
+            loaded[u] = *seen_as<const In>(at);
+            there |= 1u << u;
+        }
+    if (there)
+        take_loaded<Fold>(state, loaded, x, share.places(), valid_bits{there});
+    return state;
+}
+
+/* Rows of two dimensions. Beyond the last the first is loaded again. */
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_column_of_two(const kernel_axes &x,
+                                                             column_share share)
+{
+    constexpr unsigned N = strided_loads<In>;
+    const unsigned length = unsigned(x.from.shape[1]), count = length * unsigned(x.from.shape[0]);
+    const int64_t outer = x.from.strides[0], inner = x.from.strides[1];
+    const unsigned down = share.step / length, along = share.step - down * length,
+                   i = share.k / length;
+    const int64_t hop = int64_t(down) * outer + int64_t(along) * inner,
+                  wrap = outer - int64_t(length) * inner;
+    unsigned j = share.k - i * length;
+    int64_t at = int64_t(i) * outer + int64_t(j) * inner;
+    state_of<Fold> state = Fold::identity();
 #pragma unroll 1
-    while (k < rows.count) {
-        const in_steps places = {uint64_t(k) * inner + place, uint64_t(step) * inner};
+    while (share.k < count) {
+        const in_steps places = share.places();
         In loaded[N];
         uint32_t there = 0;
 #pragma unroll
         for (unsigned u = 0; u < N; u++) {
-            const bool is_there = k < rows.count;
-            loaded[u] = *seen_as<const In>(column + (is_there ? at : 0));
+            const bool is_there = share.k < count;
+            loaded[u] = *seen_as<const In>(share.column + (is_there ? at : 0));
             there |= uint32_t(is_there) << u;
-            k += step;
+            share.k += share.step;
             j += along;
             at += hop;
-            if (j >= rows.length) {
-                j -= rows.length;
+            if (j >= length) {
+                j -= length;
                 at += wrap;
             }
         }
-        value_of<Fold> values[N];
-#pragma unroll
-        for (unsigned u = 0; u < N; u++)
-            values[u] = value_of<Fold>(inverted.element(loaded[u]));
-        take_values<Fold>(state, values, places, valid_bits{there});
+        take_loaded<Fold>(state, loaded, x, places, valid_bits{there});
     }
     return state;
 }
@@ -122,14 +142,16 @@ __device__ __forceinline__ state_of<Fold> fold_members(state_of<Fold> state, uns
 }
 
 template <class Fold, class In>
-__global__ void __launch_bounds__(threads_of_strided, sizeof(state_of<Fold>) > 8 ? 3 : 4)
+__global__ void __launch_bounds__(threads_of_strided, strided_blocks<sizeof(state_of<Fold>)>)
     fold_strided(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                  global<unsigned> tickets)
 {
     const strided_tile &tile = x.launch.strided;
-    const unsigned inner = x.launch.inner, lanes = tile.results * inner, row = threadIdx.x / lanes,
-                   lane = threadIdx.x - row * lanes, own = lane / inner, place = lane - own * inner,
-                   splits = unsigned(x.launch.splits), block = blockIdx.x / splits,
+    const unsigned inner = x.launch.inner, lanes = tile.results * inner,
+                   row = threadIdx.x * tile.reciprocal >> 16, lane = threadIdx.x - row * lanes,
+                   own = inner == 1 ? lane : lane / inner, place = lane - own * inner,
+                   splits = unsigned(x.launch.splits),
+                   block = splits == 1 ? blockIdx.x : blockIdx.x / splits,
                    split = blockIdx.x - block * splits, members = tile.rows * inner,
                    member = row < tile.rows ? row * inner + place : members;
     const uint64_t result = uint64_t(block) * tile.results + own;
@@ -140,11 +162,15 @@ __global__ void __launch_bounds__(threads_of_strided, sizeof(state_of<Fold>) > 8
         const layout_of_few &from = x.from;
         const unsigned dimensions = from.dimensions - (inner > 1);
         at = place_of_result(x, result);
-        global<const char> column = static_cast<const char *>(from.data) + at.base.data;
+        column_share share = {static_cast<const char *>(from.data) + at.base.data,
+                              split * tile.rows + row, splits * tile.rows, place, inner};
         if (inner > 1)
-            column += int64_t(place) * from.strides[dimensions];
-        state = fold_column<Fold, In>(x, strided_rows(from, dimensions), column,
-                                      split * tile.rows + row, splits * tile.rows, place, inner);
+            share.column += int64_t(place) * from.strides[dimensions];
+        if (dimensions > 1)
+            state = fold_column_of_two<Fold, In>(x, share);
+        else
+            state = fold_column<Fold, In>(x, share, dimensions > 0 ? unsigned(from.shape[0]) : 1,
+                                          dimensions > 0 ? from.strides[0] : 0);
     }
     state = fold_members<Fold>(state, member, members, own, tile.results);
     if (splits > 1) {

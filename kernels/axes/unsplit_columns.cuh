@@ -59,7 +59,7 @@ struct unsplit_vector {
             const uint64_t outer = !loads ? 0
                                    : x.launch.column.packs <= 2
                                        ? pack >> (x.launch.column.packs - 1)
-                                       : divide(pack, x.launch.column.packs),
+                                       : pack / x.launch.column.packs,
                            column = (loads ? pack - outer * x.launch.column.packs : 0) * columns;
             at = static_cast<const char *>(x.from.data) + int64_t(outer) * x.outer.strides[0] +
                  column * sizeof(In);

@@ -20,7 +20,7 @@ __device__ __forceinline__ int64_t offset_of_result(const kernel_exact_along &x,
     int64_t offset = 0;
 #pragma unroll 1
     for (unsigned k = x.outer; k-- > 0;) {
-        const uint64_t rest = k > 0 ? divide(result, x.shape[k]) : 0;
+        const uint64_t rest = k > 0 ? result / x.shape[k] : 0;
         offset += int64_t(result - rest * x.shape[k]) * strides[k];
         result = rest;
     }

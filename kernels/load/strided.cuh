@@ -32,9 +32,7 @@ __device__ __forceinline__ stretch stretch_of(const Layout &from, const kernel_s
                                               uint64_t item, const offsets &base)
 {
     const unsigned inner = from.dimensions - 1;
-    const uint64_t number = array.stretches == 1 ? item
-                            : inner == 0         ? 0
-                                                 : divide(item, array.stretches);
+    const uint64_t number = array.stretches == 1 ? item : inner == 0 ? 0 : item / array.stretches;
     const offsets at = offsets_of(from, inner, number);
     const char *const data = static_cast<const char *>(from.data) + base.data + at.data;
     const unsigned before = unsigned(reinterpret_cast<uintptr_t>(data) % 16) >> array.bytes;

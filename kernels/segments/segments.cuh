@@ -54,9 +54,8 @@ __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
         atomicOr(x.order, unsigned(ORDER_BROKEN));
     if (broken)
         return;
-    const uint64_t begin =
-                       first ? divide(uint64_t(x.of.offsets[first]) + first - 1, x.tile) + 1 : 0,
-                   last = divide(places[count - 1], x.tile);
+    const uint64_t begin = first ? (uint64_t(x.of.offsets[first]) + first - 1) / x.tile + 1 : 0,
+                   last = places[count - 1] / x.tile;
     for (uint64_t t = begin + threadIdx.x; t <= last; t += blockDim.x)
         x.splits[t] = first + places_before(places, count, t * x.tile);
     if (left == count && threadIdx.x == 0)
@@ -103,7 +102,7 @@ __device__ __forceinline__ work_item carried_segment(const ragged &x, uint64_t n
     item.there = true;
     item.k = tile.segment;
     item.n = end_of_segment(x.of, item.k) - first.begins;
-    item.first = divide(first.begins + item.k, x.tile);
+    item.first = (first.begins + item.k) / x.tile;
     item.parts = number - item.first + 1;
     return item;
 }
