@@ -148,6 +148,16 @@ static void fold_side_by_side(const struct along *self, struct workspace *own, s
             self->chunks.merge(lanes[k].states + (lanes[k].depth - 2) * width, 2);
 }
 
+/* Whether the first of a result's elements, which lie one after the other, settle it: then its
+ * state is made of those. */
+static bool is_settled_early(const struct along *self, const char *at, char *state)
+{
+    if (!self->chunks.settled || self->plan->n <= PROBE)
+        return false;
+    self->chunks.fold_elements(at, PROBE, 0, state);
+    return self->chunks.settled(state, PROBE);
+}
+
 /* Neighbouring results of a single part each, `distance` bytes apart: where their elements lie, or
  * brought together, up to a chunk of them. */
 static void fold_neighbours(const struct along *self, struct workspace *own, const char *at,
@@ -172,7 +182,8 @@ static void fold_neighbours(const struct along *self, struct workspace *own, con
     for (uint64_t k = 0; k < results; k++, at += distance, states += width) {
         if (self->chunks.indexed)
             memcpy(states, self->identity, width);
-        fold(at, n, 0, states);
+        if (!is_settled_early(self, at, states))
+            fold(at, n, 0, states);
     }
 }
 
@@ -305,6 +316,16 @@ static void share_out(struct along *self)
             self->runs *= 2;
 }
 
+/* Of each result, as far as the first one tells: no thread is woken for what settles early. */
+static uint64_t elements_wanted(const struct along *self, const struct job *job)
+{
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    const struct layout *first = &self->axes->reduced;
+    const bool reads = !job->run->explanation && self->chunks.way == IN_PLACE;
+    memcpy(state, self->identity, self->chunks.width);
+    return reads && is_settled_early(self, first->data, state) ? PROBE : self->plan->n;
+}
+
 /* Room for what is gathered, for states that wait for their like, and for those that are done; and,
  * of results whose runs are shared, for the states of all runs, those of a result together. */
 static void describe(struct along *self, const struct job *job)
@@ -315,14 +336,15 @@ static void describe(struct along *self, const struct job *job)
     self->tiles.job = (struct job *)job;
     chunks_describe(&self->chunks, job);
     self->parts = parts_cut(plan->n);
-    self->lanes = axes->kind == AXES_ROWS ? 1 : LANES;
+    /* What lies in rows has nothing of its neighbours' between its elements. */
+    self->lanes = axes->kind == AXES_ROWS || self->chunks.way == IN_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);
     const enum bringing bringing = self->move || self->transpose   ? BRINGS_TILES
                                    : way_gathers(self->chunks.way) ? BRINGS_ELEMENTS
                                                                    : BRINGS_NOTHING;
     self->tiles.sharing = sharing_of(plan->fold, plan->layout->input, bringing, true,
-                                     plan->n * axes->results + 1, axes->results);
+                                     elements_wanted(self, job) * axes->results + 1, axes->results);
     share_out(self);
     const size_t width = self->chunks.width;
     self->states = self->chunks.buffer;

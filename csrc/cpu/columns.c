@@ -50,21 +50,37 @@ static struct merged_row merge_dimensions(const struct axes *axes)
     return row;
 }
 
-/* Rows of several dimensions are brought one run after the other, where columns are many and lie
- * side by side ("host, 2 cores" in benchmarks/tuning/cases.json). */
-static bool lie_in_wide_rows(const struct axes *axes)
+static uint64_t blocks_of(const struct axes *axes, struct merged_row row)
 {
-    enum { WIDE = 16 };
-    return !axes->reduced.mask && lie_side_by_side(axes) && merge_dimensions(axes).columns >= WIDE;
+    return row.first ? axes->shape[row.first - 1] : 1;
 }
 
-/* Whether a result's elements are no farther from each other than from its neighbour's. */
+/* Whether a tile may have columns of several blocks: what is gathered then is one row of them all,
+ * which pays where there is not much more of a block. */
+static bool gathers_blocks(const struct plan *plan)
+{
+    return plan->n <= SLAB_PART_ROWS && !plan->axes->reduced.mask;
+}
+
+/* Rows of several dimensions are gathered one run after the other, where columns are many and lie
+ * side by side ("host, 2 cores" in benchmarks/tuning/cases.json), or rows are few. */
+static bool are_wide(const struct plan *plan)
+{
+    enum { WIDE = 16 };
+    const struct axes *axes = plan->axes;
+    const struct merged_row row = merge_dimensions(axes);
+    return gathers_blocks(plan)
+               ? row.columns * blocks_of(axes, row) >= WIDE
+               : !axes->reduced.mask && lie_side_by_side(axes) && row.columns >= WIDE;
+}
+
+/* Whether a result's elements, if there are several, are no farther from each other than from its
+ * neighbour's. */
 static bool are_rows(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
-    const int64_t below = reduced->dimensions ? reduced->strides[0] : 0;
-    return !lie_side_by_side(axes) &&
-           (int64_t)layout_distance(below) <= axes->strides[axes->outer - 1];
+    return reduced->dimensions && !lie_side_by_side(axes) &&
+           (int64_t)layout_distance(reduced->strides[0]) <= axes->strides[axes->outer - 1];
 }
 
 /* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
@@ -136,12 +152,14 @@ static bool pays(const struct plan *plan)
 {
     enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
     const struct axes *axes = plan->axes;
-    const int64_t size = (int64_t)element_size(plan->layout->input),
-                  stride = axes->reduced.dimensions ? axes->reduced.strides[0] : size;
+    const int64_t size = (int64_t)element_size(plan->layout->input);
+    if (axes->reduced.dimensions > 1)
+        return are_wide(plan);
     if (!are_rows(axes))
         return true;
+    const int64_t stride = axes->reduced.strides[0];
     if (stride == size)
-        return axes->reduced.swapped ? plan->n <= SHORT : plan->n * (uint64_t)size <= LONG_BYTES;
+        return axes->reduced.swapped ? plan->n <= SHORT : plan->n * (uint64_t)size < LONG_BYTES;
     return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
@@ -151,8 +169,7 @@ bool columns_suit(const struct job *job)
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
     union scalar neutral;
-    if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || plan->launch.batch_invariant ||
-        (axes->reduced.dimensions > 1 && !lie_in_wide_rows(axes)))
+    if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || plan->launch.batch_invariant)
         return false;
     if (plan->layout->mask && ((plan->counts && (plan->fold != FOLD_sum || plan->n > UINT32_MAX)) ||
                                !columns_neutral(plan->fold, plan->accumulator, &neutral)))
@@ -195,6 +212,12 @@ static void describe_brought(struct columns *self)
     self->cut.run = power_of_2_from(least(
         elements / least(self->cut.width, self->cut.row) / SLAB_PART_ROWS + 1, parts_most(self)));
     self->cut.group = 1;
+    if (gathers_blocks(self->plan) && self->cut.in_row == 1)
+        self->cut.group = least(self->cut.blocks, least(most, elements / n) / self->cut.row);
+    if (self->cut.group > 1)
+        self->input.transpose = NULL;
+    else
+        self->cut.group = 1;
 }
 
 /* Rows of few results leave most of a register's lanes idle: where they lie one after the other,
@@ -279,9 +302,9 @@ static void describe_results(struct columns *self)
 
 static void describe_workspace(struct columns *self)
 {
-    const uint64_t columns = least(self->cut.width, self->cut.row),
+    const uint64_t columns = self->cut.group * least(self->cut.width, self->cut.row),
                    rows = least(self->cut.run * SLAB_PART_ROWS, self->plan->n);
-    self->tile_bytes = tiles_aligned(self->cut.group * columns * self->width);
+    self->tile_bytes = tiles_aligned(columns * self->width);
     self->brought = SLAB_ROOM;
     self->unconverted =
         self->brought + (self->input.brings ? tiles_aligned(rows * columns * self->input.size) : 0);
@@ -356,7 +379,7 @@ static void describe(struct columns *self, const struct job *job)
     }
     const struct merged_row row = merge_dimensions(axes);
     self->cut.row = row.columns;
-    self->cut.blocks = row.first ? axes->shape[row.first - 1] : 1;
+    self->cut.blocks = blocks_of(axes, row);
     self->input.block_stride = row.first ? axes->strides[row.first - 1] : 0;
     self->input.end = axes_end(axes);
     coalesce_rows(self);

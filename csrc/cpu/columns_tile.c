@@ -12,8 +12,8 @@
 #include <string.h>
 
 struct output_tile {
-    uint64_t result, blocks, columns; /* the first result's number */
-    struct walk_of_results first;
+    uint64_t blocks, columns;
+    struct walk_of_results first; /* at the first result */
 };
 
 static struct output_tile tile_at(const struct columns *self, uint64_t index)
@@ -22,11 +22,11 @@ static struct output_tile tile_at(const struct columns *self, uint64_t index)
                    group = index / self->cut.in_row % self->cut.groups,
                    outer = index / self->cut.in_row / self->cut.groups,
                    block = group * self->cut.group, column = in_row * self->cut.width;
-    struct output_tile tile = {
-        .result = (outer * self->cut.blocks + block) * self->cut.row / self->cut.coalesced + column,
-        .blocks = least(self->cut.blocks - block, self->cut.group),
-        .columns = least(self->cut.row - column, self->cut.width)};
-    results_start(&tile.first, self->axes, tile.result);
+    struct output_tile tile = {.blocks = least(self->cut.blocks - block, self->cut.group),
+                               .columns = least(self->cut.row - column, self->cut.width)};
+    results_start(&tile.first, self->axes,
+                  (outer * self->cut.blocks + block) * self->cut.row / self->cut.coalesced +
+                      column);
     return tile;
 }
 
@@ -41,10 +41,11 @@ static int64_t row_offset(const struct columns *self, uint64_t row, int64_t stri
     return offset;
 }
 
-/* Rows at one distance from each other. */
+/* Rows at one distance from each other; of several blocks, one. */
 static void bring_rows(const struct columns *self, const struct slab *slab, const char *at,
                        uint64_t rows, char *to)
 {
+    const bool blocks = slab->blocks > 1;
     if (self->input.transpose) {
         const struct transposition transposition = {.at = at,
                                                     .rows = slab->columns,
@@ -55,9 +56,9 @@ static void bring_rows(const struct columns *self, const struct slab *slab, cons
         self->input.transpose(&transposition, slab->columns, to);
     } else {
         const struct tile tile = {.at = at,
-                                  .rows = rows,
+                                  .rows = blocks ? slab->blocks : rows,
                                   .columns = slab->columns,
-                                  .row_stride = slab->row_stride,
+                                  .row_stride = blocks ? slab->block_stride : slab->row_stride,
                                   .column_stride = self->input.column_stride};
         self->input.move(&tile, to);
     }
@@ -119,36 +120,37 @@ static const unsigned char *mask_at(const struct columns *self, const struct out
     return mask ? mask + tile->first.mask_offset + row * mask_stride : NULL;
 }
 
-/* Makes a slab, of a tile's rows from `first` on, of what does not lie as one, or is not to be
- * folded as it lies. */
+/* Makes a slab of one block, of a tile's rows from `first` on, of what does not lie as one, or is
+ * not to be folded as it lies. */
 static void bring(const struct columns *self, const struct output_tile *tile, struct slab *slab,
                   uint64_t first, int64_t mask_stride, char *workspace)
 {
     char *const to = workspace + self->brought, *const unconverted = workspace + self->unconverted;
     const uint64_t end = first + slab_row(slab->all, slab->first + slab->count) -
                          slab_row(slab->all, slab->first),
-                   rows = end - first;
-    const size_t size = self->input.size, row_bytes = slab->columns * size;
+                   rows = end - first, columns = slab->blocks * slab->columns;
+    const size_t size = self->input.size, row_bytes = columns * size;
     const unsigned char *const mask = mask_at(self, tile, (int64_t)first, mask_stride);
     char *stored = self->input.convert ? unconverted : to;
     for (uint64_t row = first, some; row < end; row += some) {
-        some = least(end - row, self->input.inner - row % self->input.inner);
+        some = slab->blocks > 1 ? 1 : least(end - row, self->input.inner - row % self->input.inner);
         bring_rows(self, slab, tile_begin(self, tile) + row_offset(self, row, slab->row_stride),
                    some, stored);
-        stored += some * slab->columns * self->input.stored;
+        stored += some * columns * self->input.stored;
     }
     if (self->input.convert)
-        self->input.convert(unconverted, rows * slab->columns, to);
+        self->input.convert(unconverted, rows * columns, to);
     for (uint64_t row = 0; mask && row < rows; row++)
         self->input.fill(to + row * row_bytes, slab->columns, mask + (int64_t)row * mask_stride,
                          self->input.mask_column_stride, &self->input.neutral);
     slab->at = to;
+    slab->blocks = 1;
+    slab->columns = columns;
     slab->row_stride = (int64_t)row_bytes;
     slab->end = to + rows * row_bytes;
 }
 
-/* Folds a slab of a tile's rows from `row` on, where they lie or brought together first; what is
- * brought is of one block. */
+/* Folds a slab of a tile's rows from `row` on, where they lie or brought together first. */
 static void fold_slab(const struct columns *self, const struct output_tile *tile, struct slab slab,
                       uint64_t row, int64_t mask_stride, char *workspace, char *states)
 {
@@ -265,19 +267,17 @@ static unsigned finish(const struct columns *self, const struct output_tile *til
     if (self->cut.coalesced > 1)
         unfold(self, tile, workspace, states);
     const uint32_t *const counts = counts_of(self, tile, workspace);
-    const uint64_t columns = tile->columns / self->cut.coalesced,
-                   row = self->cut.row / self->cut.coalesced;
+    const uint64_t columns = tile->columns / self->cut.coalesced;
     struct finalize finishing = {.count = self->plan->n, .step = axes->places[inner]};
     struct walk_of_results walk = tile->first;
     for (uint64_t block = 0; block < tile->blocks; block++)
         for (uint64_t done = 0; done < columns; done += finishing.n) {
-            if (block || done)
-                results_start(&walk, axes, tile->result + block * row + done);
             finishing.n = least(columns - done, axes->shape[inner] - walk.index[inner]);
             finishing.states = states + (block * tile->columns + done) * self->width;
             finishing.counts = counts ? counts + done : NULL;
             finishing.place = walk.place;
             found |= finalize_run(self->plan, &finishing);
+            results_skip(&walk, finishing.n);
         }
     return found;
 }

@@ -249,22 +249,59 @@ struct filled_up<const In *, Count> {
      * them all waiting. */
     LANES_FUNCTION void copy(const In *x, size_t bytes)
     {
-#ifdef __AVX512BW__
-        if constexpr (sizeof at % sizeof(__m512i) == 0) {
+#ifdef __AVX2__
+        if constexpr (sizeof at % register_bytes == 0) {
             char *const to = reinterpret_cast<char *>(at);
             const char *const from = reinterpret_cast<const char *>(x);
-            EACH_REGISTER(size_t k = 0; k < sizeof at; k += sizeof(__m512i))
+            EACH_REGISTER(size_t k = 0; k < sizeof at; k += register_bytes)
             {
-                const size_t there = bytes <= k ? 0 : bytes - k < 64 ? bytes - k : 64;
-                const __mmask64 valid = there ? ~uint64_t(0) >> (64 - there) : 0;
-                const __m512i fill = loaded<__m512i>(to + k);
-                _mm512_storeu_si512(to + k, _mm512_mask_loadu_epi8(fill, valid, from + k));
+                const size_t left = bytes <= k ? 0 : bytes - k;
+                copy_register(to + k, from + k, left < register_bytes ? left : register_bytes);
             }
             return;
         }
 #endif
         memcpy(at, x, bytes);
     }
+
+#if defined(__AVX512BW__)
+
+    LANES_FUNCTION static void copy_register(char *to, const char *from, size_t bytes)
+    {
+        const __mmask64 valid = bytes ? ~uint64_t(0) >> (64 - bytes) : 0;
+        _mm512_storeu_si512(to, _mm512_mask_loadu_epi8(loaded<__m512i>(to), valid, from));
+    }
+
+#elif defined(__AVX2__)
+
+    /* By words; of the last one there may be a part. */
+    LANES_FUNCTION static void copy_register(char *to, const char *from, size_t bytes)
+    {
+        const vector<int32_t> word = {0, 1, 2, 3, 4, 5, 6, 7}, words = in_all(int32_t(bytes / 4));
+        const vector<int32_t> valid = word < words;
+        vector<int32_t> all = loaded<vector<int32_t>>(to);
+        all = valid ? vector<int32_t>(_mm256_maskload_epi32(reinterpret_cast<const int *>(from),
+                                                            __m256i(valid)))
+                    : all;
+        if (sizeof(In) < 4 && bytes % 4) {
+            const vector<int32_t> last = in_all(last_word(to, from + bytes / 4 * 4, bytes % 4));
+            all = word == words ? last : all;
+        }
+        memcpy(to, &all, sizeof all);
+    }
+
+    /* So many bytes, of 1 to 3, and then those that are at `fill`. */
+    LANES_FUNCTION static int32_t last_word(const char *fill, const char *from, size_t bytes)
+    {
+        uint32_t word = loaded<uint32_t>(fill) >> 8 * bytes << 8 * bytes;
+        if (bytes & 2)
+            word |= loaded<uint16_t>(from);
+        if (bytes & 1)
+            word |= uint32_t(uint8_t(from[bytes & 2])) << 8 * (bytes & 2);
+        return int32_t(word);
+    }
+
+#endif
 };
 
 template <class In, unsigned Count>
