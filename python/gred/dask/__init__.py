@@ -16,7 +16,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from gred.dask import extremes, quantiles, sums
+import gred
+from gred.dask import quantiles, sums
 from gred.dask.summaries import by_key, describe
 from gred.dask.sums import dot
 from gred.docstrings import NEEDED, made
@@ -96,14 +97,11 @@ _SPREAD = _Kind(
 )
 _NORM = _SPREAD._replace(parameters=_SUM.parameters)
 _EXTREME = _Kind(
-    *(extremes.extreme, "axis keepdims", "where split_every"),
+    *(sums.extreme, "axis keepdims", "where split_every"),
     "Where there is no element it raises ValueError as it is computed; of floats that are all NaN "
     "nanmin and nanmax are NaN, with a RuntimeWarning.",
 )
-_TRUTH = _Kind(
-    *(extremes.truth, "axis keepdims", "where split_every"),
-    "As of the whole array.",
-)
+_TRUTH = _Kind(sums.truth, "axis keepdims", "where split_every", "As of the whole array.")
 _QUANTILE = _Kind(
     *(quantiles.quantile, "q axis", "method keepdims split_every"),
     """What gred's own is of the whole array. Of all elements it is found in passes: one for
@@ -139,34 +137,12 @@ _FUNCTIONS = {
     "median": (_MEDIAN, "x", "array(2.5)"),
     "nanmedian": (_MEDIAN, "x", "array(3.)"),
 }
-_SUMMARIES = {
-    "sum": "Add up all elements, or those along axes, and round once.",
-    "nansum": "Add up what is not NaN, and round once.",
-    "mean": "Average all elements, or those along axes, and round once.",
-    "nanmean": "Average what is not NaN, and round once.",
-    "norm": "Compute the root of the sum of squares: no square overflows.",
-    "var": "Compute the exact variance, rounded once.",
-    "std": "Compute the standard deviation, rounded once.",
-    "nanvar": "Compute the exact variance of what is not NaN, rounded once.",
-    "nanstd": "Compute the standard deviation of what is not NaN, rounded once.",
-    "min": "Find the least element, or along axes; NaN if there is one.",
-    "max": "Find the greatest element, or along axes; NaN if there is one.",
-    "nanmin": "Find the least element that is not NaN.",
-    "nanmax": "Find the greatest element that is not NaN.",
-    "any": "Tell whether any element is not zero.",
-    "all": "Tell whether all elements are not zero.",
-    "count_nonzero": "Count elements that are not zero, as int64.",
-    "quantile": "Compute quantiles exactly; NaN where an element is NaN.",
-    "nanquantile": "Compute quantiles of what is not NaN; NaN where all are.",
-    "median": "Compute the median: the quantile of q = 0.5.",
-    "nanmedian": "Compute the median of what is not NaN; NaN where all are.",
-}
 
 
 def _function(name: str) -> Callable[..., Any]:
     kind, arguments, result = _FUNCTIONS[name]
     docstring = _DOCSTRING.format(
-        summary=_SUMMARIES[name],
+        summary=(getattr(gred, name).__doc__ or "").partition("\n")[0],
         returns=kind.returns,
         elements=_NANS if name.startswith("nan") else _PLAIN,
         arguments=arguments,

@@ -54,9 +54,9 @@ def _as_it_is(block: Any, axis: Axis, keepdims: bool) -> Any:
 
 def flat(blocks: Any) -> list[Any]:
     """Take Dask's nested lists apart, which are as deep as there are axes."""
-    return (
-        [one for block in blocks for one in flat(block)] if isinstance(blocks, list) else [blocks]
-    )
+    if not isinstance(blocks, list):
+        return [blocks]
+    return [one for block in blocks for one in flat(block)]
 
 
 def _merge(blocks: Any, axis: Axis, keepdims: bool, how: Reduction) -> Any:

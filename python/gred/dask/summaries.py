@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 import gred.keys
 from gred.checks import needed
 from gred.dask.engine import Axis, Reduction, array, axes_of, flat, library, reduced
-from gred.dask.extremes import folding
-from gred.dask.sums import finishing
+from gred.dask.sums import finishing, folding
 from gred.exact.partials import Partials, concatenated, merged, sums_by_key
 from gred.segments import reduction_named
 from gred.statistics import summary
