@@ -51,12 +51,8 @@ class _Stride(NamedTuple):
 
 _PAIRS, _VECTORS = _Stride(2, 8), _Stride(16, 32)
 _STRIDES = {
-    "shared_grid_stride": _PAIRS,
-    "shuffle": _PAIRS,
-    "shuffle_vector": _VECTORS,
-    "atomic": _VECTORS,
-    "last_block": _VECTORS,
-    "cooperative": _VECTORS,
+    **dict.fromkeys(("shared_grid_stride", "shuffle"), _PAIRS),
+    **dict.fromkeys(("shuffle_vector", "atomic", "last_block", "cooperative"), _VECTORS),
     "bulk": _Stride(0, 32, chunk=16 << 10),
     "cluster": _Stride(16, 32, for_grid=80 * 16, unit=2),
 }
