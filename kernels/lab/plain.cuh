@@ -1,4 +1,4 @@
-/* Kernels in ordinary CUDA, for gred.lab: what python/gred/lab/plain.py writes in the place of
+/* Kernels in ordinary CUDA, for gred.lab: what python/gred/lab/form.py writes in the place of
  * pointers and of shared memory, on the simulated device. memory<T> is T *, but where accesses are
  * counted: there it knows whether it is shared. On a GPU they stay as they are. */
 #pragma once

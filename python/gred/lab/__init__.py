@@ -6,9 +6,8 @@ whatever it does, Python goes on.
 """
 
 from gred.lab.building import CompileError
-from gred.lab.checking import Finding, Report
+from gred.lab.checking import Exercise, Finding, Report, exercise, exercises
 from gred.lab.rung import Rung, compile
-from gred.lab.sheet import Exercise, exercise, exercises
 from gred.lab.table import Ladder, LadderRow, ladder
 
 __all__ = ["CompileError", "Exercise", "Finding", "Ladder", "LadderRow", "Report", "Rung"]

@@ -13,8 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
-from gred.lab import plain
-from gred.lab.form import Form
+from gred.lab.form import Form, unit
 from gred.lab.nvcc import Gpu
 from gred.lab.processes import printable
 
@@ -64,7 +63,7 @@ class Build:
         # What the compiler says, and what is counted, is of the user's own file.
         name, own = json.dumps(str(path), ensure_ascii=False), self.folder / "rung.cuh"
         text = f"#line 1 {name}\n{source}"
-        own.write_text(plain.unit(source, name, form.plain) if form.plain else text, "utf-8")
+        own.write_text(unit(source, name, form.plain) if form.plain else text, "utf-8")
         defined = {"RUNG(In, Acc, Block)": form.instance}
         if form.plain:
             defined |= {"PLAIN": "", "PLAIN_IS_DYNAMIC": str(int(form.plain.is_dynamic))}

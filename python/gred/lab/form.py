@@ -1,15 +1,27 @@
-"""A rung's file: which kernel it has, what that is made from, and how it is launched."""
+"""A rung's file: which kernel it has, what that is made from, and how it is launched.
+
+Of ordinary CUDA, as courses write it, understood are kernels of one array, one array of results,
+and a length,
+
+    __global__ void reduce(const float *in, float *out, unsigned n)
+
+of int, long long, unsigned long long, float or double, or of a template's <class T>, with or
+without <unsigned Block>. For the simulated device their pointers become memory<T>, which counts
+accesses, and __shared__ declarations pieces of the simulated block's memory; for a GPU they stay
+what they are. Either way the kernel becomes a __device__ function that a kernel of the ladder's
+form calls. Lines stay where they are, so messages are of the user's own.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
 import gred
 from gred.checks import number_from
-from gred.lab import plain
 
 LATEST = 22  # the checker knows no asynchronous copies, and no clusters
 DATA_BLOCKS_MAX = 1024
@@ -35,7 +47,7 @@ class Form(NamedTuple):
     like: str  # the rung of the ladder that it is launched as
     data_blocks: int  # so many elements a thread should get at least
     block_sizes: tuple[int, ...] = BLOCK_SIZES  # that it is checked in
-    plain: plain.Plain | None = None  # how it is called, if it is ordinary CUDA
+    plain: Plain | None = None  # how it is called, if it is ordinary CUDA
 
     @property
     def dtype(self) -> str | None:
@@ -59,15 +71,18 @@ def read(path: Path) -> str:
 
 def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
     """Find the kernel, and its launch by argument, file or name; ValueError if none tells."""
-    code = plain.masked(source)
-    kernels = list(plain.KERNEL.finditer(code))
+    code = _masked(source)
+    kernels = list(_KERNEL.finditer(code))
     if len(kernels) != 1:
         found = ", ".join(one["name"] for one in kernels) or "none"
         forms = f"of one of the forms{_FORMS}"
         raise ValueError(f"a rung's file has one kernel, {forms}; found {found}")
     (kernel,), name = kernels, kernels[0]["name"]
-    ordinary = plain.plain_of(code, kernel)
-    instance = plain.instance(ordinary) if ordinary else _instance(name, kernel["template"] or "")
+    ordinary = _plain_of(code, kernel)
+    if ordinary:  # of elements In, states Acc, and blocks of Block
+        instance = f"lab_launched<Acc{', Block' if ordinary.has_block else ''}>"
+    else:
+        instance = _instance(name, kernel["template"] or "")
     said = _LAUNCHED.search(source)
     rung = like or (said and said[1]) or name
     if ordinary and not like and not said and name not in _rungs():
@@ -126,3 +141,247 @@ def _data_blocks(rung: str) -> int:
     if row is None:
         raise ValueError(f"the ladder's table has no row for {rung!r}")
     return int(row[1])
+
+
+# ---- ordinary CUDA ----
+
+_ELEMENTS = {
+    **dict.fromkeys(("int", "int32_t"), "int32"),
+    **dict.fromkeys(("long", "long long", "int64_t"), "int64"),
+    **dict.fromkeys(("unsigned long long", "unsigned long", "uint64_t", "size_t"), "uint64"),
+    "float": "float32",
+    "double": "float64",
+}
+_COMMENT_OR_STRING = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL
+)
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"][^>\"\n]*[>\"])[^\n]*", re.MULTILINE)
+_OF_CUDA = {"<cuda_runtime.h>", '"cuda_runtime.h"', "<cuda.h>", "<device_launch_parameters.h>"}
+_OF_CUDA |= {'"device_launch_parameters.h"', '"cuda.h"'}
+_KERNEL = re.compile(
+    r"(?:template\s*<(?P<template>[^<>]*)>\s*)?(?P<head>(?:extern\s*\"?\s*C?\s*\"?\s+|static\s+)?"
+    r"__global__\s+(?:void\s+)?(?:__launch_bounds__\s*\((?P<bounds>[^()]*)\)\s*)?(?:void\s+)?)"
+    r"(?P<name>\w+)\s*\((?P<parameters>(?:[^()]|\([^()]*\))*)\)"
+)
+_TYPE = (
+    r"(?:unsigned\s+long\s+long(?:\s+int)?|unsigned\s+long|unsigned\s+int|unsigned\s+char|unsigned"
+    r"|long\s+long(?:\s+int)?|long|int|float|double|bool|char|short|size_t|u?int(?:8|16|32|64)_t{})"
+)
+_QUALIFIERS = r"(?:\b(?:const|volatile)\b\s*)*"
+_SHARED = re.compile(
+    r"(?P<extern>\bextern\s+)?(?:\bstatic\s+)?__shared__\s+(?:__align__\s*\([^()]*\)\s*)?(?:volatile\s+)?"
+    r"(?P<type>\w[\w\s]*?)\s*(?P<names>\b\w+\s*(?:\[[^\[\];]*\])?(?:\s*,\s*\w+\s*(?:\[[^\[\];]*\])?)*)"
+    r"\s*;"
+)
+# A * that is no multiplication: after what ends no operand, or before what is assigned to.
+_INDIRECTION = (
+    r"((?:[;{}(=,+<>&|?:!]|\breturn\b|\belse\b)\s*(?=\*\s*[\w(])"
+    r"|\)\s*(?=\*\s*(?:\w+|\([^()]*\))\s*[-+*/]?=[^=]))\*"
+)
+_BLOCKS = (32, 64, 128, 256, 512, 1024)
+
+
+class Plain(NamedTuple):
+    """What is to be known of such a kernel."""
+
+    name: str
+    dtype: str | None  # None: a template's
+    call: str  # of the kernel, with Block, T, data, n and partials
+    has_block: bool
+    adds_to_one: bool  # by atomicAdd to the first of its results
+    is_dynamic: bool  # whether its shared memory has a size that the launch decides
+    block_sizes: tuple[int, ...]
+
+
+def _masked(source: str) -> str:
+    """Put spaces in the place of comments and strings, so that positions stay."""
+
+    def blank(found: re.Match[str]) -> str:
+        return "\n".join(" " * len(line) for line in found[0].split("\n"))
+
+    return _COMMENT_OR_STRING.sub(blank, source)
+
+
+def _line(source: str, at: int) -> int:
+    """Count the lines up to a position."""
+    return source.count("\n", 0, at) + 1
+
+
+def _plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
+    """Read a kernel's template and parameters, of masked code; None if they are of another form."""
+    arguments, dtype = _template(kernel["template"])
+    parameters = [" ".join(one.split()) for one in kernel["parameters"].split(",")]
+    pointers = [one for one in parameters if "*" in one]
+    others = [one for one in parameters if "*" not in one]
+    if arguments is None or len(pointers) != 2 or len(others) != 1:
+        return None
+    for what in (r"<<<", r"\bint\s+main\s*\("):
+        if found := re.search(what, code):
+            raise ValueError(
+                f"line {_line(code, found.start())} is host code ({found[0]}): gred launches the "
+                "kernel; leave it out"
+            )
+    data = next((one for one in pointers if one.startswith("const ")), pointers[0])
+    skipped = {"const", "volatile", "int"}
+    words = [[w for w in one.partition("*")[0].split() if w not in skipped] for one in pointers]
+    types = {" ".join(of_one) or "int" for of_one in words}
+    if len(types) != 1 or (dtype is None and not types <= set(_ELEMENTS)):
+        raise ValueError(
+            f"{kernel['name']} takes {' and '.join(pointers)}; both are to be pointers to one of "
+            "int, long long, unsigned long long, float and double"
+        )
+    is_template = dtype is not None and types == {dtype}
+    given = {one: "data" if one == data else "partials" for one in pointers}
+    call = ", ".join(given.get(one, "n") for one in parameters)
+    template = f"<{', '.join(arguments)}>" if arguments else ""
+    out = re.escape(re.split(r"[\s*]+", next(one for one in pointers if one != data))[-1])
+    # Its blocks are as long as a shared array longer than a warp, or those of __launch_bounds__.
+    lengths = re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
+    whole = [length for text in lengths if (length := _number(code, text)) in _BLOCKS[1:]]
+    most = _number(code, (kernel["bounds"] or "").partition(",")[0])
+    sizes = tuple(size for size in (32, 64, 256, 1024) if most is None or size <= most)
+    sizes = (min(whole),) if whole else sizes
+    return Plain(
+        name=kernel["name"],
+        dtype=None if is_template else _ELEMENTS[types.pop()],
+        call=f"{kernel['name']}{template}({call})",
+        has_block="Block" in arguments,
+        adds_to_one=re.search(rf"\batomicAdd\s*\(\s*&?\s*{out}\b", code) is not None,
+        is_dynamic=any(found["extern"] for found in _SHARED.finditer(code)),
+        block_sizes=sizes,
+    )
+
+
+def _template(text: str | None) -> tuple[list[str] | None, str | None]:
+    """Give what the template is called with, and the name of its type; None, None if unknown."""
+    arguments, dtype = [], None
+    for one in text.split(",") if text else []:
+        words = one.split()
+        if words[:1] in (["class"], ["typename"]) and dtype is None and len(words) == 2:
+            dtype = words[1]
+            arguments.append("T")
+        elif (
+            words[:-1] in (["unsigned"], ["unsigned", "int"], ["int"]) and "Block" not in arguments
+        ):
+            arguments.append("Block")
+        elif words[:-1] == ["bool"]:
+            arguments.append("false")
+        else:
+            return None, None
+    return arguments, dtype
+
+
+def _number(code: str, text: str) -> int | None:
+    word = text.strip()
+    if word.isidentifier():
+        named = re.search(
+            rf"#define\s+{word}\s+(\d+)|\b(?:int|unsigned|size_t)\s+{word}\s*=\s*(\d+)", code
+        )
+        word = (named[1] or named[2]) if named else ""
+    return int(word) if word.isdecimal() and len(word) < 9 else None
+
+
+# ---- in gred's form ----
+
+
+def unit(source: str, name: str, plain: Plain) -> str:
+    """Write what is compiled: the source with its kernel as a function, and a kernel around it."""
+    includes = [
+        f"#line {_line(source, found.start())} {name}\n#include {found[1]}\n"
+        for found in _INCLUDE.finditer(source)
+        if found[1] not in _OF_CUDA
+    ]
+    text = _INCLUDE.sub("", source)
+    kernel = _KERNEL.search(_masked(text))
+    assert kernel is not None
+    start, end = kernel.span("head")
+    lines = "\n" * text.count("\n", start, end)
+    text = f"{text[:start]}__device__ void {lines}{text[end:]}"
+    on_host = _on_host(text)
+    template = "template <class T, unsigned Block>" if plain.has_block else "template <class T>"
+    return f"""{"".join(includes)}
+#include "lab/plain.cuh"
+namespace KERNELS
+{{
+#ifdef __CUDACC__
+#line 1 {name}
+{_on_gpu(text)}
+#define PLAIN(pointer) pointer
+#else
+#line 1 {name}
+{on_host}
+#define PLAIN(pointer) memory_from(pointer, false)
+#endif
+{template}
+__global__ void lab_launched(global<T> at, uint64_t n, global<T> results)
+{{
+    const auto data = PLAIN(at), partials = PLAIN(results);
+    {plain.call};
+}}
+}}
+"""
+
+
+def _on_gpu(text: str) -> str:
+    """Leave all as it is, but for extern arrays: of one name they cannot be of several types."""
+    for found in reversed(list(_SHARED.finditer(_masked(text)))):
+        if found["extern"]:
+            kind, name = " ".join(found["type"].split()), found["names"].partition("[")[0].strip()
+            lines = "\n" * found[0].count("\n")
+            made = f"{kind} *{name} = dynamic_shared<{kind}>();{lines}"
+            text = f"{text[: found.start()]}{made}{text[found.end() :]}"
+    return text
+
+
+def _on_host(text: str) -> str:
+    """Rewrite shared memory and pointers, from the end on, so that positions stay true."""
+    code = _masked(text)
+    declared = list(_SHARED.finditer(code))
+    for found in re.finditer(r"\b__shared__\b", code):
+        if not any(one.start() <= found.start() < one.end() for one in declared):
+            raise ValueError(
+                f"line {_line(code, found.start())}: of shared memory, __shared__ T name[N], "
+                "__shared__ T name and extern __shared__ T name[] are understood"
+            )
+    for number, found in reversed(list(enumerate(declared))):
+        texts, scalars = _declarations(found, number)
+        lines = "\n" * found[0].count("\n")
+        rest = text[found.end() :]
+        for scalar in scalars:
+            rest = _elsewhere(rest, rf"\b{scalar}\b", f"{scalar}[0]")
+        text = f"{text[: found.start()]}{texts}{lines}{rest}"
+    named = re.findall(r"(?:class|typename)\s+(\w+)", code)
+    types = _TYPE.format("".join(f"|{name}" for name in named))
+    pointers = (
+        rf"({_QUALIFIERS})\b({types})\s*({_QUALIFIERS})\*\s*"
+        r"(?:(?:const|__restrict__|__restrict)\b\s*)*(\w+)(?=\s*[,)=;])"
+    )
+
+    def memory(found: re.Match[str]) -> str:
+        const = "const " if "const" in found[1] + found[3] else ""
+        return f"memory<{const}{found[2]}> {found[4]}" + "\n" * found[0].count("\n")
+
+    return _elsewhere(_elsewhere(text, pointers, memory), _INDIRECTION, r"\1here() *")
+
+
+def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
+    """Write a declaration's names as pieces of the block's memory; and which are no arrays."""
+    kind = " ".join(found["type"].split())
+    texts, scalars = [], []
+    for place, one in enumerate(found["names"].split(",")):
+        name, is_array, size = one.strip().removesuffix("]").partition("[")
+        made = f"static_shared<{number * 4 + place}, {kind}, ({size or 1})>()"
+        made = f"dynamic_shared<{kind}>()" if found["extern"] else made
+        scalars += [] if is_array else [name.strip()]
+        texts.append(f"memory<{kind}> {name.strip()} = {made};")
+    return " ".join(texts), scalars
+
+
+def _elsewhere(text: str, pattern: str, instead: str | Callable[[re.Match[str]], str]) -> str:
+    """Substitute outside of comments and strings."""
+    code, pieces, last = _masked(text), [], 0
+    for found in re.finditer(pattern, code):
+        new = found.expand(instead) if isinstance(instead, str) else instead(found)
+        pieces += [text[last : found.start()], new]
+        last = found.end()
+    return "".join([*pieces, text[last:]])

@@ -147,9 +147,8 @@ def _silence(
     status = child.poll()
     words.seek(max(0, words.seek(0, os.SEEK_END) - 800))
     said = printable(" ".join(words.read().decode(errors="replace").split()))
-    before, mark, offsets = said.rpartition(
-        "kernel at:"
-    )  # which kernels/simulated/last_words.h says
+    # As kernels/simulated/last_words.h says it.
+    before, mark, offsets = said.rpartition("kernel at:")
     frames: tuple[int, ...] = ()
     if mark and re.fullmatch("( [0-9a-f]{1,8}){0,16}", offsets):
         said, frames = before.rstrip(), tuple(int(offset, 16) for offset in offsets.split())

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gred import counting, recording
 from gred.checks import number_from
-from gred.lab import checking, form, nvcc, processes, sheet
+from gred.lab import checking, form, nvcc, processes
 from gred.lab.building import Build, CompileError
 from gred.lab.checking import Finding, Report
 from gred.measure import KernelTime
@@ -56,9 +56,9 @@ class Rung:
         never for what the kernel does.
         """
         report = checking.check(self._build)
-        if not report.right or self.name not in sheet.GOALS:
+        if not report.right or self.name not in checking.GOALS:
             return report
-        goal, size = sheet.GOALS[self.name], 8 * 256 * self.data_blocks
+        goal, size = checking.GOALS[self.name], 8 * 256 * self.data_blocks
         case = size, 256, "forwards"
         try:
             total = self.counters(np.ones(size, np.float32), block_size=256).total
