@@ -283,7 +283,7 @@ PYTHON = [
     Defect(
         "two-way conflicts",
         "edge",
-        "python/gred/drawing/banks.py",
+        "python/gred/drawing/picture.py",
         "The picture shows two threads on one bank as if they were alone.",
         "if len(threads) > 1 else",
         "if len(threads) > 2 else",

@@ -12,10 +12,19 @@ from xml.etree import ElementTree
 
 from gred.counting import WARP
 from gred.drawing import showing
-from gred.drawing.banks import draw_banks
 from gred.drawing.sheet import READABLE, WIDTH, Page, Sheet
 from gred.drawing.showing import Boundary, is_elsewhere
-from gred.drawing.steps import ACROSS_BLOCKS, NO_STEP, Block, Element, Node, Step, blocks
+from gred.drawing.steps import (
+    ACROSS_BLOCKS,
+    BANKS,
+    NO_STEP,
+    Block,
+    Element,
+    Node,
+    Request,
+    Step,
+    blocks,
+)
 from gred.recording import Accesses, Launch
 
 _LEFT, _RIGHT = 142, 276
@@ -46,7 +55,7 @@ def drawn(told: Accesses, *, small: bool = False) -> str:
     steps = made[0][0].steps if told.passes else ()
     conflicts = any(request.conflicts for step in steps for request in step.requests)
     if conflicts and told.block_size * READABLE > WIDTH:
-        return sheet.text(draw_banks(sheet, told.passes[0], steps), small=small)
+        return sheet.text(_draw_banks(sheet, told.passes[0], steps), small=small)
     page = Page(sheet, _LEFT, max(map(_columns, told.passes, made), default=told.block_size))
     for number, of_pass in enumerate(made):
         _draw_pass(page, told, number, of_pass)
@@ -334,3 +343,69 @@ class _Panel:
 
 def _clashing(step: Step) -> set[tuple[str, int]]:
     return {(r.memory, number) for r in step.requests if r.conflicts for number in r.elements}
+
+
+# ---- bank conflicts: lanes of a warp, stacked on the bank of shared memory that they ask ----
+
+_EDGE, _COLUMN, _CHIP = 100, 26, 17
+_INTRODUCTION = (
+    "Shared memory has 32 banks, and each serves one 4-byte word at a time. "
+    "Of every step one warp's request is shown:",
+    "its threads stand on the bank that they ask, and each row is a wavefront.",
+)
+_BANKS_LEGEND = {
+    ("rect", "read"): "a thread alone on its bank",
+    ("rect", "conflict"): "threads whose words share a bank: they are served one after the other",
+}
+
+
+def _draw_banks(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> float:
+    """Draw the costliest request of each step that asks shared memory; the width that it takes."""
+    right = _EDGE + BANKS * _COLUMN
+    sheet.group("introduction")
+    for text in _INTRODUCTION:
+        sheet.write("note", 16, sheet.y + 6, text)
+        sheet.y += _LINE
+    sheet.y += 6
+    for number, step in enumerate(steps, 1):
+        shared = [r for r in step.requests if r.memory == "shared"]
+        if shared:
+            sheet.group("step", data={"step": number})
+            costly = max(shared, key=lambda r: (r.transfers, -min(r.words.values())))
+            _draw_request(sheet, launch, number, step, costly)
+    sheet.group("banks")
+    sheet.write("label", _EDGE - 8, sheet.y + 4, "bank")
+    for bank in range(BANKS):
+        sheet.write("note soft middle", _EDGE + (bank + 0.5) * _COLUMN, sheet.y + 4, str(bank))
+    sheet.y += 20
+    sheet.legend(_BANKS_LEGEND)
+    return right + _RIGHT
+
+
+def _draw_request(sheet: Sheet, launch: Launch, number: int, step: Step, request: Request) -> None:
+    # For each bank the threads that ask it for different words; of one word, the first.
+    stacks: dict[int, list[int]] = {}
+    words = {request.words[thread]: thread for thread in sorted(request.words, reverse=True)}
+    for word, thread in sorted(words.items(), key=lambda pair: pair[1]):
+        stacks.setdefault(word % BANKS, []).append(thread)
+    rows = max(map(len, stacks.values()))
+    notes = showing.told_notes([step], launch.block_size)
+    right, bottom = _EDGE + BANKS * _COLUMN, sheet.y + rows * _CHIP
+    for row in range(rows):
+        for bank in range(BANKS):
+            y = bottom - (row + 1) * _CHIP
+            sheet.add("rect", "cell", x=_EDGE + bank * _COLUMN, y=y, width=_COLUMN, height=_CHIP)
+    for bank, threads in stacks.items():
+        for row, thread in enumerate(threads):
+            x, y = _EDGE + bank * _COLUMN, bottom - (row + 1) * _CHIP
+            kind = "conflict" if len(threads) > 1 else "read"
+            sheet.add("rect", kind, x=x + 1, y=y + 1, width=_COLUMN - 2, height=_CHIP - 2)
+            text = str(thread)
+            sheet.write("thread chip", x + _COLUMN / 2, y + _CHIP / 2 + 3.6, text, font_size=10)
+    what = "load" if request.event == "shared_load" else "store"
+    warp = min(request.words) // WARP
+    sheet.write("head label", _EDGE - 8, sheet.y + 11, f"step {number}")
+    sheet.write("label", _EDGE - 8, sheet.y + 11 + _LINE, f"warp {warp}'s {what}")
+    for line, (kind, text) in enumerate(notes):
+        sheet.write(f"note {kind}", right + 14, sheet.y + 11 + _LINE * line, text)
+    sheet.y = max(bottom, sheet.y + _LINE * max(2, len(notes))) + 14
