@@ -1,7 +1,7 @@
 """Exact sums and exact moments as objects, and what is made of moments."""
 
-from gred.exact.arrays import ExactSums
 from gred.exact.moments import ExactMoments, corrcoef, cov
+from gred.exact.partials import ExactSums
 from gred.exact.sums import COUNTS, WORDS, ExactSum
 
 __all__ = ["COUNTS", "WORDS", "ExactMoments", "ExactSum", "ExactSums", "corrcoef", "cov"]
