@@ -139,15 +139,12 @@ class Console:
         self._shown, self.width = stream, stream.columns()
 
     def _print(self, stream: Stream, *parts: Cell) -> None:
-        print("".join(part.text for part in parts), file=stream, flush=stream is self.stderr)
+        """Write a line; white space ends none."""
+        text = "".join(part.text for part in parts).rstrip()
+        print(text, file=stream, flush=stream is self.stderr)
 
     def parts(self, parts: Sequence[Cell]) -> None:
-        """Write a line, indented; white space ends none."""
-        while parts and not parts[-1].text.strip():
-            parts = parts[:-1]
-        if parts:
-            parts = [Cell(_INDENT), *parts[:-1], parts[-1]._replace(text=parts[-1].text.rstrip())]
-        self._print(self._shown, *parts)
+        self._print(self._shown, Cell(_INDENT), *parts)
 
     def line(self, text: str = "", style: str = "") -> None:
         self.parts([Cell(text, style)])
@@ -255,7 +252,9 @@ class RichConsole(Console):
         from rich.console import Console as Terminal
         from rich.text import Text
 
-        Terminal(file=stream, highlight=False).print(Text.assemble(*parts), soft_wrap=True)
+        text = Text.assemble(*parts)
+        text.rstrip()
+        Terminal(file=stream, highlight=False).print(text, soft_wrap=True)
 
 
 def make_console() -> Console:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -229,18 +229,12 @@ def _undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-class Floor(NamedTuple):
-    """What the shortest call takes, if anything is launched, and what was called."""
-
-    seconds: float | None
-    meaning: str
-
-
-def latency_floor(device: Any) -> Floor:
+def latency_floor(device: Any) -> Record:
+    """Say what the shortest call takes, if anything is launched, and what was called."""
     if not device.name.startswith("cuda"):
-        return Floor(None, "none: nothing is launched")
-    limit = gred.launch_limit(device.name)
-    return Floor(float(np.median(limit.seconds)), "a kernel that does nothing, launched from C")
+        return {"floor_ns": None, "floor": "none: nothing is launched"}
+    floor = digits(float(np.median(gred.launch_limit(device.name).seconds)) * 1e9)
+    return {"floor_ns": floor, "floor": "a kernel that does nothing, launched from C"}
 
 
 def compile_ahead(library: Library, asked: Iterable[Case]) -> None:

@@ -9,41 +9,40 @@ import importlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import gred
 from gred.cli import record, units
 from gred.cli.console import Console
 from gred.cli.options import STANDARD_OUTPUT, UsageError
 
+# By places, if there are any, what makes a text of a record, or the name of what draws one.
+Files: TypeAlias = dict[Path | None, Callable[[Any], str] | str]
+
 
 class Output:
-    """The files of a job: texts by what makes them of a record, drawings by functions' names."""
+    """The files of a job, and how writing them went."""
 
-    def __init__(
-        self,
-        console: Console,
-        texts: Mapping[Path, Callable[[Any], str]],
-        drawings: Mapping[Path, str],
-    ) -> None:
-        self._console, self._texts, self._drawings = console, texts, drawings
+    def __init__(self, console: Console, files: Files) -> None:
+        self._console = console
+        self._files = {path: make for path, make in files.items() if path}
         self._written: list[Path] = []
         self._failure: OSError | None = None
         # Files are written even if nobody reads what is shown meanwhile.
-        console.stdout.patient = bool(texts or drawings)
-        if STANDARD_OUTPUT in texts:
+        console.stdout.patient = bool(self._files)
+        if STANDARD_OUTPUT in files:
             console.show_on(console.stderr)  # standard output is where a file goes
 
     def write(self, kept: Any) -> None:
         """Write a record everywhere, or until that fails; from then on somebody has to read."""
-        for path in (*self._texts, *self._drawings):
+        for path, make in self._files.items():
             try:
-                if path in self._drawings:
-                    draw(path, self._drawings[path], kept)
+                if isinstance(make, str):
+                    draw(path, make, kept)
                 elif path == STANDARD_OUTPUT:
-                    self._console.stdout.write(self._texts[path](kept))
+                    self._console.stdout.write(make(kept))
                 else:
-                    path.write_text(self._texts[path](kept), encoding="utf-8", newline="")
+                    path.write_text(make(kept), encoding="utf-8", newline="")
             except OSError as error:
                 self._failure = OSError(f"{path}: {error.strerror or error}")
                 break
@@ -76,8 +75,7 @@ def one_file_each(given: argparse.Namespace, console: Console, figure: str = "")
     """Write a record where --json says, and draw it by `figure` where --plot does."""
     plot = getattr(given, "plot", None)
     check_places({"--json": given.json, "--plot": plot})
-    texts = {given.json: record.json_text} if given.json else {}
-    return Output(console, texts, {plot: figure} if plot else {})
+    return Output(console, {given.json: record.json_text, plot: figure})
 
 
 def all_in_folders(
@@ -87,24 +85,21 @@ def all_in_folders(
     named = given.out or given.json or given.csv or given.plots
     out = given.out if named else Path(f"gred-{command}")
     plots, of_plots = given.plots or (out and out / "plots"), "--plots" if given.plots else "--out"
-    check_folder("--out", out)
-    check_folder("--plots", given.plots)
     if plots:
         _require_matplotlib(of_plots)
     check_places({"--json": given.json, "--csv": given.csv})
     for option, folder in (("--out", out), (of_plots, plots)):
         if folder:
             make_folder(option, folder)
-    texts = {
+    files: Files = {
         given.json or (out and out / f"{command}.json"): record.json_text,
         given.csv or (out and out / f"{command}.csv"): record.csv_text,
     }
-    texts.pop(None, None)
-    drawings = {plots / f"{name}.svg": function for name, function in figures.items() if plots}
-    for option, paths in (("--out", texts), (of_plots, drawings)):
-        for path in paths:
-            _check_file(option, path)
-    return Output(console, texts, drawings)
+    files |= {plots / f"{name}.svg": function for name, function in figures.items() if plots}
+    for path, make in files.items():
+        if path:
+            _check_file(of_plots if isinstance(make, str) else "--out", path)
+    return Output(console, files)
 
 
 def check_places(places: Mapping[str, Path | None]) -> None:
@@ -149,16 +144,13 @@ def _check_file(option: str, path: Path) -> None:
         raise UsageError(f"{option} {path}: cannot be written: {error.strerror}") from None
 
 
-def check_folder(option: str, path: Path | None) -> None:
+def make_folder(option: str, path: Path) -> None:
     if path == STANDARD_OUTPUT:
         raise UsageError(f"{option} -: standard output is no folder; name one")
-    if path is not None and path.exists() and not path.is_dir():
-        raise UsageError(f"{option} {path}: this is a file; name a folder")
-
-
-def make_folder(option: str, path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UsageError(f"{option} {path}: this is a file; name a folder") from None
     except OSError as error:
         raise UsageError(f"{option} {path}: cannot be made: {error.strerror}") from None
 

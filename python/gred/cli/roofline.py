@@ -96,9 +96,8 @@ def _measured(path: Path, settings: Settings) -> dict[str, float]:
     except (KeyError, TypeError):
         run, found = None, {}
     if run != ("ladder", settings.size, settings.dtype, "sum"):
-        raise options.UsageError(
-            f"--measured {path}: not a ladder's sums of {settings.size} {settings.dtype}"
-        )
+        what = f"not a ladder's sums of {settings.size} {settings.dtype}"
+        raise options.UsageError(f"--measured {path}: {what}")
     sizes = {m.name: settings.block_size or m.default_block_size for m in settings.methods}
     taken = {name: found[name, size] for name, size in sizes.items() if (name, size) in found}
     if not taken:

@@ -14,8 +14,7 @@ import argparse
 import functools
 import itertools
 import textwrap
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -86,7 +85,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     if out and out != options.STANDARD_OUTPUT and out.suffix.lower() != ".svg":
         raise options.UsageError(f"--out {out}: the name has to end in .svg")
     output.check_places({"--out": out})
-    files = output.Output(console, {out: _picture} if out else {}, {})
+    files = output.Output(console, {out: _picture})
     told = _record(given, given.method)
     files.write(told)
     _show(console, given.method, told)
@@ -96,13 +95,12 @@ def run(given: argparse.Namespace, console: Console) -> int:
 def _draw_all(given: argparse.Namespace, console: Console) -> int:
     if given.method or not given.out:
         raise options.UsageError("--all draws every rung, in the directory that --out names")
-    output.check_folder("--out", given.out)
     output.make_folder("--out", given.out)
-    texts: dict[Path, Callable[[Any], str]] = {given.out / "hero.svg": lambda told: hero()}
+    texts: output.Files = {given.out / "hero.svg": lambda told: hero()}
     for method in counters.countable(None):
         told = _record(_settled(given, method), method)
         texts[given.out / f"{method.name}.svg"] = functools.partial(_picture, told)
-    files = output.Output(console, texts, {})
+    files = output.Output(console, texts)
     files.write(None)
     return files.end()
 

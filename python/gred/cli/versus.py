@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from gred.cli import cases, libraries, options, outcome, output, record
 from gred.cli.cases import Case
 from gred.cli.console import Console
-from gred.cli.contest import Floor, Stage, compete, compile_ahead, latency_floor, stage_key
+from gred.cli.contest import Stage, compete, compile_ahead, latency_floor, stage_key
 from gred.cli.libraries import Field
 from gred.cli.measure import Clock, Sampling
 from gred.cli.options import option
@@ -40,10 +40,7 @@ _SAMPLINGS = {
     ("host", True): Sampling(7, 1, 0.1),
 }
 
-FIGURES = {
-    "versus_time": "gred.cli.plots.versus.time_figure",
-    "versus_ratio": "gred.cli.plots.versus.ratio_figure",
-}
+FIGURES = {f"versus_{name}": f"gred.cli.plots.versus.{name}_figure" for name in ("time", "ratio")}
 
 
 def _names(name: str, known: Collection[str], noun: str) -> options.Option:
@@ -96,8 +93,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     run = {
         "seed": plan.seed,
         **plan.sampling._asdict(),
-        "floor_ns": None if floor.seconds is None else record.digits(floor.seconds * 1e9),
-        "floor": floor.meaning,
+        **floor,
         "libraries": {
             one.key: {name: getattr(one, name) for name in ("title", "version", "ours")}
             for one in field.libraries
@@ -156,7 +152,7 @@ def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
 
 def _measure_all(
     plan: Plan, field: Field, clock: Clock, console: Console
-) -> tuple[Floor, list[Record], list[str]]:
+) -> tuple[Record, list[Record], list[str]]:
     measured: list[tuple[Case, list[Record]]] = []
     left_out: list[str] = []
     stage: Stage | None = None
