@@ -146,12 +146,9 @@ def tell_why(given: Any, name: str) -> None:
         deleted = False
     if deleted is True:
         raise RuntimeError(f"{name} is an array that has been deleted")
-    if is_tensor(given):
-        _refuse_tensor(given, name)
-
-
-def _refuse_tensor(tensor: Any, name: str) -> None:
-    torch = sys.modules["torch"]
+    if not is_tensor(given):
+        return
+    torch, tensor = sys.modules["torch"], given
     if tensor.requires_grad and name != "out":
         raise RuntimeError(
             f"{name} requires grad, and gred's own functions have no gradients: those of "
@@ -159,7 +156,7 @@ def _refuse_tensor(tensor: Any, name: str) -> None:
         )
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         raise RuntimeError(
-            f"{name} is traced by a transform of torch.func; the functions of gred.torch can be"
+            f"{name} is traced by torch.func, which the functions of gred.torch take"
         )
     device, why = tensor.device.type, None
     if tensor.is_nested:
@@ -201,7 +198,8 @@ def indexable(given: Any, name: str = "a") -> Any:
 def without_nulls(a: Any, name: str) -> Any:
     """Refuse nulls, of which NumPy would make NaN: Arrow's and Polars', and pandas' NA.
 
-    And sparse matrices, of which it would make a single object.
+    And sparse matrices, of which it would make a single object; and of xarray's what has units or a
+    mask, which it would drop, and Datasets.
     """
     if isinstance(a, (list, tuple)):
         for one in a:
@@ -212,7 +210,10 @@ def without_nulls(a: Any, name: str) -> Any:
             f"{name}.tocsr(), whose rows gred.reduceat reduces; {name}.toarray() has all"
         )
     if type(a).__module__.startswith("xarray."):
-        _refuse_within(a, name)
+        if not hasattr(a, "data"):
+            raise TypeError(f"{name} is a {type(a).__name__} of xarray's; reduce one of its arrays")
+        if any(hasattr(a.data, dropped) for dropped in ("units", "unit", "mask")):
+            _core.element(a.data, name)  # which refuses them
     nulls = _count_nulls(a)
     if nulls:
         raise TypeError(
@@ -220,14 +221,6 @@ def without_nulls(a: Any, name: str) -> Any:
             f"{name}.drop_nulls() or {name}.dropna(), or fill them in"
         )
     return a
-
-
-def _refuse_within(a: Any, name: str) -> None:
-    """Refuse a Dataset, and what xarray holds that has units or a mask, which it would drop."""
-    if not hasattr(a, "data"):
-        raise TypeError(f"{name} is a {type(a).__name__} of xarray's; reduce one of its arrays")
-    if hasattr(a.data, "units") or hasattr(a.data, "unit") or hasattr(a.data, "mask"):
-        _core.element(a.data, name)
 
 
 def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:

@@ -162,9 +162,7 @@ class DeviceArray:
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("a gred.DeviceArray is lent where it lies, and never copied")
         if stream == 0:
-            raise ValueError(
-                "stream 0 is ambiguous: 1 is the legacy default stream, 2 the per-thread one"
-            )
+            raise ValueError("stream 0 is ambiguous: 1 is the legacy default, 2 the per-thread one")
         reader = 1 if stream is None else 0 if stream == -1 else stream
         versioned = max_version is not None and max_version[0] >= 1
         return self._memory.capsule(self.shape, self._type, reader, versioned)

@@ -107,10 +107,8 @@ class Mergeable:
     def _begun(self, given: Words) -> Words:
         """Give the words that others are added to, once these fit."""
         if self._words.shape != given.shape:
-            shapes = f"{self._words.shape[:-2]} and {given.shape[:-2]}"
-            raise ValueError(
-                f"sums of shapes {shapes}, or of real and complex numbers, do not add up"
-            )
+            mine, theirs = self._words.shape[:-2], given.shape[:-2]
+            raise ValueError(f"shapes {mine} and {theirs}, or real and complex, do not add up")
         return self._words
 
     def _merge(self, given: Words, sign: int = 1) -> None:
@@ -176,9 +174,7 @@ class Mergeable:
         """
         words, limit = self._words, 2**63 // _PARTS_MOST
         if (most := np.abs(words[..., :COUNTS]).max(initial=0)) >= limit:
-            raise OverflowError(
-                f"words of at most {limit - 1} elements add up safely; count is {most}"
-            )
+            raise OverflowError(f"words of {limit} elements or more do not add up; count is {most}")
         shape = words.shape[:-1]
         return _sealed(words, _salts(self._named(shape), shape))
 

@@ -145,9 +145,7 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     xp = library_of(first)
     if xp is None or xp is not library_of(arrays[1]):
         kinds = " and ".join(type(one).__name__ for one in (a, b))
-        raise TypeError(
-            f"a and b must both lie on the host, or be of CuPy, PyTorch or JAX both; got {kinds}"
-        )
+        raise TypeError(f"a and b must be of the host, CuPy, PyTorch or JAX both; got {kinds}")
     if not all(len(one.shape) for one in arrays):
         raise ValueError("a and b must have at least one dimension")
     axis = checks.integer_from(axis, "axis")
@@ -158,9 +156,7 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     try:
         return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
     except ValueError:
-        raise ValueError(
-            f"a and b, of shapes {shapes}, do not fit together beside axis {axis}"
-        ) from None
+        raise ValueError(f"a and b, {shapes}, do not fit together beside axis {axis}") from None
 
 
 def _resolved(x: Any) -> Any:
@@ -172,10 +168,8 @@ def _checked(out: Any, shape: tuple[int, ...], kind: str) -> str:
     """Refuse what results of a type do not fit into; name the type of what they do."""
     if not hasattr(out, "shape"):
         raise TypeError(f"out must be an array; got {type(out).__name__}")
-    if tuple(out.shape) != shape:
-        raise ValueError(
-            f"out must have the shape of the results, {shape}; it has {tuple(out.shape)}"
-        )
+    if (got := tuple(out.shape)) != shape:
+        raise ValueError(f"out must have the shape of the results, {shape}; it has {got}")
     wanted = _core.element(out, "out")
     if not np.can_cast(common([kind]), common([wanted]), "same_kind"):
         raise TypeError(f"results of {kind} cannot be cast to out, which is of {wanted}")

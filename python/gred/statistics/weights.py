@@ -115,9 +115,7 @@ def typed(xp: Any, array: Any, weight: Any, dtype: Any) -> tuple[tuple[Any, Any]
     if dtype is not None:
         kind = dtype_name(dtype)
         if kind not in (*_WIDE, *_NARROW):
-            raise TypeError(
-                f"dtype of what has weights must be a float or complex type; got {kind}"
-            )
+            raise TypeError(f"dtype with weights must be a float or complex type; got {kind}")
         work = min(work, kind, key=_WIDE.index) if kind in _WIDE else work
     factors = type_in(xp, array, work), type_in(xp, array, real(work))
     return (cast(array, factors[0]), cast(weight, factors[1])), kind
