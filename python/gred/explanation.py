@@ -141,6 +141,7 @@ def _steps(rows: tuple[tuple[Any, ...], ...], pieces: int) -> Steps:
 
 
 def _launched(row: tuple[Any, ...], given: bool) -> tuple[Any, ...]:
+    """Put what C has told in words; `given`: there is an array for the results."""
     form, _, _, pieces, piece, steps, parts, total, result = row
     uploaded = any(name == "uploaded piece" for name, _, _ in parts)
     array = ("uploaded; " if uploaded else "") + _FORMS[form]
@@ -160,16 +161,6 @@ def _looped(row: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     way += f", on up to {threads} threads" if threads > 1 else ""
     way += f", by {instructions} instructions" if instructions else ""
     return way, 1, size, *nothing
-
-
-def _explained(row: tuple[Any, ...], given: bool) -> Explanation:
-    """Put what C has told in words; `given`: there is an array for the results."""
-    name, place, why, method, block, elements, size, accumulator, *made, how = row
-    launches = len(how) > 6
-    taken = _launched(how, given) if launches else _looped(how, size)
-    accumulator = how[1] if launches else accumulator
-    told = (name, place, _REASONS[why], method, block or None, elements, size, accumulator)
-    return Explanation(*told, *made, *taken)
 
 
 def explain(
@@ -221,4 +212,9 @@ def explain(
     options: dict[str, Any] = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "device": device}
     options |= {"method": method, "block_size": block_size}
     row = _core.explain(a, op, initial=initial, where=where, out=out, **options)
-    return _explained(row, out is not None)
+    name, place, why, method, block, elements, size, accumulator, *made, how = row
+    launches = len(how) > 6
+    taken = _launched(how, out is not None) if launches else _looped(how, size)
+    accumulator = how[1] if launches else accumulator
+    told = (name, place, _REASONS[why], method, block or None, elements, size, accumulator)
+    return Explanation(*told, *made, *taken)

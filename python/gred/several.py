@@ -66,13 +66,6 @@ def _place(array: Any) -> Any:
     return explain(array).device if on_device(array) else "host"
 
 
-def _by_place(arrays: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
-    groups: dict[Any, list[Any]] = {}
-    for array in arrays:
-        groups.setdefault(_place(array), []).append(array)
-    return tuple(map(tuple, groups.values()))
-
-
 def _size(array: Any) -> int:
     return math.prod(array.shape) if hasattr(array, "shape") else explain(array).size
 
@@ -105,7 +98,10 @@ def _reduced(
 ) -> tuple[Sequence[Any], tuple[tuple[Any, ...], ...]]:
     """Reduce the arrays of each place, or each array, beside the arrays of each."""
     if method == "auto" and block_size is None:
-        groups = _by_place(arrays)
+        places: dict[Any, list[Any]] = {}
+        for array in arrays:
+            places.setdefault(_place(array), []).append(array)
+        groups = tuple(map(tuple, places.values()))
         return _core.by_place(name, groups, dtype), groups
     reduce = partial(getattr(_core, name), dtype=dtype, method=method, block_size=block_size)
     return _on_each(reduce, arrays), tuple((array,) for array in arrays)

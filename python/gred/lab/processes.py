@@ -74,18 +74,13 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
                 is_late = answer.failure == "time"
                 text = f"it was not done in {seconds:g} seconds" if is_late else answer.text
                 yield answer._replace(text=text)
-        finally:
-            _end(child)
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the process and whatever it has started: its watcher does, or else its session ends."""
-    child.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(_END_SECONDS)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+        finally:  # its watcher ends it and whatever it has started, or else its session ends
+            child.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_END_SECONDS)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
 
 
 def _heard(
