@@ -40,9 +40,8 @@ def _by_the_other(name: str, reflected: bool = False) -> Callable[[Any, Any], An
         library = space() if space else library_of(other)
         if library is None:
             raise TypeError(
-                "a gred.DeviceArray has no arithmetic of its own: an operand of CuPy, PyTorch or "
-                "JAX brings it; or take it to one of these by from_dlpack, or to the host by "
-                "to_numpy()"
+                "a gred.DeviceArray has no arithmetic of its own: take it to CuPy, PyTorch or JAX "
+                "by from_dlpack, or to the host by to_numpy()"
             )
         own = library.from_dlpack(self)
         return getattr(operator, name)(*((other, own) if reflected else (own, other)))

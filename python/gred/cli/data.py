@@ -243,9 +243,8 @@ class _Totals:
         piece = piece.ravel() if self._masks is None else piece[self._masks[place]]
         piece = piece.astype(self._dtype) if self._dtype else piece
         piece = piece[piece == piece] if self._no_nan else piece
-        return piece.astype(
-            {"b": "u8", "u": "u8", "i": "i8", "c": "c16"}.get(piece.dtype.kind, "f8")
-        )
+        wide = {"b": "u8", "u": "u8", "i": "i8", "c": "c16"}
+        return piece.astype(wide.get(piece.dtype.kind, "f8"))
 
 
 def _magnitudes(piece: Array) -> Any:

@@ -96,9 +96,8 @@ def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
 def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> None:
     """Show what it does and takes beside its neighbours, and draw what is asked for."""
     number = method_named(rung.like).number
-    near = given.methods or tuple(
-        method for method in counters.countable(None) if abs(method.number - number) <= 2
-    )
+    rungs = counters.countable(None)
+    near = given.methods or tuple(one for one in rungs if abs(one.number - number) <= 2)
     figure, recorded = counters.FIGURE, _show_counts(given, rung, near, console)
     if rung.gpu:
         figure, recorded = ladder.FIGURE, _show_climb(given, rung, near, console)

@@ -57,10 +57,7 @@ COMMON = (
     option("--dtype"),
     option("--op"),
     option("--methods", "all that the device has"),
-    option(
-        "--device",
-        "cuda, cuda:1, simulated or host (default: a GPU if there is one, else simulated)",
-    ),
+    option("--device", "cuda, cuda:1, simulated or host (default: a GPU, or else simulated)"),
     option("--seed"),
 )
 OPTIONS = (
@@ -70,12 +67,7 @@ OPTIONS = (
     option("--time"),
     option("--json", "write everything measured"),
     option("--plot", "it (.svg, .png, .pdf)"),
-    option(
-        "--version",
-        "show gred's version and leave",
-        action="version",
-        version=f"gred {gred.__version__}",
-    ),
+    option("--version", "show the version", action="version", version=f"gred {gred.__version__}"),
 )
 
 
@@ -102,15 +94,12 @@ def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) 
     kinds = {kind, "host"} if host_too or wanted else {kind}
     for method in wanted or ():
         if kinds.isdisjoint(method.devices):
-            raise options.UsageError(
-                f"{method.name!r} does not run on {device.name}, only on "
-                f"{' and '.join(method.devices)}"
-            )
+            where = f"on {device.name}, only on {' and '.join(method.devices)}"
+            raise options.UsageError(f"{method.name!r} does not run {where}")
         if not is_able(device, method):
-            raise options.UsageError(
-                f"{method.name!r} needs a GPU of compute capability {method.compute_capability} "
-                f"or later, and kernels for it; {device.name} has {device.compute_capability}"
-            )
+            needed = f"compute capability {method.compute_capability} or later, and kernels for it"
+            here = f"{device.name} has {device.compute_capability}"
+            raise options.UsageError(f"{method.name!r} needs a GPU of {needed}; {here}")
     there = (m for m in gred.methods() if not kinds.isdisjoint(m.devices) and is_able(device, m))
     return wanted or tuple(there)
 
@@ -295,9 +284,8 @@ def _lessons(settings: counters.Settings, console: Console) -> Table:
         return cells, f"{method.title}; {explain.limit(counted, predicted)}"
 
     rows, notes = zip(*console.each(settings.methods, lesson), strict=True)
-    return Table(_LESSON, rows, notes).where(
-        [{*cells} != {"-"} for cells in zip(*rows, strict=True)]
-    )
+    filled = [{*cells} != {"-"} for cells in zip(*rows, strict=True)]
+    return Table(_LESSON, rows, notes).where(filled)
 
 
 def _show_lessons(console: Console, settings: counters.Settings, lessons: Table) -> None:

@@ -276,7 +276,6 @@ def check_room(what: str, needed: Mapping[str, int]) -> None:
     for device in gred.devices():
         nbytes = needed.get(device.name, 0)
         if device.memory and nbytes > device.memory:
-            raise UsageError(
-                f"{what} do not fit: {device.name} would need "
-                f"{nbytes / 2**30:.4g} GiB and has {device.memory / 2**30:.4g}"
-            )
+            wanted, there = (f"{count / 2**30:.4g}" for count in (nbytes, device.memory))
+            why = f"{device.name} would need {wanted} GiB and has {there}"
+            raise UsageError(f"{what} do not fit: {why}")

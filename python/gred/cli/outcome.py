@@ -150,11 +150,9 @@ def _show_verdict(console: Console, titles: dict[str, str], found: Sequence[Outc
         return
     least = min(found, key=lambda one: one.ratio or 0)
     behind = sum((one.ratio or 0) < 1 for one in found)
-    console.line(
-        f"gred is ahead in {len(found) - behind} of {len(found)} cases, "
-        f"{units.speedup_text(mean_ratio(found) or 0)} on geometric average",
-        "yellow" if behind else "green",
-    )
+    ahead, mean = len(found) - behind, units.speedup_text(mean_ratio(found) or 0)
+    text = f"gred is ahead in {ahead} of {len(found)} cases, {mean} on geometric average"
+    console.line(text, "yellow" if behind else "green")
     if behind and least.peer:
         peer = titles[least.peer["library"]]
         text = f"least in {least}: {units.speedup_text(least.ratio or 0)}, beside {peer}"

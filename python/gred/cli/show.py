@@ -58,15 +58,8 @@ Ends: TypeAlias = dict[str, int]
 
 OPTIONS = (
     option("method", nargs="?"),
-    option(
-        "--all",
-        "draw every rung, and hero.svg, which has three of them, in the directory --out",
-        action="store_true",
-    ),
-    option(
-        "--size",
-        "as many as one block of the rung folds in its first step, or two that work together",
-    ),
+    option("--all", "draw every rung, and hero.svg, in the folder --out", action="store_true"),
+    option("--size", "what one block folds in its first step, or two that work together"),
     option("--dtype"),
     option("--block-size", f"{_BLOCK_SIZE}; 256 for shared_strided"),
     counters.MULTIPROCESSORS,
@@ -114,8 +107,7 @@ def _settled(given: argparse.Namespace, method: Any) -> argparse.Namespace:
     size = given.size or block_size * _ELEMENTS.get(method.name, 1)
     if size > SIZE_MAX:
         raise options.UsageError(
-            f"{size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
-            "`python -m gred counters` counts what more do"
+            f"{size} elements are too many to be drawn; at most {SIZE_MAX} are"
         )
     settled = argparse.Namespace(**vars(given) | {"block_size": block_size, "size": size})
     counters.settings_of(settled, (method,), "drawn")
@@ -124,13 +116,8 @@ def _settled(given: argparse.Namespace, method: Any) -> argparse.Namespace:
 
 def _record(given: argparse.Namespace, method: Any) -> gred.Accesses:
     digits = np.random.default_rng(given.seed).integers(1, 10, given.size)
-    return gred.accesses(
-        digits.astype(given.dtype),
-        method=method.name,
-        block_size=given.block_size,
-        dtype=given.dtype,
-        multiprocessors=given.multiprocessors,
-    )
+    how = {name: getattr(given, name) for name in ("block_size", "dtype", "multiprocessors")}
+    return gred.accesses(digits.astype(given.dtype), method=method.name, **how)
 
 
 def _show(console: Console, method: Any, told: gred.Accesses) -> None:

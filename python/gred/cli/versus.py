@@ -55,10 +55,7 @@ OPTIONS = (
     _names("--reductions", cases.REDUCTIONS, "reduction"),
     _names("--layouts", cases.LAYOUTS, "layout"),
     _names("--peers", libraries.PEERS, "peer"),
-    option(
-        "--samples",
-        "samples of each library, fewer of what takes long (default: 25 on a GPU, else 15)",
-    ),
+    option("--samples", "of each library, fewer of what is slow (default: 25 on a GPU, else 15)"),
     option("--seed"),
     option("--quick", "few cases, and an end in a minute", action="store_true"),
     option(

@@ -217,10 +217,8 @@ def _plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
         return None
     for what in (r"<<<", r"\bint\s+main\s*\("):
         if found := re.search(what, code):
-            raise ValueError(
-                f"line {_line(code, found.start())} is host code ({found[0]}): gred launches the "
-                "kernel; leave it out"
-            )
+            where = f"line {_line(code, found.start())} is host code ({found[0]})"
+            raise ValueError(f"{where}: gred launches the kernel; leave it out")
     data = next((one for one in pointers if one.startswith("const ")), pointers[0])
     skipped = {"const", "volatile", "int"}
     words = [[w for w in one.partition("*")[0].split() if w not in skipped] for one in pointers]

@@ -87,10 +87,8 @@ def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
         return array, weight, xp
     axes = () if axis is None else normalize_axis_tuple(axis, len(shape))
     if given != tuple(shape[k] for k in axes):
-        raise ValueError(
-            f"weights must have the shape of a, {shape}, or of its axes that are reduced; theirs "
-            f"is {given}"
-        )
+        of_these = f"of a, {shape}, or of its axes that are reduced"
+        raise ValueError(f"weights must have the shape {of_these}; theirs is {given}")
     order = [axes.index(k) for k in sorted(axes)]
     moved = weight.permute(order) if hasattr(weight, "permute") else weight.transpose(order)
     spread = tuple(length if k in axes else 1 for k, length in enumerate(shape))
