@@ -107,7 +107,8 @@ def _settled(given: argparse.Namespace, method: Any) -> argparse.Namespace:
     size = given.size or block_size * _ELEMENTS.get(method.name, 1)
     if size > SIZE_MAX:
         raise options.UsageError(
-            f"{size} elements are too many to be drawn; at most {SIZE_MAX} are"
+            f"{size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
+            "`python -m gred counters` counts what more do"
         )
     settled = argparse.Namespace(**vars(given) | {"block_size": block_size, "size": size})
     counters.settings_of(settled, (method,), "drawn")

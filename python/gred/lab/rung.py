@@ -233,9 +233,15 @@ def compile(
     nothing is wrong
 
     """
-    file, gpu = Path(path).absolute(), None
-    if device != "simulated":
-        gpu = nvcc.gpu_that_is_here() if device is None else nvcc.gpu(device)
+    file = Path(path).absolute()
+    return Rung(file, _built(file, like, data_blocks, device))
+
+
+def _built(file: Path, like: str | None, data_blocks: int | None, device: str | None) -> Build:
+    """Compile for the simulated device, and for the GPU that is meant."""
+    gpu = nvcc.gpu_that_is_here() if device is None else None
+    if device not in (None, "simulated"):
+        gpu = nvcc.gpu(device)
     source = form.read(file)
     build = Build(file, source, form.form_of(source, like, data_blocks), gpu)
     build.compiled("counting")
@@ -247,4 +253,4 @@ def compile(
             raise
         hint = "nvcc refuses what the host's compiler takes; device='simulated' does without nvcc"
         raise CompileError(f"{error}\n{hint}") from None
-    return Rung(file, build)
+    return build
