@@ -67,7 +67,7 @@ HOST = [
         "A segment that begins behind the last element is not refused.",
         "(uint64_t)segments->offsets[k] >= end",
         "(uint64_t)segments->offsets[k] > end",
-        "axes/test_segments.py",
+        "axes/test_reduceat.py",
     ),
     Defect(
         "bfloat16 with 16 bits",
@@ -203,7 +203,7 @@ HOST = [
         "A rounded sum by key is taken for an exact one.",
         "if (fetestexcept(FE_INEXACT))",
         "if (at == 1 && fetestexcept(FE_INEXACT))",
-        "axes/test_by_key_exact.py",
+        "axes/test_by_key.py",
     ),
     Defect(
         "key that changes",
@@ -269,7 +269,7 @@ PYTHON = [
         "Offsets of a type that int64 does not hold are cast.",
         'casting="safe"',
         'casting="unsafe"',
-        "axes/test_segments.py",
+        "axes/test_reduceat.py",
     ),
     Defect(
         "middle of an odd length",

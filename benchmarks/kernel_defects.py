@@ -109,7 +109,7 @@ KERNELS = [
         "Every second column is loaded from beyond the last.",
         "from + (bytes > least ? bytes : least) <= data + x.end",
         "bytes > 0",
-        "axes/test_guarded_rows.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "square of an int8 total",
@@ -127,7 +127,7 @@ KERNELS = [
         "In the epilogue, spreads of all results are about the mean of the first.",
         "how.mean = results.means[place];",
         "how.mean = results.means[0];",
-        "axes/test_given_means.py",
+        "axes/test_along_axes.py",
     ),
     Defect(
         "NaN in columns",
@@ -244,7 +244,7 @@ KERNELS = [
         "A register is loaded that reaches over the last of every second element.",
         "stride == 2 * size && i + lanes < n",
         "stride == 2 * size && i + lanes <= n",
-        "axes/test_guarded_rows.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "shares by how busy",
@@ -271,7 +271,7 @@ KERNELS = [
         "Of two keys that ask for one slot of a table at once, both are added there.",
         "return !seen || seen == tag ? slot : no_slot;",
         "return slot;",
-        "axes/test_by_key_exact.py",
+        "axes/test_by_key.py",
     ),
     Defect(
         "carries of a table",
@@ -280,7 +280,7 @@ KERNELS = [
         "What a digit of a sum by key hands on is lost above the digits that a number touches.",
         "while (carry != x.negative && at < count)",
         "while (false)",
-        "axes/test_by_key_exact.py",
+        "axes/test_by_key.py",
     ),
     Defect(
         "places of a batch",
@@ -307,7 +307,7 @@ KERNELS = [
         "Columns off boundaries are loaded behind the last batch, where nothing need be.",
         "last = (x.outer.shape[0] - 1) * uint64_t(x.outer.strides[0]);",
         "last = x.outer.shape[0] * uint64_t(x.outer.strides[0]);",
-        "axes/test_guarded_rows.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "rows of a state",

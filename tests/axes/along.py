@@ -10,16 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from drawn import arrays, converts, masks, values
+from exact_truths import rows_of
 from hypothesis import strategies as st
-from reference import (
-    BFLOAT16,
-    COMPLEX,
-    EVERY_TYPE,
-    INTEGERS,
-    PARTS,
-    REALS,
-    result_type,
-)
+from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS, result_type
 from samples import quietly, silenced, takes, wrong_result
 from truths import COUNTS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, is_nan, is_true, type_of
 from truths import NAMES as OFF_LADDER
@@ -277,7 +270,8 @@ def some_options(name, x, axis, data, random):
     if drawn < 2 and name in SPREADS and data in ("small", "moderate"):
         means = random.integers(-2, 3, shape_of(x.shape, normal(axis, x.ndim), True)).astype("f4")
         mean = (means, means[..., :1], np.float32(2))[random.integers(3)]
-        return {"ddof": (0, 1, 1.5, 4096)[random.integers(4)], "mean": mean}
+        where = {"where": random.integers(0, 3, x.shape) > 0} if random.integers(2) else {}
+        return {"ddof": (0, 1, 1.5, 4096)[random.integers(4)], "mean": mean, **where}
     if drawn == 1 and name in ("sum", "min", "max") and x.dtype not in (bool, *COMPLEX):
         return {"initial": x.dtype.type(5)}
     if drawn == 2 and name in ("sum", "mean", "min", "max") and x.dtype not in COMPLEX:
@@ -355,14 +349,6 @@ def normal(axis, dimensions):
     return sorted(k % dimensions for k in axes)
 
 
-def rows_of(x, axes):
-    """List each result's elements, in C order of the results and of the elements."""
-    kept = [k for k in range(x.ndim) if k not in axes]
-    count = int(np.prod([x.shape[k] for k in kept], dtype=int))
-    length = int(np.prod([x.shape[k] for k in axes], dtype=int))
-    return np.asarray(x).transpose([*kept, *axes]).reshape(count, length)
-
-
 def shape_of(shape, axes, keepdims=False):
     return tuple(1 if k in axes else n for k, n in enumerate(shape) if k not in axes or keepdims)
 
@@ -386,7 +372,7 @@ def is_refused(name, x, axes, options):
     needs = name in NEEDS_SOME or (name == "norm" and options.get("ord") == -np.inf)
     if not needs:
         return False
-    shown_there = rows_of(np.broadcast_to(mask, x.shape), axes)
+    shown_there, _ = rows_of(np.broadcast_to(mask, x.shape), axes)
     return shown_there.shape[1] == 0 or not shown_there.any(axis=1).all()
 
 
@@ -405,10 +391,10 @@ def wrong_results(name, got, x, axes, options):
         own = isinstance(field, np.ndarray) and field.flags.c_contiguous
         if field.shape != shape or own != bool(shape):
             return f"{name}: {type(field)} of {field.shape}, not {shape}"
-    masked = rows_of(np.broadcast_to(options.get("where", True), x.shape), axes)
+    masked, _ = rows_of(np.broadcast_to(options.get("where", True), x.shape), axes)
     options = {k: v for k, v in options.items() if k not in ("axis", "keepdims", "where")}
     each = zip(*map(np.ravel, fields), strict=True)
-    for one, row, mask in zip(each, rows_of(x, axes), masked, strict=True):
+    for one, row, mask in zip(each, rows_of(x, axes)[0], masked, strict=True):
         result = getattr(type(got), "_make", tuple)(one) if name in RECORDS else one[0]
         if has_no_value(name, options, not mask.any()):
             if result.dtype.kind in "fc" and not np.isnan(result):

@@ -8,19 +8,23 @@ asked in test_axes_kernels.py, too, of every way in which threads share the work
 import inspect
 import itertools
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from along import NAMES, calls, check_call, normal, result_of, shape_of
+from devices import to_host
 from drawn import often
 from hostile import Index
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
+from refusals import refused_by
 from samples import quietly, silenced
-from truths import COUNTS, PLACES, SPREADS, numpys
+from truths import COUNTS, PLACES, RECORDS, SPREADS, numpys
 
 import gred
+from gred.testing import SimulatedArray
 
 every_name = pytest.mark.parametrize("name", NAMES)
 
@@ -65,7 +69,7 @@ EMPTY = [((0, 3), 0), ((3, 0), 0), ((0, 3), 1), ((0, 0), 0), ((2, 0, 3), 1), ((2
 EMPTY += [((2, 0, 3), ()), ((2, 3), ()), ((0,), 0), ((0, 3), (0, 1)), ((0, 3), None)]
 
 
-@every_name
+@pytest.mark.parametrize("name", [*NAMES, *RECORDS])
 def test_no_elements_are_as_in_numpy(name, device):
     types = [("f4", {})]  # and of sums of elements that would be converted first
     for kind, dtype in itertools.product("?eiQ", ("f4", "f8", "i8", "c16") * (name == "sum")):
@@ -232,3 +236,59 @@ def test_a_norm_of_matrices_is_refused():
     np.testing.assert_allclose(gred.norm(x, axis=(0, 1)), np.linalg.norm(x, axis=(0, 1)))
     with pytest.raises(ValueError, match="matrices"):
         gred.norm(x, 1, (0, 1))
+
+
+# ---- the mean of variances that is given ----
+
+spreads = pytest.mark.parametrize("name", SPREADS)
+
+
+@spreads
+def test_a_mean_may_be_whatever_numpy_broadcasts(name):
+    """Of another type or of more dimensions; of a whole array on a device one element; or none."""
+    x, function, numpys_own = np.arange(12.0).reshape(3, 4), getattr(gred, name), getattr(np, name)
+    four = np.arange(4.0)[None, None]
+    for fits in (3, True, Fraction(7, 2), np.ones((1, 1, 4)), [[1, 2.5, 3, 4]], four):
+        right = numpys_own(x, 0, mean=np.asarray(fits, float).reshape(-1))
+        got = [function(x, 0, mean=fits), function(SimulatedArray(x), 0, mean=fits)]
+        if isinstance(fits, np.ndarray):
+            got.append(function(SimulatedArray(x), 0, mean=SimulatedArray(fits)))
+        for one in got:
+            np.testing.assert_allclose(to_host(one), right)
+    x, out, one = np.random.default_rng(0).normal(size=5000), *map(SimulatedArray, (0.0, [1.0]))
+    function(SimulatedArray(x), mean=0.5, out=out)
+    np.testing.assert_allclose(to_host(out), numpys_own(x, mean=0.5))
+    got = function(SimulatedArray(x), mean=one, keepdims=True)
+    np.testing.assert_allclose(to_host(got), [numpys_own(x, mean=1)])
+    assert function(x, mean=np._NoValue) == function(x)
+    with pytest.warns(RuntimeWarning):  # of nothing
+        assert np.isnan(function(np.zeros((0, 4)), 0, mean=SimulatedArray(np.ones((1, 4))))).all()
+
+
+HOST, THERE = np.ones((3, 4)), SimulatedArray(np.ones((3, 4)))
+test_a_mean_that_does_not_fit_is_refused = refused_by(
+    gred.var,
+    ((HOST, 0), {"mean": np.ones((3, 1))}, ValueError, "broadcast"),
+    ((HOST, None), {"mean": np.ones(4)}, ValueError, "broadcast"),
+    ((HOST, 0), {"mean": 1j}, TypeError, "complex"),
+    ((HOST, 0), {"mean": "x"}, TypeError, "must be a number or an array of numbers, not of <U1"),
+    ((HOST, 0), {"mean": np.ones((2, 1, 4))}, ValueError, "mean cannot be broadcast"),
+    ((HOST, 0), {"mean": SimulatedArray(np.ones(4))}, ValueError, "bring both"),
+    ((THERE, None), {"mean": SimulatedArray(np.ones(1))}, NotImplementedError, "keepdims"),
+    ((THERE, 0), {"mean": SimulatedArray(np.ones((3, 1)))}, ValueError, "broadcast"),
+    ((THERE, 0), {"mean": SimulatedArray(np.ones((2, 1, 4)))}, ValueError, "broadcast"),
+    ((THERE, 0), {"mean": SimulatedArray(np.ones(4, complex))}, TypeError, "complex"),
+)
+
+
+@pytest.mark.gpu
+@spreads
+def test_a_mean_that_another_call_leaves_on_the_gpu_is_given(name, library):
+    """Without waiting for it; its memory may go at once."""
+    host = np.random.default_rng(0).normal(size=(3000, 400)).astype("f4") + 100
+    x, function = library.make(host), getattr(gred, name)
+    for axis in (0, 1):
+        got = function(x, axis, mean=gred.mean(x, axis, keepdims=True))
+        assert type(got) is type(x) or library.module == "driver"
+        want = getattr(np, name)(host.astype("f8"), axis)
+        np.testing.assert_allclose(to_host(got), want, rtol=1e-5)

@@ -4,30 +4,27 @@ Each family of kernels has its shapes; its configurations, which forcing.py list
 sizes that the simulated device is quick with, in shuffled order.
 """
 
+import ctypes
 import itertools
 import math
+import mmap
 
 import numpy as np
 import pytest
-from along import (
-    EXTREMES,
-    NAMES,
-    calls,
-    check_call,
-    drawn_for,
-    wrong_along,
-)
+from along import EXTREMES, NAMES, calls, check_call, drawn_for, wrong_along
 from devices import everywhere, flat_there, laid_out, on, to_host
 from drawn import often
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from processes import printed
 from reference import EVERY_TYPE
 from samples import all_right, quietly
 from thin import chosen
 from truths import PLACES, RECORDS
 
 import gred
+from gred.testing import SimulatedArray
 
 # Around a load and a pack of each type, a warp's loads, a block's ends, a batch and a stretch.
 ROWS = (1, 2, 3, 5, 7, 8, 9, 13, 16, 31, 64, 70, 131, 300, 517, 611)
@@ -220,3 +217,60 @@ def test_dimensions_that_no_two_are_one_of_are_taken(place, kept, reduced, layou
         for name in () if where else ("sum", "argmax"):
             got = to_host(getattr(gred, name)(x, axes[0]))
             assert not wrong_along(name, got, theirs, axes[0])
+
+
+# ---- nothing beyond an array is read: on the simulated device and the host, between two pages ----
+
+SIZE = 40 * mmap.PAGESIZE
+# Rows, and columns, that end anywhere around a load, or where a block's part does.
+LENGTHS = (*range(2, 70, 2), *range(3, 30, 4), 257, 513)
+ENDING_ROWS = [((n, length), 1) for n in (2, 9) for length in LENGTHS]
+ENDING_COLUMNS = [((n, length), 0) for n in (2, 7, 9) for length in LENGTHS]
+ENDING_ROWS += [((3, 40, length), 2) for length in (1, 3, 7, 16)]
+ENDING_COLUMNS += [((2, n, length), 1) for n in (3, 9) for length in (*LENGTHS[:34], 401, 402, 403)]
+ENDING = {name: ENDING_ROWS if "rows" in name else ENDING_COLUMNS for name in FAMILIES}
+
+
+class Guarded:
+    """Memory of the simulated device between two pages that nobody may touch."""
+
+    def __init__(self):
+        self.memory = SimulatedArray(np.zeros(SIZE + 3 * mmap.PAGESIZE, np.uint8))
+        address = self.memory.__cuda_array_interface__["data"][0]
+        self.begin = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE + mmap.PAGESIZE
+        self.protect(0)
+
+    def protect(self, how: int) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        for page in (self.begin - mmap.PAGESIZE, self.begin + SIZE):
+            assert libc.mprotect(ctypes.c_void_p(page), mmap.PAGESIZE, how) == 0
+
+    def lay(self, x, at_end):
+        """Lay an array as it lies now where this begins or ends: for NumPy, and for gred."""
+        ends = [(n - 1) * stride for n, stride in zip(x.shape, x.strides, strict=True)]
+        lowest = sum(min(0, end) for end in ends)
+        extent = sum(map(abs, ends)) + x.itemsize
+        start = self.begin + (SIZE - extent if at_end else 0)
+        there = (ctypes.c_char * extent).from_address(start)
+        view = np.ndarray(x.shape, x.dtype, there, -lowest, x.strides)
+        view[...] = x
+        return view, self.memory._like(view, {})
+
+
+def go_through() -> None:
+    guarded = Guarded()
+    for name in ("sum", "argmax", "var"):
+        for turn, way, one in drawn_in_every_way(name, ENDING):
+            for at_end in (False, True):
+                x, there = guarded.lay(one.x, at_end)
+                with forced(*way), gred.thread_order("shuffled", turn):
+                    got = to_host(quietly(name, there, axis=one.axis, **one.options))
+                for result in (got, quietly(name, x, axis=one.axis, **one.options)):
+                    assert not one.wrong(name, result)
+    guarded.protect(mmap.PROT_READ | mmap.PROT_WRITE)
+    print("all right")
+
+
+def test_nothing_in_front_of_an_array_or_behind_it_is_read():
+    code = "import test_axes_kernels; test_axes_kernels.go_through()"
+    assert printed(code, path=True) == "all right\n"

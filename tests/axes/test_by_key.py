@@ -2,7 +2,8 @@
 
 Devices make sums, counts and extremes by atomics, in shuffled order. A block's table has a slot for
 each result, or for those that come first; the host's parts have tables of their own. Each of these
-is reached by its sizes.
+is reached by its sizes. Exact sums are rounded once, and those of few digits made again with more
+where a number does not fit.
 """
 
 import itertools
@@ -12,8 +13,11 @@ import numpy as np
 import pytest
 from along import home, result_of
 from devices import everywhere, laid_out, to_host
+from exact_truths import bits_of, of_exponents, truth
+from gpu_libraries import Cupy, Jax, Torch, of
 from processes import printed
-from reference import COMPLEX, EVERY_TYPE, INTEGERS
+from reference import COMPLEX, EVERY_TYPE, INTEGERS, REALS
+from refusals import refused_by
 from samples import silenced
 from segments import NUMPYS, nearly_same, whole
 from thin import chosen
@@ -31,6 +35,7 @@ EMPTY |= {"nansum": 0, "nanmin": np.nan, "nanmax": np.nan}
 ON_DEVICES = ("sum", "mean", "min", "max", "count_nonzero", "nansum", "nanmin", "nanmax", "nanmean")
 OF_SQUARES = ("prod", "var", "std", "norm", "logsumexp")
 every_op = pytest.mark.parametrize("op", EMPTY)
+every_float = pytest.mark.parametrize("dtype", REALS, ids=str)
 
 
 def keys_of(num_keys, n=N, kind="i8", hot=False):
@@ -221,7 +226,8 @@ def test_a_key_that_changes_meanwhile_is_read_and_never_believed():
 
 
 INTEGERS_ALONE = "keys must be integers, not float64"
-WRONG = [
+test_what_cannot_be_is_refused = refused_by(
+    gred.by_key,
     (("sum", [0.0, 1.0], [1.0, 2.0]), {}, TypeError, INTEGERS_ALONE),
     (("sum", ["a"], [1.0]), {}, TypeError, "keys: element type <U1 is not supported"),
     (("sum", [[0, 1]], [1.0, 2.0]), {}, ValueError, "one dimension"),
@@ -237,7 +243,7 @@ WRONG = [
     (("sum", [0], [1.0]), {"method": "unroll8"}, ValueError, "'auto' or 'exact'"),
     (("max", [0], [1.0]), {"method": "exact"}, ValueError, "exact"),
     (("sum", [0], [1.0], 2**62), {}, (MemoryError, ValueError), "array"),
-]
+)
 HERE = {"keys": np.array([0, 1]), "values": np.ones(2), "whole": np.array([1, 4])}
 HERE |= {"short": np.ones(1)}
 WRONG_THERE = [
@@ -251,12 +257,6 @@ WRONG_THERE = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "options", "error", "words"), WRONG)
-def test_what_cannot_be_is_refused(arguments, options, error, words):
-    with pytest.raises(error, match=words):
-        gred.by_key(*arguments, **options)
-
-
 @everywhere
 @pytest.mark.parametrize(("op", "given", "options", "error", "words"), WRONG_THERE)
 def test_what_no_kernel_takes_is_refused(place, op, given, options, error, words):
@@ -267,28 +267,96 @@ def test_what_no_kernel_takes_is_refused(place, op, given, options, error, words
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("library", ["cupy", "torch", "jax"])
+@of(Cupy, Torch, Jax)
 @every_op
 def test_a_library_on_a_gpu_gets_its_own_arrays(op, library):
     keys, x = keys_of(FEW, 5000), filled(op, np.dtype("f8"), 5000, np.random.default_rng(1))
-    module = pytest.importorskip(library)
-    if library == "jax":
-        module.config.update("jax_enable_x64", True)
-        if module.default_backend() != "gpu":
-            pytest.skip("this JAX has no GPU")
-        module = module.numpy
-
-    def make(array):
-        return module.tensor(array).cuda() if library == "torch" else module.asarray(array)
-
-    there, values = make(keys), make(x)
+    there, values = library.make(keys), library.make(x)
     got = gred.by_key(op, there, values, FEW)
     assert type(got) is type(values)
     check(to_host(got), op, keys, x)
-    both = gred.by_key(op, there, make(np.stack([x, x[::-1]], 1)), FEW)
+    both = gred.by_key(op, there, library.make(np.stack([x, x[::-1]], 1)), FEW)
     if op not in ("argmin", "argmax"):
         nearly_same(to_host(both)[:, 0], to_host(got), 5000)
     two = gred.by_key(op, (there // 8, there % 8), values, (5, 8))
     nearly_same(to_host(two).ravel(), to_host(got), 5000)
     with pytest.raises(IndexError):
         gred.by_key(op, there - 1, values, FEW)
+
+
+# ---- exact sums ----
+
+
+def same_bits(got, op, keys, x, dtype):
+    """Hold the sums or means of some keys against the right ones, rounded once."""
+    kept = ~np.isnan(x.astype(float)) if op.startswith("nan") else np.ones(len(x), bool)
+    for key in (int(keys[0]), int(np.bincount(keys).argmax()), int(keys.max())):
+        want = truth(op.removeprefix("nan"), x[(keys == key) & kept], dtype)
+        assert bits_of(got[key]) == bits_of(want), key
+
+
+def far_apart(dtype, times, random):
+    """Give numbers near a sample, far above and below it, a few or many, and at any distance."""
+    wider = {4: 5, 8: 70}.get(dtype.itemsize, 5 if dtype.kind == "V" else 1)
+    ends = ((-8, 8, slice(None)), (9, 14, slice(3, 4)), (-24, -20, slice(3, 9)))
+    for least, end, at in ends:
+        exponents = np.zeros(N * times, int)
+        exponents[at] = random.integers(wider * least, wider * end, N * times)[at]
+        yield of_exponents(exponents, dtype)
+    if times > 1 and dtype.itemsize == 8:
+        yield of_exponents(random.integers(-900, 900, N * times), dtype)
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "nansum", "nanmean"])
+@every_float
+def test_exact_results_are_each_rounded_once_in_any_order(device, dtype, op):
+    """On the host of several parts, too, and of numbers that are far apart."""
+    cases = ((2, False), (FEW, False), (FEW, True), (MANY, False), (MANY, True))
+    times = 48 if device == "host" else 1
+    every = itertools.product(cases, enumerate(far_apart(dtype, times, np.random.default_rng(8))))
+    every = list(every)
+    for at in chosen(range(len(every)), op, dtype, device):
+        (num_keys, hot), (_, x) = every[at]
+        keys = np.tile(keys_of(num_keys, hot=hot), times)
+        x[::50] = np.nan if op.startswith("nan") else 0
+        got = by_key(device, op, keys, x, num_keys, method="exact")
+        assert (got.dtype, got.shape) == (dtype, (num_keys,))
+        same_bits(got, op, keys, x, dtype)
+        order = np.random.default_rng(7).permutation(len(x))
+        again = by_key(device, op, keys[order], x[order], num_keys, method="exact")
+        assert np.array_equal(bits_of(again), bits_of(got))
+
+
+@every_float
+def test_the_ends_of_a_type_are_added_without_a_rounding(device, dtype):
+    smallest, greatest = np.array([1], f"u{dtype.itemsize}").view(dtype)[0], dtype.type(1)
+    with np.errstate(over="ignore"):
+        while np.isfinite(greatest * dtype.type(2)):
+            greatest = greatest * dtype.type(2)
+    x = np.array([greatest, smallest, greatest, smallest, -greatest, 0, -0.0, -smallest], dtype)
+    keys = np.array([0, 0, 1, 2, 0, 3, 4, 5], np.int8)
+    got = by_key(device, "sum", keys, x, 6, method="exact")
+    right = np.array([smallest, greatest, smallest, 0, 0, -smallest], dtype)
+    assert bits_of(got).tolist() == bits_of(right).tolist()
+    x = np.array([*[greatest] * 4, np.inf, 1, -np.inf, np.inf, np.nan], dtype)
+    keys = np.array([0, 0, 0, 0, 1, 1, 2, 2, 3])
+    got = by_key(device, "sum", keys, x, 4, method="exact").astype(float)
+    np.testing.assert_array_equal(got, [np.inf, np.inf, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("dtype", REALS[2:], ids=str)
+def test_the_least_of_all_digits_decides_a_tie(device, dtype):
+    top, bits, low = (900, 53, -1000) if dtype.itemsize == 8 else (100, 24, -149)
+    x = np.ldexp([1.0, 1, 1, 1, 1, -1, 1, 1], [top, top - bits, low] * 2 + [top, top - bits])
+    keys = np.array([0, 0, 0, 1, 1, 1, 2, 2])
+    even, above = dtype.type(2.0**top), np.nextafter(dtype.type(2.0**top), dtype.type(np.inf))
+    got = by_key(device, "sum", keys, x.astype(dtype), method="exact")
+    assert got.tolist() == [above, even, even]
+
+
+def test_parts_whose_sums_are_far_apart_are_added_exactly():
+    keys, x = np.zeros(4 * LEAST_PART, int), np.zeros(4 * LEAST_PART)
+    for far in (2.0**-40, 2.0**-80, 2.0**-1000):
+        x[[0, 2 * LEAST_PART, -1]] = 2.0**40, far, -(2.0**40)
+        assert gred.by_key("sum", keys, x, 2, method="exact").tolist() == [far, 0]
+        assert gred.by_key("mean", keys, x, method="exact").tolist() == [far / len(x)]

@@ -5,6 +5,7 @@ segments one by one are forced at sizes that the simulated device is quick with,
 """
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE
+from refusals import refused_by
 from samples import silenced
 from segments import (
     NUMPYS,
@@ -30,6 +32,8 @@ from segments import (
 from thin import chosen
 
 import gred
+from gred import _core
+from gred.testing import SimulatedArray
 
 N, SHORT, LONG = 12_000, 1000, (1 << 18) + 25  # elements of several tiles, and of several threads
 NUMPYS_TYPES = [dtype for dtype in EVERY_TYPE if dtype != BFLOAT16]
@@ -86,6 +90,11 @@ def some_offsets(n, random):
     }[kind]
 
 
+def bounds(offsets, n):
+    """List where segments begin and end, as NumPy's reduceat has them."""
+    return [(at, max(end, at + 1)) for at, end in zip(offsets, [*offsets[1:], n], strict=True)]
+
+
 @pytest.mark.parametrize("op", NUMPYS)
 def test_every_op_type_and_offset_is_numpys(place, op):
     types = NUMPYS_TYPES if op in UFUNCS else [np.dtype(one) for one in ("f8", "i4", "u1", "?")]
@@ -105,11 +114,7 @@ def test_every_op_type_and_offset_is_numpys(place, op):
             if op in UFUNCS:
                 same(got, UFUNCS[op].reduceat(x, offsets))
                 continue
-            ends = [*offsets[1:], n]
-            parts = [
-                x[first : max(end, first + 1)] for first, end in zip(offsets, ends, strict=True)
-            ]
-            nearly_same(got, [NUMPYS[op](part) for part in parts], n)
+            nearly_same(got, [NUMPYS[op](x[begin:end]) for begin, end in bounds(offsets, n)], n)
 
 
 def test_dtype_converts_elements_first(place):
@@ -238,3 +243,101 @@ def test_any_offsets_and_strides_are_numpys_or_nothing(place, op, data, seed):
         else:
             same(to_host(gred.reduceat(op, values, offsets, empty=empty)), expected)
             same(gred.reduceat(op, x, starts, empty=empty), expected)
+
+
+# ---- arguments ----
+
+
+@pytest.mark.parametrize("op", ["sum", "var", "argmax", "max"])
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_segments_lie_along_any_axis(op, axis):
+    x = whole(7 * 9 * 8, "f8").reshape(7, 9, 8)
+    for offsets in ([0, 3, 5], [2, 6], [4, 1, 5], [0], [0, 3, 3, 1]):
+        cut = bounds(offsets, x.shape[axis])
+        want = [NUMPYS[op](np.take(x, range(begin, end), axis), axis=axis) for begin, end in cut]
+        nearly_same(gred.reduceat(op, x, offsets, axis=axis), np.stack(want, axis), 9)
+
+
+def test_no_offsets_give_no_results_and_copies_are_within_the_limit():
+    for shape in ((2, 0), (2, 5)):
+        assert gred.reduceat("sum", np.zeros(shape), np.zeros(0, int), axis=1).shape == (2, 0)
+    assert gred.reduceat("sum", np.zeros((4, 3)), np.zeros(0, int)).shape == (0, 3)
+    x = SimulatedArray(np.ones(1000))[::2]
+    with gred.workspace_limit(1000), pytest.raises(MemoryError, match="limited to 1000"):
+        gred.reduceat("var", x, [0, 10])
+    assert to_host(gred.reduceat("var", x, [0, 10])).tolist() == [0, 0]
+
+
+def test_arguments_have_their_meaning():
+    x = np.array([3.0, 4.0, 1.0, 2.0, 6.0])
+    assert gred.reduceat("var", x, [0, 2], ddof=1).tolist() == [0.5, 7.0]
+    assert gred.reduceat("norm", x, [0, 2]).tolist() == [5.0, 41**0.5]
+    assert gred.reduceat("norm", x, [0, 2], ord=1).tolist() == [7.0, 9.0]
+    assert gred.reduceat("norm", x, [0, 2], ord=np.inf).tolist() == [4.0, 6.0]
+    for op in ("sum", "add", np.add):
+        assert gred.reduceat(op, x, [0, 2]).tolist() == [7.0, 9.0]
+
+
+def test_results_stay_where_values_lie_also_if_there_are_none():
+    x, offsets = np.arange(10.0), np.array([0, 4])
+    there = SimulatedArray(offsets)
+    of_device = (SimulatedArray(x), gred.DeviceArray)
+    for (a, kind), o in ((of_device, offsets), (of_device, there), ((x, np.ndarray), there)):
+        got = gred.reduceat("sum", a, o)
+        assert type(got) is kind
+        np.testing.assert_array_equal(to_host(got), [6, 39])
+    got = gred.reduceat("sum", x, SimulatedArray(np.array([False, True])))
+    np.testing.assert_array_equal(to_host(got), [0, 45])
+    for values in (np.ones(3), np.ones(0), SimulatedArray(np.zeros(0))):
+        assert gred.reduceat("sum", values, SimulatedArray(np.zeros(0, np.int64))).shape == (0,)
+
+
+# ---- what is refused ----
+
+HERE, THERE = np.array([1, 2]), SimulatedArray(np.array([1, 2]))
+test_what_is_wrong_is_named = refused_by(
+    gred.reduceat,
+    (("median", [1], [0]), {}, ValueError, "op must be"),
+    ((3, [1], [0]), {}, TypeError, "op must be"),
+    (("sum", [1, 2], [2]), {}, IndexError, "out-of-bounds"),
+    (("sum", [1, 2], [0, -1]), {}, IndexError, "out-of-bounds"),
+    (("sum", [1, 2], [3]), {"empty": "identity"}, IndexError, "out-of-bounds"),
+    (("sum", [], [0]), {}, IndexError, "out-of-bounds"),
+    (("sum", [1, 2], [0.5]), {}, TypeError, "Cannot cast"),
+    (("sum", [1, 2], [[0]]), {}, ValueError, "one dimension"),
+    (("sum", [1, 2], 0), {}, ValueError, "one dimension"),
+    (("sum", [[1, 2]], [0]), {"out": np.zeros(2)}, TypeError, "no out"),
+    (("sum", 1, [0]), {}, ValueError, "one dimension"),
+    (("sum", [1, 2], [0]), {"empty": "zero"}, ValueError, "empty must be"),
+    (("sum", [1, 2], [0]), {"dtype": "S3"}, TypeError, "dtype"),
+    (("minmax", [1.0], [0]), {}, ValueError, "op must be one of"),
+    (("sum", [1.0], [0]), {"method": "unroll8"}, ValueError, "'auto' or 'exact'"),
+    (("sum", np.ones((3, 4)), [3]), {"axis": 0}, IndexError, "out-of-bounds"),
+    (("sum", np.ones((3, 4)), [0]), {"axis": 2}, IndexError, "axis 2 is out of bounds"),
+    (("norm", [1.0], [0]), {"ord": 3}, ValueError, "ord must be"),
+    (("prod", [1.0], [0]), {"method": "exact"}, ValueError, "exact"),
+    (("sum", [1, 2], np.array([2**64 - 1], np.uint64)), {}, IndexError, "out-of-bounds"),
+)
+test_what_is_wrong_with_arrays_of_devices_is_named = refused_by(
+    partial(gred.reduceat, "sum"),
+    ((THERE, [2]), {}, IndexError, "out-of-bounds"),
+    ((HERE, [2]), {"device": "simulated"}, IndexError, "out-of-bounds"),
+    ((HERE, SimulatedArray(np.array([0, 2]))), {}, IndexError, "out-of-bounds"),
+    ((HERE, SimulatedArray(np.array([-1]))), {"empty": "identity"}, IndexError, "out-of-bounds"),
+    ((THERE, SimulatedArray(np.array([0.0]))), {}, TypeError, "offsets must be integers"),
+    ((THERE, SimulatedArray(np.array([0], "u8"))), {}, TypeError, "offsets must be integers"),
+    ((THERE, SimulatedArray(np.array([[0]]))), {}, ValueError, "one dimension"),
+    ((SimulatedArray(np.ones((2, 2))), [0]), {}, ValueError, "one dimension"),
+    ((THERE, [0]), {"device": "host"}, ValueError, "lies on"),
+    ((HERE, SimulatedArray(np.array([0]))), {"device": "host"}, ValueError, "lies on"),
+    ((THERE, [0, 0.5]), {}, TypeError, "Cannot cast"),
+    ((THERE, THERE.described(shape=(2**60,), strides=(0,))), {}, ValueError, "offsets: .*'shape'"),
+    ((THERE, THERE.described(data=(12345, False))), {}, ValueError, "offsets: .*'data'"),
+    ((np.ones(0), THERE), {"empty": "identity"}, IndexError, "out-of-bounds"),
+)
+
+
+def test_the_core_counts_its_arguments():
+    for count in (0, 10, 12):
+        with pytest.raises(TypeError, match="11 positional arguments"):
+            _core.reduceat(*[None] * count)

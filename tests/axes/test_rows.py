@@ -10,13 +10,14 @@ one where the array has more than a batch for each thread of the grid; the simul
 
 import itertools
 
+import calls
 import numpy as np
 import pytest
 from along import DATA, filled
 from devices import everywhere, laid_out
 from inputs import OPS
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
-from samples import all_right, takes, there, wrong
+from samples import all_right, silenced, takes, there, wrong
 from thin import chosen
 from truths import NAMES, PLACES
 
@@ -25,17 +26,9 @@ from gred.testing import SimulatedArray
 
 SHAPE = (7, 613)
 LENGTHS = sorted({n + k for n in (2**k for k in range(13)) for k in (-3, -1, 0, 1, 3) if n + k > 0})
-LAYOUTS = {
-    "every second column": lambda x: x[:, ::2],
-    "every second row": lambda x: x[::2],
-    "inner columns": lambda x: x[:, 1:-1],
-    "far apart": lambda x: x[::3, ::5],
-    "short rows": lambda x: x[:, :8],
-    "short rows off a boundary": lambda x: x[:, 3:12],
-    "columns first": lambda x: x.T,
-    "columns backwards": lambda x: x[:, ::-3],
+LAYOUTS = calls.LAYOUTS | {
+    "short rows at boundaries": lambda x: x[:, :8],
     "three dimensions": lambda x: x[:, :600].reshape(-1, 3, 200)[::2, 1:, 1::3],
-    "a row again and again": lambda x: np.broadcast_to(x[0], (3, x.shape[1])),
 }
 # One after the other, as many as are read at a time or nearly so; and rows of such lengths.
 LAYOUTS |= {
@@ -76,7 +69,8 @@ def test_every_layout_type_and_mask_is_read_where_it_lies(place, name):
         elif name in ("sum", "mean") and dtype in INTEGERS and turn % 2:
             options["dtype"] = np.dtype(random.choice(["i4", "f4", "f8", "c8"]))
         if takes(name, dtype) and (not masked or options["where"].any()):
-            found = wrong(name, laid_out(x, place), x, **options, **mask)
+            with silenced():  # also of what signalling NaNs are converted by
+                found = wrong(name, laid_out(x, place), x, **options, **mask)
             assert not found, (layout, data, found)
 
 
@@ -95,13 +89,16 @@ def test_nothing_is_copied_first(name):
 @every_narrow_type
 @every_name
 def test_all_of_a_batch_is_right(name, dtype, device):
-    """Whatever the values are, and wherever the array begins and ends beside the batches."""
+    """Whatever the values are, and wherever the array begins and ends beside the batches.
+
+    Memory that a library calls bool may hold other bytes than 0 and 1, which are true.
+    """
     n = BATCHES // dtype.itemsize
     constant = [np.full(n, value, np.uint8).astype(dtype) for value in (0, 1)]
     if dtype != np.bool_:
         constant = [np.full(n, end, dtype) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max)]
     whole = np.random.default_rng(3).integers(0, 256, (n + 70) * dtype.itemsize, np.uint8)
-    whole = whole > 127 if dtype == np.bool_ else whole.view(dtype)
+    whole = (whole * (whole > 127)).view(dtype) if dtype == np.bool_ else whole.view(dtype)
     cut = [whole[k : n + 3 * k] for k in chosen((0, 5, 23), name, dtype)]
     floats = [{"dtype": np.dtype(one)} for one in ("f4", "f8") if name in ("sum", "mean")]
     few = whole if dtype.itemsize == 1 else whole % dtype.type(256)  # whose sums are exact
@@ -129,13 +126,3 @@ def test_every_place_in_a_batch_counts(dtype, device):
         assert gred.sum(on_device) == least * (n - 1) + greatest
         assert gred.sum(other) == greatest * (n - 1) + least
         x[at], y[at] = least, greatest
-
-
-@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax"])
-def test_any_byte_but_zero_is_true(name, device):
-    """Memory that a library calls bool may hold other bytes than 0 and 1."""
-    truth = np.arange(BATCHES, dtype=np.uint32).astype(np.uint8) | 1
-    for zeros in ([], [0], [BATCHES // 2 + 13]):
-        truth[zeros] = 0
-        got = getattr(gred, name)(there(truth.view(np.bool_), device))
-        assert got == getattr(np, name)(truth != 0), (name, zeros)

@@ -1,6 +1,5 @@
 """What exact sums are: Python's fractions, rounded once. Nothing here asks gred."""
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -63,17 +62,12 @@ def exact_sum(x) -> Fraction:
 
 
 def exact_products(a, b) -> Fraction:
-    """Add up the products of finite numbers, cut into 27 bits, whose products int64 holds."""
+    """Add up the products of finite numbers."""
     (of_a, powers_a), (of_b, powers_b) = _integers(a), _integers(b)
-    bits = 2**27 - 1
-    parts = [
-        [(x & bits).astype(int), (x >> 27 & bits).astype(int), (x >> 54).astype(int)]
-        for x in (of_a, of_b)
-    ]
-    return sum(
-        _added(x * y, powers_a + powers_b + 27 * (i + j))
-        for (i, x), (j, y) in itertools.product(*map(enumerate, parts))
-    )
+    powers = powers_a + powers_b
+    least = int(powers.min(initial=0))
+    factors = zip(of_a.tolist(), of_b.tolist(), (powers - least).tolist(), strict=True)
+    return sum(x * y << shift for x, y, shift in factors) * Fraction(2) ** least
 
 
 def exact_square(x) -> Fraction:
@@ -120,7 +114,8 @@ def rows_of(x, axis):
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     others = [k for k in range(x.ndim) if k not in axes]
     shape = [x.shape[k] for k in others]
-    return x.transpose(*others, *axes).reshape(math.prod(shape), -1), tuple(shape)
+    size = math.prod(x.shape[k] for k in axes)
+    return np.asarray(x).transpose(*others, *axes).reshape(math.prod(shape), size), tuple(shape)
 
 
 def truths(name, x, axis, dtype=None, where=True):

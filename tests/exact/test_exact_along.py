@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from devices import laid_out, to_host
+from devices import everywhere, laid_out, to_host
 from exact_truths import kinds, of_bits, same, truths
 from exactly import NAMES, NARROW, WIDE, exact, quiet, typed
 from reference import BFLOAT16, COMPLEX, MANTISSA_BITS, REALS
@@ -19,9 +19,6 @@ import gred
 
 pytestmark = pytest.mark.usefixtures("shuffled")
 both_axes = pytest.mark.parametrize("axis", [0, 1])
-on_devices = pytest.mark.parametrize(
-    "place", ["simulated", pytest.param("cuda", marks=pytest.mark.gpu)]
-)
 LANES = 32  # results that are brought together, and a loop's most elements
 LOOP = ROWS = 4096  # elements of a loop, and of columns that are added at once
 
@@ -191,7 +188,7 @@ def test_nothing_has_sums_and_means(device):
         gred.mean(x, 1, method="exact", device=device)
 
 
-@on_devices
+@everywhere
 @typed
 @pytest.mark.parametrize("out_type", [*REALS, np.dtype(np.int32)], ids=str)
 def test_what_is_written_to_out_is_rounded_once(place, dtype, out_type):
@@ -204,7 +201,7 @@ def test_what_is_written_to_out_is_rounded_once(place, dtype, out_type):
         assert same(to_host(out).reshape(want.shape), want)
 
 
-@on_devices
+@everywhere
 @pytest.mark.parametrize(("shape", "axis"), [((1300, 33), 0), ((3, 40_000), 1), ((2, 1300, 40), 1)])
 def test_results_that_blocks_share_are_made_one_by_one_where_memory_is_short(place, shape, axis):
     ones = there(np.ones(shape, np.float32), place)
@@ -218,7 +215,7 @@ def test_results_that_blocks_share_are_made_one_by_one_where_memory_is_short(pla
             check(place, chosen(NAMES, shape)[0], x[..., ::-1], axis)
 
 
-@on_devices
+@everywhere
 def test_one_launch_makes_all_and_explain_says_so(place):
     x = np.ones((40, 300), np.float32)
     assert isinstance(gred.sum(there(x, place), axis=0, method="exact"), gred.DeviceArray)

@@ -201,6 +201,11 @@ def on(stream: Stream, host: np.ndarray) -> GpuArray:
     return array
 
 
+def elsewhere(array: GpuArray) -> GpuArray:
+    """Let an array name the default stream."""
+    return array.described(stream=LEGACY_DEFAULT_STREAM)
+
+
 def zero_on(stream: Stream, dtype=np.int64) -> GpuArray:
     """Make one element, 0, to reduce into on a stream."""
     return on(stream, np.zeros(1, dtype))

@@ -8,7 +8,7 @@ import pytest
 from devices import to_host
 from exact_truths import same, truth
 from forcing import forced
-from gpu_arrays import LEGACY_DEFAULT_STREAM, Graph, Stream, on, synchronize, upload, zero_on
+from gpu_arrays import Graph, Stream, elsewhere, on, synchronize, upload, zero_on
 from inputs import methods_on
 from segments import by_one
 
@@ -182,10 +182,6 @@ def test_other_calls_go_on_while_a_graph_runs(options):
     for out in outs:
         np.testing.assert_array_equal(out.host(), np.ravel(sums[0]))
     np.testing.assert_array_equal(aside.host(), np.ravel(sums[1]))
-
-
-def elsewhere(array):
-    return array.described(stream=LEGACY_DEFAULT_STREAM)
 
 
 NOT_FOR_GRAPHS = {

@@ -15,6 +15,7 @@ from gpu_arrays import (
     Stream,
     call,
     delay,
+    elsewhere,
     is_busy,
     on,
     synchronize,
@@ -213,10 +214,6 @@ def lazy_by(method):
         ),
     }
     return {f"{name} by {method}": (call, [right]) for name, (call, right) in calls.items()}
-
-
-def elsewhere(a):
-    return a.described(stream=LEGACY_DEFAULT_STREAM)
 
 
 SEVENS = np.full(9, 7, np.int32)

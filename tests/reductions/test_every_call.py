@@ -230,13 +230,6 @@ def test_what_is_no_out_is_refused_and_not_written(name):
 # ---- what is refused ----
 
 
-@pytest.fixture
-def the_next_call_is_right():
-    yield
-    assert gred.sum([1, 2, 3]) == 6
-    assert gred.max([1, 9, 3], method="interleaved", device="simulated") == 9
-
-
 class Deleted:
     """As JAX's arrays: what asks for a buffer of theirs trips over the lack of any."""
 

@@ -1,4 +1,4 @@
-"""Summaries of parts, merged, are those of the whole, beside fractions of all elements."""
+"""Summaries along axes; those of parts, merged, are those of the whole, beside fractions."""
 
 import itertools
 import pickle
@@ -6,8 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from devices import to_host
 from exact_truths import exact_square, exact_sum, nearest, nearest_root, same, total
+from gpu_libraries import Cupy, Torch, of
 from reference import EVERY_TYPE
+from refusals import refused
+from samples import silenced
 
 import gred
 from gred.testing import SimulatedArray
@@ -169,7 +173,7 @@ def test_by_key_each_key_has_its_summary(method):
 
 ONE = gred.describe([1.0, 2.0])
 DATA = gred.describe([1.0, 2.0], method="exact").to_bytes()
-WRONG = [
+test_what_is_no_summary_or_no_part_of_one_is_refused = refused(
     (lambda: ONE.merge(gred.describe([1.0], ddof=1)), ValueError, "ddof=0, another with 1"),
     (lambda: ONE.merge(gred.describe(np.ones((2, 3)), axis=0)), ValueError, "different shapes"),
     (lambda: ONE.merge(3), TypeError, "summaries alone are merged; got a int"),
@@ -189,13 +193,7 @@ WRONG = [
         (lambda data=data: gred.Summary.from_bytes(data), ValueError, "not the bytes of a Summary")
         for data in (b"", b"PK", DATA[:-1], DATA[: len(DATA) // 2], gred.ExactSum().to_bytes())
     ),
-]
-
-
-@pytest.mark.parametrize(("call", "error", "words"), WRONG, ids=range(len(WRONG)))
-def test_what_is_no_summary_or_no_part_of_one_is_refused(call, error, words):
-    with pytest.raises(error, match=words):
-        call()
+)
 
 
 @both_methods
@@ -246,3 +244,51 @@ def test_summaries_of_tensors():
         assert both.count.tolist() == [6] * 4
         assert both.max.tolist() == [8, 9, 10, 11]
         assert gred.Summary.from_bytes(both.to_bytes()) == both
+
+
+# ---- along axes: values are tested in tests/axes ----
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u8", "?"])
+def test_extremes_of_integers_are_floats_where_nothing_may_be_shown(dtype):
+    x, shown = np.arange(60).reshape(6, 10).astype(dtype), np.arange(60).reshape(6, 10) % 7 > 1
+    shown[2] = False
+    for array in (x, SimulatedArray(x)):
+        with silenced():
+            got = to_host(gred.describe(array, axis=1, where=shown, keepdims=True))
+        wide = np.where(shown, x.astype("f8"), np.nan)
+        with silenced():
+            right = (np.nanmin(wide, 1, keepdims=True), np.nanmax(wide, 1, keepdims=True))
+        for field, want in zip((got.min, got.max), right, strict=True):
+            np.testing.assert_array_equal(field, want, strict=True)
+
+
+@pytest.mark.gpu
+@of(Cupy, Torch)
+def test_fields_are_arrays_of_the_callers_library(library):
+    """Exact ones and those by key, too."""
+    host = np.random.default_rng(0).normal(size=(30, 50, 40)).astype("f4") * 9
+    host[1, 2, ::3] = host[0, 0] = np.nan
+    x, keys = library.make(host), np.arange(30) % 4
+    both = ((x, library.make(keys)), (host, keys))
+    for k, describe in enumerate(
+        (
+            lambda y, _: gred.describe(y, axis=1),
+            lambda y, _: gred.describe(y, axis=1, method="exact"),
+            lambda y, keys: gred.by_key("describe", keys, y, 5),
+        )
+    ):
+        there, here = (describe(*arrays) for arrays in both)
+        assert {type(field) for field in there} == {type(x)}
+        for field, right in zip(there, here, strict=True):
+            # Sums of 50 elements of up to 4 or so, one rounding of 2^-24 each.
+            np.testing.assert_allclose(to_host(field), right, 1e-5, 1e-5, equal_nan=True)
+        assert k != 1 or to_host(there.var).tobytes() == here.var.tobytes()
+    assert gred.describe(x, method="exact") == gred.describe(host, method="exact")
+
+
+def test_fields_that_are_arrays_print_and_spreads_come_to_the_host():
+    x = np.array([[1.0, 4.0], [3.0, 4.0]])
+    for there in (x, SimulatedArray(x)):
+        np.testing.assert_array_equal(to_host(gred.describe(there, axis=0).std), [1, 0])
+    assert "std    [1. 0.]" in repr(gred.describe(x, axis=0))

@@ -31,24 +31,16 @@ def test_the_truth_is_that_of_fractions():
         np.array([5e-324, -5e-324, 5e-324]),
         np.array([1e200, 1.0, -1e200, 2.0**-1000]),
         np.full(7, np.finfo(np.float64).max),
-        np.zeros(3),
     ):
         fractions = list(map(Fraction, x.tolist()))
         assert exact_sum(x) == sum(fractions)
         assert exact_square_sum(x) == sum(f * f for f in fractions)
-        mean = sum(fractions) / len(fractions)
-        if abs(x).max() < 1e150:
-            variance = sum((f - mean) ** 2 for f in fractions) / len(fractions)
-            right = answer("var", x)
-            assert right.value == variance
-            assert right.error <= 1e-11 * max(right.value, 1)
     for number in (Fraction(9, 4), Fraction(2), Fraction(1, 3), Fraction(10) ** 400):
         assert abs(root(number) ** 2 / number - 1) < Fraction(1, 2**150)
-    assert root(Fraction(9, 4)) == Fraction(3, 2)
-    x = np.array([1.0, 2.0, 4.0])
-    assert agrees(np.float64(14 / 9), answer("var", x))
-    for name, off in (("var", np.float64(14 / 9 + 1e-12)), ("var", np.float32(14 / 9))):
-        assert not agrees(off, answer(name, x))
+    right = answer("var", np.array([1.0, 2.0, 4.0]))
+    assert (right.value, agrees(np.float64(14 / 9), right)) == (Fraction(14, 9), True)
+    for off in (np.float64(14 / 9 + 1e-12), np.float32(14 / 9)):
+        assert not agrees(off, right)
 
 
 # ---- variances ----

@@ -104,7 +104,11 @@ OTHERS = {
     "means under a mask": Call(shown("mean", 0), OF["mask"], out=True),
     "exact sums under a mask": Call(shown("sum", 1, **EXACTLY), OF["mask"], out=True),
     "var about a mean": Call(
-        lambda x, mean, **more: gred.var(x, 0, mean=mean, **more), OF["mean"], exact=False, out=True
+        lambda x, mean, **more: gred.var(x, 0, mean=mean, **more),
+        OF["mean"],
+        (*ANYWHERE, "brought"),
+        exact=False,
+        out=True,
     ),
     "batch invariant": Call(partial(gred.sum, axis=1, method="batch_invariant"), out=True),
     "dot": Call(gred.dot, OF["rows"]),

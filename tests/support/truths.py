@@ -1,8 +1,7 @@
 """The right answers of the reductions that are not on the ladder; reference.py has those that are.
 
 Counts, places and extremes are NumPy's or Python's, and exact. Sums of squares are exact, too: a
-float is an integer times a power of two, and integers of one power are squared and added in
-pieces that no int64 overflows.
+float is an integer times a power of two, and Python's integers have any number of bits.
 
 Squares, deviations and means of all types are taken in float64 and rounded once at the end; that is
 what u stands for. They are taken up in lanes of at most BATCH elements, which are merged as a tree,
@@ -229,35 +228,18 @@ def parts_of(x: np.ndarray) -> list[np.ndarray]:
     return [part.astype(WIDE) for part in parts]
 
 
-def exact_sum(x: np.ndarray) -> Fraction:
-    """Add finite float64."""
-    return sum((_added(whole) * power for whole, power in _by_exponent(x)), Fraction(0))
+def exact_sum(x: np.ndarray, power: int = 1) -> Fraction:
+    """Add finite float64, or powers of them: integers of 53 bits, each times a power of two."""
+    mantissas, exponents = np.frexp(x)
+    least = int(exponents.min(initial=0))
+    whole = (mantissas * 2.0**53).astype(np.int64).tolist()
+    shifts = ((exponents - least) * power).tolist()
+    total = sum(one**power << shift for one, shift in zip(whole, shifts, strict=True))
+    return total * Fraction(2) ** (power * (least - 53))
 
 
 def exact_square_sum(x: np.ndarray) -> Fraction:
-    """Add the squares of finite float64."""
-    total = Fraction(0)
-    for whole, power in _by_exponent(x):
-        high, low = whole >> 27, whole & (2**27 - 1)
-        squares = _added(high * high) << 54
-        squares += (_added(high * low) << 28) + _added(low * low)
-        total += squares * power**2
-    return total
-
-
-def _by_exponent(x: np.ndarray):
-    """Split floats into integers of 53 bits with one power of two for each group."""
-    mantissa, exponent = np.frexp(x[x != 0])
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
-    order = np.argsort(exponent, kind="stable")
-    exponents, starts = np.unique(exponent[order], return_index=True)
-    for one, group in zip(exponents, np.split(whole[order], starts[1:]), strict=bool(x.any())):
-        yield group, Fraction(2) ** (int(one) - 53)
-
-
-def _added(whole: np.ndarray) -> int:
-    """Add up to 2^31 integers without wrapping around."""
-    return (int((whole >> 32).sum()) << 32) + int((whole & 0xFFFFFFFF).sum())
+    return exact_sum(x, 2)
 
 
 def root(value: Fraction) -> Fraction:
