@@ -278,7 +278,7 @@ PYTHON = [
         "The pass after one over an odd number of elements is predicted without its middle one.",
         "size = size - size // 2 if halves else counts.blocks",
         "size = size // 2 if halves else counts.blocks",
-        "cli/test_roofline.py",
+        "cli/test_cli_rungs.py",
     ),
     Defect(
         "two-way conflicts",

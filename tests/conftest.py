@@ -4,13 +4,9 @@ A test marked `gpu_alone` has the GPU's memory to itself: a readers-writer lock 
 other tests off it.
 """
 
-import contextlib
 import fcntl
-import functools
 import gc
-import hashlib
 import os
-import shutil
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -21,7 +17,6 @@ from gpu_arrays import use_device
 from gpu_libraries import LIBRARIES
 from hypothesis import HealthCheck, settings
 from inputs import block_sizes, methods_on
-from processes import made_once
 from thin import NAME, one_in, pairwise
 
 import gred
@@ -107,25 +102,13 @@ def name_of(item):
 def pytest_runtest_protocol(item):
     if not GPU_IS_HERE:
         return (yield)
-    with gpu_lock(exclusive=item.get_closest_marker("gpu_alone") is not None):
-        return (yield)
-
-
-@contextlib.contextmanager
-def gpu_lock(exclusive):
-    """Hold a readers-writer lock that all workers share; readers queue behind a waiting writer."""
-    kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
-    here = Path(__file__)
-    with here.open() as queue, here.with_name("sanitize.py").open() as memory:
-        fcntl.flock(queue, kind)
-        fcntl.flock(memory, kind)
-        if not exclusive:
-            fcntl.flock(queue, fcntl.LOCK_UN)
+    alone = item.get_closest_marker("gpu_alone") is not None
+    with Path(__file__).open() as memory:
+        fcntl.flock(memory, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         try:
-            yield
-        finally:  # said, since processes that the test has forked may have the files open
+            return (yield)
+        finally:  # said, since processes that the test has forked may have the file open
             fcntl.flock(memory, fcntl.LOCK_UN)
-            fcntl.flock(queue, fcntl.LOCK_UN)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -214,58 +197,24 @@ def refused(command):
     return run
 
 
-@pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory):
-    """A folder of this run that all workers share."""
-    folder = tmp_path_factory.getbasetemp()
-    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-
-
 @pytest.fixture(scope="module")
-def patient_lab(shared_folder):
-    """Let a rung's compiler and process take as long as they do where others keep the cores.
-
-    What is compiled once is kept for all tests.
-    """
+def patient_lab():
+    """Let a rung's compiler and process take as long as they do where others keep the cores."""
     from gred.lab import building, checking, processes
 
-    compiled = building.Build.compiled
-
-    def compiled_once(self, kind):
-        made, words = self.folder / f"{kind}.so", " ".join(map(str, self._command(kind)))
-        texts = [path.read_text("utf-8") for path in (self.folder / "rung.cuh", self._unit)]
-        of = "\n".join([words, *texts]).replace(str(self.folder), "")
-        kept = shared_folder / f"{hashlib.sha256(of.encode()).hexdigest()}.so"
-        with made_once(kept) as is_made:
-            if is_made and not made.exists():
-                shutil.copy(kept, made)
-            elif not is_made:
-                shutil.copy(compiled(self, kind), kept)
-        return made
-
-    patience = {
-        (building, "_SECONDS"): 1800,
-        (processes, "SECONDS"): 600,
-        (processes, "_END_SECONDS"): 120,
-        (processes, "_GRACE_SECONDS"): 60,
-        (checking, "_SECONDS_OF_A_FAULT"): 600,
-        (building.Build, "compiled"): compiled_once,
-    }
     with pytest.MonkeyPatch.context() as patch:
-        for (where, name), value in patience.items():
-            patch.setattr(where, name, value)
+        patch.setattr(building, "_SECONDS", 1800)
+        patch.setattr(processes, "SECONDS", 600)
+        patch.setattr(processes, "_END_SECONDS", 120)
+        patch.setattr(processes, "_GRACE_SECONDS", 60)
+        patch.setattr(checking, "_SECONDS_OF_A_FAULT", 600)
         yield
 
 
-@functools.cache
-def made(library):
-    return library()
-
-
-@pytest.fixture(params=LIBRARIES, ids=[one.module for one in LIBRARIES])
+@pytest.fixture(scope="session", params=LIBRARIES, ids=[one.module for one in LIBRARIES])
 def library(request):
     """Give each library whose arrays may lie on a GPU; one that is not installed skips."""
-    return made(request.param)
+    return request.param()
 
 
 @pytest.fixture

@@ -4,15 +4,15 @@ import itertools
 import sys
 from functools import partial
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+from scripts import CuPy
 
 import gred
 from gred.cli import cases, contest, data, libraries, options, record
 from gred.cli.data import Truth, random_array, random_mask
-
-pytestmark = pytest.mark.unsanitized
 
 HOST = options.resolve_device("host")
 THOUSAND = (cases.Extent(1000, in_bytes=False),)
@@ -174,19 +174,17 @@ def test_a_library_on_the_host_is_right_or_says_what_it_lacks(key, monkeypatch):
 
 @pytest.fixture
 def pretended_cupy(monkeypatch):
-    """Let a module with NumPy's functions stand for CuPy, whose sum takes no mask."""
-    set_to = []
-    fake = SimpleNamespace(**{name: getattr(np, name) for name in dir(np) if name[0] != "_"})
+    """Let NumPy stand for CuPy, whose sum takes no mask."""
+    fake = CuPy()
+    fake.asarray, fake.set_to, fake.__version__ = np.array, [], "14"
     for name in ("sum", "prod", "mean"):
         numpys = getattr(np, name)
         setattr(fake, name, lambda a, dtype=None, numpys=numpys: numpys(a, dtype=dtype))
-    fake.asarray, fake.set_to, fake.__version__ = np.array, set_to, "14"
-    fake.cuda = SimpleNamespace(Device=lambda index: SimpleNamespace(use=lambda: None))
-    fake._core = SimpleNamespace(_accelerator=SimpleNamespace(ACCELERATOR_CUB=1))
+    fake._core = MagicMock()
+    fake._core._accelerator.ACCELERATOR_CUB = 1
     for kind in ("reduction", "routine"):
-        setattr(fake._core, f"get_{kind}_accelerators", lambda: [])
-        setattr(fake._core, f"set_{kind}_accelerators", set_to.append)
-    fake.get_default_memory_pool = lambda: SimpleNamespace(free_all_blocks=lambda: None)
+        getattr(fake._core, f"get_{kind}_accelerators").return_value = []
+        setattr(fake._core, f"set_{kind}_accelerators", fake.set_to.append)
     for name, module in {"cupy": fake, "torch": None, "jax": None}.items():
         monkeypatch.setitem(sys.modules, name, module)
     return fake

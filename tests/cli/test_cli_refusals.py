@@ -8,8 +8,6 @@ from scripts import BENCHMARKS
 import gred
 from gred.cli import contest, options, show
 
-pytestmark = pytest.mark.unsanitized
-
 KEPT = BENCHMARKS / "results" / "nvidia-h200"
 LADDER, SWEEP = KEPT / "ladder.json", KEPT / "sweep.json"
 SIMULATED = "--device simulated"

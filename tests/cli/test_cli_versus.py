@@ -2,7 +2,6 @@
 
 import csv
 import functools
-import importlib
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +12,9 @@ import pytest
 from test_cli_libraries import HOST, case_of
 
 import gred
-from gred.cli import cases, contest, libraries, measure, outcome, record, versus
+from gred.cli import cases, contest, data, libraries, measure, options, outcome, record, versus
 from gred.cli.measure import Clock, Sampling
-
-pytestmark = pytest.mark.unsanitized
+from gred.cli.plots import versus as plots
 
 MEASURED = functools.cache(contest.read_limit)
 TINY = ("versus", "--device", "host", "--peers", "numpy", "--samples", "2", "--sizes", "64,4KiB")
@@ -126,9 +124,6 @@ def test_slow_calls_are_timed_less_often(pretended, calls, taking, monkeypatch):
     assert len(calls) == 2 + 4 * (1 + 100)
 
 
-# ---- copies ----
-
-
 def test_copies_are_enough_for_the_cache_to_forget(pretended):
     device = HOST._replace(l2_cache=1 << 16, memory=1 << 40)
     some = pretended(gred=np.sum, a=np.sum)
@@ -210,13 +205,7 @@ def kept_of(rows, floor=None):
     return {"machine": machine, "run": {"libraries": names, "floor_ns": floor}, "rows": rows}
 
 
-@pytest.fixture
-def plots():
-    pytest.importorskip("matplotlib")
-    return importlib.import_module("gred.cli.plots.versus")
-
-
-def test_plots_show_every_case(screen, plots, tmp_path):
+def test_plots_show_every_case(screen, tmp_path):
     screen(*TINY, "--out", "new")
     kept = record.read_json(tmp_path / "new" / "versus.json")
     for name in versus.FIGURES:
@@ -233,7 +222,7 @@ def test_plots_show_every_case(screen, plots, tmp_path):
         assert [label.get_text() for label in axes.get_yticklabels()] == ["sum", "argmax"]
 
 
-def test_plots_are_green_ahead_and_red_behind_and_show_the_latency_floor(plots):
+def test_plots_are_green_ahead_and_red_behind_and_show_the_latency_floor():
     rows = []
     for size, peer_ns in enumerate((11, 9, 2000)):
         more = {"extent": f"{1 << size} B", "size": 1 + size, "nbytes": 1 << size}
@@ -316,22 +305,76 @@ def test_runs_end_in_time_and_say_what_they_left_out(screen, monkeypatch, tmp_pa
     assert f"left out to end in time: {count} cases" in out
 
 
-# ---- what is compiled beforehand ----
-
-
-def test_every_case_is_compiled_once_whatever_its_size(monkeypatch):
-    compiled = []
-    monkeypatch.setattr(contest, "_compile", lambda *work: compiled.append(work))
-    monkeypatch.setattr(contest, "ProcessPoolExecutor", ThreadPoolExecutor)  # to be seen here
-    some = [case_of("sum", "int8", size=n) for n in (64, 128)] + [case_of("max", "int8")]
-    contest.compile_ahead(libraries.NumPy("host"), some)
-    assert sorted(compiled) == [("numpy", "host", (op, "int8", "flat")) for op in ("max", "sum")]
-
-
 def ends_its_process(*_):
     os._exit(3)
 
 
-def test_processes_that_end_early_leave_the_rest_for_its_turn(monkeypatch):
+def test_every_case_is_compiled_once_whatever_its_size(monkeypatch):
+    """Processes that end early leave the rest for its turn."""
+    compiled = []
+    some = [case_of("sum", "int8", size=n) for n in (64, 128)] + [case_of("max", "int8")]
     monkeypatch.setattr(contest, "_compile", ends_its_process)
-    contest.compile_ahead(libraries.NumPy("host"), [case_of("sum", "int8"), case_of("max", "int8")])
+    contest.compile_ahead(libraries.NumPy("host"), some)
+    monkeypatch.setattr(contest, "_compile", lambda *work: compiled.append(work))
+    monkeypatch.setattr(contest, "ProcessPoolExecutor", ThreadPoolExecutor)  # to be seen here
+    contest.compile_ahead(libraries.NumPy("host"), some)
+    assert sorted(compiled) == [("numpy", "host", (op, "int8", "flat")) for op in ("max", "sum")]
+
+
+# ---- time, sizes and bounds ----
+
+
+def test_tasks_share_the_time_by_size_and_are_left_out_evenly_where_they_cannot(monkeypatch):
+    """Tasks run against a clock: the places of those done, and when all were over."""
+    now = [0.0]
+    monkeypatch.setattr(measure.time, "monotonic", lambda: now[0])
+
+    def tasks_done(seconds, taken, sizes=(1,) * 100):
+        now[0], left = 0.0, sum(sizes)
+        timer, done = measure.Clock(seconds), []
+        for place, size in enumerate(sizes):
+            if timer.affords("task", size) and timer.admits(left):
+                deadline = timer.deadline(size, left)
+                with timer.timing("task", size):
+                    now[0] += taken(deadline - now[0])
+                done.append(place)
+            left -= size
+        return done, now[0]
+
+    done, end = tasks_done(30.0, lambda deadline: deadline)
+    assert (len(done), 20 < end <= 30) == (100, True)
+    assert tasks_done(None, lambda _: 5.0) == (list(range(100)), 500.0)
+    shares, sizes = [], (1,) * 20 + (4,) * 20
+    tasks_done(100.0, lambda deadline: shares.append(deadline) or deadline, sizes)
+    assert shares[0] == pytest.approx(0.8)
+    assert shares[20] / shares[19] == pytest.approx(4, rel=0.05)
+    done, end = tasks_done(30.0, lambda _: 1.0)
+    assert 25 <= len(done) <= end <= 30
+    assert {*np.diff([place for place in done if place > 10])} <= {2, 3, 4, 5}
+    assert done[-1] > 90
+    taking_1_of_10_seconds = tasks_done(10.0, lambda _: 1.0, (1000, 9000))
+    assert taking_1_of_10_seconds == ([0], 1.0)  # the second would take 9 times as long
+
+
+def test_sizes_are_numbers_ranges_and_lists_of_elements_or_bytes_and_methods_have_numbers():
+    sizes = {"1000000": 10**6, "1e6": 10**6, "2**20": 1 << 20, "2^20": 1 << 20, "1_000": 1000}
+    assert {text: options.parse_size(text) for text in sizes} == sizes
+    assert options.parse_sizes("7, 2**3:2^4,7,1e1") == (7, 8, 10, 16)
+    for text, shown in {
+        "4B,64KiB,1TiB": ["4 B", "64 KiB", "1 TiB"],
+        "1KiB:4KiB": ["1 KiB", "2 KiB", "4 KiB"],
+        "2**3:2^5, 1000": ["8", "16", "32", "1,000"],
+    }.items():
+        assert [str(extent) for extent in options.parse_extents(text)] == shown
+    given = (("sum",), ("int8", "complex128"), ("flat",), options.parse_extents("64KiB"))
+    found = cases.cases(cases.GRIDS["host", False], *given)
+    assert {case.type.name: case.size for case in found} == {"int8": 65536, "complex128": 4096}
+    assert options.parse_samples(str(options.MOST_SAMPLES)) == options.MOST_SAMPLES
+    with pytest.raises(ValueError, match=str(options.MOST_SAMPLES)):  # by what measures, too
+        gred.kernel_time([1], samples=options.MOST_SAMPLES + 1)
+    named = options.parse_methods("reduce5,3,shared_modulo,global")
+    assert [m.name for m in named] == ["interleaved", "shared_modulo", "shared_grid_stride"]
+
+
+def test_the_bound_of_the_longest_sum_still_says_something():
+    assert 0 < data.relative_bound(1 << 28, 2.0**-24) < 0.01

@@ -10,8 +10,6 @@ from devices import GPU_IS_HERE
 import gred
 from gred.cli import doctor
 
-pytestmark = pytest.mark.unsanitized
-
 GPU = gred.Device("cuda:0", "a GPU", 108, 2**35, None, 2**25, "8.6")
 SUM, VERSION = gred.sum, metadata.version
 

@@ -6,17 +6,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from inputs import every_rung
 
 import gred
 from gred.cli import console as consoles
-from gred.drawing.hero import hero
 from gred.drawing.picture import drawn
-
-pytestmark = pytest.mark.unsanitized
 
 KEPT = Path(__file__).parents[2] / "docs/pictures"
 METHODS = {m.name: m for m in gred.methods() if m.number is not None}
-every_rung = pytest.mark.parametrize("rung", METHODS)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -113,9 +110,6 @@ def test_passes_come_one_under_another_and_tickets_and_barriers_are_drawn():
         assert f"{barrier} barrier" in picture.texts("label")
 
 
-# ---- files ----
-
-
 def boxes_of(root):
     """Estimate where texts are: letters as wide as those of wide fonts."""
     sizes = {"title": 17, "fact": 13, "head": 12, "note": 10.5, "label": 10.5}
@@ -143,21 +137,6 @@ def test_labels_neither_collide_nor_leave_the_picture(path):
         assert 0 <= top <= bottom <= float(root.get("height")), text
         for other, left2, right2, top2, _ in boxes[k + 1 :]:
             assert top2 >= bottom or right <= left2 or right2 <= left, (text, other)
-
-
-def test_pictures_have_a_dark_scheme_and_are_told_in_words():
-    picture, method = Picture("neighbored", 64), METHODS["neighbored"]
-    assert picture.root.get("role") == "img"
-    title, told, style, paper = list(picture.root)[:4]
-    assert title.text == f"{method.number} neighbored: {method.title}"
-    assert f"The result is {picture.told.result}." in told.text
-    light, dark = (
-        {line.partition(" {")[0] for line in half.splitlines() if "#" in line}
-        for half in style.text.split("@media (prefers-color-scheme: dark)")
-    )
-    assert light == dark
-    assert paper.get("class") == "paper"
-    assert not any("fill" in one.attrib or "stroke" in one.attrib for one in picture.root.iter())
 
 
 def test_a_small_picture_has_the_same_lines_cells_and_texts():
@@ -189,16 +168,6 @@ def test_the_pictures_of_the_documentation_are_what_show_draws(screen, tmp_path)
     assert max(map(len, made.values())) < 70_000
 
 
-def test_the_hero_says_what_is_counted():
-    root = ElementTree.fromstring(hero())
-    texts = [part.text for text in root.iter(f"{SVG}text") for part in (text, *text) if part.text]
-    for rung in ("neighbored", "shared_sequential", "shuffle"):
-        counted = gred.counters(np.ones(2**14, np.float32), method=rung, block_size=256).passes[0]
-        assert f"{counted.active_lanes:.0f} of 32 lanes active on average" in texts
-        assert f"{counted.global_load_efficiency:.0%} of the loaded bytes are used" in texts
-        assert f"{counted.block_barriers // counted.blocks} barrier" in " ".join(texts)
-
-
 def test_a_picture_is_written_or_goes_to_standard_output(screen, command, tmp_path):
     path, given = tmp_path / "rung.svg", ("show", "13", "--size", "64", "--block-size", "64")
     assert f"wrote {path}" in screen(*given, "--out", path).replace("\n", "")
@@ -207,9 +176,6 @@ def test_a_picture_is_written_or_goes_to_standard_output(screen, command, tmp_pa
     status, out, err = command(*given, "--out", "-")
     assert (status, out) == (0, written)
     assert "13 shared_sequential" in err
-
-
-# ---- in the terminal ----
 
 
 def test_the_terminal_shows_lanes_elements_values_and_shuffles(screen):

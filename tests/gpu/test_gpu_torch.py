@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch", minversion="2.5")
 
-from operator_cases import REDUCTIONS, drawn  # noqa: E402
+from test_operators import REDUCTIONS, drawn  # noqa: E402
 
 import gred.torch  # noqa: E402
 

@@ -1,5 +1,5 @@
 /* Kernels whose accesses are known, for the counters: a thread accesses element at[thread] of
- * memory that begins `offset` bytes behind a boundary of 256, or none where that is negative. */
+ * memory, or none where that is negative. */
 #define GRED_COUNTING
 
 #include "run/counting.h"
@@ -18,21 +18,7 @@ struct alignas(16) pack {
 };
 
 template <class T>
-__global__ void global_load(const int *at, unsigned, global<T> memory, T *kept)
-{
-    if (at[threadIdx.x] >= 0)
-        kept[threadIdx.x] = memory[at[threadIdx.x]];
-}
-
-template <class T>
-__global__ void global_store(const int *at, unsigned, global<T> memory, T *kept)
-{
-    if (at[threadIdx.x] >= 0)
-        memory[at[threadIdx.x]] = kept[threadIdx.x];
-}
-
-template <class T>
-__global__ void shared_load(const int *at, unsigned, global<T>, T *kept)
+__global__ void shared_load(const int *at, global<T>, T *kept)
 {
     const shared<T> x = block_memory<T>();
     if (at[threadIdx.x] >= 0)
@@ -40,7 +26,7 @@ __global__ void shared_load(const int *at, unsigned, global<T>, T *kept)
 }
 
 template <class T>
-__global__ void shared_store(const int *at, unsigned, global<T>, T *kept)
+__global__ void shared_store(const int *at, global<T>, T *kept)
 {
     const shared<T> x = block_memory<T>();
     if (at[threadIdx.x] >= 0)
@@ -48,16 +34,14 @@ __global__ void shared_store(const int *at, unsigned, global<T>, T *kept)
 }
 
 /* Lanes come to the same line as often as their numbers say: turn k is of those that have one. */
-template <class T>
-__global__ void turns(const int *at, unsigned, global<T> memory, T *kept)
+__global__ void turns(const int *at, global<uint32_t> memory, uint32_t *kept)
 {
     for (int k = 0; k < at[threadIdx.x]; k++)
         kept[threadIdx.x] = memory[threadIdx.x];
 }
 
 /* The lower half of a warp's lanes loads twice, before a barrier and with all others behind it. */
-template <class T>
-__global__ void again(const int *, unsigned, global<T> memory, T *kept)
+__global__ void again(const int *, global<uint32_t> memory, uint32_t *kept)
 {
     for (unsigned round = 0; round < 2; round++) {
         if (round == 1 || threadIdx.x % warp_size < warp_size / 2)
@@ -70,19 +54,21 @@ __global__ void again(const int *, unsigned, global<T> memory, T *kept)
 #define OF_EACH_SIZE(name) OF(name, uint8_t), OF(name, uint32_t), OF(name, uint64_t), OF(name, pack)
 
 const named_kernel kernels[] = {
-    OF_EACH_SIZE(global_load),  OF_EACH_SIZE(global_store), OF_EACH_SIZE(shared_load),
-    OF_EACH_SIZE(shared_store), OF(turns, uint32_t),        OF(again, uint32_t),
+    OF_EACH_SIZE(shared_load),
+    OF_EACH_SIZE(shared_store),
+    {"turns uint32_t", KERNEL_ENTRY(turns)},
+    {"again uint32_t", KERNEL_ENTRY(again)},
 };
 
 } // namespace KERNELS
 
 /* Adds up what all lines of one event have counted: requests, lanes, pieces and conflicts. */
-extern "C" int count_kernel(const char *name, unsigned block, const int *at, unsigned offset,
-                            int event, int order, uint64_t sums[4])
+extern "C" int count_kernel(const char *name, unsigned block, const int *at, int event, int order,
+                            uint64_t sums[4])
 {
     alignas(256) static char memory[1 << 20], kept[1 << 20];
-    char *const first = memory + offset, *const own = kept;
-    void *arguments[] = {&at, &offset, const_cast<char **>(&first), const_cast<char **>(&own)};
+    char *first = memory, *own = kept;
+    void *arguments[] = {&at, &first, &own};
     struct counted_launch counts = {};
     struct simulator *device = simulator_open(1);
     simulator_set(device, static_cast<thread_order>(order), 7, nullptr);

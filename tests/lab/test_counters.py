@@ -1,30 +1,31 @@
-"""gred.counters counts what arithmetic by hand and a profiler on a GPU count."""
+"""gred.counters counts what arithmetic by hand and a profiler on a GPU count.
+
+gred.accesses records what threads do one by one, and steps are made of it.
+"""
 
 import ctypes
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from inputs import RUNGS, counted, every_rung
 from scripts import BENCHMARKS
 from thin import chosen
 from toy_kernels import toy_kernels
 
 import gred
+from gred import _core
 from gred.cli import record
+from gred.drawing import steps
 from gred.testing import SimulatedArray
 
 PROFILED = record.read_json(BENCHMARKS / "results" / "nvidia-h200" / "counters.json")
 ROWS = record.rows_of(PROFILED)
-RUNGS = [m.name for m in gred.methods() if m.number is not None]
-every_rung = pytest.mark.parametrize("rung", RUNGS)
 
 
-def first_pass(rung, n, block=256, dtype=np.int32, **options):
-    x = np.ones(n, dtype)
-    return gred.counters(x, method=rung, block_size=block, dtype=dtype, **options).passes[0]
-
-
-# ---- a profiler ----
+def first_pass(*arguments, **options):
+    return counted(*arguments, **options).passes[0]
 
 
 @pytest.fixture
@@ -62,22 +63,18 @@ def test_no_figure_of_a_profiler_differs_unseen(script, rung):
     assert len(list(script.differences([row | noisy], 132))) == (0 if rung == "neighbored" else 2)
 
 
-# ---- arithmetic ----
-
 # A warp shuffles 5 times: each of a block's 8 warps, which leaves a word, and the one that folds
 # these. Who folds partials does all that again.
 SHUFFLES = (8 + 1) * 5
+OF_TICKETS = {"shuffle_requests": 4 * SHUFFLES, "atomic_requests": 3}
 N = 3 * 256 * 32
 # Of elements that 3 blocks of 256 threads take, what these do.
 DONE = {
     "shuffle": (N // 4, {"shuffle_requests": 3 * SHUFFLES, "shuffle_lanes": 96 * SHUFFLES}),
     "shuffle_vector": (N, {"shuffle_requests": 3 * SHUFFLES, "atomic_requests": 0}),
     "atomic": (N, {"shuffle_requests": 3 * SHUFFLES, "atomic_requests": 3}),
-    "last_block": (N, {"shuffle_requests": 4 * SHUFFLES, "atomic_requests": 3}),
-    "cooperative": (
-        N,
-        {"shuffle_requests": 4 * SHUFFLES, "atomic_requests": 3, "grid_barriers": 1},
-    ),
+    "last_block": (N, OF_TICKETS),
+    "cooperative": (N, OF_TICKETS | {"grid_barriers": 1}),
     # A copy brings 16 KiB; no thread loads an element; all read shared memory by 16 bytes.
     "bulk": (
         N,
@@ -89,7 +86,8 @@ DONE = {
             "shared_load_requests": N // 128 + 3 + 1,
             "shared_load_wavefronts": N // 32 + 3 + 1,
             "shared_store_wavefronts": 4 * 8,
-            **{"shuffle_requests": 4 * SHUFFLES, "atomic_requests": 3, "global_store_requests": 4},
+            **OF_TICKETS,
+            "global_store_requests": 4,
         },
     ),
     # Each block stores one word to the first one's shared memory; one cluster draws no ticket.
@@ -108,7 +106,7 @@ DONE = {
 @pytest.mark.parametrize("rung", DONE)
 def test_rungs_do_what_arithmetic_says(rung):
     n, counts = DONE[rung]
-    counts |= {"blocks": 3, "shared_load_conflicts": 0, "shared_store_conflicts": 0}
+    counts = counts | {"blocks": 3, "shared_load_conflicts": 0, "shared_store_conflicts": 0}
     got = first_pass(rung, n)
     assert {name: getattr(got, name) for name in counts} == counts
 
@@ -179,14 +177,14 @@ TYPES = {1: "uint8_t", 4: "uint32_t", 8: "uint64_t", 16: "pack"}
 NOBODY = -1
 
 
-@pytest.fixture
-def count(shared_folder):
+@pytest.fixture(scope="module")
+def count(tmp_path_factory):
     """Run a kernel: requests, lanes, sectors or wavefronts, and conflicts of one event."""
-    kernels = toy_kernels("counting.cpp", shared_folder)
+    kernels = toy_kernels("counting.cpp", tmp_path_factory.mktemp("kernels"))
 
-    def count(name, at, nbytes=4, *, offset=0, event=None, order="forwards"):
+    def count(name, at, nbytes=4, *, event=None, order="forwards"):
         places, sums = (ctypes.c_int * len(at))(*at), (ctypes.c_uint64 * 4)()
-        numbers = offset, EVENTS.index(event or name), ORDERS.index(order)
+        numbers = EVENTS.index(event or name), ORDERS.index(order)
         kernel = f"{name} {TYPES[nbytes]}".encode()
         assert kernels.count_kernel(kernel, len(at), places, *numbers, sums) == 0
         return tuple(sums)
@@ -205,28 +203,6 @@ def every(step, first=0):
 def evenly(step, place=lambda k: k):
     """Let one lane of so many take part."""
     return lanes(lambda k: NOBODY if k % step else place(k))
-
-
-# Bytes, where lanes' elements lie, the first one's offset: sectors of 32 bytes.
-SECTORS = [
-    *[(4, every(1), offset, sectors) for offset, sectors in ((0, 4), (4, 5), (32, 4))],
-    *[(4, every(step), 0, sectors) for step, sectors in ((2, 8), (4, 16), (32, 32))],
-    (4, every(-1, 31), 0, 4),
-    (4, every(0, 5), 0, 1),
-    (4, evenly(32), 0, 1),
-    *[(1, every(1), offset, sectors) for offset, sectors in ((0, 1), (1, 2))],
-    *[(16, every(1), offset, sectors) for offset, sectors in ((0, 16), (16, 17))],
-    *[(nbytes, every(2), 0, 2 * nbytes) for nbytes in (8, 16)],
-]
-
-
-@pytest.mark.unsanitized
-@pytest.mark.parametrize("name", ["global_load", "global_store"])
-def test_sectors_are_those_that_lanes_touch(count, name):
-    for nbytes, at, offset, sectors in SECTORS:
-        active = sum(place != NOBODY for place in at)
-        got = count(name, at, nbytes, offset=offset)
-        assert got == (1, active, sectors, 0), (nbytes, at, offset)
 
 
 def pairs(k):
@@ -274,7 +250,7 @@ TOGETHER = [
     # Turns are counted from the last barrier on.
     ("again", every(0), "global_load", (2, 16 + 32, 2 + 4, 0)),
     # Warps do not meet, in a bank neither.
-    ("global_load", list(range(128)), "global_load", (4, 128, 16, 0)),
+    ("turns", [1] * 128, "global_load", (4, 128, 16, 0)),
     ("shared_load", [0] * 128, "shared_load", (4, 128, 4, 0)),
 ]
 
@@ -285,8 +261,6 @@ def test_lanes_of_a_warp_meet_at_the_same_turn_since_a_barrier(count, order):
     for name, at, event, counts in TOGETHER:
         assert count(name, at, event=event, order=order) == counts, name
 
-
-# ---- whole runs ----
 
 LENGTHS = (1, 2, 31, 33, 255, 1000, 4097, 70_001)
 
@@ -338,3 +312,130 @@ def test_lines_are_those_of_the_source_and_are_printed_as_a_table():
     shown = repr(gred.counters(np.ones(2**12, np.float32), method="shared_modulo"))
     title = "sum of 4,096 float32, as float32, by shared_modulo, blocks of 256"
     assert all(words in shown for words in (title, "128, 512, 100%", "1,520, 0"))
+
+
+# ---- what is recorded one by one ----
+
+IN_PLACE = RUNGS[: RUNGS.index("shared_modulo")]
+# Which block is the last, and what an atomic finds, depends on the order of blocks.
+ONE_BLOCK = ("atomic", "last_block", "bulk", "cluster")
+
+
+def told(x, rung, block=32):
+    return gred.accesses(x, method=rung, block_size=block)
+
+
+def blocks_of(x, rung, block=32):
+    return steps.blocks(told(x, rung, block).passes[0])
+
+
+@pytest.mark.parametrize(
+    "x",
+    [np.ones(701, np.int32), np.ones(701), SimulatedArray(np.ones(702, np.float32))[1:]],
+    ids=["int32-in-int64", "float64", "misaligned"],
+)
+@every_rung
+def test_accesses_and_requests_are_those_that_are_counted(rung, x):
+    launches = told(x, rung, 64).passes
+    counted = gred.counters(x, method=rung, block_size=64).passes
+    for launch, counts in zip(launches, counted, strict=True):
+        lanes = Counter(access.event for access in launch.accesses)
+        requests = [r for b in steps.blocks(launch) for step in b.steps for r in step.requests]
+        found = {f"{event}_lanes": lanes[event] for event in ("atomic", "shuffle", "merge")}
+        for event in (*EVENTS, "bulk_copy"):
+            found[f"{event}_nbytes"] = sum(a.nbytes for a in launch.accesses if a.event == event)
+        for event in EVENTS:
+            some = [request for request in requests if request.event == event]
+            found[f"{event}_lanes"], found[f"{event}_requests"] = lanes[event], len(some)
+            transfers = "sectors" if event.startswith("global") else "wavefronts"
+            found[f"{event}_{transfers}"] = sum(r.transfers for r in some)
+            if event.startswith("shared"):
+                found[f"{event}_conflicts"] = sum(r.conflicts for r in some)
+        assert found == {name: getattr(counts, name) for name in found}
+        assert launch.blocks == counts.blocks
+        loaded = [value for a in launch.accesses if a.event == "global_load" for value in a.values]
+        assert {*map(type, loaded)} <= {int if x.dtype.kind == "i" else float}
+        lines = {(line.file, line.number, line.event) for line in counts.lines}
+        lines = {line for line in lines if line[2] != "dependent_global_load"}  # made of several
+        assert {(access.file, access.number, access.event) for access in launch.accesses} == lines
+
+
+def test_what_is_shown_says_what_was_reduced_by_and_no_more_than_can_be_read():
+    for ask in (gred.counters, gred.accesses):
+        shown = ask([1.0, 2.0], "mean", method="shuffle", block_size=32)
+        assert repr(shown).startswith("mean of 2 float64")
+    assert "mean of 2 float64 in blocks of 32 threads: 1.5" in shown.svg()
+    many = told(np.ones(1000), "shuffle").passes[0].accesses
+    few = type(many)(many[:90])
+    assert len(repr(few).splitlines()) == few._repr_html_().count("<tr>") == 1 + len(few)
+    assert many._repr_html_().count("<tr>") == 101
+    for shown in (repr(many), many._repr_html_()):
+        assert f"and {len(many) - 100:,} more" in shown
+
+
+@every_rung
+def test_every_element_is_read_and_is_what_the_array_holds_in_every_order_of_threads(rung):
+    n, read = 256 if rung in ONE_BLOCK else 702, {}
+    x = np.arange(1, n + 1, dtype=np.int32)
+    want = told(x, rung, 64)
+    assert want.result == x.sum()
+    for access in want.passes[0].accesses:
+        if access.event in ("global_load", "bulk_copy") and access.memory == "array":
+            for k, value in enumerate(access.values):
+                read.setdefault(access.element + k, []).append(value)
+    assert {k: values[0] for k, values in read.items()} == dict(enumerate(range(1, n + 1)))
+    assert rung in IN_PLACE or set(map(len, read.values())) == {1}
+    for order in ("backwards", "shuffled"):
+        with gred.thread_order(order, 1):
+            assert repr(got := told(x, rung, 64)) == repr(want)
+            assert got == want
+
+
+def bits(n):
+    """Give powers of two: a sum of some says of which, and a second of the same would show."""
+    return 1 << np.arange(n, dtype=np.int64)
+
+
+@every_rung
+def test_useful_values_are_sums_of_all_elements_once(rung):
+    """Of as many as is said; and exactly the tree: as many are read from as merges need."""
+    first_reads = []
+    for block in blocks_of(bits(60), rung):
+        useful = [n for step in block.steps for n in step.nodes.values() if n.useful]
+        sums = [node for node in useful if not node.copies]
+        assert sums
+        assert [node.value.bit_count() for node in sums] == [node.terms for node in sums]
+        first_reads += [e for node in useful for e in node.reads if e.memory == "array"]
+        first_reads += [array for node in useful for array, _ in node.copies]
+    assert {e.number for e in first_reads if e.value == 1 << e.number} == set(range(60))
+
+
+def test_steps_are_parted_by_barriers_and_values_that_are_no_numbers_fold_as_well():
+    (block,) = blocks_of(bits(60), "shared_last_warp", 64)
+    barriers = [step.barriers for step in block.steps]
+    assert barriers == [(), ("__syncthreads()",), *[("__syncwarp()",)] * 6]
+    (block,) = blocks_of(np.array([1.0, np.nan, 3.0, -0.0]), "interleaved")
+    last = block.steps[-1].nodes[0]
+    assert np.isnan(last.value)
+    assert (last.own.terms, last.terms) == (2, 4)
+
+
+def test_more_than_can_be_recorded_is_refused():
+    with pytest.raises(ValueError, match="16385 elements: too many to record accesses one by"):
+        gred.accesses(np.ones(2**14 + 1))
+    x = np.ones(1000, np.int32)
+    options = {"method": "neighbored", "block_size": 64, "device": "simulated"}
+    for room in (1, 999):
+        with pytest.raises(RuntimeError, match="too many accesses to record one by one"):
+            _core.counters(x, **options, multiprocessors=1, room=room)
+    assert told(x, "neighbored", 64).result == 1000
+
+
+@every_rung
+def test_one_element_is_recorded(rung):
+    record = told(np.array([7]), rung)
+    assert record.result == 7
+    reads = [a for one in record.passes for a in one.accesses if a.event == "global_load"]
+    assert all(access.values == (7,) for access in reads)
+    assert bool(reads) == (rung != "halving")
+    assert record.svg().startswith("<svg")

@@ -1,9 +1,13 @@
-"""A rung's source: what is compiled, what is refused, and what is said of a mistake in it."""
+"""A rung's source: what is compiled, what is refused, and what is said of a mistake in it.
+
+Kernels in ordinary CUDA are taken, too: they are checked, counted and timed as the ladder's.
+"""
 
 import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from labs import LAB, LADDER, compile_error, saved
 
@@ -34,20 +38,27 @@ def test_what_does_not_compile_is_told_in_the_compilers_words(tmp_path):
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", said)  # no commands to a terminal
 
 
-@pytest.mark.parametrize(
-    ("there", "wrong", "text"),
-    [
-        ("fold_grid_stride<Fold>(data, n)", "fold_grid_stride<Fold>(odd, n)", "no matching"),
-        ("store_partial", "int k = odd; store_partial", "cannot convert"),
-    ],
-)
-def test_a_type_error_is_said_once_at_the_files_line(tmp_path, there, wrong, text):
-    source = COMPILES.replace(there, wrong).replace("{\n    ", "{\n    struct what {} odd;\n    ")
-    path = saved(tmp_path, source)
+PAGE = Path(__file__).parents[2] / "docs/your-own-rung.md"
+(SHOWN,) = re.findall(r"```cpp\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+TREE = f"#include <cuda_runtime.h>\n// a block's tree\n{SHOWN}"
+ODD = COMPILES.replace("{\n    ", "{\n    struct what {} odd;\n    ")
+# A file and its source, what is wrong there, and what is said: of which line, with what words.
+WRONG = [
+    ("mine.cuh", ODD, "<Fold>(data, n)", "<Fold>(odd, n)", 8, "no matching", "store_partial"),
+    ("mine.cuh", ODD, "store", "int k = odd; store", 8, "cannot convert", "store_partial"),
+    ("mine.cu", TREE, "if (tid =", "float *p = tile[tid]; if (tid =", 15, "'float *'", "float *p"),
+]
+
+
+@pytest.mark.parametrize(("name", "source", "there", "wrong", "line", "text", "shown"), WRONG)
+def test_a_type_error_is_said_once_at_the_files_line(
+    tmp_path, name, source, there, wrong, line, text, shown
+):
+    path = saved(tmp_path, source.replace(there, wrong), name)
     said = compile_error(path, device="simulated")
-    assert said.startswith(f"{path}:8:")
+    assert said.startswith(f"{path}:{line}:")
     assert text in said
-    assert "store_partial" in said.splitlines()[1]
+    assert shown in said.splitlines()[1]
     assert (said.count("error:"), len(said.splitlines()) <= 4) == (1, True)
     assert not re.search(r"_kernels::|simulator_event|SIMULATOR|required from|\[with", said)
 
@@ -153,3 +164,87 @@ def test_no_source_or_no_compiler_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match=r"no c\+\+, g\+\+ or clang\+\+; install g\+\+"):
         gred.lab.compile(LADDER / "03_interleaved.cuh")
+
+
+TYPES = """// launched like shared_first_add
+template <class T, unsigned int blockSize>
+__global__ void reduce3(T *g_idata, T *g_odata, unsigned int n)
+{
+    extern __shared__ T sdata[];
+    unsigned int tid = threadIdx.x, i = blockIdx.x * (blockSize * 2) + threadIdx.x;
+    T sum = (i < n ? g_idata[i] : 0) + (i + blockSize < n ? g_idata[i + blockSize] : 0);
+    sdata[tid] = sum;
+    __syncthreads();
+    for (unsigned int s = blockSize / 2; s > 0; s >>= 1) {
+        if (tid < s) sdata[tid] = sum = sum + sdata[tid + s];
+        __syncthreads();
+    }
+    if (tid == 0) g_odata[blockIdx.x] = sum;
+}
+"""
+ATOMIC = """
+__global__ void total(const int *in, int *out, size_t n)
+{
+    __shared__ int all;
+    int sum = 0;
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        sum += in[i];
+    for (int bits = 16; bits > 0; bits >>= 1)
+        sum += __shfl_xor_sync(0xffffffff, sum, bits);
+    if (threadIdx.x == 0) all = 0;
+    __syncthreads();
+    if (threadIdx.x % warpSize == 0) atomicAdd(&all, sum);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(out, all);
+}
+"""
+# Of 1000 ones in blocks of 256, the barriers of all passes' blocks, and shuffles and atomics.
+SUMS = {
+    "tree": (TREE, "float32", (4 + 1) * 9, 0, 0),
+    "types": (TYPES, "int64", (2 + 1) * 9, 0, 0),
+    "atomic": (ATOMIC, "int32", 4 * 2, 4 * 8 * 5, 4 * 8 + 4),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_an_ordinary_kernel_is_checked_counted_drawn_and_timed(tmp_path, name):
+    source, dtype, *counts = SUMS[name]
+    rung = gred.lab.compile(saved(tmp_path, source, f"{name}.cu"), device="simulated")
+    assert rung.check().right
+    counted = rung.counters(np.ones(1000, dtype), block_size=256)
+    total = counted.total
+    found = [total.block_barriers, total.shuffle_requests, total.atomic_requests]
+    assert [counted.result, *found] == [1000, *counts]
+    assert {Path(line.file).name for line in total.lines} == {f"{name}.cu"}
+    if name == "tree":
+        assert rung.accesses(np.ones(100, dtype)).svg().startswith("<svg")
+        assert rung.kernel_time(np.ones(100, dtype), samples=1).result == 100
+        with pytest.raises(ValueError, match="reduce sums float32; got an array of int32"):
+            rung.counters(np.ones(5, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("there", "instead", "sizes"),  # of blocks, or why it is refused
+    [
+        ("{", "{ f<<<1, 2>>>(in);", "line 4 is host code"),
+        ("tile[256]", "tile[16][16]", "line 5: of shared memory"),
+        ("const float *in", "const char *in", "one of int, long long"),
+        (", int n", "", "its form is one of"),
+        ("", "", (256,)),
+        ("tile[256]", "tile[32]", (32, 64, 256, 1024)),
+        ("tile[256]", "tile[B]; constexpr int B = 128;", (128,)),
+        ("a block", "launched like shared_sequential, blocks of 512", (512,)),
+        ("__shared__ float tile[256]", "extern __shared__ float tile[]", (32, 64, 256, 1024)),
+        ("__global__ void", "__global__ void __launch_bounds__(64)", (256,)),
+    ],
+)
+def test_a_form_is_understood_or_refused(tmp_path, there, instead, sizes):
+    source = TREE.replace(there, instead, 1)
+    if isinstance(sizes, str):
+        path = saved(tmp_path, source, "mine.cu")
+        with pytest.raises(ValueError, match=sizes):
+            gred.lab.compile(path, device="simulated")
+    else:
+        form = form_of(source, None, None)
+        assert (form.like, form.data_blocks) == ("shared_sequential", 1)
+        assert form.block_sizes == sizes

@@ -1,23 +1,26 @@
-"""The installed package is whole, light, and at home in processes that reload it."""
+"""The installed package is whole, light, and at home in processes that reload it.
 
+How it is built: for which GPUs, by which compiler, and the wheel of kernels.
+"""
+
+import importlib
 import importlib.metadata
 import os
 import posixpath
 import re
+import runpy
+import subprocess
 import sys
+import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
 from processes import printed
-from test_layers import includes, sources
+from test_sources import ROOT, includes, sources, text_of
 
 import gred
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def text_of(name):
-    return (ROOT / name).read_text(encoding="utf-8")
+from gred.lab import nvcc as lab_nvcc
 
 
 def test_every_file_that_names_the_version_names_the_same():
@@ -40,13 +43,6 @@ def test_the_changes_of_this_version_are_a_page_that_begins_with_what_may_break(
     heads = re.findall(r"^### (.+)$", page, re.MULTILINE)
     assert heads[:2] == ["What may break your code", "Added"]
     assert len(page.splitlines()) <= 90
-
-
-def test_reports_ask_for_what_show_config_prints():
-    for name in ("bug.yml", "slow.yml"):
-        form = text_of(f".github/ISSUE_TEMPLATE/{name}")
-        assert form.count("required: true") >= 2
-        assert "gred.show_config()" in form
 
 
 def test_types_and_what_a_rung_of_ones_own_includes_are_in_the_package():
@@ -142,3 +138,213 @@ def test_in_a_process_of_its_own(program):
     if "cores" in program and len(os.sched_getaffinity(0)) < 2:
         pytest.skip("there is one core here, not two")
     printed(PROGRAMS[program])
+
+
+# ---- building ----
+
+TAG = f"cp3{sys.version_info.minor}-cp3{sys.version_info.minor}-linux_x86_64"
+NVCC = Path("/somewhere/bin/nvcc")
+KNOWN = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
+
+
+@pytest.fixture
+def building(monkeypatch):
+    """Offer the modules that the build is made of."""
+    monkeypatch.syspath_prepend(str(ROOT / "build_backend"))
+    monkeypatch.chdir(ROOT)
+    yield importlib.import_module
+    for name in ("backend", "kernels_wheel", "toolkit", "wheels", "xla"):
+        sys.modules.pop(name, None)
+
+
+NONE = {"GRED_CUDA_ARCHS": "none"}
+ASKED = [
+    ({}, None, None, False),  # a laptop without a GPU
+    ({}, NVCC, (13, 0), False),  # a toolkit is there
+    ({}, None, (13, 0), True),  # a driver is enough
+    ({}, None, (12, 9), False),  # it could not run what they compile
+    (NONE, None, (13, 0), False),
+    ({"GRED_SANITIZE": "1"}, None, (13, 0), False),
+    ({"GRED_CUDA": "wheels"}, NVCC, (12, 4), True),
+]
+
+
+def test_a_build_asks_for_the_compiler_and_jax_where_they_are_wanted_and_missing(building):
+    for environment, nvcc, driver, needed in ASKED:
+        got = building("wheels").requirements(environment, nvcc, driver)
+        assert len(got) == 5 * needed, (environment, nvcc, driver)
+    xla = building("xla")
+    assert xla.requirements({}) == []
+    assert xla.requirements({"GRED_JAX": "1"}) == [xla.REQUIREMENT]
+    assert f'jax = ["{xla.REQUIREMENT}"]' in text_of("pyproject.toml")
+
+
+def test_the_backend_asks_for_wheels_for_wheels_and_editable_installs_alone(building, monkeypatch):
+    backend, wheels = building("backend"), building("wheels")
+    monkeypatch.setenv("GRED_CUDA", "wheels")
+    for name in ("GRED_CUDA_ARCHS", "GRED_SANITIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for hook in ("get_requires_for_build_wheel", "get_requires_for_build_editable"):
+        monkeypatch.setattr(backend.build_meta, hook, lambda settings: ["before"])
+        assert getattr(backend, hook)() == ["before", *wheels.WHEELS]
+    for hook in ("build_wheel", "build_editable", "build_sdist", "get_requires_for_build_sdist"):
+        assert getattr(backend, hook) is getattr(backend.build_meta, hook)
+
+
+ARCHITECTURES = "GRED_CUDA_ARCHS.*'80;90a'"
+NOT_UNDERSTOOD = [
+    ("xla.requirements", [{"GRED_JAX": "yes"}], "GRED_JAX='yes' is not understood"),
+    ("toolkit.find_nvcc", [{"GRED_CUDA": "wheels"}], "pip install 'nvidia-cuda-nvcc"),
+    ("wheels.requirements", [{"GRED_CUDA": "13.0"}, None, None], "'wheels'.*GRED_CUDA_ARCHS=none"),
+    ("wheels.requirements", [{"GRED_CUDA": "Wheels"}, None, None], "'wheels'"),
+    *(("toolkit.asked_architectures", [text], ARCHITECTURES) for text in ("sm_90", "8.0")),
+    *(("toolkit.asked_architectures", [text], ARCHITECTURES) for text in ("90;all", "ptx 80")),
+]
+WITHOUT = [
+    (NONE, (13, 0), "CUDA left out"),
+    ({}, None, "no nvcc"),
+    ({}, (12, 8), "no nvcc, .* CUDA 13.0, .* runs 12.8 .* newer driver"),
+    ({}, (13, 1), "no nvcc, .* --no-build-isolation .*"),
+]
+
+
+def test_what_a_build_cannot_be_asked_for_or_is_without_is_told(building):
+    for call, arguments, words in NOT_UNDERSTOOD:
+        module, _, name = call.partition(".")
+        with pytest.raises(SystemExit, match=words):
+            getattr(building(module), name)(*arguments)
+    for environment, driver, why in WITHOUT:
+        assert re.fullmatch(why, building("toolkit").without_nvcc(environment, driver))
+
+
+def test_a_compiler_of_wheels_is_taken_only_whole_and_of_one_version(building, tmp_path):
+    """Other packages bring some of its wheels, which alone compile nothing."""
+    wheels = building("wheels")
+    versions = dict(wheel.split("==") for wheel in wheels.WHEELS)
+    least = "{}.{}.".format(*wheels.VERSION)  # which the least driver runs
+    assert all(version.startswith(least) for version in versions.values())
+    names = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt")
+    assert len({versions[name] for name in names}) == 1
+    folder = tmp_path / wheels.FOLDER
+    for name in reversed(wheels.ONE_OF_EACH):
+        assert wheels.installed_nvcc(["/nowhere", str(tmp_path)]) is None
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    assert wheels.installed_nvcc(["/nowhere", str(tmp_path)]) == folder / "bin" / "nvcc"
+
+
+def test_nvcc_is_found_where_it_is_named(building, tmp_path, monkeypatch):
+    """Which takes nvcc of wheels last."""
+
+    def program(folder):
+        path = tmp_path / folder / "bin" / "nvcc"
+        path.parent.mkdir(parents=True)
+        path.touch(0o755)
+        return path
+
+    toolkit, environment = building("toolkit"), {"PATH": ""}
+    monkeypatch.setattr(lab_nvcc, "_ELSEWHERE", str(tmp_path / "nothing"))
+    of_wheels = program(building("wheels").FOLDER)
+    assert lab_nvcc.find(environment, []) is None
+    assert lab_nvcc.find(environment, ["/nothing", str(tmp_path)]) == of_wheels
+    for name in ("PATH", "CUDA_PATH", "CUDA_HOME"):  # each comes before the last
+        nvcc = program(name)
+        environment[name] = str(nvcc.parent if name == "PATH" else nvcc.parent.parent)
+        assert lab_nvcc.find(environment, [str(tmp_path)]) == nvcc
+        assert toolkit.toolkit_nvcc(environment) == toolkit.find_nvcc(environment) == nvcc
+    for left_out in (NONE, {"GRED_SANITIZE": "1"}):
+        assert toolkit.find_nvcc(environment | left_out) is None
+
+
+def test_architectures_are_those_asked_for_or_here_or_one_of_each_major_version(building):
+    toolkit = building("toolkit")
+    asked = {"80;90a": ["80", "90a"], " 80,90a; ": ["80", "90a"], "all": ["all"], "ptx": ["ptx"]}
+    for text, found in asked.items():
+        assert toolkit.asked_architectures(text) == found
+    assert toolkit.default_architectures(KNOWN, ["86", "90"]) == ["86", "90"]
+    for present in ([], ["70"], ["90", "130"]):
+        assert toolkit.default_architectures(KNOWN, present) == ["ptx"]
+    assert toolkit.every_architecture(KNOWN) == ["75", "80", "90", "100", "110", "120"]
+
+
+# Machine code of each, and PTX for later ones, by one run of the front end; or, of what is tuned by
+# the generation, by one for each.
+BOTH = (False, True)
+FLAGS = [
+    ("90", BOTH, ["90 sm_90,compute_90"]),
+    ("90a", BOTH, ["90a sm_90a"]),  # its PTX serves no later chip
+    ("90 80 90", BOTH, ["80 sm_80,sm_90,compute_80"]),
+    ("100f 103", BOTH, ["100f sm_100f", "103 sm_103,compute_103"]),
+    ("80 90 90a 100", [False], ["80 sm_80,sm_90,sm_100,compute_80", "90a sm_90a"]),
+    ("80 90 90a 100", [True], ["80 sm_80,sm_90", "90a sm_90a", "100 sm_100,compute_100"]),
+]
+
+
+def test_every_architecture_gets_machine_code_and_later_ones_ptx(building):
+    for architectures, tunings, flags in FLAGS:
+        pairs = [flag.split() for flag in flags]
+        expected = [f"-gencode=arch=compute_{least},code=[{codes}]" for least, codes in pairs]
+        for tuned in tunings:
+            made = building("toolkit").architecture_flags(architectures.split(), tuned=tuned)
+            assert made == expected
+
+
+def test_what_later_gpus_brought_is_compiled_for_these_alone(building):
+    """PTX is of the lowest architecture that has what a unit needs."""
+    kind = building("toolkit").Toolkit
+
+    def toolkit(*architectures):
+        made = object.__new__(kind)
+        vars(made).update(nvcc="nvcc", architectures=[*architectures], version="13.0", lowest=75)
+        return made
+
+    of_four, ptx = toolkit("75", "80", "90", "120"), toolkit("ptx")
+    for made, least, codes in (
+        (of_four, {}, "75,code=[sm_75,sm_80,sm_90,sm_120,compute_75]"),
+        (of_four, {"least": 90}, "90,code=[sm_90,sm_120,compute_90]"),
+        (ptx, {}, "75,code=compute_75"),
+        (ptx, {"least": 90}, "90,code=compute_90"),
+    ):
+        assert made.command(tuned=False, **least)[-1] == f"-gencode=arch=compute_{codes}"
+    assert toolkit("75", "89").from_on(90) == []
+    assert ptx.from_on(90)
+    assert "GRED_CUDA_ARCHS" in str(ptx)
+
+
+def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(building):
+    script = runpy.run_path("setup.py")
+    for table in ("kernels_cuda", "kernels_simulated"):
+        units = script["kernel_units"](table)
+        assert len({name for _, name, _ in units}) == len(units)
+        for source in (*(source for source, _, _ in units), script["NO_LATER"]):
+            assert (ROOT / "kernels/units" / source).exists()
+    assert (ROOT / script["LOOPS"]).exists()
+    listed = {*script["SOURCES"], *script["APART"]}
+    assert listed == {str(path.relative_to(ROOT)) for path in ROOT.glob("csrc/**/*.c")}
+
+
+@pytest.mark.unsanitized
+def test_gred_takes_the_core_of_the_package_of_kernels(building, tmp_path):
+    if sysconfig.get_platform() != "linux-x86_64" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("the wheel made here has another tag")
+    named, own, site = f"gred-{gred.__version__}", gred._core.__file__, tmp_path / "site"
+    path = tmp_path / f"{named}-{TAG}.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.write(own, f"gred/{Path(own).name}")
+        wheel.writestr("gred/_core.pyi", "")
+        told = f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\nTag: {TAG}\n"
+        wheel.writestr(f"{named}.dist-info/WHEEL", told)
+    made = building("kernels_wheel").kernels_wheel(path, tmp_path)
+    assert made.name == f"gred_cuda13-{gred.__version__}-{TAG}.whl"
+    install = ["-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-compile", "--target"]
+    subprocess.run([sys.executable, *install, site, made], check=True)
+    code = """
+        import importlib.metadata, gred
+        print(gred._core.__file__, gred.sum([1, 2, 3]))
+        print(*importlib.metadata.requires("gred-cuda13"))
+        """
+    beside = str(Path(gred.__file__).parents[1])
+    core, total, needed = printed(code, PYTHONPATH=f"{site}:{beside}").split()
+    assert Path(core).parent == site / "gred_cuda13"
+    assert (total, needed) == ("6", f"gred=={gred.__version__}")
+    assert printed("import gred; print(gred._core.__file__)", PYTHONPATH=beside).strip() == own

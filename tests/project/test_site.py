@@ -1,20 +1,26 @@
-"""What the README, docs/ and docstrings show is what happens, and is taken from the code."""
+"""What the README, docs/ and docstrings show is what happens, and is taken from code and results.
+
+They lead a newcomer where they say.
+"""
 
 import ast
 import importlib
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from devices import to_host
-from test_packaging import ROOT, text_of
+from test_sources import ROOT, text_of
 from written import check_examples, check_module
 
 import gred
+from gred.cli import record
+from gred.cli.command import main
 
 pytestmark = pytest.mark.unsanitized
 
@@ -136,6 +142,97 @@ def test_every_plot_has_a_dark_scheme_and_no_background_of_its_own(generated):
         assert "prefers-color-scheme: dark" in svg
         first = re.search(r'<g id="patch_1">.*?style="([^"]*)"', svg, re.DOTALL)
         assert not first or "opacity: 0" in first[1] or "fill: none" in first[1]
+
+
+# ---- what pages say of results, and where they lead ----
+
+
+@pytest.fixture
+def report(benchmarks, given, capsys):
+    """Run report.py: its status and what it says."""
+
+    def run(*arguments):
+        given(sys, argv=["report.py", *map(str, arguments)])
+        try:
+            status = benchmarks.report.main()
+        except SystemExit as error:
+            return 1, str(error)
+        return status, capsys.readouterr().out
+
+    return run
+
+
+def test_pages_and_plots_agree_with_the_kept_results(report):
+    status, said = report("--check")
+    assert status == 0, said
+
+
+def test_what_is_written_is_accepted_and_whatever_disagrees_is_found(benchmarks, report, tmp_path):
+    """Results of two rungs and a comparison, and a page with a place for every part."""
+    page, folder = tmp_path / "README.md", tmp_path / "results" / "some-machine"
+    parts = [f"<!-- generated: {p} -->\n<!-- end: {p} -->\n" for p in benchmarks.report.PARTS]
+    page.write_text("# title\n\n" + "\nbetween\n\n".join(parts), encoding="utf-8")
+    folder.mkdir(parents=True)
+    ladder = "--size 500 --device simulated --methods halving,shuffle"
+    versus = "versus --device host --peers numpy --samples 1 --types float32 --sizes 16,1KiB"
+    versus += " --reductions sum --layouts flat,rows"
+    for name, words in (("ladder", ladder), ("versus", versus)):
+        assert main([*words.split(), "--json", str(folder / f"{name}.json")]) == 0
+    places = "--pages", page, "--results", folder.parent
+
+    def finds(*words):
+        status, said = report("--check", *places)
+        assert status == bool(words)
+        assert all(word in said for word in words)
+        return said
+
+    finds("README.md disagrees")
+    assert report(*places)[0] == 0
+    finds()
+    text = page.read_text(encoding="utf-8")
+    assert text.count("between") == len(parts) - 1
+    page.write_text(text.replace("1.00x", "9.99x", 1), encoding="utf-8")
+    assert "ladder.svg" not in finds("README.md disagrees")
+    kept = record.read_json(folder / "ladder.json")
+    kept["rows"][0]["samples_ns"][0] += 1
+    record.write_json(folder / "ladder.json", kept)
+    finds("ladder.svg disagrees")
+    page.write_text(text.replace("generated: plots", "generated:"), encoding="utf-8")
+    finds("no part 'plots'")
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/inside.md"])
+def test_files_that_a_text_names_are_there(name):
+    """Folders and files of the project, in code or behind a link."""
+    text = text_of(name)
+    named = re.findall(r"`((?:csrc|kernels|tests|benchmarks|python|\.ci)/[\w./]*)", text)
+    named += re.findall(r"^    ((?:csrc|kernels|python)/[\w/]+)", text, re.MULTILINE)
+    named += re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    made_up = {"kernels/ladder/25_name.cuh", "kernels/reductions/name.cuh"}
+    assert [path for path in {*named} - made_up if not (ROOT / path).exists()] == []
+    assert named or name == "CHANGELOG.md"
+
+
+def test_the_source_layout_has_every_directory():
+    text = text_of("CONTRIBUTING.md")
+    for path in (*(ROOT / "csrc").iterdir(), *(ROOT / "kernels").iterdir()):
+        assert path.is_file() or f"    {path.relative_to(ROOT).as_posix()}/ " in text
+
+
+@pytest.mark.parametrize("address", [None, "", "https://example.org/gred"])
+def test_the_readme_and_its_long_description_hold_the_commands(monkeypatch, address):
+    """The latter has no relative link: an index such as PyPI has none of the repository's files."""
+    text = text_of("README.md")
+    assert "pip install '.[cli]' && python -m gred" in text
+    assert len(text.splitlines()) <= 250
+    if address is not None:
+        monkeypatch.syspath_prepend(ROOT / "build_backend")
+        description = importlib.import_module("description")
+        text = description.long_description(ROOT / "README.md", address)
+        links = re.findall(r"\]\(([^)]*)\)", text)
+        assert all(link.startswith("https://") for link in links)
+        assert bool(links) == bool(address)
+    assert "pip install '.[test]' && pytest" in text
 
 
 # ---- from NumPy, CuPy and PyTorch to gred ----

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from numpydoc import validate
 
 import gred
 
@@ -104,7 +105,6 @@ def test_everything_public_is_documented_in_numpydocs_form(name):
     text = inspect.getdoc(public)
     assert text
     if callable(public) and not isinstance(public, type):
-        validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed")
         errors = {error: text for error, text in validate.validate(f"gred.{name}")["errors"]}
         assert errors.keys() <= NOT_ASKED | ({"PR01"} if name in OF_ANOTHER else set()), errors
     if name in REDUCTIONS:

@@ -12,10 +12,11 @@ from functools import partial
 import numpy as np
 import pytest
 from along import OF_HALVES, SPREAD
+from exact_truths import exact_square, exact_sum
 from reference import COMPLEX, REALS, agrees
 from samples import all_right, silenced, there, wrong, wrong_result
 from thin import chosen
-from truths import ORDERS, SPREADS, answer, exact_square_sum, exact_sum, root
+from truths import ORDERS, SPREADS, answer, root
 
 import gred
 
@@ -24,7 +25,7 @@ OF_SPREADS = (*SPREADS, "describe")
 
 
 def test_the_truth_is_that_of_fractions():
-    """What truths.py adds up in pieces is what Fraction adds up one by one."""
+    """What exact_truths.py adds up in pieces is what Fraction adds up one by one."""
     random = np.random.default_rng(1)
     for x in (
         random.normal(size=50) * 10.0 ** random.integers(-150, 150, 50),
@@ -34,7 +35,13 @@ def test_the_truth_is_that_of_fractions():
     ):
         fractions = list(map(Fraction, x.tolist()))
         assert exact_sum(x) == sum(fractions)
-        assert exact_square_sum(x) == sum(f * f for f in fractions)
+        assert exact_square(x) == sum(f * f for f in fractions)
+        mean = sum(fractions) / len(fractions)
+        if abs(x).max() < 1e150:
+            variance = sum((f - mean) ** 2 for f in fractions) / len(fractions)
+            right = answer("var", x)
+            assert right.value == variance
+            assert right.error <= 1e-11 * max(right.value, 1)
     for number in (Fraction(9, 4), Fraction(2), Fraction(1, 3), Fraction(10) ** 400):
         assert abs(root(number) ** 2 / number - 1) < Fraction(1, 2**150)
     right = answer("var", np.array([1.0, 2.0, 4.0]))

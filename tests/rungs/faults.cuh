@@ -91,6 +91,16 @@ void misuse_memory(Array data, uint64_t n, global<T> partials, shared<T> x)
         x[tid] = T(seen_as<const uint64_t>(data + 1)[0]); // misaligned load
 }
 
+/* Calls itself until so many bytes of its stack are used; a call looks at its caller's frame, so
+ * that no compiler makes a loop of it. Who has more than there are is in another thread's stack. */
+__attribute__((noinline)) inline unsigned dig(uint64_t bytes, volatile unsigned char *above)
+{
+    volatile unsigned char hole[256];
+    hole[bytes % sizeof hole] = above ? above[0] : 1;
+    const unsigned deeper = bytes > sizeof hole ? dig(bytes - sizeof hole, hole) : 1;
+    return deeper + hole[bytes % sizeof hole];
+}
+
 /* What harms the process, and whoever waits for it. */
 inline void misuse_process(uint64_t n)
 {
@@ -124,6 +134,10 @@ inline void misuse_process(uint64_t n)
         leave(n);
     if (n == 217)
         *static_cast<volatile int *>(nullptr) = 1; // null pointer
+    if (n == 114 && threadIdx.x == blockDim.x / 2)
+        dig(20000, nullptr);
+    if (n == 218 && threadIdx.x == blockDim.x / 2 && dig(70000, nullptr))
+        _exit(0);
 }
 
 template <class Fold, class Array>

@@ -1,16 +1,18 @@
 """What gred.explain says of a call is what the call does, said without anything being run."""
 
+import contextlib
 import itertools
 
 import forcing
 import numpy as np
 import pytest
 from along import EXTREMES, NAMES
-from devices import to_host
+from devices import everywhere, laid_out, on, to_host
 from inputs import methods_on
 from processes import printed
 from reference import COMPLEX, EVERY_TYPE, REALS
-from samples import takes
+from samples import fetched, takes
+from thin import chosen
 
 import gred
 from gred import _core
@@ -77,6 +79,42 @@ def test_results_need_no_more_than_the_explained_workspace(lies, axis):
     assert f"{part.at_once:,} at a time" in repr(part)
     assert part.result == whole.result
     assert lies == "there" or part.steps[-1].size == part.at_once * x.shape[axis]
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["i4", "f8"])
+@pytest.mark.parametrize("limit", [1, 256, 2**16, 2**30])
+@pytest.mark.parametrize("n", [900, 50_003])
+def test_pieces_make_what_the_whole_makes(n, limit, dtype, place):
+    """Those that a mask hides wholly take no part; if all are hidden, the sum is of nothing."""
+    x = np.random.default_rng(n).integers(-100, 100, 2 * n).astype(dtype)
+    few, none = np.zeros((2, n), bool)
+    few[n // 2 : n // 2 + 100] = True
+    for y, a in ((x[:n], x[:n]), (x[::-2], x[::-2]), (x[::2], laid_out(x[::2], place))):
+        at, out = (laid_out(np.zeros((), kind), place) for kind in ("i8", "f8"))
+        with gred.workspace_limit(limit):
+            gred.argmax(a, out=at)
+            assert fetched(at, place) == y.argmax()
+            assert gred.argmin(a, where=few, **on(place)) == n // 2 + y[few].argmin()
+            for method in chosen(("auto", "exact", *methods_on(place)), n, limit, dtype):
+                options = {"method": method, **on(place)}
+                assert gred.sum(a, where=few, **options) == y[few].sum()
+                assert gred.mean(a, **options) == pytest.approx(y.mean())
+                for shown, right in ((few, y[few].sum()), (none, 0)):
+                    assert gred.sum(a, where=shown, initial=5, out=out, **options) is out
+                    assert fetched(out, place) == right + 5
+
+
+def test_the_workspace_limit_ends_with_its_with_block():
+    def pieces():
+        return gred.explain(np.ones(5000), method="halving", device="simulated").pieces
+
+    with gred.workspace_limit(4096), gred.workspace_limit(2**20):
+        assert pieces() == 1
+    with contextlib.suppress(ZeroDivisionError), gred.workspace_limit(4096):
+        assert pieces() > 1
+        raise ZeroDivisionError
+    assert pieces() == 1
 
 
 REFUSED = [

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import made_once
 
 ROOT = Path(__file__).parents[2]
 C_COMPILER = os.environ.get("CC", "gcc").split()
@@ -31,24 +30,13 @@ def library(target: Path, *words, **options) -> ctypes.CDLL:
 
 
 def toy_kernels(source: str, folder: Path) -> ctypes.CDLL:
-    """Compile the simulator and a file of kernels into a library of their own, once for all."""
+    """Compile the simulator and a file of kernels into a library of their own."""
     if not has_compiler or not shutil.which(CXX_COMPILER[0]):
         pytest.skip("there is no C++ compiler here")
-    path = folder / f"{source}.so"
-    with made_once(path) as is_made:
-        if not is_made:
-            objects = {noun: path.with_suffix(f".{noun}.o") for noun in SIMULATOR}
-            for noun, target in objects.items():
-                problem = build(target, "-O2", "-fPIC", "-c", f"csrc/simulated/{noun}.c")
-                assert not problem, problem
-            words = (
-                "-Ikernels",
-                "-Itests/kernels",
-                "-Wno-unknown-pragmas",
-                "-x",
-                "c++",
-                f"tests/kernels/{source}",
-            )
-            options = {"compiler": CXX_COMPILER, "standard": "c++17"}
-            library(path, *words, "-x", "none", *objects.values(), **options)
-    return ctypes.CDLL(str(path))
+    objects = {noun: folder / f"{noun}.o" for noun in SIMULATOR}
+    for noun, target in objects.items():
+        problem = build(target, "-O2", "-fPIC", "-c", f"csrc/simulated/{noun}.c")
+        assert not problem, problem
+    words = ["-Ikernels", "-Itests/kernels", "-Wno-unknown-pragmas"]
+    words += ["-x", "c++", f"tests/kernels/{source}", "-x", "none", *objects.values()]
+    return library(folder / "kernels.so", *words, compiler=CXX_COMPILER, standard="c++17")

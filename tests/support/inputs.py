@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from reference import (
     BFLOAT16,
     COMPLEX,
@@ -55,6 +56,8 @@ DATA_BLOCKS = {  # how many blocks of elements one block of threads folds, and n
     **dict.fromkeys(("shared_first_add", "shared_last_warp", "shared_complete"), 2),
 }
 TAKE_COMPLEX = ("auto", "last_block", "recursive")
+RUNGS = [method.name for method in gred.methods() if method.number is not None]
+every_rung = pytest.mark.parametrize("rung", RUNGS)
 
 
 class Case(NamedTuple):
@@ -101,6 +104,11 @@ def longest(place: str, method: str) -> int:
 def shown(value) -> str:
     """Name a parameter by its value, and the same in every process."""
     return re.sub(r" at 0x[0-9a-f]+|\s+", " ", repr(value))[:60]
+
+
+def counted(rung: str, n: int, block: int = 256, dtype=np.int32, **options):
+    """Count what a rung does to so many ones, which it adds up in their own type."""
+    return gred.counters(np.ones(n, dtype), method=rung, block_size=block, dtype=dtype, **options)
 
 
 def reduce(op: str, a, **options):

@@ -1,14 +1,11 @@
 """Pythons of their own, for what must not have happened before; Ctrl-C for this one."""
 
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from pathlib import Path
 
 
 def printed(
@@ -63,11 +60,3 @@ def interrupted_after(seconds: float):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@contextlib.contextmanager
-def made_once(path: Path) -> Iterator[bool]:
-    """Keep other workers off a file that they share, and tell whether one has made it."""
-    with path.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield path.exists()

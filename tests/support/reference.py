@@ -297,9 +297,6 @@ def _complex_prod(x: np.ndarray) -> tuple:
     return value, (relative * (abs(value[0]) + abs(value[1])),) * 2
 
 
-# ---- comparison ----
-
-
 def _in_range(found, value, error, dtype: np.dtype) -> bool:
     if value is UNDECIDED:
         return True

@@ -64,9 +64,6 @@ def _spread(dtype: np.dtype, n: int, random) -> np.ndarray:
     return x
 
 
-# ---- where it lies ----
-
-
 def there(x: np.ndarray, device: str, layout=lambda x: x):
     """Put an array where a device reads it, laid out there as it is here."""
     return laid_out(layout(x), device)

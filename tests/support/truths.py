@@ -34,6 +34,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from exact_truths import exact_square, exact_sum
 from reference import (
     A_NAN,
     COMPLEX,
@@ -183,9 +184,6 @@ def _place(name: str, array: np.ndarray, where) -> Truth:
     return Truth(int(taken[first]), INT64, EXACTLY)
 
 
-# ---- without NaN ----
-
-
 def _without_nan(name, array, where, dtype, initial=None) -> Truth:
     base = WITHOUT_NAN[name]
     taken = np.asarray(array)[np.broadcast_to(where, array.shape)]
@@ -194,9 +192,6 @@ def _without_nan(name, array, where, dtype, initial=None) -> Truth:
     if base in ("min", "max") and not taken.size and initial is None:
         return _nothing(type_of(name, array.dtype, dtype))
     return truth(base, taken, dtype, initial=initial)
-
-
-# ---- ranges ----
 
 
 def _range(x: np.ndarray) -> Truth:
@@ -219,29 +214,6 @@ def _difference(a: float, b: float):
     return Fraction(a) - Fraction(b) if finite else a - b
 
 
-# ---- exact sums of floats and of their squares ----
-
-
-def parts_of(x: np.ndarray) -> list[np.ndarray]:
-    """Give the real values as float64: both parts of what is complex."""
-    parts = (x.real, x.imag) if x.dtype in COMPLEX else (x,)
-    return [part.astype(WIDE) for part in parts]
-
-
-def exact_sum(x: np.ndarray, power: int = 1) -> Fraction:
-    """Add finite float64, or powers of them: integers of 53 bits, each times a power of two."""
-    mantissas, exponents = np.frexp(x)
-    least = int(exponents.min(initial=0))
-    whole = (mantissas * 2.0**53).astype(np.int64).tolist()
-    shifts = ((exponents - least) * power).tolist()
-    total = sum(one**power << shift for one, shift in zip(whole, shifts, strict=True))
-    return total * Fraction(2) ** (power * (least - 53))
-
-
-def exact_square_sum(x: np.ndarray) -> Fraction:
-    return exact_sum(x, 2)
-
-
 def root(value: Fraction) -> Fraction:
     """Take a square root to ROOT_BITS bits, and exactly where it is a float."""
     if value <= 0:
@@ -257,11 +229,11 @@ def root(value: Fraction) -> Fraction:
 
 def _variance(x: np.ndarray, ddof=0) -> Truth:
     kind = type_of("var", x.dtype)
-    parts, n = parts_of(x), x.size
-    if not np.isfinite(parts).all():
+    n = x.size
+    if not np.isfinite(x).all():
         return _alone(math.nan, kind)
-    squares = sum(map(exact_square_sum, parts))
-    deviations = squares - sum(exact_sum(part) ** 2 for part in parts) / max(n, 1)
+    squares = exact_square(x)
+    deviations = squares - sum(exact_sum(part) ** 2 for part in (x.real, x.imag)) / max(n, 1)
     rounding = SPREAD * depth(n) / Fraction(2) ** MANTISSA_BITS[WIDE]
     error = rounding * root(deviations * squares) + rounding**2 * squares + 4 * n * LEAST
     if n <= 1 or squares == 0:
@@ -318,32 +290,30 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
     kind = type_of("norm", x.dtype)
     if ord == 0:
         return Truth(Fraction(int((x != 0).sum())), kind, EXACTLY)
-    parts = parts_of(x)
-    if ord != -np.inf and not np.isfinite(parts).all():
-        return Truth(_norm_of_infinities(parts), kind, EXACTLY)
-    n = x.size
+    n, is_complex = x.size, x.dtype in COMPLEX
+    wide = x.astype(np.complex128 if is_complex else WIDE)
+    if ord != -np.inf and not np.isfinite(wide).all():
+        return Truth(_norm_of_infinities(wide), kind, EXACTLY)
     if ord in (None, 2):
-        value = root(sum(map(exact_square_sum, parts)))
-        one = n == 1 and len(parts) == 1
-        return Truth(value, kind, EXACTLY if one else gamma(4 * depth(n) + 8, WIDE) * value)
-    magnitudes, relative = np.abs(parts[0]), EXACTLY
-    if len(parts) == 2:
-        magnitudes, relative = np.hypot(*parts), gamma(10, WIDE)
+        value = root(exact_square(x))
+        exactly = n == 1 and not is_complex
+        return Truth(value, kind, EXACTLY if exactly else gamma(4 * depth(n) + 8, WIDE) * value)
+    magnitudes, relative = np.abs(wide), gamma(10, WIDE) if is_complex else EXACTLY
     if ord == 1 and np.isfinite(magnitudes).all():
         value = exact_sum(magnitudes)
         exactly = not relative and sums_exactly(magnitudes.astype(x.dtype))
         error = EXACTLY if exactly else (relative + gamma(depth(n), WIDE)) * value
         return Truth(value, kind, error)
     value = float(magnitudes.max(initial=0) if ord > 0 else magnitudes.min())
-    value = math.nan if np.isnan(parts).any() else value
+    value = math.nan if np.isnan(wide).any() else value
     return Truth(value, kind, relative * Fraction(value) if math.isfinite(value) else EXACTLY)
 
 
-def _norm_of_infinities(parts: list[np.ndarray]):
+def _norm_of_infinities(wide: np.ndarray):
     """Say what infinities make, and NaN; complex ones with NaN, too, are left open."""
-    if not np.isnan(parts).any():
+    if not np.isnan(wide).any():
         return math.inf
-    return UNDECIDED if len(parts) == 2 and np.isinf(parts).any() else math.nan
+    return UNDECIDED if wide.dtype.kind == "c" and np.isinf(wide).any() else math.nan
 
 
 # ---- exponentials ----

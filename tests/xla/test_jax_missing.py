@@ -9,19 +9,16 @@ pytestmark = pytest.mark.unsanitized
 
 # Modules that are found before any that are installed.
 STAND_INS = """
-import sys, types
-def stand_in(name, **attributes):
-    module = sys.modules[name] = types.ModuleType(name)
-    vars(module).update(attributes)
-    return module
+import sys
+from unittest.mock import MagicMock
 def jax_of(*version):
-    inner = [stand_in(f"jax.interpreters.{name}") for name in ("ad", "batching", "mlir")]
-    stand_in("jax.extend.core", Primitive=None)
-    for name in ("jax.extend", "jax.interpreters", "jax.numpy"):
-        stand_in(name)
-    text = ".".join(map(str, version))
-    jax = stand_in("jax", __version__=text, __version_info__=version)
-    jax.ffi = stand_in("jax.ffi", include_dir=lambda: "FOLDER")
+    for name in "jax", "jax.extend", "jax.ffi", "jax.interpreters", "jax.numpy":
+        sys.modules[name] = MagicMock()
+    for name in "extend.core", *map("interpreters.{}".format, ("ad", "batching", "mlir")):
+        sys.modules[f"jax.{name}"] = MagicMock()
+    jax = sys.modules["jax"]
+    jax.__version__, jax.__version_info__ = ".".join(map(str, version)), version
+    sys.modules["jax.ffi"].include_dir.return_value = "FOLDER"
 """
 CASES = {
     "missing": ("sys.modules['jax'] = None", "needs jax, .*pip install 'gred.jax.' brings it"),
@@ -31,7 +28,7 @@ CASES = {
         r"built without its part for JAX .*GRED_JAX=1 pip install '\.\[jax\]' builds it",
     ),
     "of a later JAX": (
-        "jax_of(0, 9, 0); stand_in('gred._jax', version=(0, 4))",
+        "jax_of(0, 9, 0); sys.modules['gred._jax'] = MagicMock(version=(0, 4))",
         r"later JAX than is here \(jax 0\.9\.0 is here\).*--no-build-isolation",
     ),
 }
