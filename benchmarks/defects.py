@@ -22,7 +22,7 @@ HOST = [
         "Of a mask whose length is no multiple of 8 the last bits are not uploaded.",
         "divide_up(n - at, MASK_BITS)",
         "(n - at) / MASK_BITS",
-        "arrays/test_masks.py",
+        "arrays/test_arguments.py",
     ),
     Defect(
         "broadcast mask",
@@ -31,7 +31,7 @@ HOST = [
         "Dimensions are merged that only the array's strides allow, and not its mask's.",
         "continues(self, self->mask_strides, k) && ",
         "",
-        "arrays/test_masks.py",
+        "arrays/test_arguments.py",
     ),
     Defect(
         "blocks of a tile",
@@ -76,7 +76,7 @@ HOST = [
         "bfloat16 and 16-bit types promote to bfloat16, which holds no float16.",
         "return element == ELEMENT_BFLOAT16 || element_size(element) == 1;",
         "return element == ELEMENT_BFLOAT16 || element_size(element) <= 2;",
-        "arrays/test_out.py",
+        "arrays/test_arguments.py",
     ),
     Defect(
         "shared buffer",
@@ -260,7 +260,7 @@ PYTHON = [
         "A null communicator is only refused if it is MPI.COMM_NULL itself.",
         "if comm == mpi.COMM_NULL:",
         "if comm is mpi.COMM_NULL:",
-        "host/test_mpi.py",
+        "host/test_ranks.py",
     ),
     Defect(
         "offsets of another type",

@@ -1,18 +1,31 @@
-"""`dtype=`, `initial=` and calls: NumPy's answers and refusals, for every reduction."""
+"""Arguments of every reduction: NumPy's answers and refusals, on the host and on devices.
 
+What `where=` selects is what NumPy selects, by masks of every shape, layout and place; `out=` gets
+any reduction's result, of any type.
+"""
+
+import itertools
 import math
 import warnings
 
 import ml_dtypes
 import numpy as np
 import pytest
+from drawn import converts
 from inputs import OPS, shown
 from numpys import FLOATS, SMALL, A, as_in_numpy, everywhere
-from reference import BFLOAT16, COMPLEX, agrees, truth
-from samples import quietly, silenced, wrong
-from truths import NAMES
+from processes import printed
+from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
+from samples import element_there, fetched, options_of, quietly, silenced, takes, there, wrong
+from truths import COUNTS, NAMES, PLACES, SCALARS, SPREADS, answer, numpys
 
 import gred
+
+EVERY = (*OPS, *NAMES)
+every_name = pytest.mark.parametrize("name", EVERY)
+every_scalar = pytest.mark.parametrize("name", [*OPS, *SCALARS])
+
+# ---- initial= and dtype= ----
 
 WITH_NAN = np.array([1.75, np.nan, -2.5, 3.875, np.nan, 0.5])
 INITIALS = [5, -5, 2.5, True, np.float32(1.5), np.uint8(200), np.int64(-1), np.array(4), 10**9]
@@ -114,7 +127,211 @@ def test_all_arguments_go_together():
     assert out == A[A > 2].sum() + 0.5
 
 
-@pytest.mark.parametrize("name", [name for name in (*OPS, *NAMES) if name != "describe"])
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "describe"])
 def test_the_array_is_passed_by_its_name(name):
     call = getattr(gred, name)
     assert shown(call(**{"x" if name == "norm" else "a": A})) == shown(call(A))
+
+
+# ---- where= ----
+
+TYPES = tuple(map(np.dtype, (np.int8, np.uint64, np.float16, np.float32, np.complex128)))
+NEEDING = ("min", "max", "nanmin", "nanmax")  # an initial value for a mask
+
+
+def initial(name, value=1):
+    return {"initial": value} if name in NEEDING else {}
+
+
+def numbers(dtype, shape, *, nan=False):
+    x = (np.arange(np.prod(shape)) ** 2 % 13 - 3).astype(dtype).reshape(shape)
+    if nan and dtype.kind in "fc":
+        x.reshape(-1)[5::11] = np.nan
+        x.reshape(-1)[1::33], x.reshape(-1)[4::33] = np.inf, -np.inf
+    return x
+
+
+def masks_of(shape: tuple):
+    """Offer masks of every shape that broadcasts to this one, none of which hides all."""
+    random = np.random.default_rng(len(shape))
+    own = [*itertools.product(*((1, n) for n in shape)), *(shape[k:] for k in range(1, len(shape)))]
+    for mask in (random.random(each) < 0.6 for each in own):
+        mask.reshape(-1)[-1:] = True
+        yield mask
+    whole = random.random(shape) < 0.5
+    yield from (True, np.True_, np.asfortranarray(whole), whole[::-1])
+    yield np.repeat(whole, 2, axis=-1)[..., ::2]
+    yield np.arange(np.prod(shape)).reshape(shape) == np.prod(shape) - 1
+
+
+@every_name
+def test_masks_of_every_shape_select_as_in_numpy(name, device):
+    """Each mask meets each type, in one of the layouts."""
+    layouts = (lambda x: x, lambda x: x.transpose(2, 0, 1), lambda x: x[::-1, ::2])
+    for turn, dtype in enumerate(TYPES, start=EVERY.index(name)):
+        x = layouts[turn % len(layouts)](numbers(dtype, (3, 5, 37)))
+        for mask in masks_of(x.shape):
+            found = wrong(name, x, x, device=device, where=mask, **initial(name))
+            assert not found, f"mask of {np.shape(mask)}: {found}"
+
+
+MASKS = [True, False, np.True_, np.False_, [True, False, True], [[True], [False]], A > 2]
+MASKS += [A.T[:, :1].T > 0, A != A, np.zeros((), bool), np.ones((1, 1), bool), [[False] * 3] * 2]
+MASKS += [np._NoValue]  # NumPy's own mark, for what its caller left out
+NO_MASKS = [A, FLOATS, [True, False], np.ones((2, 2), bool), [], [[True, False]], [[True], [1, 0]]]
+NO_MASKS += [np.ones(shape, bool) for shape in ((2, 2, 3), 6, (3, 2), (0, 3))]
+DOUBTFUL = [1, 0, [1, 0, 1], 1.5, None, "yes", object(), np.zeros(3, "M8[s]")]
+DOUBTFUL += [[None, True, False]]
+
+
+@everywhere
+@pytest.mark.parametrize("mask", [*MASKS, *NO_MASKS], ids=shown)
+def test_where_selects_and_is_refused_as_in_numpy(mask, where):
+    """It is never broadcast the other way round, to more than the array has."""
+    smaller = (A[0], A[:, :1], A[:1], np.int64(3))
+    arrays = (A, FLOATS, SMALL, A[:, ::-1], *smaller * (getattr(mask, "dtype", None) == np.bool_))
+    for a, op in itertools.product(arrays, OPS):
+        for options in ({}, {"initial": 4})[: 1 + (op != "mean")]:
+            as_in_numpy(op, a, where, where=mask, **options)
+
+
+@every_name
+def test_what_is_true_enough_for_numpy_is_a_mask_for_all_or_refused_by_all(name, device):
+    for mask in (*NO_MASKS, *DOUBTFUL):
+        try:
+            assert gred.sum(A, where=mask, device=device) == np.sum(A, where=mask)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, TypeError):
+                assert "where" in str(error) or "bool" in str(error)  # noqa: PT017
+            with pytest.raises(type(error)):
+                getattr(gred, name)(A, where=mask, device=device)
+        else:
+            hides_all = not np.broadcast_to(mask, A.shape).astype(bool).any()
+            if not (hides_all and name in (*PLACES, "ptp", "minmax")):
+                quietly(name, A, where=mask, device=device, **initial(name))
+
+
+@every_name
+def test_masks_in_the_devices_memory_are_read_there(name, device):
+    for dtype in TYPES:
+        x = numbers(dtype, (33, 41), nan=True)
+        mask = np.arange(x.size).reshape(x.shape) % 3 != 1
+        for layout in (lambda y: y, lambda y: y.T, lambda y: y[:, ::2], lambda y: y[::-1, 1:]):
+            a, hidden = there(x, device, layout), there(mask, device, layout)
+            for given in ({"mask": hidden}, {}):
+                options = {"where": layout(mask), **given, **initial(name)}
+                found = wrong(name, a, layout(x), **options)
+                assert not found, found
+
+
+@every_name
+def test_any_byte_that_is_not_zero_is_true(name, device):
+    strange = np.array([0, 1, 2, 255, 128, 0, 4], np.uint8).view(bool)
+    usual = strange.view(np.uint8) != 0
+    x = np.array([5, 3, 9, 2, 7, 8, 1.5])
+    assert not wrong(name, x, x, device=device, where=usual, mask=strange, **initial(name, 3))
+    for repeats in (1, 200) if takes(name, np.bool_) else ():
+        assert not wrong(name, np.tile(strange, repeats), np.tile(usual, repeats), device=device)
+
+
+OF_NOTHING = {"all": True, "nanprod": 1, "prod": 1, "logsumexp": -np.inf}
+NO_RESULT = dict.fromkeys(NEEDING, "initial") | {n: n for n in (*PLACES, "ptp", "minmax")}
+WARNED = dict.fromkeys(SPREADS, "Degrees of freedom <= 0")
+WARNED |= dict.fromkeys(("mean", "nanmean"), "Mean of empty slice")
+
+
+@every_name
+def test_a_mask_that_hides_all_leaves_nothing(name, device):
+    call = getattr(gred, name)
+    for where in (False, np.zeros(A.shape, bool), np.zeros((), bool), [False] * 3):
+        options = {"where": where, "device": device}
+        if name in NO_RESULT:
+            with pytest.raises(ValueError, match=NO_RESULT[name]):
+                call(A, **options)
+            assert name not in NEEDING or call(A, initial=4, **options) == 4
+        elif name in WARNED:
+            with pytest.warns(RuntimeWarning, match=WARNED[name]):
+                assert np.isnan(call(A, **options))
+        elif name == "describe":
+            assert quietly(name, A, **options).count == 0
+        else:
+            assert call(A, **options) == OF_NOTHING.get(name, 0)
+
+
+# ---- out= ----
+
+
+@every_scalar
+def test_results_go_where_out_is(name, device):
+    for dtype, n in itertools.product(EVERY_TYPE, (5, 1027)):
+        if not takes(name, dtype):
+            continue
+        x = (np.arange(n) ** 2 % 13 - 3 if name != "prod" else np.ones(n)).astype(dtype)
+        for options in options_of(name):
+            right = (truth if name in OPS else answer)(name, x, **options)
+            out = element_there(right.dtype, device)
+            assert getattr(gred, name)(there(x, device), out=out, **options) is out
+            assert agrees(fetched(out, device), right), (name, n, dtype, options)
+
+
+VALUES = [1, 0.5, 100.5, 16, 2], [2**24, 1], [1024, 12]
+INTO_EVERY_OUT = f"""
+import sys
+if sys.argv[1] == "hidden":
+    sys.modules["ml_dtypes"] = None
+import numpy as np
+from capsules import BFLOAT, Producer, capsule_of
+import gred
+
+for values in {VALUES}:
+    bits = (np.array(values, np.float32).view(np.uint32) >> 16).astype(np.int16)
+    for name in sys.argv[2:]:
+        for op in ("sum", "min", "max", "mean"):
+            out = np.zeros((), name)
+            getattr(gred, op)(Producer(capsule_of(bits, code=BFLOAT)), out=out)
+            print(op, name, out.item())
+"""
+
+
+@pytest.mark.parametrize("is_there", ["installed", "hidden"])
+def test_bfloat16_goes_into_every_out(is_there):
+    """It is converted as float32 is, which holds it: with long integers it becomes float64.
+
+    1036 has nine bits, one more than bfloat16.
+    """
+    names = [np.dtype(t).name for t in EVERY_TYPE if t != BFLOAT16]
+    lines = printed(INTO_EVERY_OUT, arguments=(is_there, *names), path=True).splitlines()
+    cases = itertools.product(VALUES, names, ("sum", "min", "max", "mean"))
+    for line, (values, name, op) in zip(lines, cases, strict=True):
+        result = np.asarray(getattr(np, op)(np.array(values, np.promote_types("f4", name))))
+        if converts(result, np.dtype(name)):
+            with np.errstate(over="ignore"):
+                assert line == f"{op} {name} {result.astype(name).item()}"
+
+
+@every_scalar
+def test_an_out_of_another_type_holds_the_same_or_is_refused(name, device):
+    """What is written is the result, converted as NumPy would; nothing is written at a refusal."""
+    x = np.array([2.0, 1.0, 6.0])
+    right = numpys(name)(x)
+    for dtype in EVERY_TYPE:
+        if dtype == np.bool_ and name not in COUNTS:
+            continue
+        out = np.full((), 77, dtype)
+        try:
+            quietly(name, x, out=out, device=device)
+        except TypeError as error:
+            assert "out" in str(error)  # noqa: PT017
+            assert out == np.full((), 77, dtype)
+        else:
+            assert abs(complex(out) - complex(np.asarray(right).astype(dtype))) <= 0.02 * abs(right)
+
+
+@pytest.mark.parametrize(
+    "options", [{"method": "unrol8"}, {"where": A}, {"initial": "x"}, {"device": "tpu"}, {}]
+)
+def test_out_is_left_alone_by_an_error(options):
+    out = np.full((), 9.0)
+    with pytest.raises((TypeError, ValueError)):
+        gred.max(FLOATS if options else [], out=out, **options)
+    assert out == 9

@@ -1,21 +1,64 @@
-"""Every kind of array goes in, however it lies in memory, and NumPy's scalar comes out."""
+"""Every kind of array goes in, however it lies in memory, and NumPy's scalar comes out.
+
+A DLPack capsule is taken once, and released once, whatever happens. Tensors of host memory are
+read, and written, alike by capsules and by C's exchange.
+"""
 
 import array
+import ctypes
 import gc
+import itertools
+import mmap
+from functools import partial
 
+import capsules
+import exchanges
 import numpy as np
 import pytest
-from capsules import BFLOAT
+from capsules import BFLOAT, CPU, CUDA, CUDA_HOST, NEW, OLD, WRONG, Producer, capsule_of
+from devices import GPU_IS_HERE
+from exchanges import EXCHANGING, ONLY_EXCHANGING
 from inputs import OPS, reduce, shown
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
-from test_dlpack import WAYS, Only, OnlyOld
 
 import gred
+
+X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
+REFUSALS = (TypeError, ValueError, BufferError)
+observed = pytest.fixture(exchanges.observed, autouse=True)
 
 
 def offering(**attributes):
     """Make an object that has these attributes, of its class."""
     return type("Offering", (), attributes)()
+
+
+def only(x):
+    """Leave nothing of an array but DLPack."""
+    lends = {"__dlpack__": lambda _, **options: x.__dlpack__(**options)}
+    return offering(__dlpack_device__=lambda _: x.__dlpack_device__(), **lends)
+
+
+def only_old(x):
+    """Leave nothing but what there was before DLPack 1.0."""
+    lends = {"__dlpack__": lambda _, *, stream=None: x.__dlpack__()}
+    return offering(__dlpack_device__=lambda _: x.__dlpack_device__(), **lends)
+
+
+WAYS = {
+    "old capsule": lambda x, **changes: Producer(capsule_of(x, OLD, **changes)),
+    "new capsule": lambda x, **changes: Producer(capsule_of(x, NEW, **changes)),
+    "exchange": lambda x, **changes: ONLY_EXCHANGING(capsule_of(x, **changes)),
+}
+
+
+def refused(producer, words, error=REFUSALS, **options):
+    with pytest.raises(error, match=words):
+        gred.sum(producer, **options)
+
+
+SHIFTED = np.zeros(X.nbytes + 1, np.uint8)[1:].view(np.float32)
+SHIFTED[:] = X.ravel()
 
 
 def of_torch(x):
@@ -31,8 +74,8 @@ IN = {
     "buffer": memoryview,
     "__array__": lambda x: offering(__array__=lambda self, dtype=None, copy=None: x),
     "__array_interface__": lambda x: offering(__array_interface__=x.__array_interface__),
-    "DLPack": Only,
-    "old DLPack": lambda x: OnlyOld(x if x.flags.writeable else x.copy()),
+    "DLPack": only,
+    "old DLPack": lambda x: only_old(x if x.flags.writeable else x.copy()),
     "PyTorch": of_torch,
     **WAYS,
 }
@@ -103,3 +146,223 @@ def test_the_way_that_avoids_a_copy_wins():
     )
     assert gred.sum(several) == 45
     assert "array" not in asked
+
+
+# ---- DLPack's tensors ----
+
+# What may be left out, or be anything: each with the array that it describes, and its sum.
+LOOSE = [
+    (X, X.ravel()[2:22].sum(), {"strides": None, "byte_offset": 8, "shape": (20,)}),
+    (X, X.sum(), {"with_deleter": False}),
+    (X, 0, {"shape": (0,), "strides": None, "data": None}),
+    (X, X.sum(), {"shape": (1, 24, 1), "strides": (2**62, 1, -7)}),
+    (X, 0, {"shape": (0, 2**40), "strides": (2**62, 1)}),
+    (SHIFTED, X.sum(), {}),
+    (X, X.sum(), {"version": (1, 99), "flags": 2**40}),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_does_not_matter_may_be_anything(way):
+    """A capsule is released once, a tensor of an exchange is only shown."""
+    for x, right, changes in LOOSE:
+        producer = WAYS[way](x, **changes)
+        assert gred.sum(producer) == right
+        is_exchange = way == "exchange"
+        released = not is_exchange and changes.get("with_deleter", True)
+        assert producer.capsule.deletions == released
+        assert not is_exchange or producer.functions == ["show"]
+
+
+def test_the_newest_form_is_asked_for_first_and_pinned_host_memory_is_host_memory():
+    producer = Producer(capsule_of(X, device_type=CUDA_HOST), (CUDA_HOST, 0))
+    assert gred.sum(producer) == X.sum()
+    asked = producer.calls[0]
+    assert (asked["max_version"][0], asked.get("stream")) == (1, None)
+
+
+# ---- outputs and masks ----
+
+
+def described(array, pointer=None):
+    """Offer an interface, too; it names no stream, so that DLPack's pointer is used."""
+    pointer = (array.ctypes.data, True) if pointer is None else pointer
+    entries = {"shape": array.shape, "typestr": array.dtype.str, "version": 3, "data": pointer}
+    return type("Both", (Producer,), {"__cuda_array_interface__": entries})(capsule_of(array))
+
+
+def locked(array):
+    array.setflags(write=False)
+    return only(array)
+
+
+def pinned(array):
+    return Producer(capsule_of(array, OLD, device_type=CUDA_HOST), (CUDA_HOST, 0))
+
+
+NO_OUTS = [  # the old form does not say that it may be written, and NumPy takes it for read-only
+    (locked, ""),
+    (described, ".*__cuda_array_interface__"),
+    (WAYS["old capsule"], ".*version"),
+    (pinned, ".*version"),
+]
+for flags in (capsules.READ_ONLY, capsules.COPIED):
+    NO_OUTS += [(partial(WAYS[way], flags=flags), "") for way in ("new capsule", "exchange")]
+
+
+@pytest.mark.parametrize(("make", "words"), NO_OUTS)
+def test_a_tensor_that_must_not_be_written_is_no_out(make, words):
+    memory = np.full(1, 9.0)
+    out = make(memory)
+    refused(X, "out is read-only" + words, ValueError, out=out)
+    assert not hasattr(out, "capsule") or out.capsule.deletions == 1
+    assert gred.sum(out) == memory == 9
+
+
+def test_an_interface_that_says_nothing_of_writing_leaves_it_to_dlpack():
+    out = np.zeros(1)
+    for pointer in ((out.ctypes.data, False), (), (1, 2, True), "data"):
+        out[:] = 0
+        producer = described(out, pointer)
+        assert gred.sum(X, out=producer) is producer
+        assert out == X.sum()
+
+
+def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
+    """NumPy takes an object for true of which it knows nothing, and so would count everything."""
+    a = np.arange(5)
+    for dtype, form in itertools.product(
+        EVERY_TYPE, (np.asarray, only, only_old, WAYS["exchange"])
+    ):
+        mask = form(np.array([1, 0, 1, 0, 0]).astype(dtype))
+        if dtype == np.bool_:
+            assert gred.sum(a, where=mask) == 2
+        elif dtype != BFLOAT16 or form is np.asarray:
+            refused(a, rf"where must be .*bool.* {np.dtype(dtype)}$", TypeError, where=mask)
+    refused(a, "nothing here", BufferError, where=answering(BufferError("nothing here"), *LENDING))
+    assert gred.sum(a, where=offering(__array__=lambda self, dtype=None, copy=None: a > 2)) == 7
+
+
+# ---- what is wrong ----
+
+NO_CAPSULES = (None, 3, "dltensor", X, object(), b"", ())
+NO_DEVICES = (None, 1, (1,), (), (1, 0, 0), [1, 0], ("1", 0), (1, None), (1.0, 0), (-1, 0), "10")
+NO_DEVICES += ((2**70, 0),)
+NO_PLACES = (0, 4, 7, 8, 10, 14, 15, 99, -1, 2**31 - 1)
+
+
+def wrong_tensors():
+    """Give producers, what is said of each, the error, and how often it is released then."""
+    for name in (OLD, NEW):
+        for changes, error in WRONG.values():
+            yield Producer(capsule_of(X, name, **changes)), r"a: .*DLPack", error, 1
+    for version in ((2, 0), (0, 8)):
+        yield Producer(capsule_of(X, version=version)), r"a: .*version", REFUSALS, 1
+    yield Producer(capsule_of(X, b"used_dltensor")), "a: ", REFUSALS, 0
+    for answer in NO_CAPSULES:
+        yield Producer(answer), r"a: .*__dlpack__", REFUSALS, None
+    for answer in NO_DEVICES:
+        yield Producer(capsule_of(X), answer), r"a: .*__dlpack_device__", REFUSALS, None
+    yield Producer(capsule_of(X, device_type=CUDA), (CPU, 0)), "a: ", REFUSALS, 1
+    for place in NO_PLACES:
+        lying = capsule_of(X, device_type=place), (place, 0)
+        named = rf"a: .*device type {place}" if place >= 0 else "a: __dlpack_device__"
+        yield EXCHANGING(*lying), "device", TypeError, None
+        yield Producer(*lying), named, TypeError, None
+    for gpu in () if GPU_IS_HERE else (CUDA, capsules.CUDA_MANAGED):
+        yield Producer(capsule_of(X, device_type=gpu), (gpu, 0)), "GPU", RuntimeError, None
+
+
+WRONG_TENSORS = list(wrong_tensors())
+
+
+@pytest.mark.parametrize("k", range(len(WRONG_TENSORS)))
+def test_a_wrong_tensor_is_refused_and_released(k):
+    producer, words, error, deletions = WRONG_TENSORS[k]
+    refused(producer, words, error)
+    assert deletions is None or producer.capsule.deletions == deletions
+
+
+def test_a_capsule_is_taken_once():
+    capsule = capsule_of(X)
+    producer = Producer(capsule.make())
+    assert gred.sum(producer) == X.sum()
+    assert capsule.deletions == 1
+    assert capsules.valid(id(producer.capsule), b"used_dltensor_versioned")
+    refused(producer, "a: ")
+    del producer
+    gc.collect()
+    assert capsule.deletions == 1
+
+
+@pytest.mark.parametrize("name", [OLD, NEW])
+def test_a_capsule_is_released_whatever_fails_later(name):
+    wrong = {
+        "method": "none",
+        "dtype": "O",
+        "where": 5.5 * X,
+        "initial": "x",
+        "out": 3,
+        "stream": 0,
+    }
+    for option in wrong.items():
+        producer = Producer(capsule_of(X, name))
+        refused(producer, None, **dict([option]))
+        assert producer.capsule.deletions == len(producer.calls)
+
+
+# ---- producers ----
+
+LENDING = ("__dlpack__", "__dlpack_device__")
+
+
+def answering(error, *methods, **others):
+    """Make a producer some of whose methods raise."""
+
+    def raising(self, **options):
+        raise error
+
+    return type("Raising", (Producer,), dict.fromkeys(methods, raising) | others)(capsule_of(X))
+
+
+@pytest.mark.parametrize("method", LENDING)
+def test_what_a_producer_raises_is_heard_where_there_is_no_other_way(method):
+    def refuse(self, dtype=None, copy=None):
+        raise TypeError("nor this way")
+
+    for function in (gred.sum, gred.max, gred.ExactSum, gred.explain):
+        with pytest.raises(BufferError, match="tensor requires grad"):
+            function(answering(BufferError("tensor requires grad"), method))
+    for error in (ZeroDivisionError, KeyError, MemoryError, KeyboardInterrupt):
+        refused(answering(error("no tensor today"), method), "no tensor today", error)
+    declined = BufferError("not this way"), "__dlpack__"
+    assert gred.sum(answering(*declined, __array__=lambda *_, **__: np.array([1.0, 2.0]))) == 3
+    refused(answering(*declined, __array__=refuse), "nor this way", TypeError)
+
+
+def hide_page(address):
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, 0) == 0
+
+
+def test_a_producer_gets_no_handle_that_it_could_not_read():
+    """All of a stream has to be there; none of it is looked for elsewhere."""
+    pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    end = ctypes.addressof(ctypes.c_char.from_buffer(pages)) + mmap.PAGESIZE
+    hide_page(end)
+    for _ in range(2):
+        for handle in (12345, 2**63, 2**64 - 1, 2**64 - 8, end, end - 8, end - 56):
+            producer = Producer(capsule_of(X, device_type=CUDA), (CUDA, 0))
+            refused(producer, "no handle of a stream", ValueError, stream=handle)
+            assert not producer.calls
+        for handle in (1, 2, end - 64, *range(end - mmap.PAGESIZE, end - 64, 64)):
+            producer = Producer(Exception, (CUDA, 0))
+            refused(producer, r"^(?!.*no handle)", Exception, stream=handle)
+            assert producer.calls[0]["stream"] == handle
+    hide_page(end - mmap.PAGESIZE)  # what nobody took for a stream
+    refused(Producer(Exception, (CUDA, 0)), "no handle of a stream", ValueError, stream=handle)
+    del pages
+
+
+def test_arrow_arrays_that_refuse_dlpack_are_read_as_numpys():
+    array = pytest.importorskip("pyarrow").array([True, False, True])
+    assert gred.sum(array) == 2

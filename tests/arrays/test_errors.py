@@ -4,7 +4,6 @@ What every function refuses is asked in tests/reductions/test_every_call.py.
 """
 
 import itertools
-import warnings
 
 import ml_dtypes
 import numpy as np
@@ -88,10 +87,6 @@ def of_arrays():
         yield TypeError, ("dtype",), {"dtype": dtype}
     for a in (None, "text", b"bytes", object(), {1, 2}, {"a": 1}, ["1"], [None], len, 2**64):
         yield TypeError, ("a:", *SUPPORTED), {"a": a}
-    # All elements of a masked array would be summed, also those that are not there.
-    for mask, op in itertools.product((np.ma.nomask, True, [True, False, True]), OPS):
-        masked = np.ma.array([1, 2, 3], mask=mask)
-        yield TypeError, ("a: ", "masked", "compressed"), {"a": masked, "op": op}
     words = ("where: ", "masked", "where.filled(value)")
     yield TypeError, words, {"a": [1, 2, 3], "where": np.ma.array([1, 0, 1], dtype=bool)}
     yield ValueError, ("inhomogeneous",), {"a": [[1, 2], [3]]}
@@ -175,10 +170,3 @@ def test_what_is_text_or_an_integer_in_all_but_type_is_taken():
     for size in (np.int64(256), np.uint8(64), np.array(128)):
         assert gred.sum(ARRAY, block_size=size, **BLOCKS) == 500500
     assert gred.sum([[1, 2]], axis=np.array(1)) == 3
-
-
-def test_a_warning_may_be_an_error():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(RuntimeWarning, match="empty"):
-            gred.mean([])

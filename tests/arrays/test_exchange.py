@@ -81,15 +81,11 @@ def test_an_offer_is_the_types_and_may_change_between_calls():
     setattr(producer, ATTRIBUTE, offer())
     assert gred.sum(producer) == X.sum()
     assert not producer.functions
-    kind = lender(offer())
+    kind = lender(None)
     producer = kind(capsule_of(X))
-    assert gred.sum(producer) == X.sum()
-    setattr(kind, ATTRIBUTE, None)
-    assert gred.sum(producer) == X.sum()
-    delattr(kind, ATTRIBUTE)
-    assert gred.sum(producer) == X.sum()
-    setattr(kind, ATTRIBUTE, offer())
-    assert gred.sum(producer) == X.sum()
+    for value in (offer(), None, ..., offer()):
+        delattr(kind, ATTRIBUTE) if value is ... else setattr(kind, ATTRIBUTE, value)
+        assert gred.sum(producer) == X.sum()
     assert len(producer.calls) == len(producer.functions) == 2
 
 

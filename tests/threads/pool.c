@@ -1,9 +1,12 @@
-/* Tries the pool of threads by itself, so that a checker can watch it: `pool NAME` runs one trial
- * and ends with 0, or by an assertion. There are always CORES cores. */
+/* Tries the pool of threads by itself, and folds arrays on it with loops of its own, plain enough
+ * for a checker to watch every access: `pool NAME` runs one trial and ends with 0, or by an
+ * assertion. There are always CORES cores. What it is linked with has no loops; what is never
+ * called where elements lie ready may be missing. */
 #define _GNU_SOURCE
 #undef NDEBUG
 
 #include "common/processor.h"
+#include "cpu/host.h"
 #include "threads/threads.h"
 
 #include <assert.h>
@@ -14,10 +17,10 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,14 +86,19 @@ static void *call_often(void *opaque)
     return NULL;
 }
 
-static void try_callers(void)
+static void call_at_once(void *(*often)(void *))
 {
     pthread_t all[CALLERS];
-    call_often(NULL);
+    often(NULL);
     for (unsigned k = 0; k < CALLERS; k++)
-        assert(!pthread_create(&all[k], NULL, call_often, (void *)(uintptr_t)(k + 1)));
+        assert(!pthread_create(&all[k], NULL, often, (void *)(uintptr_t)(k + 1)));
     for (unsigned k = 0; k < CALLERS; k++)
         pthread_join(all[k], NULL);
+}
+
+static void try_callers(void)
+{
+    call_at_once(call_often);
 }
 
 /* ---- all at once ---- */
@@ -251,43 +259,153 @@ static void check_in_children(unsigned generations)
     assert(waitpid(child, &status, 0) == child && status == 0);
 }
 
-static void *call_until_stopped(void *stop)
-{
-    while (!*(atomic_bool *)stop)
-        run_and_check(PIECES_MAX);
-    return NULL;
-}
-
 static void try_forks(void)
 {
     check_in_children(2);
     meet();
     check_in_children(2);
-    atomic_bool stop = false;
-    pthread_t busy[2];
-    for (unsigned k = 0; k < 2; k++)
-        pthread_create(&busy[k], NULL, call_until_stopped, &stop);
-    for (unsigned k = 0; k < 20; k++)
-        check_in_children(2);
-    stop = true;
-    for (unsigned k = 0; k < 2; k++)
-        pthread_join(busy[k], NULL);
 }
 
-/* ---- no thread to be had ---- */
+/* ---- folding, by loops of which a state is a sum of int64 ---- */
 
-/* Not of the superuser, whom that limit does not bind. */
-static void try_no_right_to_start(void)
+static void add(const void *values, size_t n, uint64_t first, void *state)
 {
-    const struct rlimit none = {0, 0};
-    assert(geteuid() != 0 || setuid(65534) == 0);
-    assert(setrlimit(RLIMIT_NPROC, &none) == 0);
-    pthread_t thread;
-    if (!pthread_create(&thread, NULL, call_often, NULL)) {
-        puts("the limit does not bind");
-        exit(77);
+    const int64_t *numbers = values;
+    int64_t sum = 0;
+    (void)first;
+    for (size_t k = 0; k < n; k++)
+        sum += numbers[k];
+    *(int64_t *)state = sum;
+}
+
+static void merge(void *states, size_t n)
+{
+    add(states, n, 0, states);
+}
+
+static bool is_not_zero(const void *state, size_t n)
+{
+    (void)n;
+    return *(const int64_t *)state != 0;
+}
+
+fold_values *loop_of_elements(enum instructions instructions, enum fold fold, enum element input,
+                              enum element type)
+{
+    (void)instructions, (void)fold, (void)input, (void)type;
+    return add;
+}
+
+merge_states *loop_of_states(enum fold fold, enum element accumulator)
+{
+    (void)fold, (void)accumulator;
+    return merge;
+}
+
+/* Truth values settle where they are not zero; other elements never do. */
+is_settled *settling_of(enum reduction reduction, enum element type)
+{
+    (void)type;
+    return reduction == REDUCTION_any ? is_not_zero : NULL;
+}
+
+size_t state_bytes(enum fold fold, enum element accumulator)
+{
+    (void)fold, (void)accumulator;
+    return sizeof(int64_t);
+}
+
+bool fold_is_indexed(enum fold fold)
+{
+    (void)fold;
+    return false;
+}
+
+size_t element_size(enum element element)
+{
+    (void)element;
+    return sizeof(int64_t);
+}
+
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+static int64_t folded(const int64_t *numbers, size_t n, enum reduction reduction)
+{
+    const struct watch watch = {.interrupted = never};
+    struct run run = {.watch = &watch};
+    const struct layout layout = {.data = numbers,
+                                  .input = ELEMENT_INT64,
+                                  .type = ELEMENT_INT64,
+                                  .dimensions = 1,
+                                  .shape = {n},
+                                  .strides = {sizeof *numbers}};
+    const struct plan plan = {.reduction = reduction,
+                              .fold = FOLD_sum,
+                              .accumulator = ELEMENT_INT64,
+                              .layout = &layout,
+                              .n = n,
+                              .elements = {.flat = true}};
+    struct job job = {.plan = &plan, .run = &run, .threads = threads_crew(threads)};
+    int64_t state;
+    uint64_t count;
+    assert(folding_run(&job, &state, &count));
+    return state;
+}
+
+/* Every element is added once. */
+static void check_sums(int64_t *numbers, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        numbers[k] = (int64_t)k;
+    assert(folded(numbers, n, REDUCTION_sum) == (int64_t)(n * (n - 1) / 2));
+}
+
+/* One element is not zero, and then another before it. */
+static void check_settling(int64_t *numbers, size_t n)
+{
+    memset(numbers, 0, n * sizeof *numbers);
+    assert(folded(numbers, n, REDUCTION_any) == 0);
+    for (size_t at = n - 1; at; at /= 9) {
+        numbers[at] = 1;
+        assert(folded(numbers, n, REDUCTION_any) != 0);
     }
-    call_often(NULL);
+}
+
+static void fold_often(void (*check)(int64_t *, size_t))
+{
+    static const size_t lengths[] = {LOOP_MOST + 1, 20 * LOOP_MOST, 77 * LOOP_MOST - 5,
+                                     200 * LOOP_MOST + 9};
+    int64_t *numbers = calloc(201 * LOOP_MOST, sizeof *numbers);
+    assert(numbers);
+    for (unsigned round = 0; round < 12; round++)
+        check(numbers, lengths[round % 4]);
+    free(numbers);
+}
+
+static void *fold_sums(void *unused)
+{
+    fold_often(check_sums);
+    return unused;
+}
+
+static void *fold_settling(void *unused)
+{
+    fold_often(check_settling);
+    return unused;
+}
+
+static void try_sums(void)
+{
+    call_at_once(fold_sums);
+}
+
+static void try_settling(void)
+{
+    call_at_once(fold_settling);
 }
 
 int main(int argc, char **argv)
@@ -295,9 +413,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } trials[] = {{"callers", try_callers}, {"held up", try_held_up},
-                  {"brief", try_brief},     {"threads", try_threads},
-                  {"forks", try_forks},     {"no right to start", try_no_right_to_start}};
+    } trials[] = {{"callers", try_callers},  {"held up", try_held_up}, {"brief", try_brief},
+                  {"threads", try_threads},  {"forks", try_forks},     {"sums", try_sums},
+                  {"settling", try_settling}};
     alarm(PATIENCE);
     threads = threads_create();
     for (unsigned k = 0; argc == 2 && k < sizeof trials / sizeof *trials; k++)
