@@ -56,14 +56,14 @@ static uint64_t blocks_of(const struct axes *axes, struct merged_row row)
 }
 
 /* Whether a tile may have columns of several blocks: what is gathered then is one row of them all,
- * which pays where there is not much more of a block. */
+ * which pays where a block has few rows ("host, 2 cores" in benchmarks/tuning/cases.json). */
 static bool gathers_blocks(const struct plan *plan)
 {
     return plan->n <= SLAB_PART_ROWS && !plan->axes->reduced.mask;
 }
 
 /* Rows of several dimensions are gathered one run after the other, where columns are many and lie
- * side by side ("host, 2 cores" in benchmarks/tuning/cases.json), or rows are few. */
+ * side by side, or rows are few. */
 static bool are_wide(const struct plan *plan)
 {
     enum { WIDE = 16 };
@@ -147,7 +147,7 @@ static const struct slab_loop *loop_to_results(const struct job *job)
 
 /* Columns always, whatever is beside them: so all results of an array are folded in one order,
  * which that of other arrays may differ from, where rows are taken for one. Rows that are short are
- * transposed sooner than folded one by one. */
+ * transposed sooner than folded one by one ("transposed" in benchmarks/tuning/host.json). */
 static bool pays(const struct plan *plan)
 {
     enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
