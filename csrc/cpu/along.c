@@ -321,7 +321,8 @@ static uint64_t elements_wanted(const struct along *self, const struct job *job)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     const struct layout *first = &self->axes->reduced;
-    const bool reads = !job->run->explanation && self->chunks.way == IN_PLACE;
+    const bool lies = self->chunks.way == IN_PLACE || self->chunks.way == IN_ROWS,
+               reads = lies && !job->run->explanation;
     memcpy(state, self->identity, self->chunks.width);
     return reads && is_settled_early(self, first->data, state) ? PROBE : self->plan->n;
 }

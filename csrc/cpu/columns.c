@@ -356,16 +356,33 @@ static void describe_tiles(struct columns *self)
     self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
 }
 
+/* Whether a block has so few elements that those of several are gathered even where they lie side
+ * by side ("narrow" in benchmarks/tuning/host.json). */
+static bool is_narrow(const struct plan *plan)
+{
+    enum { ROWS = 4, BYTES = 64 };
+    const struct merged_row row = merge_dimensions(plan->axes);
+    return gathers_blocks(plan) && plan->n <= ROWS && blocks_of(plan->axes, row) > 1 &&
+           row.columns * element_size(plan->layout->input) <= BYTES;
+}
+
+static enum columns_way way_of(const struct plan *plan)
+{
+    const struct axes *axes = plan->axes;
+    if (axes->reduced.swapped || axes->reduced.dimensions > 1)
+        return COLUMNS_MOVED;
+    if (are_rows(axes))
+        return COLUMNS_TRANSPOSED;
+    return lie_side_by_side(axes) && !is_narrow(plan) ? COLUMNS_IN_PLACE : COLUMNS_MOVED;
+}
+
 static void describe(struct columns *self, const struct job *job)
 {
     const struct axes *axes = job->plan->axes;
     const unsigned inner = axes->outer - 1;
     *self = (struct columns){.job = job, .plan = job->plan, .axes = axes};
     self->tiles.job = (struct job *)job;
-    self->input.way = axes->reduced.swapped || axes->reduced.dimensions > 1 ? COLUMNS_MOVED
-                      : lie_side_by_side(axes)                              ? COLUMNS_IN_PLACE
-                      : are_rows(axes)                                      ? COLUMNS_TRANSPOSED
-                                                                            : COLUMNS_MOVED;
+    self->input.way = way_of(job->plan);
     find_loop(self);
     self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
