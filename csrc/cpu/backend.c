@@ -291,11 +291,15 @@ static unsigned threads(void *state, unsigned most)
 }
 
 /* One loop takes a few microseconds, and hardly ever more than twenty; and so do those that are not
- * worth another thread. */
+ * worth another thread, and few elements along axes. */
 static bool is_brief(const struct plan *plan)
 {
-    const bool folds_all = !plan->method && !plan->exact && !plan->axes && !plan->elements.list;
-    return folds_all && plan->elements.flat && (plan->n <= LOOP_MOST || folding_is_short(plan));
+    if (plan->method || plan->exact || plan->elements.list || plan->segments.of || plan->factors)
+        return false;
+    if (plan->axes)
+        return plan->n <= LOOP_MOST && plan->axes->results <= LOOP_MOST / 4 &&
+               plan->n * plan->axes->results <= LOOP_MOST;
+    return plan->elements.flat && (plan->n <= LOOP_MOST || folding_is_short(plan));
 }
 
 static bool run(void *state, const struct plan *plan, struct run *run)
