@@ -4,6 +4,7 @@ A test marked `gpu_alone` has the GPU's memory to itself: a readers-writer lock 
 other tests off it.
 """
 
+import contextlib
 import fcntl
 import gc
 import os
@@ -102,13 +103,25 @@ def name_of(item):
 def pytest_runtest_protocol(item):
     if not GPU_IS_HERE:
         return (yield)
-    alone = item.get_closest_marker("gpu_alone") is not None
-    with Path(__file__).open() as memory:
-        fcntl.flock(memory, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+    with gpu_lock(exclusive=item.get_closest_marker("gpu_alone") is not None):
+        return (yield)
+
+
+@contextlib.contextmanager
+def gpu_lock(exclusive):
+    """Hold a readers-writer lock that all workers share; readers queue behind a waiting writer."""
+    kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    here = Path(__file__)
+    with here.open() as queue, here.with_name("sanitize.py").open() as memory:
+        fcntl.flock(queue, kind)
+        fcntl.flock(memory, kind)
+        if not exclusive:
+            fcntl.flock(queue, fcntl.LOCK_UN)
         try:
-            return (yield)
-        finally:  # said, since processes that the test has forked may have the file open
+            yield
+        finally:  # said, since processes that the test has forked may have the files open
             fcntl.flock(memory, fcntl.LOCK_UN)
+            fcntl.flock(queue, fcntl.LOCK_UN)
 
 
 @pytest.fixture(scope="module", autouse=True)
