@@ -321,10 +321,13 @@ static uint64_t elements_wanted(const struct along *self, const struct job *job)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     const struct layout *first = &self->axes->reduced;
-    const bool lies = self->chunks.way == IN_PLACE || self->chunks.way == IN_ROWS,
-               reads = lies && !job->run->explanation;
+    const bool lie_together =
+        self->chunks.way == IN_PLACE ||
+        (self->chunks.way == IN_ROWS && first->shape[first->dimensions - 1] >= PROBE);
     memcpy(state, self->identity, self->chunks.width);
-    return reads && is_settled_early(self, first->data, state) ? PROBE : self->plan->n;
+    return lie_together && !job->run->explanation && is_settled_early(self, first->data, state)
+               ? PROBE
+               : self->plan->n;
 }
 
 /* Room for what is gathered, for states that wait for their like, and for those that are done; and,

@@ -211,13 +211,11 @@ static void describe_brought(struct columns *self)
     cut_columns(self, self->input.way == COLUMNS_TRANSPOSED ? least(most, transposed) : most);
     self->cut.run = power_of_2_from(least(
         elements / least(self->cut.width, self->cut.row) / SLAB_PART_ROWS + 1, parts_most(self)));
-    self->cut.group = 1;
-    if (gathers_blocks(self->plan) && self->cut.in_row == 1)
-        self->cut.group = least(self->cut.blocks, least(most, elements / n) / self->cut.row);
-    if (self->cut.group > 1)
+    const bool several = gathers_blocks(self->plan) && self->cut.in_row == 1;
+    const uint64_t fitting = several ? least(most, elements / n) / self->cut.row : 1;
+    self->cut.group = least(self->cut.blocks, fitting > 1 ? fitting : 1);
+    if (self->cut.group > 1) /* a row of several blocks is moved */
         self->input.transpose = NULL;
-    else
-        self->cut.group = 1;
 }
 
 /* Rows of few results leave most of a register's lanes idle: where they lie one after the other,

@@ -156,7 +156,7 @@ def tell_why(given: Any, name: str) -> None:
         )
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         raise RuntimeError(
-            f"{name} is traced by torch.func, which the functions of gred.torch take"
+            f"{name} is traced by a transform of torch.func; the functions of gred.torch can be"
         )
     device, why = tensor.device.type, None
     if tensor.is_nested:

@@ -146,7 +146,9 @@ def _described(
     if axis or weights is not None:
         raise ValueError("describe by key is along axis 0, and takes no weights")
     if method == "exact" and xp is not np:
-        raise TypeError(f"exact describe takes NumPy's arrays; got a {type(values).__name__}")
+        raise TypeError(
+            f"describe by key by method 'exact' takes NumPy's arrays; got a {type(values).__name__}"
+        )
     if xp is None:
         raise _without_library(values)
     if method not in ("auto", "exact"):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from host_loops import Guarded
 
 import gred
 
@@ -51,3 +52,14 @@ def test_a_row_is_settled_by_no_element_that_others_have(rows, dtype):
             for name in names:
                 expected = getattr(np, name)(x, axis=1)
                 np.testing.assert_array_equal(getattr(gred, name)(x, axis=1), expected)
+
+
+def test_nothing_behind_short_rows_is_read():
+    """Rows of fewer elements than are looked at first, which overlap, up to the end of a page."""
+    memory = Guarded(1).inside
+    end = memory[memory.size - 1008 :].view(np.complex128)
+    end[:] = 0
+    x = np.lib.stride_tricks.as_strided(end, (2, 3, 60), (16, 16, 16))
+    assert not gred.any(x, axis=(1, 2)).any()
+    end[-1] = 1
+    np.testing.assert_array_equal(gred.any(x, axis=(1, 2)), [False, True])

@@ -145,7 +145,9 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     xp = library_of(first)
     if xp is None or xp is not library_of(arrays[1]):
         kinds = " and ".join(type(one).__name__ for one in (a, b))
-        raise TypeError(f"a and b must be of the host, CuPy, PyTorch or JAX both; got {kinds}")
+        raise TypeError(
+            f"a and b must both lie on the host, or be of CuPy, PyTorch or JAX both; got {kinds}"
+        )
     if not all(len(one.shape) for one in arrays):
         raise ValueError("a and b must have at least one dimension")
     axis = checks.integer_from(axis, "axis")

@@ -153,8 +153,10 @@ def _quantile(
         return cast(found, array.dtype) if element == "bfloat16" else found
     xp = library_of(array)
     if xp is None:
-        where = "to the host, or to CuPy, PyTorch or JAX, whose arrays have quantiles on a device"
-        raise TypeError(f"copy a {type(a).__name__} {where}")
+        raise TypeError(
+            f"quantiles of arrays on a device are for those of CuPy, PyTorch and JAX; copy "
+            f"a {type(a).__name__} to the host, or to one of these"
+        )
     blocks, results = _blocks(xp, array, axis, keepdims)
     if blocks.shape[1] == 0:
         raise ValueError("there are no elements to take a quantile of")
