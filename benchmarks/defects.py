@@ -334,6 +334,15 @@ PYTHON = [
         "all.n - nans;",
         "reductions/test_quantiles.py",
     ),
+    Defect(
+        "results of permuted dimensions",
+        "edge",
+        "csrc/python/results.c",
+        "Results lie in the array's order, and their dimensions are said to be in C's.",
+        "call->permuted[dims[i]] = i;",
+        "call->permuted[dims[i]] = dims[i];",
+        "axes/test_along_axes.py",
+    ),
 ]
 
 DEFECTS = [*KERNELS, *HOST, *PYTHON]

@@ -304,6 +304,24 @@ PyObject *result_array(const struct result_request *request, struct result_memor
     return shape && type ? PyObject_Vectorcall(result->class, arguments, 3, NULL) : NULL;
 }
 
+bool result_may_be_permuted(PyObject *like)
+{
+    OWNED *cupy = library_of(like, names.cupy, names.ndarray, false);
+    return cupy || torch_is_tensor(like);
+}
+
+PyObject *result_permuted(PyObject *array, unsigned dimensions, const unsigned *from)
+{
+    OWNED *owned = array, *order = array ? PyList_New(0) : NULL;
+    for (unsigned d = 0; d < dimensions; d++)
+        list_append(&order, PyLong_FromUnsignedLong(from[d]));
+    OWNED *dims = order ? PyList_AsTuple(order) : NULL;
+    if (!dims)
+        return NULL;
+    return PyObject_CallMethodOneArg(
+        array, torch_is_tensor(array) ? names.permute : names.transpose, dims);
+}
+
 void result_release(struct result_memory *result)
 {
     exchange_release(result);

@@ -136,6 +136,7 @@ struct column_tile {
     unsigned unsplit;     /* loads' columns that a thread makes by itself; 0: see team */
     bool shifted;         /* rows do not begin at boundaries */
     bool stores_packs;    /* what a thread makes are results, which are neighbours */
+    bool stores_native;   /* and of usual types, where every second column counts */
     bool unread;          /* the place of the best of one row: elements need not be read */
 };
 

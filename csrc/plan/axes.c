@@ -43,11 +43,37 @@ static void take_reduced(struct layout *part, const struct layout *layout, uint6
 
 /* ---- outer dimensions ---- */
 
+/* By insertion, from the innermost on. A dimension of one element, or whose elements are the same,
+ * does not say where it belongs, and is passed over. */
+bool axes_order(unsigned count, const uint64_t *shape, const int64_t *strides, unsigned *order)
+{
+    bool moved = false;
+    for (unsigned k = count; k-- > 0;) {
+        const uint64_t own = shape[k] == 1 ? 0 : layout_distance(strides[k]);
+        unsigned at = k;
+        for (unsigned i = k + 1; i < count; i++) {
+            const unsigned inner = order[i];
+            const uint64_t other = shape[inner] == 1 ? 0 : layout_distance(strides[inner]);
+            if (own == 0 || other == 0)
+                continue;
+            if (other <= own)
+                break;
+            at = i;
+        }
+        memmove(order + k, order + k + 1, (at - k) * sizeof *order);
+        order[at] = k;
+        moved = moved || at > k;
+    }
+    return moved;
+}
+
 /* Those of one result do not tell results apart. */
-static void take_outer(struct axes *self, const struct layout *layout, uint64_t axes)
+static void take_outer(struct axes *self, const struct layout *layout, uint64_t axes,
+                       const unsigned *order)
 {
     int64_t place = (int64_t)self->results;
-    for (unsigned k = 0; k < layout->dimensions; k++) {
+    for (unsigned i = 0; i < layout->dimensions; i++) {
+        const unsigned k = order ? order[i] : i;
         if (is_reduced(axes, k) || layout->shape[k] == 1)
             continue;
         place /= (int64_t)layout->shape[k];
@@ -80,7 +106,8 @@ static enum axes_kind kind_of(const struct axes *self)
     return AXES_GENERAL;
 }
 
-void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *self)
+void axes_make(const struct layout *layout, uint64_t axes, bool in_order, const unsigned *order,
+               struct axes *self)
 {
     self->results = axes_length(layout, ~axes);
     self->runs = (unsigned)__builtin_popcountll(axes & ~(axes << 1));
@@ -92,7 +119,7 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
         const struct dimensions outer = {&self->reduced, &self->outer,       self->shape,
                                          self->strides,  self->mask_strides, self->places,
                                          &self->first};
-        take_outer(self, layout, axes);
+        take_outer(self, layout, axes, order);
         dimensions_normalise(&outer, false);
     }
     self->aligned = is_aligned(self);

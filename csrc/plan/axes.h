@@ -19,7 +19,7 @@ struct axes {
     uint64_t results;
     bool aligned;   /* every element is, and is in this machine's byte order */
     unsigned outer; /* dimensions that results differ in */
-    int64_t first;  /* the first result's place among results in C order */
+    int64_t first;  /* the first result's place among results as they lie */
     uint64_t shape[DIMENSIONS_MAX];
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
 };
@@ -36,8 +36,14 @@ uint64_t axes_length(const struct layout *, uint64_t axes);
 /* The lengths of what these axes leave, 1 where they are kept, and how many there are. */
 unsigned axes_left(const struct layout *, uint64_t axes, bool kept, uint64_t *shape);
 
-/* `in_order`: a result's elements are still walked in the array's own order. */
-void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *);
+/* NumPy's order of so many dimensions in memory, outermost first: C's but where elements of one lie
+ * further apart than those of one before it. False: it is C's. */
+bool axes_order(unsigned count, const uint64_t *shape, const int64_t *strides, unsigned *order);
+
+/* `in_order`: a result's elements are still walked in the array's own order. Results lie in an
+ * order of the array's dimensions; NULL: in C's. */
+void axes_make(const struct layout *layout, uint64_t axes, bool in_order, const unsigned *order,
+               struct axes *);
 
 /* Of dimensions no more than there are. */
 void axes_copy(const struct axes *, struct axes *to);

@@ -269,7 +269,8 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         (request->out && !array_still_lies(&request->out->view, "out")))
         return false;
     const uint64_t whole = request->offsets ? 0 : UINT64_MAX; /* segments begin at positions */
-    plan_find_elements(layout, request->axes ? request->reduced : whole, request->axes, plan);
+    plan_find_elements(layout, request->axes ? request->reduced : whole, request->order,
+                       request->axes, plan);
     if (request->before)
         plan->streams = *request->before;
     plan->streams.consumer = request->consumer;

@@ -37,6 +37,7 @@ struct request {
     const struct view *offsets; /* of segments, wherever they lie; NULL: there are none */
     struct axes *axes;          /* to be filled, where there are several results; or NULL */
     uint64_t reduced;           /* axes, a bit each */
+    const unsigned *order;      /* of the array's dimensions, in which results lie; NULL: C's */
     bool along;                 /* axis= or keepdims= was given, whatever came of it */
     bool some_left;             /* by a mask whose elements have been looked at */
     struct stream consumer;
@@ -44,7 +45,7 @@ struct request {
     int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };
 
-/* Where results go: one after the other in C order, a record's values apart. A single one of the
+/* Where results go: one after the other, a record's values apart. A single one of the
  * host's is the run's answer instead. */
 struct results {
     void *at[ANSWER_VALUES];
@@ -244,7 +245,8 @@ void plan_of_settled(const struct settled *, struct view *, uint64_t reduced, st
 void plan_choose_launch(struct plan *, bool automatic);
 void plan_settle(const struct settled *, struct layout *, struct plan *);
 void plan_round_once(const struct output *out, struct layout *, struct plan *);
-void plan_find_elements(struct layout *, uint64_t reduced, struct axes *, struct plan *);
+void plan_find_elements(struct layout *, uint64_t reduced, const unsigned *order, struct axes *,
+                        struct plan *);
 
 /* Makes it the plan of another array of n elements, without axes: flat, or of any layout. */
 void plan_take(struct plan *, const struct layout *, uint64_t n, bool flat);

@@ -108,13 +108,13 @@ static void leave_out_repeats(struct layout *layout, uint64_t reduced, struct pl
     plan->finish.count = plan->n;
 }
 
-void plan_find_elements(struct layout *layout, uint64_t reduced, struct axes *axes,
-                        struct plan *plan)
+void plan_find_elements(struct layout *layout, uint64_t reduced, const unsigned *order,
+                        struct axes *axes, struct plan *plan)
 {
     const bool in_order = fold_is_indexed(plan->fold);
     leave_out_repeats(layout, reduced, plan);
     if (axes) {
-        axes_make(layout, reduced, in_order, axes);
+        axes_make(layout, reduced, in_order, order, axes);
         plan->axes = axes;
         plan->layout = &axes->reduced;
     } else {
@@ -151,7 +151,7 @@ void plan_of_settled(const struct settled *settled, struct view *view, uint64_t 
     plan->finish.from_nothing = true;
     if (settled->exact)
         plan_round_once(NULL, layout, plan);
-    plan_find_elements(layout, reduced, axes, plan);
+    plan_find_elements(layout, reduced, NULL, axes, plan);
 }
 
 /* ---- sums of products ---- */

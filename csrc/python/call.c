@@ -194,7 +194,7 @@ struct call *call_open(struct module_state *state, enum reduction reduction, int
 {
     struct call *call = call_begin(state, reduction, frames, slots);
     if (!call || !call_view(call, "a", true, slots) || !view_mask(call, slots[WHERE]) ||
-        !results_choose(call, slots[AXIS], slots[KEEPDIMS]) || !view_means(call, slots[MEAN]) ||
+        !results_choose(call, slots) || !view_means(call, slots[MEAN]) ||
         !plan_make(&call->request, &call->view, &call->mask, &call->plan))
         call_close(&call);
     else

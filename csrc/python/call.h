@@ -37,7 +37,10 @@ struct call {
     struct run run;
 
     struct call_segments of_segments;
-    uint64_t shape[DIMENSIONS_MAX];
+    uint64_t shape[DIMENSIONS_MAX]; /* of results, or of new ones as they lie */
+
+    /* Of the array's dimensions in memory, and which of its own each of the result's is there. */
+    unsigned order[DIMENSIONS_MAX], permuted[DIMENSIONS_MAX];
     struct result_memory made[ANSWER_VALUES];
 };
 
@@ -97,8 +100,9 @@ PyObject *answer_to_python(const struct plan *, const struct run *);
 
 /* ---- arrays, which are made before a plan runs, where it is to leave them ---- */
 
-/* axis= and keepdims=: the shape that they leave; nothing but one value is a whole array's. */
-bool results_choose(struct call *, PyObject *axis, PyObject *keepdims);
+/* axis= and keepdims=: the shape that they leave; nothing but one value is a whole array's. Results
+ * lie as elements do, as NumPy's, unless it is said where they go. */
+bool results_choose(struct call *, PyObject *const *slots);
 
 /* The same of so many results in one dimension, or of one of all. */
 bool results_count(struct call *, uint64_t count, bool each);

@@ -181,7 +181,7 @@ static PyObject *sum_along(struct call *call, unsigned along)
     const unsigned left = a->dimensions - along;
     a->mask = b->data;
     memcpy(a->mask_strides, b->strides, sizeof a->mask_strides);
-    axes_make(a, (((uint64_t)1 << along) - 1) << left, false, &call->axes);
+    axes_make(a, (((uint64_t)1 << along) - 1) << left, false, NULL, &call->axes);
     plan->axes = &call->axes;
     plan->n = layout_length(&call->axes.reduced);
     plan->results.type = plan->finish.result;

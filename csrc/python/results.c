@@ -64,19 +64,55 @@ PyObject *answer_to_python(const struct plan *plan, const struct run *run)
 
 /* ---- arrays ---- */
 
-bool results_choose(struct call *call, PyObject *axis, PyObject *keepdims)
+/* Results lie in the order of out's dimensions, or, if they are new, of the array's: where that is
+ * not C's, what is said of either is brought into it. */
+static void order_results(struct call *call, bool kept)
+{
+    const struct layout *array = &call->view.layout;
+    struct layout *const out = call->output.object ? &call->output.view.layout : NULL;
+    const uint64_t reduced = kept ? 0 : call->request.reduced;
+    uint64_t shape[DIMENSIONS_MAX];
+    int64_t strides[DIMENSIONS_MAX];
+    unsigned dims[DIMENSIONS_MAX], left[DIMENSIONS_MAX], count = 0;
+    for (unsigned k = 0; k < array->dimensions; k++)
+        if (!(reduced >> k & 1)) {
+            strides[count] = out ? out->strides[count] : array->strides[k];
+            left[count++] = k;
+        }
+    if (!axes_order(count, call->shape, strides, dims))
+        return;
+    call->request.order = call->order;
+    for (unsigned i = 0; i < count; i++) {
+        call->order[i] = left[dims[i]];
+        call->permuted[dims[i]] = i;
+        shape[i] = call->shape[dims[i]];
+        if (out)
+            out->strides[i] = strides[dims[i]];
+    }
+    memcpy(out ? out->shape : call->shape, shape, count * sizeof *shape);
+    for (unsigned k = 0; k < array->dimensions; k++)
+        if (reduced >> k & 1)
+            call->order[count++] = k;
+}
+
+bool results_choose(struct call *call, PyObject *const *slots)
 {
     const struct layout *layout = &call->view.layout;
     struct request *request = &call->request;
     struct asked_method method;
     bool kept;
-    if (!axis_parse(axis, request->reduction, layout->dimensions, &request->reduced) ||
-        !keepdims_parse(keepdims, &kept) || !method_parse(request->method, &method))
+    if (!axis_parse(slots[AXIS], request->reduction, layout->dimensions, &request->reduced) ||
+        !keepdims_parse(slots[KEEPDIMS], &kept) || !method_parse(request->method, &method))
         return false;
-    request->along = argument_given(axis) || kept;
+    request->along = argument_given(slots[AXIS]) || kept;
     call->dimensions = axes_left(layout, request->reduced, kept, call->shape);
     request->axes = call->dimensions || method.batch_invariant ? &call->axes : NULL;
-    return output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape);
+    if (!output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape))
+        return false;
+    if (call->dimensions > 1 && !call->output.as_array && !argument_given(slots[MEAN]) &&
+        (call->output.object || PyArray_Check(call->like) || result_may_be_permuted(call->like)))
+        order_results(call, kept);
+    return true;
 }
 
 bool results_count(struct call *call, uint64_t count, bool each)
@@ -178,8 +214,8 @@ bool results_make(struct call *call)
     return make_new(call);
 }
 
-/* Value k, as its owner gets it: in an array of the library that the caller's is of. */
-static PyObject *hand_over(struct call *call, unsigned k)
+/* Value k, in an array of the library that the caller's is of. */
+static PyObject *array_of(struct call *call, unsigned k)
 {
     struct result_memory *const made = &call->made[k];
     if (call->dimensions == 0 && !call->output.as_array)
@@ -188,6 +224,12 @@ static PyObject *hand_over(struct call *call, unsigned k)
         return Py_NewRef(made->array);
     const struct result_request request = request_of(call, k);
     return result_array(&request, made);
+}
+
+static PyObject *hand_over(struct call *call, unsigned k)
+{
+    PyObject *array = array_of(call, k);
+    return call->request.order ? result_permuted(array, call->dimensions, call->permuted) : array;
 }
 
 PyObject *results_deliver(struct call *call)

@@ -22,6 +22,7 @@ struct columns {
     unsigned inner, step;
     uint64_t packs, all; /* loads of a row, and of everything in the outer dimensions */
     bool shifted;        /* rows do not begin at boundaries */
+    bool halved;         /* loads are half as long, as rows of batches are */
 
     /* Threads that the device has room for, of splits, and that share columns with none. */
     uint64_t threads, splitting, unsplit;
@@ -114,6 +115,15 @@ static bool at_boundaries(const struct launch_problem *problem, const struct col
     return (axes_row_bits(problem->axes, first, 1) | stride) % COLUMN_BYTES == 0;
 }
 
+/* Whether half a load has all columns of a batch, one row after the other. */
+static bool lie_in_halves(const struct launch_problem *problem, const struct columns *self)
+{
+    return problem->axes->outer > 1 && self->coalesced == 1 && self->inner == 1 &&
+           self->step == 1 && self->deep == 1 && self->columns > 1 &&
+           2 * self->columns == self->load && self->stride == COLUMN_BYTES / 2 &&
+           axes_row_bits(problem->axes, problem->data, 1) % (COLUMN_BYTES / 2) == 0;
+}
+
 /* How many rows lie in the shorter of two reduced dimensions. False: there are more of these, or
  * positions matter, or the array is small: then one thread had all rows, and others none. */
 static bool find_depth(const struct launch_problem *problem, struct columns *self)
@@ -140,24 +150,41 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
     const uint64_t other = self->deep > 1 ? (uint64_t)reduced->strides[1] : 0;
     self->coalesced = coalesced_rows(problem, self, block);
-    self->shifted = !at_boundaries(problem, self, other | self->stride * self->coalesced);
+    self->halved = lie_in_halves(problem, self);
+    if (self->halved)
+        self->load /= 2;
+    self->shifted =
+        !self->halved && !at_boundaries(problem, self, other | self->stride * self->coalesced);
     self->packs = divide_up(self->columns * self->coalesced, self->load);
     self->all = axes->results * self->inner / self->columns * self->packs;
     if (axes->outer > 1 && self->coalesced == 1 && 2 * self->columns <= self->load)
         return false;
-    return self->rows == 1 ||
+    return self->rows == 1 || self->halved ||
            (layout_distance((int64_t)self->stride) * self->coalesced >= COLUMN_BYTES * self->step &&
             (self->deep == 1 || other >= COLUMN_BYTES * self->step));
 }
 
 /* ---- columns that threads share ---- */
 
+/* Whether twice as many columns had better be read side by side: rows begin off sectors, so that
+ * half of one is read in vain. Blocks of half as many rows cost narrow elements as much, unless the
+ * array is large. */
+static bool waste_sectors(const struct launch_problem *problem, const struct columns *columns)
+{
+    enum { SECTOR = 32, WIDE = 4 };
+    const uint64_t bytes = columns->rows * columns->deep * columns->all * COLUMN_BYTES;
+    return (problem->data | columns->stride) % SECTOR != 0 &&
+           (columns->size >= WIDE || bytes >= problem->multiprocessors * tuned->axes.sectors);
+}
+
 /* Threads that read neighbouring loads, at least, as an exponent: all of a result's, or all that
  * there are, if few; of small arrays one, so that all multiprocessors have blocks. */
 static unsigned threads_side_by_side(const struct launch_problem *problem,
                                      const struct columns *columns)
 {
-    const unsigned across = axes_are_small(problem) ? 0 : tuned->axes.across,
+    const unsigned across = axes_are_small(problem)
+                                ? 0
+                                : tuned->axes.across + waste_sectors(problem, columns),
                    of_result = exponent_up(divide_up(columns->inner, columns->load)),
                    of_all = exponent_up(columns->coalesced > 1 ? columns->packs : columns->all),
                    load = exponent_up(columns->load),
@@ -283,15 +310,17 @@ static uint64_t warps_of_batch(const struct columns *columns)
     return divide_up(columns->packs, (1u << WARP) - 1);
 }
 
-/* Whether the kernel of unsplit columns could make them, a result of each. Of batches that are not
- * whole loads at boundaries each has warps of its own, most of whose threads are to have columns.
- */
+/* Whether the kernel of unsplit columns could make them, a result of each or of whole loads of
+ * them. Of batches that are not whole loads at boundaries each has warps of its own, most of whose
+ * threads are to have columns. */
 static bool suit_unsplit(const struct launch_problem *problem, const struct columns *columns)
 {
     const struct axes *axes = problem->axes;
     const bool few = columns->rows <= FEW_ROWS, unread = problem->indexed && columns->rows == 1,
                shifted = columns->shifted && (int64_t)columns->stride >= 0;
-    if (columns->step > 1 || columns->inner > 1 || !(problem->native || few))
+    if (columns->inner > 1)
+        return columns->inner >= columns->load && !columns->shifted;
+    if (columns->step > 1 || !(problem->native || few))
         return false;
     if (axes->outer == 1)
         return shifted || !columns->shifted;
@@ -301,7 +330,8 @@ static bool suit_unsplit(const struct launch_problem *problem, const struct colu
            4 * columns->packs >= 3 * (((uint64_t)1 << WARP) - 1) * warps_of_batch(columns);
 }
 
-/* Small blocks. A thread makes several loads' columns where rows are too few for UNSPLIT_LOADS; of
+/* Small blocks, unless threads with small states have two or three turns, and had better not be at
+ * the same rows. A thread makes several loads' columns where rows are too few for UNSPLIT_LOADS; of
  * unaligned rows a warp's last makes none; the place of the best of one row need not be read. */
 static void make_unsplit(const struct launch_problem *problem, const struct columns *columns,
                          struct launch_config *config)
@@ -309,9 +339,14 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     const struct axes_tuning *tuning = &tuned->axes;
     const bool unread = problem->indexed && columns->rows == 1,
                shifted = columns->shifted && !unread;
-    const unsigned block = (unsigned)least(tuning->unsplit_block, exponent_up(UNSPLIT_BLOCK));
+    const bool few_turns = problem->axes->outer == 1 && columns->all > columns->unsplit &&
+                           columns->all < 3 * columns->unsplit;
+    const unsigned most = few_turns && columns->state <= UNSPLIT_SMALL
+                              ? axes_tuning_of_columns(problem).block
+                              : tuning->unsplit_block,
+                   block = (unsigned)least(most, exponent_up(UNSPLIT_BLOCK));
     const uint64_t made = ((uint64_t)1 << block) - (shifted ? 1u << (block - WARP) : 0);
-    unsigned loads = problem->axes->outer > 1 ? 1 : tuning->unsplit;
+    unsigned loads = problem->axes->outer > 1 || columns->inner > 1 ? 1 : tuning->unsplit;
     while (loads > 1 &&
            (columns->rows > UNSPLIT_LOADS / loads || columns->all < columns->unsplit * loads))
         loads /= 2;
@@ -322,6 +357,8 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
                          ? divide_up(columns->all / columns->packs * warps_of_batch(columns),
                                      1u << (block - WARP))
                          : divide_up(columns->all, made * loads);
+    if (columns->inner > 1)
+        config->team = exponent_up(columns->inner / columns->load);
     config->column.unsplit = loads;
     config->column.unread = unread;
     config->column.shifted = shifted;
@@ -368,8 +405,10 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     if (columns.coalesced == 1 && columns.deep == 1 && config->team == 0 && config->splits == 1 &&
         axes->places[axes->outer - 1] == 1) {
         config->column.stores_packs = columns.inner == 1;
-        if (tuned->axes.unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS) &&
-            suit_unsplit(problem, &columns) && !leave_little(&columns)) {
+        const bool there = launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
+        config->column.stores_native = columns.step > 1 && problem->native && there;
+        if (tuned->axes.unsplit && there && suit_unsplit(problem, &columns) &&
+            !leave_little(&columns)) {
             make_unsplit(problem, &columns, config);
             return true;
         }
@@ -383,5 +422,5 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         config->groups = divide_up(columns.all, (uint64_t)1 << config->block);
         config->shared_bytes = bytes_of_block(&columns, config->block, 0);
     }
-    return true;
+    return !columns.halved;
 }

@@ -80,14 +80,14 @@ static bool share_room(const struct launch_problem *problem, uint64_t bytes, uin
 }
 
 /* Loads are as long as all rows are multiples of, so that neighbouring threads, an odd number of
- * loads apart, have no bank conflicts; `data` is where the first row is, at a boundary if rows are
- * gathered. Behind the rows is room for what lies before a boundary, the last of eight packs that
- * are swizzled, and a word. */
-static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t bytes, uintptr_t data,
+ * loads apart, have no bank conflicts; `begin` has the bits of where rows begin in shared memory.
+ * Behind the rows is room for what lies before a boundary, the last of eight packs that are
+ * swizzled, and a word. */
+static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t bytes, uint64_t begin,
                   struct launch_config *config)
 {
     enum { TOGETHER = 3, AROUND = 8 * PACK_BYTES };
-    const unsigned boundary = twos_of(bytes | data | PACK_BYTES),
+    const unsigned boundary = twos_of(bytes | begin | PACK_BYTES),
                    load = boundary - twos_of(bytes / n);
     const uint64_t loads = n >> load;
     const bool swizzles = tuned->short_rows.turns && boundary == twos_of(PACK_BYTES);
@@ -103,10 +103,12 @@ static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t byt
 }
 
 /* Strided rows, none among others' elements. The unit is what lies together wherever a row begins,
- * or an element, if these lie apart. */
+ * or an element, if these lie apart; of rows of every second element that go on like that packs are
+ * brought, if elements are too narrow to be copied. */
 static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
                       struct launch_config *config)
 {
+    enum { NARROWEST_COPY = 4 };
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
     const uint64_t size = bytes / n;
@@ -115,6 +117,9 @@ static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t
         return false;
     const int64_t apart = reduced->dimensions ? reduced->strides[0] : (int64_t)size;
     const uint64_t all = axes_row_bits(axes, problem->data, 0) | bytes | PACK_BYTES;
+    const bool by_twos =
+        apart == (int64_t)(2 * size) && axes->strides[axes->outer - 1] == (int64_t)(2 * bytes);
+    config->step = by_twos && size < NARROWEST_COPY ? 2 : 1;
     config->row.unit = (unsigned)(apart != (int64_t)size ? size : all & -all);
     return true;
 }
@@ -131,10 +136,12 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
     if ((!flat && !lie_apart(problem, n, bytes, config)) ||
         !find_batch(problem, bytes, flat, &config->row))
         return false;
-    const uintptr_t data = flat ? axes_row_bits(axes, problem->data, config->row.dimensions) : 0;
+    uint64_t begin = axes_row_bits(axes, problem->data, config->row.dimensions) % PACK_BYTES;
+    if (!flat) /* gathered from a boundary on, or as far behind it as what counts before is */
+        begin = config->step == 2 ? begin / (2 * bytes / n) * (bytes / n) : 0;
     const bool packed =
         !config->row.dimensions && problem->native && pack_rows(problem, n, bytes, config);
-    if (!packed && !stage(problem, n, bytes, data, config))
+    if (!packed && !stage(problem, n, bytes, begin, config))
         return false;
     const uint64_t rows = (uint64_t)config->rounds << (config->block - config->team);
     config->row.blocks = (unsigned)divide_up(config->row.batch, rows);

@@ -100,7 +100,7 @@ static bool read_axes(PyObject *arguments, PyObject *names, struct problem *prob
         !read_numbers(problem->strides, layout.dimensions, layout.strides) ||
         (masked && !read_numbers(problem->mask_strides, layout.dimensions, layout.mask_strides)))
         return false;
-    hooks->axes_make(&layout, problem->axes, problem->in_order, axes);
+    hooks->axes_make(&layout, problem->axes, problem->in_order, NULL, axes);
     return true;
 }
 

@@ -223,6 +223,78 @@ struct accumulator<variance<V>, float16, 1> : spreads_of_halves<V, float16> {};
 template <class V>
 struct accumulator<variance<V>, bfloat16, 1> : spreads_of_halves<V, bfloat16> {};
 
+/* Of columns whose results are of the elements' own type, which may keep less. */
+template <class Fold, class In, unsigned Words = 4>
+struct result_accumulator : accumulator<Fold, In, Words> {};
+
+/* Sums of differences from a number near a column's rows, its first to begin with, and of their
+ * squares, in float32, which holds such a difference of halves but for one rounding.
+ *
+ * However far from the mean that number is, the squares of n rows add up to n + 1 times what those
+ * of deviations do at most. So it becomes the mean after 2^6 rows, and again after each 2^6: sums
+ * are moved along, and not more than half of the squares is ever taken away then. */
+template <class V, unsigned Words>
+struct result_accumulator<variance<V>, float16, Words> {
+    static constexpr unsigned columns = lanes_of<float16, Words>;
+    static constexpr uint32_t most = 1 << 6;
+    float from[columns], sum[columns], latest[columns], squares[columns];
+    uint32_t settled = 0;
+
+    __device__ __forceinline__ result_accumulator() : from(), sum(), latest(), squares() {}
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before)
+    {
+        if (before + Rows > settled + most)
+            settle(before);
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            if (before == 0)
+                from[c] = float(element_at<float16>(rows[0], c));
+            float of_rows = 0, of_squares = 0;
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++) {
+                const float d = float(element_at<float16>(rows[r], c)) - from[c];
+                of_rows = r == 0 ? d : of_rows + d;
+                of_squares = r == 0 ? d * d : fmaf(d, d, of_squares);
+            }
+            sum[c] += of_rows;
+            latest[c] += of_squares;
+        }
+    }
+
+    /* NaN of what is not finite. */
+    __device__ __forceinline__ float made(unsigned c, uint32_t count) const
+    {
+        const float all = fmaf(-sum[c], sum[c] * (1 / float(count)), squares[c] + latest[c]);
+        return all < 0 ? 0 : all;
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> across(uint32_t count) const
+    {
+        return merged_lanes<columns>([&](unsigned c) {
+            return variance_state<double>{
+                double(count), double(from[c]) + sum[c] * (1 / float(count)), made(c, count)};
+        });
+    }
+
+  private:
+    __device__ __forceinline__ void settle(uint32_t taken)
+    {
+        const float count = float(taken), inverse = 1 / count;
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const float next = fmaf(sum[c], inverse, from[c]), moved = next - from[c],
+                        left = fmaf(-count, moved, sum[c]);
+            squares[c] = fmaf(-moved, sum[c] + left, squares[c] + latest[c]);
+            latest[c] = 0;
+            sum[c] = left;
+            from[c] = next;
+        }
+        settled = taken;
+    }
+};
+
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
  * is left of them: count * squares is less than 2^46. */
 template <class V, unsigned Words>

@@ -1,8 +1,10 @@
 /* Short rows that do not lie one after the other, or elements of them that do not, are brought to
- * shared memory such that they do: by copies as wide as what lies together. */
+ * shared memory such that they do: by copies as wide as what lies together; and where every second
+ * element is one, and rows go on like that, by packs. */
 #pragma once
 
 #include "../load/copies.cuh"
+#include "../load/stride2.cuh"
 #include "along.cuh"
 #include "short_row.cuh"
 
@@ -90,42 +92,87 @@ __device__ __forceinline__ void bring_units(shared<char> room, const units_of_ro
     }
 }
 
+/* ---- every second element ---- */
+
+/* Elements that count: a block's, and all in front of them and from their first on. */
+struct every_second_share {
+    unsigned n;
+    uint64_t before, left;
+};
+
+/* Packs begin at boundaries: they may have more than a block's elements, but are read only where
+ * they lie between the first of all and the last. Elements of others come singly. */
+template <class In>
+__device__ __forceinline__ shared<const char>
+bring_every_second(shared<char> room, global<const In> from, const every_second_share &own,
+                   const swizzle &swizzled)
+{
+    constexpr unsigned size = pack<In>::size, at_once = 2;
+    const unsigned beyond = unsigned(address_of(from) % sizeof(vec16) / sizeof(In)),
+                   before = beyond / 2, count = (before + own.n + size - 1) / size;
+    const uint64_t there = (beyond + 2 * own.left - 1) / (2 * size);
+    const unsigned first = beyond > 2 * own.before, last = there < count ? unsigned(there) : count;
+    const bool odd = is_odd(from);
+    const auto packs = seen_as<const vec16>(from - beyond);
+    const auto to = seen_as<vec16>(room);
+#pragma unroll 1
+    for (unsigned k = first + threadIdx.x; k < last; k += at_once * blockDim.x) {
+        vec16 some[at_once];
+#pragma unroll
+        for (unsigned u = 0; u < at_once; u++)
+            if (k + u * blockDim.x < last)
+                some[u] = pack_of_every_second<In>(packs, k + u * blockDim.x, odd);
+#pragma unroll
+        for (unsigned u = 0; u < at_once; u++)
+            if (k + u * blockDim.x < last)
+                to[swizzled(k + u * blockDim.x)] = some[u];
+    }
+    const unsigned head = first * (size - before) < own.n ? first * (size - before) : own.n,
+                   behind = last * size > before ? last * size - before : 0,
+                   tail = head > behind ? head : behind,
+                   single = threadIdx.x < head ? threadIdx.x : tail + (threadIdx.x - head);
+    if (single < own.n)
+        *seen_as<In>(room + swizzled_byte(swizzled, (before + single) * unsigned(sizeof(In)))) =
+            from[2 * single];
+    return room + before * sizeof(In);
+}
+
 /* ---- rows ---- */
 
-/* So many rows, the first of which begins at `from`, each so many bytes after the one before. */
-template <class In>
-__device__ __forceinline__ shared<const char> gathered(const kernel_axes &x,
-                                                       global<const char> from, int64_t pitch,
-                                                       unsigned rows, const swizzle &swizzled)
+/* A block's rows, each so many bytes after the one before. */
+template <class In, class Rows>
+__device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, const Rows &rows,
+                                                       const swizzle &swizzled)
 {
     const shared<char> room = block_memory<char>();
-    const int64_t stride = x.from.strides[0];
+    const int64_t stride = x.from.strides[0], pitch = x.outer.strides[rows.last(x)];
+    const global<const char> from = rows.from + int64_t(rows.first) * pitch;
     const unsigned unit = x.launch.row.unit;
     const units_of_rows units = {from, unsigned(x.launch.row.bytes) / unit,
                                  stride == int64_t(sizeof(In)) ? unit : stride, pitch};
-    switch (unit) {
-    case 16:
-        bring_units<16>(room, units, rows, swizzled);
-        break;
-    case 8:
-        bring_units<8>(room, units, rows, swizzled);
-        break;
-    case 4:
+    shared<const char> at = room;
+    if (x.launch.step == 2) {
+        const uint64_t n = x.from.shape[0];
+        at =
+            bring_every_second(room, seen_as<const In>(from),
+                               {unsigned(rows.count * n), rows.first * n, rows.left * n}, swizzled);
+    } else if (unit == 16) {
+        bring_units<16>(room, units, rows.count, swizzled);
+    } else if (unit == 8) {
+        bring_units<8>(room, units, rows.count, swizzled);
+    } else if (unit == 4) {
         if constexpr (sizeof(In) <= 4)
-            bring_units<4>(room, units, rows, swizzled);
-        break;
-    case 2:
+            bring_units<4>(room, units, rows.count, swizzled);
+    } else if (unit == 2) {
         if constexpr (sizeof(In) <= 2)
-            bring_units<2>(room, units, rows, swizzled);
-        break;
-    case 1:
+            bring_units<2>(room, units, rows.count, swizzled);
+    } else {
         if constexpr (sizeof(In) == 1)
-            bring_units<1>(room, units, rows, swizzled);
-        break;
+            bring_units<1>(room, units, rows.count, swizzled);
     }
     await_copies();
     __syncthreads();
-    return room;
+    return at;
 }
 
 } // namespace KERNELS

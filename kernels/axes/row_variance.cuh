@@ -37,7 +37,7 @@ using float_of_variance = std::conditional_t<std::is_integral_v<In>, double, In>
 template <class V, class In>
 struct row_fold<variance<V>, In, false> : row_fold_of_spreads<float_of_variance<In>> {
     static constexpr bool keeps_lost = std::is_same_v<float_of_variance<In>, double>;
-    static constexpr unsigned lanes = keeps_lost ? 4 : 2;
+    static constexpr unsigned lanes = 2;
 
     struct two_sums {
         double sum, squares, lost; /* of squares, too much */

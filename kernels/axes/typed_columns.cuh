@@ -174,14 +174,27 @@ __device__ __forceinline__ bool stores_packs(const kernel_axes &x, unsigned colu
             x.result.bytes[0] * columns <= STORED_TOGETHER);
 }
 
-/* The states that a thread's columns become. */
+/* Where a thread's results go, and how many they are. */
+struct results_place {
+    int64_t place;
+    unsigned count;
+};
+
+/* The states that a thread's columns become. False: they have become results, and are stored. */
 template <class Columns, bool Strided, unsigned Ahead, class Fold, class In, unsigned N>
-__device__ __forceinline__ void make_states(state_of<Fold> (&states)[N], const kernel_axes &x)
+__device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x)
 {
     Columns own(x.result);
     const uint32_t rows = take_rows_of_share<Strided, Ahead, !is_indexed<Fold>::value, In>(own, x);
     const teammate me = place_found_again<Fold, In>(x);
     const columns_share share(x, me, N);
+    if constexpr (Strided && stores_native<Fold, In>)
+        if (x.launch.column.stores_native) {
+            const uint64_t left = share.is_there(x) ? share.left(x) : 0;
+            const results_place mine = {share.at(x, 0).place, left < N ? unsigned(left) : N};
+            store_native<Fold, In, N>(x, row_numbers(x.result), own, mine);
+            return false;
+        }
     rows_taken taken = {uint64_t(share.split) << x.launch.team, share.step, x.launch.team,
                         me.number, rows};
     constexpr bool merges = columns_merge<Columns>::value;
@@ -196,6 +209,7 @@ __device__ __forceinline__ void make_states(state_of<Fold> (&states)[N], const k
                                     : 0;
         states[c] = own.state(c, taken, x.launch.column.coalesced, repeat);
     }
+    return true;
 }
 
 template <class Fold, class In, bool Strided>
@@ -213,7 +227,8 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                   "a thread leaves what there is room for");
     state_of<Fold> states[columns];
     constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>));
-    make_states<columns_type, Strided, ahead, Fold, In>(states, x);
+    if (!make_states<columns_type, Strided, ahead, Fold, In>(states, x))
+        return;
     const teammate me = place_found_again<Fold, In>(x);
     const columns_share share(x, me, columns);
     if (stores_packs<Fold>(x, columns)) {

@@ -53,16 +53,16 @@ template <bool Batches>
 struct rows_of_block {
     global<const char> from; /* the first row of all, */
     int64_t place;           /* and its result's place */
-    uint64_t first;          /* the first that is the block's */
-    unsigned count;
+    uint64_t first, left;    /* the first that is the block's, and how many there are from it on */
+    unsigned count;          /* the block's */
 
     __device__ __forceinline__ explicit rows_of_block(const kernel_axes &x)
         : from(static_cast<const char *>(x.from.data)), place(x.outer.first)
     {
         const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds;
-        uint64_t all = x.results;
+        left = x.results;
         first = uint64_t(blockIdx.x) * most;
-        if constexpr (Batches) {
+        if (Batches && x.outer.count > 1) {
             const row_tile &row = x.launch.row;
             const unsigned batch = blockIdx.x / row.blocks;
             const result_place begin =
@@ -70,9 +70,10 @@ struct rows_of_block {
             from += begin.base.data;
             place = begin.place;
             first = uint64_t(blockIdx.x - batch * row.blocks) * most;
-            all = row.batch;
+            left = row.batch;
         }
-        count = all - first < most ? unsigned(all - first) : most;
+        left -= first;
+        count = left < most ? unsigned(left) : most;
     }
 
     /* Where the result of one of all rows goes. */
@@ -309,11 +310,8 @@ __device__ __forceinline__ shared<const char>
 brought_rows(const kernel_axes &x, const rows_of_block<Strided> &rows, const swizzle &swizzled)
 {
     if constexpr (Strided)
-        if (x.launch.row.unit) {
-            const int64_t pitch = x.outer.strides[rows.last(x)];
-            return gathered<In>(x, rows.from + int64_t(rows.first) * pitch, pitch, rows.count,
-                                swizzled);
-        }
+        if (x.launch.row.unit)
+            return gathered<In>(x, rows, swizzled);
     const unsigned bytes = unsigned(x.launch.row.bytes);
     const global<const char> from = rows.from + rows.first * bytes;
     const shared<char> to = block_memory<char>();

@@ -4,7 +4,8 @@
  *
  * Results are neighbours, as columns are. Where they are of usual types and those of one load take
  * more than 16 bytes, threads of a warp exchange what they are made of, and neighbours store
- * neighbours; of other folds each stores what its states become.
+ * neighbours; of other folds each stores what its states become. A result may have several columns,
+ * whole loads of them, and loads are half as long where rows of batches are.
  *
  * Where rows begin off boundaries, each thread loads the 16 bytes at a boundary in which its
  * columns begin, and gets those in which they end from its neighbour; a warp's last thread loads
@@ -25,9 +26,9 @@ namespace KERNELS
 
 /* A thread's own: one load's columns, those that there are. There may be batches of columns: of
  * whole loads and at boundaries, or each warp has some of one batch. */
-template <class In, bool Batches>
+template <class In, bool Batches, unsigned Words = 4>
 struct unsplit_vector {
-    static constexpr unsigned columns = pack<In>::size;
+    static constexpr unsigned columns = lanes_of<In, Words>;
     const char *at; /* the first row */
     int64_t place;  /* the first result's */
     unsigned count;
@@ -88,7 +89,8 @@ struct unsplit_vector {
                                          bool makes)
     {
         const bool several = Batches && x.outer.count > 1;
-        const uint64_t length = several ? x.outer.shape[1] : x.results, left = length - column;
+        const uint64_t length = several ? x.outer.shape[1] : x.results * x.launch.inner,
+                       left = length - column;
         at = static_cast<const char *>(x.from.data) + column * sizeof(In);
         place = x.outer.first + int64_t(column);
         uint64_t last = 0; /* batch, in bytes from the first */
@@ -118,17 +120,17 @@ struct unsplit_vector {
 /* ---- loads ---- */
 
 /* The next rows, those that there are. */
-template <unsigned Loads, class Pack>
-__device__ __forceinline__ void load_unsplit(vec16 (&loaded)[Loads], const kernel_axes &x,
+template <unsigned Loads, class Vector, class Pack>
+__device__ __forceinline__ void load_unsplit(Vector (&loaded)[Loads], const kernel_axes &x,
                                              const Pack &own, uint32_t taken)
 {
     const int64_t hop = x.from.strides[0];
     const unsigned rows = unsigned(x.rows.items),
                    left = own.loads && taken < rows ? rows - taken : 0,
-                   beyond = x.launch.column.shifted ? unsigned(sizeof(vec16)) - 1 : 0;
+                   beyond = x.launch.column.shifted ? unsigned(sizeof(Vector)) - 1 : 0;
     const char *row = own.at + taken * hop;
     const auto load = [&](unsigned k) {
-        loaded[k] = *seen_as<const vec16>(row - (unsigned(address_of(row)) & beyond));
+        loaded[k] = *seen_as<const Vector>(row - (unsigned(address_of(row)) & beyond));
         row += hop;
     };
     if (left >= Loads) {
@@ -165,11 +167,11 @@ __device__ __forceinline__ void join_shifted(vec16 (&loaded)[Loads], const kerne
 /* ---- rows ---- */
 
 /* The first of them, and the next come first then, so that there is one code for each number. */
-template <unsigned Rows, class Columns, unsigned Loads>
-__device__ __forceinline__ void take_first(Columns &columns, vec16 (&loaded)[Loads],
+template <unsigned Rows, class Columns, class Vector, unsigned Loads>
+__device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Loads],
                                            uint32_t &taken)
 {
-    vec16 rows[Rows];
+    Vector rows[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
         rows[r] = loaded[r];
@@ -180,8 +182,8 @@ __device__ __forceinline__ void take_first(Columns &columns, vec16 (&loaded)[Loa
         loaded[k] = loaded[k + Rows];
 }
 
-template <unsigned Rows, class Columns, unsigned Loads>
-__device__ __forceinline__ void take_batch_rest(Columns &columns, vec16 (&loaded)[Loads],
+template <unsigned Rows, class Columns, class Vector, unsigned Loads>
+__device__ __forceinline__ void take_batch_rest(Columns &columns, Vector (&loaded)[Loads],
                                                 uint32_t taken, unsigned left)
 {
     if constexpr (Rows > 0) {
@@ -192,9 +194,9 @@ __device__ __forceinline__ void take_batch_rest(Columns &columns, vec16 (&loaded
 }
 
 /* Rows, and then half as many at a time, as long as there are so many. */
-template <unsigned Rows, class Columns, unsigned Loads>
-__device__ __forceinline__ void take_batch(Columns &columns, vec16 (&loaded)[Loads], uint32_t taken,
-                                           unsigned left)
+template <unsigned Rows, class Columns, class Vector, unsigned Loads>
+__device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Loads],
+                                           uint32_t taken, unsigned left)
 {
     if constexpr (Rows == Loads) {
         if (left == Rows)
@@ -270,6 +272,22 @@ __device__ __forceinline__ void store_states(const kernel_axes &x, const Columns
         store_at_once<Fold>(x.result, states, own.place, own.count);
 }
 
+/* A result of 2^team neighbours' columns, by all threads of a warp. */
+template <class Fold, class Columns, class Pack>
+__device__ __forceinline__ void store_across(const kernel_axes &x, const Columns &columns,
+                                             const Pack &own)
+{
+    const unsigned team = x.launch.team;
+    state_of<Fold> state[1] = {columns.across(uint32_t(x.rows.items))};
+#pragma unroll 1
+    for (unsigned distance = 1; distance < 1u << team; distance *= 2)
+        state[0] = Fold::merge(state[0], shuffle_xor(state[0], distance));
+    if (own.count > 0 && (threadIdx.x & ((1u << team) - 1)) == 0)
+        store_at_once<Fold>(x.result, state,
+                            x.outer.first +
+                                ((own.place - x.outer.first) >> (x.launch.load + team)));
+}
+
 /* Results of usual types, by all threads of a warp. */
 template <class Fold, class In, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_native(const kernel_axes &x, const row_numbers &numbers,
@@ -318,27 +336,31 @@ __device__ __forceinline__ void store_columns(const kernel_axes &x, const row_nu
 
 /* ---- the kernel ---- */
 
-/* One load's columns: half of the loads are under way while what the others brought is taken. */
-template <class Fold, class In>
+/* One load's columns, of so many words: half of the loads are under way while what the others
+ * brought is taken. */
+template <class Fold, class In, unsigned Words>
 __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
 {
-    constexpr unsigned loads = UNSPLIT_LOADS / 2, columns = pack<In>::size;
-    const unsplit_vector<In, true> own(x, 0);
+    constexpr unsigned loads = 16 / Words, columns = lanes_of<In, Words>;
+    constexpr bool whole = Words == 4;
+    using vector = std::conditional_t<whole, vec16, load_of<uint32_t, 4 * Words>>;
+    const unsplit_vector<In, true, Words> own(x, 0);
     const uint32_t rows = uint32_t(x.rows.items);
-    vec16 loaded[2][loads];
+    vector loaded[2][loads];
 #pragma unroll
     for (unsigned h = 0; h < 2; h++)
         load_unsplit<loads>(loaded[h], x, own, h * loads);
     const row_numbers numbers(x.result);
-    in_order<accumulator<Fold, In>, Fold, In> made(x.result);
+    in_order<result_accumulator<Fold, In, Words>, Fold, In> made(x.result);
 #pragma unroll 1
     for (uint32_t taken = 0; taken < rows;) {
 #pragma unroll
         for (unsigned h = 0; h < 2; h++) {
             if (h > 0 && taken >= rows)
                 break;
-            if (x.launch.column.shifted)
-                join_shifted<In>(loaded[h], x, own, taken);
+            if constexpr (whole)
+                if (x.launch.column.shifted)
+                    join_shifted<In>(loaded[h], x, own, taken);
             if (own.whole)
                 take_batch<ROWS_AHEAD>(made, loaded[h], taken,
                                        rows - taken < loads ? rows - taken : loads);
@@ -346,8 +368,13 @@ __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
             taken += loads;
         }
     }
-    if (!own.whole && own.count > 0)
-        take_edge_rows<In>(made, x, own);
+    if constexpr (whole) {
+        if (!own.whole && own.count > 0)
+            take_edge_rows<In>(made, x, own);
+        if constexpr (!is_indexed<Fold>::value)
+            if (x.launch.inner > 1)
+                return store_across<Fold>(x, made, own);
+    }
     store_columns<Fold, In, columns>(x, numbers, made, own);
 }
 
@@ -367,7 +394,7 @@ __device__ __forceinline__ void fold_unsplit_vectors(const kernel_axes &x)
     const row_numbers numbers(x.result);
 #pragma unroll 1
     for (unsigned p = 0;;) {
-        in_order<accumulator<Fold, In>, Fold, In> made(x.result);
+        in_order<result_accumulator<Fold, In>, Fold, In> made(x.result);
         if (x.launch.column.shifted)
             join_shifted<In>(loaded[0], x, own, 0);
         if (own.whole)
@@ -393,12 +420,15 @@ __global__ void __launch_bounds__(UNSPLIT_BLOCK,
     fold_unsplit_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
                          global<unsigned>)
 {
+    if constexpr (sizeof(In) < 8)
+        if (sizeof(In) << x.launch.load == 8)
+            return fold_unsplit_rows<Fold, In, 2>(x);
     if (x.launch.column.unsplit == 4)
         fold_unsplit_vectors<Fold, In, 4>(x);
     else if (x.launch.column.unsplit == 2)
         fold_unsplit_vectors<Fold, In, 2>(x);
     else
-        fold_unsplit_rows<Fold, In>(x);
+        fold_unsplit_rows<Fold, In, 4>(x);
 }
 
 } // namespace KERNELS

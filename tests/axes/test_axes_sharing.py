@@ -160,6 +160,17 @@ UNSPLIT_COLUMNS = {
         *each((3, BIG), (4, BIG + 1), size=SIZES, state=(8,), unsplit=2),
         *each((5, BIG), (31, BIG + 1), (100, BIG), size=SIZES, state=(8,), unsplit=1),
     ],
+    "loads are half as long as others, as rows of batches are": [
+        *each((MIB, 8, 8), (MIB, 7, 8), axis=1, size=(1,), state=(8,), unsplit=1, elements=8),
+        *each((MIB, 6, 2), axis=1, state=(8,), unsplit=1, elements=2),
+        *each((MIB, 8, 8), axis=1, size=(2,), state=(8,), unsplit=1, elements=8),
+        *each((MIB, 8, 4), axis=1, size=(1,), state=(8,), typed=False),
+    ],
+    "whole loads of a result's columns are made alone": [
+        *each((8, MIB, 8), axis=(0, 2), size=(2,), state=(24,), unsplit=1, inner=8, team=0),
+        *each((8, MIB, 8), axis=(0, 2), size=(8,), state=(8,), unsplit=1, inner=8, team=2),
+        *each((8, MIB, 8), axis=(0, 2), size=(1,), state=(8,), unsplit=0, inner=8),
+    ],
     "few rows of batches off boundaries are made alone by warps of their own": [
         *each((1 << 10, 8, 1001), axis=1, unsplit=1, shifted=True, groups=(1 << 10) * 9 // 2),
         *each((1 << 10, 17, 1001), (1 << 10, 8, 40), axis=1, unsplit=0),
@@ -279,7 +290,7 @@ def test_columns_are_all_made_and_blocks_hold_their_rows(
         return
     threads, batches = 1 << got.block, outer > 1 and rows > 1
     packs = got.packs * (outer if batches or rows > 1 else 1)
-    assert got.elements * size == LOAD
+    assert got.elements * size == LOAD // (1 + (batches and 2 * columns * size == LOAD))
     if got.unsplit:
         across = threads - (threads // WARP if got.shifted else 0)
         if got.shifted and batches:  # each is made by whole warps
@@ -314,7 +325,7 @@ def test_columns_are_all_made_and_blocks_hold_their_rows(
     multiprocessors=multiprocessors,
 )
 def test_short_rows_fit_into_shared_memory(n, size, results, step, more, offset, multiprocessors):
-    """Rows that lie apart are copied by what lies together."""
+    """Rows that lie apart are copied by what lies together, or by packs of every second."""
     pitch, data = ((n - 1) * abs(step) + 1 + more) * size, offset * size
     asked = {"stride": step * size, "pitch": pitch, "multiprocessors": multiprocessors}
     got = short_rows(n, size, results, data, **asked)
@@ -330,11 +341,14 @@ def test_short_rows_fit_into_shared_memory(n, size, results, step, more, offset,
     begins = 0
     if step == 1 and more == 0:
         begins = data % LOAD
-        assert got.unit == 0
+        assert (got.unit, got.step) == (0, 1)
         if got.packed:
             assert (got.packed, got.team, got.shared_bytes, begins) == (n, 0, 0, 0)
             return
         assert not got.swizzle_mask or n * size % LOAD == 0
+    elif got.step == 2:
+        assert (step, pitch, size < 4) == (2, 2 * n * size, True)
+        begins = offset // 2 % (LOAD // size // 2) * size
     else:
         assert got.unit % size == n * size % got.unit == 0
         assert got.unit == size or (step == 1 and (data | pitch) % got.unit == 0)
@@ -356,7 +370,9 @@ def test_short_rows_are_loaded_several_at_once_or_shared_by_many_threads(size):
         assert n in (2, 8) or few.team == 5 or n >> (few.team + few.load) <= 1
         assert n > 100 or many_rows.rows * n * size >= 8 << 10
         got = short_rows(n, size, data=size, stride=2 * size, pitch=2 * n * size)
-        assert (got.unit, 1 << got.load) == (size, min(n & -n, LOAD // size))
+        packs = size < 4  # as wide as copies are
+        assert (got.step, 1 << got.load) == (1 + packs, min(n & -n, LOAD // size))
+    assert short_rows(8, size, stride=2 * size, pitch=17 * size).step == 1
     for pitch, unit in ((800, 16), (808, 8), (804, 4), (802, 2), (801, 1)):
         assert short_rows(400, 1, pitch=pitch).unit == unit
     for stride in (400, -400):  # columns and broadcast rows are for other kernels
