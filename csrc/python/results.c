@@ -72,7 +72,7 @@ static void order_results(struct call *call, bool kept)
     struct layout *const out = call->output.object ? &call->output.view.layout : NULL;
     const uint64_t reduced = kept ? 0 : call->request.reduced;
     uint64_t shape[DIMENSIONS_MAX];
-    int64_t strides[DIMENSIONS_MAX];
+    int64_t strides[DIMENSIONS_MAX] = {0};
     unsigned dims[DIMENSIONS_MAX], left[DIMENSIONS_MAX], count = 0;
     for (unsigned k = 0; k < array->dimensions; k++)
         if (!(reduced >> k & 1)) {
