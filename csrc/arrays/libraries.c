@@ -304,10 +304,10 @@ PyObject *result_array(const struct result_request *request, struct result_memor
     return shape && type ? PyObject_Vectorcall(result->class, arguments, 3, NULL) : NULL;
 }
 
-bool result_may_be_permuted(PyObject *like)
+bool cupy_is_array(PyObject *array)
 {
-    OWNED *cupy = library_of(like, names.cupy, names.ndarray, false);
-    return cupy || torch_is_tensor(like);
+    OWNED *cupy = library_of(array, names.cupy, names.ndarray, false);
+    return cupy;
 }
 
 PyObject *result_permuted(PyObject *array, unsigned dimensions, const unsigned *from)
@@ -316,10 +316,7 @@ PyObject *result_permuted(PyObject *array, unsigned dimensions, const unsigned *
     for (unsigned d = 0; d < dimensions; d++)
         list_append(&order, PyLong_FromUnsignedLong(from[d]));
     OWNED *dims = order ? PyList_AsTuple(order) : NULL;
-    if (!dims)
-        return NULL;
-    return PyObject_CallMethodOneArg(
-        array, torch_is_tensor(array) ? names.permute : names.transpose, dims);
+    return dims ? PyObject_CallMethodOneArg(array, names.transpose, dims) : NULL;
 }
 
 void result_release(struct result_memory *result)

@@ -56,8 +56,7 @@ static inline PyObject *PyType_GetDict(PyTypeObject *type)
     NAME(Tensor) NAME(alloc) NAME(cuda) NAME(cuda_stream) NAME(cupy) NAME(current_stream) \
     NAME(data) NAME(descr) NAME(getDevice) NAME(runtime) NAME(device) NAME(device_id) NAME(dtype) \
     NAME(handed_over) NAME(handle) NAME(is_conj) NAME(is_neg) NAME(jax) \
-    NAME(made_like) NAME(magnitude) NAME(mask) NAME(max_version) NAME(ndarray) NAME(permute) \
-    NAME(ptr) \
+    NAME(made_like) NAME(magnitude) NAME(mask) NAME(max_version) NAME(ndarray) NAME(ptr) \
     NAME(requires_grad) NAME(resolve_conj) NAME(resolve_neg) NAME(shape) \
     NAME(stream) NAME(strides) NAME(torch) NAME(transpose) NAME(typestr) NAME(unit) NAME(units) NAME(value) \
     NAME(version)
@@ -187,10 +186,10 @@ int result_allocate(const struct result_request *, struct result_memory *, void 
 /* The array in that memory; gred's own as one of the caller's library, where that takes it. */
 PyObject *result_array(const struct result_request *, struct result_memory *);
 
-/* Whether the caller's array is CuPy's or PyTorch's, whose dimensions lie in any order as NumPy's
- * do; and such a one, whose dimension number d is the array's number from[d]. Takes the array,
+bool cupy_is_array(PyObject *array);
+
+/* An array of NumPy or CuPy whose dimension number d is the given one's number from[d]. Takes that,
  * which may be NULL. */
-bool result_may_be_permuted(PyObject *like);
 PyObject *result_permuted(PyObject *array, unsigned dimensions, const unsigned *from);
 
 /* Gives back memory that has become no array. */

@@ -101,7 +101,7 @@ PyObject *answer_to_python(const struct plan *, const struct run *);
 /* ---- arrays, which are made before a plan runs, where it is to leave them ---- */
 
 /* axis= and keepdims=: the shape that they leave; nothing but one value is a whole array's. Results
- * lie as elements do, as NumPy's, unless it is said where they go. */
+ * lie as NumPy's do, as elements do, in arrays of NumPy and CuPy. */
 bool results_choose(struct call *, PyObject *const *slots);
 
 /* The same of so many results in one dimension, or of one of all. */

@@ -110,7 +110,7 @@ bool results_choose(struct call *call, PyObject *const *slots)
     if (!output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape))
         return false;
     if (call->dimensions > 1 && !call->output.as_array && !argument_given(slots[MEAN]) &&
-        (call->output.object || PyArray_Check(call->like) || result_may_be_permuted(call->like)))
+        (call->output.object || PyArray_Check(call->like) || cupy_is_array(call->like)))
         order_results(call, kept);
     return true;
 }
