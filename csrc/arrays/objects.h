@@ -58,8 +58,8 @@ static inline PyObject *PyType_GetDict(PyTypeObject *type)
     NAME(handed_over) NAME(handle) NAME(is_conj) NAME(is_neg) NAME(jax) \
     NAME(made_like) NAME(magnitude) NAME(mask) NAME(max_version) NAME(ndarray) NAME(ptr) \
     NAME(requires_grad) NAME(resolve_conj) NAME(resolve_neg) NAME(shape) \
-    NAME(stream) NAME(strides) NAME(torch) NAME(transpose) NAME(typestr) NAME(unit) NAME(units) NAME(value) \
-    NAME(version)
+    NAME(stream) NAME(strides) NAME(torch) NAME(transpose) NAME(typestr) NAME(unit) NAME(units) \
+    NAME(value) NAME(version)
 /* clang-format on */
 
 extern struct names {
@@ -186,6 +186,7 @@ int result_allocate(const struct result_request *, struct result_memory *, void 
 /* The array in that memory; gred's own as one of the caller's library, where that takes it. */
 PyObject *result_array(const struct result_request *, struct result_memory *);
 
+/* Whether it is CuPy's. No exception is set in either case. */
 bool cupy_is_array(PyObject *array);
 
 /* An array of NumPy or CuPy whose dimension number d is the given one's number from[d]. Takes that,

@@ -45,8 +45,8 @@ struct request {
     int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };
 
-/* Where results go: one after the other, a record's values apart. A single one of the
- * host's is the run's answer instead. */
+/* Where results go: one after the other, a record's values apart. A single one of the host's is the
+ * run's answer instead. */
 struct results {
     void *at[ANSWER_VALUES];
     enum element type, types[ANSWER_VALUES]; /* of the first value, and of each */

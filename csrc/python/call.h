@@ -101,7 +101,7 @@ PyObject *answer_to_python(const struct plan *, const struct run *);
 /* ---- arrays, which are made before a plan runs, where it is to leave them ---- */
 
 /* axis= and keepdims=: the shape that they leave; nothing but one value is a whole array's. Results
- * lie as NumPy's do, as elements do, in arrays of NumPy and CuPy. */
+ * lie in the order of out's dimensions or, new ones of NumPy and CuPy, of the array's. */
 bool results_choose(struct call *, PyObject *const *slots);
 
 /* The same of so many results in one dimension, or of one of all. */

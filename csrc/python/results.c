@@ -64,8 +64,8 @@ PyObject *answer_to_python(const struct plan *plan, const struct run *run)
 
 /* ---- arrays ---- */
 
-/* Results lie in the order of out's dimensions, or, if they are new, of the array's: where that is
- * not C's, what is said of either is brought into it. */
+/* Results lie in the order of out's dimensions, or, if they are new and NumPy's or CuPy's, of the
+ * array's: where that is not C's, what is said of either is brought into it. */
 static void order_results(struct call *call, bool kept)
 {
     const struct layout *array = &call->view.layout;
@@ -79,7 +79,8 @@ static void order_results(struct call *call, bool kept)
             strides[count] = out ? out->strides[count] : array->strides[k];
             left[count++] = k;
         }
-    if (!axes_order(count, call->shape, strides, dims))
+    if (!axes_order(count, call->shape, strides, dims) ||
+        !(out || PyArray_Check(call->like) || cupy_is_array(call->like)))
         return;
     call->request.order = call->order;
     for (unsigned i = 0; i < count; i++) {
@@ -109,8 +110,8 @@ bool results_choose(struct call *call, PyObject *const *slots)
     request->axes = call->dimensions || method.batch_invariant ? &call->axes : NULL;
     if (!output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape))
         return false;
-    if (call->dimensions > 1 && !call->output.as_array && !argument_given(slots[MEAN]) &&
-        (call->output.object || PyArray_Check(call->like) || cupy_is_array(call->like)))
+    /* Given means are laid out in C's order; what out=... asks for is, too. */
+    if (call->dimensions > 1 && !call->output.as_array && !argument_given(slots[MEAN]))
         order_results(call, kept);
     return true;
 }

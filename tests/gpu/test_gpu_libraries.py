@@ -110,7 +110,7 @@ def test_results_along_axes_are_of_the_callers_library(library, op):
     if library.module in ("cupy", "torch"):
         result, swapped = getattr(gred, op)(a.swapaxes(0, 2), 1), x.swapaxes(0, 2)
         np.testing.assert_allclose(to_host(result), getattr(np, op)(swapped, 1), rtol=1e-14)
-        # In the order of the array's own dimensions, or, of tensors, as theirs.
+        # In the order of the array's own dimensions; tensors in C's, as PyTorch's are.
         assert result.is_contiguous() if library.module == "torch" else result.T.flags.c_contiguous
 
 
