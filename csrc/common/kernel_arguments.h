@@ -9,6 +9,9 @@
 #include "common/reduction.h"
 #include "common/segments.h"
 
+#include <assert.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The ring of rung 23: stages, each with a barrier. */
@@ -83,14 +86,14 @@ enum { ROWS_IN_REGISTERS = 16, BYTES_IN_REGISTERS = 64 };
 
 /* How rows of an array that is not flat are read: in stretches, by groups. Powers are exponents. */
 struct kernel_stretches {
-    uint64_t base;
-    uint64_t stretches, items; /* of a row, and of all */
-    unsigned stretch;          /* elements of one */
-    unsigned lanes;            /* threads of a group */
-    unsigned run;              /* neighbours that one load takes, where it is aligned */
-    unsigned packing;          /* neighbours that one slot takes */
-    unsigned bytes;            /* of an element */
-    bool aligns;               /* a row's first stretch begins in front of it, where a run would */
+    uint64_t items, base;
+    uint64_t stretches; /* of a row, where items are those of all */
+    unsigned stretch;   /* elements of one */
+    unsigned lanes;     /* threads of a group */
+    unsigned run;       /* neighbours that one load takes, where it is aligned */
+    unsigned packing;   /* neighbours that one slot takes */
+    unsigned bytes;     /* of an element */
+    bool aligns;        /* a row's first stretch begins in front of it, where a run would */
 
     /* To which folds that make means add what a mask lets through; NULL: not asked for. */
     unsigned long long *counted;
@@ -102,31 +105,36 @@ struct kernel_rows {
     struct kernel_stretches how;
 };
 
-/* Where many results go, and what they are made with; first what every kernel asks for. */
+/* Constants are cached by lines of so many bytes, arguments begin so many after a line's beginning,
+ * and a small call waits for each line that it reads. */
+enum { CONSTANT_LINE = 64, ARGUMENTS_BEGIN = 16 };
+
+/* Where many results go, and what they are made with. */
 struct kernel_results {
-    double divisor; /* of such a result that is stored at once; 0: it is not divided */
+    unsigned *findings;             /* bits are added here; NULL: not asked for */
+    const struct complex128 *means; /* what spreads are about; NULL: each its own mean */
+    unsigned values;                /* of a result */
+    enum nothing nothing;
+    bool at_once; /* see epilogue_stores_at_once */
 
     /* Where a kernel of a known type finds extremes, for it finds minima of signed numbers: of
      * every 8 bytes of elements, and of the value that is found, bits that are inverted; and those
      * that the value has then. */
-    uint64_t inverted, value_inverted, value_bits;
-    unsigned char types[ANSWER_VALUES], bytes[ANSWER_VALUES];
-    void *at[ANSWER_VALUES]; /* value by value, one after the other, in device memory */
-    unsigned values;         /* of a result */
+    alignas(ARGUMENTS_BEGIN) uint64_t inverted;
+    uint64_t value_inverted, value_bits;
+    double divisor; /* of such a result that is stored at once; 0: it is not divided */
     enum reduction reduction;
     enum fold fold;
-    enum nothing nothing;
-    struct finish finish;           /* the count is every result's, unless a mask says otherwise */
-    bool at_once;                   /* see epilogue_stores_at_once */
-    unsigned *findings;             /* bits are added here; NULL: not asked for */
-    const struct complex128 *means; /* what spreads are about; NULL: each its own mean */
+    unsigned char types[ANSWER_VALUES], bytes[ANSWER_VALUES];
+    void *at[ANSWER_VALUES]; /* value by value, one after the other, in device memory */
+    struct finish finish;    /* the count is every result's, unless a mask says otherwise */
 };
 
 /* Dimensions that results differ in, outermost first: of two neighbours, how far apart their
  * elements lie in bytes, they themselves in results, and the mask's in bytes. */
 struct outer_dimensions {
-    unsigned count;
     int64_t first; /* the first result's place */
+    unsigned count;
     int64_t strides[DIMENSIONS_FEW], output_strides[DIMENSIONS_FEW];
     uint64_t shape[DIMENSIONS_FEW];
     int64_t mask_strides[DIMENSIONS_FEW];
@@ -151,21 +159,29 @@ struct written_words {
     uint64_t at[WRITTEN_WORDS];
 };
 
-/* A reduction along axes as a kernel's argument. What most kernels read lies together: constants
- * are cached by 64 bytes, and a small call waits for each. */
+/* A reduction along axes as a kernel's argument. */
 struct kernel_axes {
     struct launch_config launch;
     uint64_t results;
     const struct list_tile *list; /* one a block, in place of rows of `from`; NULL: there is none */
-
-    /* Where the kernel is not the one of any dimensions: what is reduced, of the first result. */
-    struct layout_of_few from;
-    struct outer_dimensions outer; /* of any kernel, but for the arrays */
-    struct kernel_results result;
-    bool counts; /* what a mask lets through is counted */
     struct kernel_stretches rows;
     int64_t lowest, end; /* bytes from `from` to the array's first element, and to its end */
+
+    /* Where the kernel is not the one of any dimensions: what is reduced, of the first result. */
+    alignas(ARGUMENTS_BEGIN) struct layout_of_few from;
+    struct outer_dimensions outer; /* of any kernel, but for the arrays */
+    bool counts;                   /* what a mask lets through is counted */
+    struct kernel_results result;
 };
+
+#define BEGINS_LINE(member)                                                                        \
+    static_assert((offsetof(struct kernel_axes, member) + ARGUMENTS_BEGIN) % CONSTANT_LINE == 0,   \
+                  "what kernels read most of it lies in one line of constants")
+BEGINS_LINE(launch.row);
+BEGINS_LINE(from);
+BEGINS_LINE(outer);
+BEGINS_LINE(result.inverted);
+#undef BEGINS_LINE
 
 /* The same of any dimensions, of which what is reduced and the outer ones have no more than an
  * array: in `from`, the outer ones come after its own. */

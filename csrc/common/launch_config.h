@@ -111,20 +111,20 @@ enum kernel_kind {
 
 /* Short rows that a block brings to shared memory, or a thread to registers. */
 struct row_tile {
-    uint64_t bytes;  /* of a row that is staged in shared memory */
-    unsigned packed; /* elements of a row, where one load takes several rows; 0: see bytes */
-
     /* Rows that are staged in batches, of rows at one distance in so many of the last outer
-     * dimensions; 0: all lie one after the other. Blocks of a batch, and rows. */
-    unsigned dimensions, blocks;
+     * dimensions; 0: all lie one after the other. Rows of a batch, and blocks. */
     uint64_t batch;
+    unsigned blocks;
+
+    unsigned bytes;  /* of a row that is staged in shared memory */
+    unsigned packed; /* elements of a row, where one load takes several rows; 0: see bytes */
+    unsigned unit;   /* bytes that lie together, where rows that are staged or their elements lie
+                      * apart; 0: they lie one after the other */
 
     /* Pack number k that is staged, of 16 bytes, lies where number k ^ (k >> shift & mask) would,
      * so that threads of several rows read from different banks. */
-    unsigned swizzle_mask, swizzle_shift;
-
-    unsigned unit; /* bytes that lie together, where rows that are staged or their elements lie
-                    * apart; 0: they lie one after the other */
+    unsigned swizzle_mask;
+    unsigned char swizzle_shift, dimensions;
 };
 
 /* Columns whose type is known. */
@@ -137,7 +137,6 @@ struct column_tile {
     bool shifted;         /* rows do not begin at boundaries */
     bool stores_packs;    /* what a thread makes are results, which are neighbours */
     bool stores_native;   /* and of usual types, where every second column counts */
-    bool unread;          /* the place of the best of one row: elements need not be read */
 };
 
 /* Elements that are loaded one by one: neighbouring results of a block, and threads of each of
@@ -148,37 +147,43 @@ struct strided_tile {
                           * times this is its row's, times 2^16 */
 };
 
+/* Long rows whose type is known. */
+struct long_row {
+    unsigned readers; /* threads, of one block or of several, that share one; not an exponent */
+    bool stacked;     /* they are whole packs, one a reader, and lie at one distance */
+};
+
 /* How a reduction along axes is launched: the planner chooses it once (schedule/launch_config.h), a
  * kernel takes it as it is, and gred.explain prints it. Powers of two are exponents. */
 struct launch_config {
-    enum kernel_kind kernel;
-    unsigned block;      /* threads of one */
-    unsigned team;       /* so many threads fold one result */
-    bool across;         /* neighbouring threads are of different teams */
-    unsigned rounds;     /* results that a team makes, one after the other */
-    uint64_t groups;     /* blocks, if none shared results */
-    uint64_t splits;     /* blocks that share a result */
-    size_t shared_bytes; /* of a block */
-    unsigned load;       /* elements of a row that is staged, or neighbouring columns, that one load
-                          * takes */
-    unsigned inner;      /* neighbouring columns to a result, not an exponent */
-    unsigned step; /* neighbours, in a row or among columns, of which one counts, where kernels
-                    * that know its type read them all: 1 or 2 */
+    unsigned block;     /* threads of one */
+    unsigned team;      /* so many threads fold one result */
+    uint64_t splits;    /* blocks that share a result */
+    unsigned rounds;    /* results that a team makes, one after the other */
+    unsigned inner;     /* neighbouring columns to a result, not an exponent */
+    unsigned char load; /* elements of a row that is staged, or neighbouring columns, that one load
+                         * takes */
+    unsigned char step; /* neighbours, in a row or among columns, of which one counts, where kernels
+                         * that know their type read them all: 1 or 2; not an exponent */
+    bool across;        /* neighbouring threads are of different teams */
 
     /* Of the kernel of any type: which elements a thread takes, and how results merge, follows from
      * how many of them a result has, and from their dimensions, not from where they lie. */
     bool batch_invariant;
 
     /* Of rows: threads of a group, and windows of a stretch; see kernel_stretches. */
-    unsigned lanes, windows;
+    unsigned char lanes, windows;
 
-    /* Of long rows whose type is known. */
-    unsigned readers; /* threads, of one block or of several, that share one; not an exponent */
-    bool stacked;     /* they are whole packs, one a reader, and lie at one distance */
+    enum kernel_kind kernel;
+    unsigned shared_bytes; /* of a block */
+    uint64_t groups;       /* blocks, if none shared results */
 
-    struct row_tile row;
-    struct column_tile column;
-    struct strided_tile strided;
+    union { /* the kernel's */
+        struct long_row long_row;
+        struct row_tile row;
+        struct column_tile column;
+        struct strided_tile strided;
+    };
 };
 
 static inline uint64_t launch_grid(const struct launch_config *self)

@@ -30,11 +30,13 @@ enum { DIMENSIONS_FEW = 4 };
 
 struct layout_of_few {
     const void *data;
-    const unsigned char *mask;
-    enum element input, type;
     unsigned dimensions;
+    enum element input;
     uint64_t shape[DIMENSIONS_FEW];
-    int64_t strides[DIMENSIONS_FEW], mask_strides[DIMENSIONS_FEW];
+    int64_t strides[DIMENSIONS_FEW];
+    const unsigned char *mask;
+    int64_t mask_strides[DIMENSIONS_FEW];
+    enum element type;
 };
 
 /* As many dimensions as there are: a short call has little time for all the others. */

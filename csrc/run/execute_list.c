@@ -178,7 +178,7 @@ static bool launch_tiles(const struct executor *on, const struct list_schedule *
                                           .splits = 1,
                                           .inner = 1,
                                           .step = 1,
-                                          .readers = 1u << LONG_ROWS_BLOCK},
+                                          .long_row.readers = 1u << LONG_ROWS_BLOCK},
                                .results = self->blocks,
                                .result = executor_results(on, self->accumulator),
                                .list = executor_part(on, PART_LIST)};

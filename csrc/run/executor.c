@@ -223,6 +223,10 @@ static bool make_axes(struct executor *on, void *context)
     void *partials = executor_part(on, PART_PARTIALS), *counts = executor_part(on, PART_COUNTED),
          *tickets = on->machine->tickets;
     void *arguments[] = {&axes, &partials, &counts, &tickets};
+    if (!step.kernel)
+        return on->machine->memory->clear(on->machine, on->plan->results.at[0],
+                                          schedule->axes.results *
+                                              element_size(on->plan->results.types[0]));
     if (!tickets || launch_tickets(&schedule->launch) > TICKETS) {
         tickets = executor_part(on, PART_TICKETS);
         if (!executor_clear(on, PART_TICKETS))

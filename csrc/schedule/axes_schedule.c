@@ -212,6 +212,14 @@ static bool make_exact(const struct plan *plan, const struct facts *facts,
 
 /* ---- the schedule ---- */
 
+/* Positions of the best of one element each are 0. Results that stay where they are made lie
+ * without gaps, and in memory's order from the first on. */
+static bool are_zeros(const struct plan *plan)
+{
+    return (plan->fold == FOLD_argmin || plan->fold == FOLD_argmax) && plan->n == 1 &&
+           !plan->layout->mask && plan->axes->first == 0;
+}
+
 /* Whether kernels count what a mask lets through. */
 static bool counts_mask(const struct axes_schedule *self)
 {
@@ -248,6 +256,13 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
     self->arena = (struct arena){.total = 0};
     if (plan->exact)
         return make_exact(plan, facts, self);
+    if (are_zeros(plan)) {
+        self->kernel = NULL;
+        self->launch = (struct launch_config){.groups = 0};
+        self->accumulator = plan->accumulator;
+        self->state_bytes = 0;
+        return true;
+    }
     self->kernel =
         choice_along(facts->kernels, KERNEL_ALONG, plan, true, &self->accumulator, &converts);
     if (!self->kernel)
@@ -349,7 +364,7 @@ void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_
 struct step axes_schedule_step(const struct axes_schedule *self)
 {
     const struct launch_config *launch = &self->launch;
-    return (struct step){.name = launch_name(launch),
+    return (struct step){.name = self->kernel ? launch_name(launch) : "memset",
                          .kernel = self->kernel,
                          .reads = self->array.copied < PARTS     ? PART_COPY
                                   : self->array.uploaded < PARTS ? PART_UPLOADED

@@ -9,8 +9,8 @@ struct axes_schedule {
     const struct plan *plan;
     enum element accumulator; /* the plan's, or one that holds more */
     size_t state_bytes;
-    const void *kernel;
-    struct step copy; /* of elements of other types; of no kernel: they are read as they lie */
+    const void *kernel; /* NULL: all results are 0 */
+    struct step copy;   /* of elements of other types; of no kernel: they are read as they lie */
     struct brought array, mask; /* all elements that differ, and their mask */
     struct axes axes;           /* as the kernel sees them; without addresses of the arena's */
     struct launch_config launch;

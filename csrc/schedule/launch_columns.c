@@ -316,7 +316,7 @@ static uint64_t warps_of_batch(const struct columns *columns)
 static bool suit_unsplit(const struct launch_problem *problem, const struct columns *columns)
 {
     const struct axes *axes = problem->axes;
-    const bool few = columns->rows <= FEW_ROWS, unread = problem->indexed && columns->rows == 1,
+    const bool few = columns->rows <= FEW_ROWS,
                shifted = columns->shifted && (int64_t)columns->stride >= 0;
     if (columns->inner > 1)
         return columns->inner >= columns->load && !columns->shifted;
@@ -326,19 +326,18 @@ static bool suit_unsplit(const struct launch_problem *problem, const struct colu
         return shifted || !columns->shifted;
     if (!columns->shifted)
         return columns->columns % columns->load == 0;
-    return shifted && few && !unread && axes->outer == 2 && axes->strides[0] >= 0 &&
+    return shifted && few && axes->outer == 2 && axes->strides[0] >= 0 &&
            4 * columns->packs >= 3 * (((uint64_t)1 << WARP) - 1) * warps_of_batch(columns);
 }
 
 /* Small blocks, unless threads with small states have two or three turns, and had better not be at
  * the same rows. A thread makes several loads' columns where rows are too few for UNSPLIT_LOADS; of
- * unaligned rows a warp's last makes none; the place of the best of one row need not be read. */
+ * unaligned rows a warp's last makes none. */
 static void make_unsplit(const struct launch_problem *problem, const struct columns *columns,
                          struct launch_config *config)
 {
     const struct axes_tuning *tuning = &tuned->axes;
-    const bool unread = problem->indexed && columns->rows == 1,
-               shifted = columns->shifted && !unread;
+    const bool shifted = columns->shifted;
     const bool few_turns = problem->axes->outer == 1 && columns->all > columns->unsplit &&
                            columns->all < 3 * columns->unsplit;
     const unsigned most = few_turns && columns->state <= UNSPLIT_SMALL
@@ -360,7 +359,6 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     if (columns->inner > 1)
         config->team = exponent_up(columns->inner / columns->load);
     config->column.unsplit = loads;
-    config->column.unread = unread;
     config->column.shifted = shifted;
 }
 

@@ -2,8 +2,8 @@
 
 /* ---- which kernel ---- */
 
-/* Columns, by threads that share them unless there are few elements, of which each is loaded by
- * itself. */
+/* Columns. Those that threads would share are loaded element by element where there are few: to
+ * merge what they have takes longer. */
 static bool launch_columns(const struct launch_problem *problem, bool strided,
                            struct launch_config *config)
 {
@@ -12,6 +12,7 @@ static bool launch_columns(const struct launch_problem *problem, bool strided,
     if (!launch_has(problem, KERNEL_TYPED_COLUMNS) || !launch_typed_columns(problem, config))
         return false;
     if (strided && config->kernel == KERNEL_TYPED_COLUMNS &&
+        (config->team > 0 || config->splits > 1) &&
         launch_small(problem, size > word ? size : word, tuned->axes.words, &one_by_one))
         *config = one_by_one;
     return true;
@@ -48,7 +49,7 @@ enum kernel_access launch_access(const struct launch_config *self)
 /* Where what splits have left is folded in two steps, one for each few and one for all. */
 uint64_t launch_tickets(const struct launch_config *self)
 {
-    const uint64_t few = self->column.split_group;
+    const uint64_t few = self->kernel == KERNEL_TYPED_COLUMNS ? self->column.split_group : 0;
     return few ? self->groups * (1 + divide_up(self->splits, few)) : self->groups;
 }
 
@@ -223,7 +224,7 @@ void launch_rows(const struct launch_config *self, const struct axes *axes,
     switch (self->kernel) {
     case KERNEL_TYPED_COLUMNS:
     case KERNEL_UNSPLIT_COLUMNS:
-        rows->how.items = column->unread ? 0 : n / self->inner / column->coalesced;
+        rows->how.items = n / self->inner / column->coalesced;
         rows->from.strides[0] *= column->coalesced;
         rows->from.dimensions -= self->inner > 1;
         if (rows->from.dimensions == 2)

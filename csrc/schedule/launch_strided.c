@@ -3,8 +3,10 @@
 #include "schedule/launch_config.h"
 
 enum {
-    LANES = 32,      /* neighbouring columns of a block at least, if there are as many, */
-    TOGETHER = 128,  /* or so many bytes of them, but of a small array */
+    SECTOR = 32,    /* bytes of neighbouring columns of a block at least, if there are as many, */
+    TOGETHER = 128, /* or so many, and LANES columns, but of a small array */
+    LANES = 32,
+    BATCHES = 4,     /* of a thread's loads, rather than that blocks share a result */
     MERGED = 16,     /* states of splits that a thread merges at most */
     LOADS_SMALL = 8, /* batches of a thread that a small array takes at most */
     BYTES_ALONE = 16 /* of a thread's several elements at least, or vectorized loads are faster */
@@ -43,7 +45,9 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
         .block = exponent < WARP ? WARP : exponent,
         .rounds = 1,
         .groups = divide_up(axes->results, results),
-        .splits = least(divide_up(threads, shared), MERGED * shared * inner),
+        .splits = threads <= BATCHES * shared
+                      ? 1
+                      : least(divide_up(threads, shared), MERGED * shared * inner),
         .inner = (unsigned)inner,
         .step = 1,
         .strided = {.results = (unsigned)results,
@@ -82,7 +86,8 @@ bool launch_small(const struct launch_problem *problem, uint64_t bytes, uint64_t
     const struct axes *axes = problem->axes;
     const uint64_t n = elements_of_result(axes);
     return n > 0 && axes->results * n * bytes <= problem->multiprocessors * most &&
-           are_no_rows(problem, n) && launch(problem, LANES, config) &&
+           are_no_rows(problem, n) &&
+           launch(problem, divide_up(SECTOR, element_bytes(axes)), config) &&
            n / config->inner <= config->splits * config->strided.rows * LOADS_SMALL * STRIDED_LOADS;
 }
 
@@ -91,13 +96,12 @@ bool launch_small(const struct launch_problem *problem, uint64_t bytes, uint64_t
 /* Results whose bits follow from their own elements alone: how many shares one has follows from how
  * many elements it has, and shares merge as a binary tree over their numbers. */
 enum {
-    SHARE = 32,      /* elements of a share at least, */
-    SHARE_LONG = 64, /* or so many where a block has as many shares as threads */
-    SECTOR = 32      /* bytes of neighbouring results that a block reads at least, if there are */
+    SHARE = 32,     /* elements of a share at least, */
+    SHARE_LONG = 64 /* or so many where a block has as many shares as threads */
 };
 
 /* Neighbouring results of a block, as an exponent, where these are closer than a result's elements:
- * fewer where that keeps more of the device busy. */
+ * fewer, down to a sector, where that keeps more of the device busy. */
 static unsigned side_by_side(const struct launch_problem *problem, uint64_t splits)
 {
     const struct axes *axes = problem->axes;

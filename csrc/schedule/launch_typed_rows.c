@@ -246,7 +246,7 @@ static void share_rows(const struct long_rows *rows, struct launch_config *confi
            rows->packs >> (lanes + rows->batch) == 0 &&
            blocks << (config->team - lanes + 1) <= rows->rows)
         lanes--;
-    config->readers = (unsigned)(together << lanes);
+    config->long_row.readers = (unsigned)(together << lanes);
 }
 
 /* Of a row: where a result has many, threads wait for each of them, unless it is long or its
@@ -279,8 +279,7 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
                                      .splits = 1,
                                      .inner = 1,
                                      .step = rows.step,
-                                     .readers = 1u << lanes,
-                                     .stacked = stacked};
+                                     .long_row = {.readers = 1u << lanes, .stacked = stacked}};
     if (config->team == config->block)
         config->splits = splits_for(results, packs, &rows);
     const uint64_t teams = (uint64_t)1 << (config->block - config->team),

@@ -19,6 +19,7 @@ extern const struct hooks *hooks;
     {name,                                                                                         \
      _Generic(((struct of *)NULL)->member,                                                         \
          bool: T_BOOL,                                                                             \
+         unsigned char: T_UBYTE,                                                                   \
          unsigned: T_UINT,                                                                         \
          uint64_t: T_ULONG,                                                                        \
          const char *: T_STRING),                                                                  \

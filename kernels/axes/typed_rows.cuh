@@ -266,7 +266,7 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
                                                           const rows_of_result &rows)
 {
     const layout_of_few &from = x.from;
-    const unsigned inner = from.dimensions - 1, readers = x.launch.readers,
+    const unsigned inner = from.dimensions - 1, readers = x.launch.long_row.readers,
                    threads = unsigned(x.launch.splits) << x.launch.team;
     const bool together = readers == threads;
     const unsigned groups = together ? 1 : threads / readers, group = together ? 0 : rank / readers;
@@ -275,7 +275,7 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     global<const char> data = rows.data;
     row_accumulator<Fold, In> own(x.result);
     if constexpr (!Strided && !is_indexed<Fold>::value) {
-        if (x.launch.stacked) {
+        if (x.launch.long_row.stacked) {
             take_typed_stack<Fold, In>(own, x, me.rank, reader{group, groups}, data);
             own.flush(0, 0);
             return own.state;

@@ -360,22 +360,23 @@ template <class Fold, class In>
 __device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
 {
     if constexpr (stores_native<Fold, In>)
-        switch (x.launch.row.packed) {
-        case 2:
-            return fold_in_registers<Fold, In, 2>(x);
-        case 4:
-            if constexpr (sizeof(In) <= 4)
-                return fold_in_registers<Fold, In, 4>(x);
-            return;
-        case 8:
-            if constexpr (sizeof(In) <= 2)
-                return fold_in_registers<Fold, In, 8>(x);
-            return;
-        case 16:
-            if constexpr (sizeof(In) == 1)
-                return fold_in_registers<Fold, In, 16>(x);
-            return;
-        }
+        if (x.launch.row.packed)
+            switch (x.launch.row.packed) {
+            case 2:
+                return fold_in_registers<Fold, In, 2>(x);
+            case 4:
+                if constexpr (sizeof(In) <= 4)
+                    return fold_in_registers<Fold, In, 4>(x);
+                return;
+            case 8:
+                if constexpr (sizeof(In) <= 2)
+                    return fold_in_registers<Fold, In, 8>(x);
+                return;
+            case 16:
+                if constexpr (sizeof(In) == 1)
+                    return fold_in_registers<Fold, In, 16>(x);
+                return;
+            }
     fold_brought<Fold, In, false>(x);
 }
 

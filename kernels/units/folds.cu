@@ -53,7 +53,7 @@ const void *kernel_of_fold(const kernel_key &key)
 #define GROUP_ranges(FOLD)       FOLD(extremes, own_values, all_values<>, compared)
 #define GROUP_nonzeros(FOLD)     FOLD(nonzero, own_values, all_values<>, pairs<>)
 #define GROUP_exponentials(FOLD) FOLD(logsumexp, floating_pairs, floats_only, real_floats)
-#define GROUP_norm1s(FOLD)       FOLD(norm1, floating_pairs, floats_only, all_floats)
+#define GROUP_norm1s(FOLD)       FOLD(norm1, floating_pairs, floats_only, all_floats, real_floats)
 #define GROUP_norm2s(FOLD)       FOLD(norm2, averages, floats_only, numbers, real_floats)
 #define GROUP_infinity_norms(FOLD)                                                                 \
     FOLD(norm_inf, floating_pairs, floats_only, all_floats)                                        \

@@ -12,7 +12,7 @@ import mmap
 import numpy as np
 import pytest
 from along import EXTREMES, NAMES, calls, check_call, drawn_for, wrong_along
-from devices import everywhere, flat_there, laid_out, on, to_host
+from devices import everywhere, flat_there, laid_out, on, put, to_host
 from drawn import often
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
@@ -217,6 +217,26 @@ def test_dimensions_that_no_two_are_one_of_are_taken(place, kept, reduced, layou
         for name in () if where else ("sum", "argmax"):
             got = to_host(getattr(gred, name)(x, axes[0]))
             assert not wrong_along(name, got, theirs, axes[0])
+
+
+PARTS = {
+    "dense": lambda memory: memory[7:37].reshape(5, 6),
+    "permuted": lambda memory: memory[7:37].reshape(6, 5).T,
+    "reversed": lambda memory: memory[7:37].reshape(5, 6)[::-1],
+    "apart": lambda memory: memory.reshape(10, 12)[::2, 3:9],
+}
+
+
+@everywhere
+@pytest.mark.parametrize("name", ["argmin", "argmax"])
+@pytest.mark.parametrize("layout", PARTS.values(), ids=PARTS)
+def test_positions_of_one_element_each_are_zero_and_all_that_is_written(place, name, layout):
+    x = laid_out(np.full((5, 1, 6), np.nan, "f4"), place)
+    memory, out = put(np.full(120, 7), place, layout)
+    getattr(gred, name)(x, axis=1, out=out)
+    expected = np.full(120, 7)
+    layout(expected)[...] = 0
+    assert np.array_equal(to_host(memory), expected)
 
 
 # ---- nothing beyond an array is read: on the simulated device and the host, between two pages ----
