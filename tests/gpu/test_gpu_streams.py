@@ -354,7 +354,7 @@ def test_calls_that_nobody_waits_for_keep_what_they_work_in():
     reduce(10)
     synchronize()
     for k, stream in enumerate(streams[:10]):
-        delay(stream.handle, 30_000)
+        delay(stream.handle, 300_000)
         for _ in range(3):
             reduce(k)
     for _ in range(10):
