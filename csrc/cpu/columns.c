@@ -125,24 +125,25 @@ static const struct slab_loop *loop_to_results(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct finish *finish = &plan->finish;
+    const enum element input = plan->layout->input;
     const bool divided = reduction_row(plan->reduction)->counts &&
-                         (plan->fold != FOLD_sum || element_is_integer(finish->result));
-    const bool narrow =
-        finish->result == plan->layout->input && (plan->fold == FOLD_min || plan->fold == FOLD_max);
+                         (plan->fold != FOLD_sum || element_is_integer(finish->result)),
+               extreme = plan->fold == FOLD_min || plan->fold == FOLD_max,
+               narrow = extreme && finish->result == input,
+               truth = extreme && input == ELEMENT_BOOL && !divided,
+               any = plan->fold == FOLD_max || plan->reduction == REDUCTION_any;
     if (finish->has_initial || !finish->from_nothing || finish->result != plan->results.types[0])
         return NULL;
-    if (plan->fold == FOLD_nonzero)
+    if (plan->fold == FOLD_nonzero || truth)
         return finish->result == ELEMENT_BOOL
                    ? cpu_kernels(job->instructions)
-                         ->columns(plan->reduction == REDUCTION_any ? FOLD_max : FOLD_min,
-                                   plan->layout->input, ELEMENT_BOOL, false)
+                         ->columns(any ? FOLD_max : FOLD_min, input, ELEMENT_BOOL, false)
                    : NULL;
     if (!(reduction_is_stored(plan->reduction) || is_best_number(plan)) || divided ||
         element_is_complex(finish->result))
         return NULL;
-    return finish->result == plan->accumulator || narrow
-               ? loop_from(job, plan->layout->input, finish->result)
-               : NULL;
+    return finish->result == plan->accumulator || narrow ? loop_from(job, input, finish->result)
+                                                         : NULL;
 }
 
 /* Columns always, whatever is beside them: so all results of an array are folded in one order,

@@ -189,15 +189,18 @@ static bool choose_method(const struct request *request, struct view *view, stru
     return choose_block(request, plan);
 }
 
-/* What the reduction is of these values. */
-static enum reduction resolved(const struct request *request, enum element input, enum element type)
+/* What the reduction is of these values. Devices count true elements for any and all. */
+static enum reduction resolved(const struct request *request, const struct plan *plan,
+                               enum element input, enum element type)
 {
     const enum reduction asked = request->reduction;
     const bool may_be_nan = (asked == REDUCTION_nanmin || asked == REDUCTION_nanmax) &&
                             argument_given(request->initial) && !element_is_integer(type);
     const enum reduction plain =
         element_is_integer(input) && !may_be_nan ? reduction_row(asked)->plain : asked;
-    return type == ELEMENT_BOOL ? reduction_row(plain)->bools : plain;
+    const bool counted =
+        reduction_row(plain)->fold == FOLD_nonzero && plan->platform->place != METHOD_ON_HOST;
+    return type == ELEMENT_BOOL && !counted ? reduction_row(plain)->bools : plain;
 }
 
 /* NumPy's words for what cannot be converted do not say which argument that was. */
@@ -230,7 +233,7 @@ static bool choose_reduction(const struct request *request, struct layout *layou
     struct settled settled = {.ddof = request->ddof, .exact = plan->exact};
     if (!types_choose(request, layout, &settled.types))
         return false;
-    settled.reduction = resolved(request, layout->input, settled.types.elements);
+    settled.reduction = resolved(request, plan, layout->input, settled.types.elements);
     plan_settle(&settled, layout, plan);
     if (request->means && !request->axes) {
         plan->finish.has_mean = true;
@@ -392,6 +395,12 @@ enum exact_rounding plan_exact_rounding(const struct plan *plan)
     return plan->fold == FOLD_norm2                                 ? EXACT_ROOT
            : reduction_row(plan->reduction)->nothing == NOTHING_nan ? EXACT_MEAN
                                                                     : EXACT_SUM;
+}
+
+bool plan_makes_zeros(const struct plan *plan)
+{
+    return (plan->fold == FOLD_argmin || plan->fold == FOLD_argmax) && plan->n == 1 &&
+           !plan->layout->mask && plan->axes->first == 0;
 }
 
 bool plan_fits(const struct plan *plan, struct failure *failure)

@@ -251,6 +251,10 @@ void plan_find_elements(struct layout *, uint64_t reduced, const unsigned *order
 /* Makes it the plan of another array of n elements, without axes: flat, or of any layout. */
 void plan_take(struct plan *, const struct layout *, uint64_t n, bool flat);
 
+/* Whether all results are 0: positions of the best of one element each. They lie without gaps, in
+ * memory's order from the first on. */
+bool plan_makes_zeros(const struct plan *);
+
 /* Whether NaN becomes a number that is none, or may be in the part that goes. */
 bool types_lose_nan(enum element from, enum element to);
 

@@ -93,9 +93,11 @@ void plan_round_once(const struct output *out, struct layout *layout, struct pla
 static void leave_out_repeats(struct layout *layout, uint64_t reduced, struct plan *plan)
 {
     static const bool idempotent[REDUCTIONS] = {
-        [REDUCTION_any] = true, [REDUCTION_all] = true,    [REDUCTION_min] = true,
-        [REDUCTION_max] = true, [REDUCTION_nanmin] = true, [REDUCTION_nanmax] = true,
-        [REDUCTION_ptp] = true, [REDUCTION_minmax] = true,
+        [REDUCTION_any] = true,          [REDUCTION_all] = true,
+        [REDUCTION_min] = true,          [REDUCTION_max] = true,
+        [REDUCTION_nanmin] = true,       [REDUCTION_nanmax] = true,
+        [REDUCTION_ptp] = true,          [REDUCTION_minmax] = true,
+        [REDUCTION_sum_of_truth] = true, [REDUCTION_prod_of_truth] = true,
     };
     if (!idempotent[plan->reduction] || layout->mask || plan->n == 0 ||
         (plan->method && !plan->launch.automatic))

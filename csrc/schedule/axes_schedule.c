@@ -212,14 +212,6 @@ static bool make_exact(const struct plan *plan, const struct facts *facts,
 
 /* ---- the schedule ---- */
 
-/* Positions of the best of one element each are 0. Results that stay where they are made lie
- * without gaps, and in memory's order from the first on. */
-static bool are_zeros(const struct plan *plan)
-{
-    return (plan->fold == FOLD_argmin || plan->fold == FOLD_argmax) && plan->n == 1 &&
-           !plan->layout->mask && plan->axes->first == 0;
-}
-
 /* Whether kernels count what a mask lets through. */
 static bool counts_mask(const struct axes_schedule *self)
 {
@@ -256,7 +248,7 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
     self->arena = (struct arena){.total = 0};
     if (plan->exact)
         return make_exact(plan, facts, self);
-    if (are_zeros(plan)) {
+    if (plan_makes_zeros(plan)) {
         self->kernel = NULL;
         self->launch = (struct launch_config){.groups = 0};
         self->accumulator = plan->accumulator;

@@ -90,8 +90,7 @@ static struct launch_config begin(const struct launch_problem *problem)
                                   .splits = 1,
                                   .inner = 1,
                                   .windows = WINDOWS_MIN,
-                                  .batch_invariant = problem->batch_invariant,
-                                  .column = {.coalesced = 1}};
+                                  .batch_invariant = problem->batch_invariant};
 }
 
 static void share_memory(const struct launch_problem *problem, struct launch_config *config)

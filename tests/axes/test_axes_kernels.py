@@ -12,7 +12,7 @@ import mmap
 import numpy as np
 import pytest
 from along import EXTREMES, NAMES, calls, check_call, drawn_for, wrong_along
-from devices import everywhere, flat_there, laid_out, on, put, to_host
+from devices import everywhere, flat_there, laid_out, on, parameter, put, to_host
 from drawn import often
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
@@ -227,7 +227,7 @@ PARTS = {
 }
 
 
-@everywhere
+@pytest.mark.parametrize("place", [*map(parameter, ("host", "simulated", "cuda"))])
 @pytest.mark.parametrize("name", ["argmin", "argmax"])
 @pytest.mark.parametrize("layout", PARTS.values(), ids=PARTS)
 def test_positions_of_one_element_each_are_zero_and_all_that_is_written(place, name, layout):
