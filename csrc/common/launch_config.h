@@ -154,7 +154,8 @@ struct long_row {
 };
 
 /* How a reduction along axes is launched: the planner chooses it once (schedule/launch_config.h), a
- * kernel takes it as it is, and gred.explain prints it. Powers of two are exponents. */
+ * kernel takes it as it is, and gred.explain prints it. Powers of two are exponents. Kernels find
+ * what they read in two lines of constants: see BEGINS_LINE in common/kernel_arguments.h. */
 struct launch_config {
     unsigned block;     /* threads of one */
     unsigned team;      /* so many threads fold one result */

@@ -189,7 +189,8 @@ static bool choose_method(const struct request *request, struct view *view, stru
     return choose_block(request, plan);
 }
 
-/* What the reduction is of these values. Devices count true elements for any and all. */
+/* What the reduction is of these values. Devices find any and all by counting what is true, which
+ * is how their kernels of truth values along axes find extremes, too. */
 static enum reduction resolved(const struct request *request, const struct plan *plan,
                                enum element input, enum element type)
 {

@@ -337,14 +337,13 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
                          struct launch_config *config)
 {
     const struct axes_tuning *tuning = &tuned->axes;
-    const bool shifted = columns->shifted;
     const bool few_turns = problem->axes->outer == 1 && columns->all > columns->unsplit &&
                            columns->all < 3 * columns->unsplit;
     const unsigned most = few_turns && columns->state <= UNSPLIT_SMALL
                               ? axes_tuning_of_columns(problem).block
                               : tuning->unsplit_block,
                    block = (unsigned)least(most, exponent_up(UNSPLIT_BLOCK));
-    const uint64_t made = ((uint64_t)1 << block) - (shifted ? 1u << (block - WARP) : 0);
+    const uint64_t made = ((uint64_t)1 << block) - (columns->shifted ? 1u << (block - WARP) : 0);
     unsigned loads = problem->axes->outer > 1 || columns->inner > 1 ? 1 : tuning->unsplit;
     while (loads > 1 &&
            (columns->rows > UNSPLIT_LOADS / loads || columns->all < columns->unsplit * loads))
@@ -352,14 +351,14 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     config->kernel = KERNEL_UNSPLIT_COLUMNS;
     config->block = block;
     config->shared_bytes = 0;
-    config->groups = shifted && problem->axes->outer > 1
+    config->groups = columns->shifted && problem->axes->outer > 1
                          ? divide_up(columns->all / columns->packs * warps_of_batch(columns),
                                      1u << (block - WARP))
                          : divide_up(columns->all, made * loads);
     if (columns->inner > 1)
         config->team = exponent_up(columns->inner / columns->load);
     config->column.unsplit = loads;
-    config->column.shifted = shifted;
+    config->column.shifted = columns->shifted;
 }
 
 /* ---- the whole ---- */

@@ -360,7 +360,7 @@ template <class Fold, class In>
 __device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
 {
     if constexpr (stores_native<Fold, In>)
-        if (x.launch.row.packed)
+        if (x.launch.row.packed) /* rows that are staged do not wait for a table of jumps */
             switch (x.launch.row.packed) {
             case 2:
                 return fold_in_registers<Fold, In, 2>(x);

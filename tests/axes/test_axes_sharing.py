@@ -24,7 +24,7 @@ SIZES = (1, 2, 4, 8)
 ANY_TYPE = ("few",)
 TYPED = (*ANY_TYPE, "typed_columns")
 UNSPLIT = (*TYPED, "unsplit_columns")
-ROWS, SHORT = ("typed_rows",), ("typed_short_rows",)
+ROWS, SHORT, STRIDED = ("typed_rows",), ("typed_short_rows",), ("typed_strided",)
 every_size = pytest.mark.parametrize("size", SIZES)
 some_size, some_state = st.sampled_from(SIZES), st.sampled_from([4, 8, 16])
 some_step = st.sampled_from([-3, -2, -1, 1, 1, 2, 3])
@@ -228,8 +228,11 @@ SHORT_ROWS = {
         *each((9, 42, 12), (9, 31, 400), axis=2, strides=(99999, 1600, 4), typed=False),
     ],
 }
+SMALL = {
+    "few are shared": [*each((429, 5), axis=0, splits=1), *each((3000, 5), axis=0, splits=many(2))]
+}
 TABLES = {ANY_TYPE: CHOSEN, TYPED: KNOWN, UNSPLIT: UNSPLIT_COLUMNS}
-TABLES |= {ROWS: LONG_ROWS, SHORT: SHORT_ROWS}
+TABLES |= {ROWS: LONG_ROWS, SHORT: SHORT_ROWS, STRIDED: SMALL}
 EVERY = {name: (kernels, table[name]) for kernels, table in TABLES.items() for name in table}
 
 
