@@ -102,6 +102,7 @@ def test_methods_are_for_whole_arrays(device):
 TOO_LITTLE = [
     ("mean", np.zeros((4, 0)), 1, {}, "Mean of empty slice"),
     ("var", np.zeros((5, 1)), 1, {"ddof": 1}, "Degrees of freedom"),
+    ("std", np.ones((5, 2)), 1, {"ddof": np.inf}, "Degrees of freedom"),
     ("nanmax", np.full((3, 4), np.nan), 0, {}, "All-NaN slice"),
     ("nanmean", np.full((3, 4), np.nan), 0, {}, "Mean of empty slice"),
     ("mean", np.ones((2, 2)), 0, {"where": [True, False]}, "Mean of empty slice"),

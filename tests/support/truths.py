@@ -305,7 +305,6 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
         error = EXACTLY if exactly else (relative + gamma(depth(n), WIDE)) * value
         return Truth(value, kind, error)
     value = float(magnitudes.max(initial=0) if ord > 0 else magnitudes.min())
-    value = math.nan if np.isnan(wide).any() else value
     return Truth(value, kind, relative * Fraction(value) if math.isfinite(value) else EXACTLY)
 
 
