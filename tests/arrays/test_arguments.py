@@ -15,15 +15,14 @@ from drawn import converts
 from inputs import OPS, shown
 from numpys import FLOATS, SMALL, A, as_in_numpy, everywhere
 from processes import printed
-from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
-from samples import element_there, fetched, options_of, quietly, silenced, takes, there, wrong
-from truths import COUNTS, NAMES, PLACES, SCALARS, SPREADS, answer, numpys
+from reference import BFLOAT16, EVERY_TYPE, agrees, truth
+from samples import quietly, silenced, takes, wrong
+from truths import NAMES, PLACES, SPREADS
 
 import gred
 
 EVERY = (*OPS, *NAMES)
 every_name = pytest.mark.parametrize("name", EVERY)
-every_scalar = pytest.mark.parametrize("name", [*OPS, *SCALARS])
 
 # ---- initial= and dtype= ----
 
@@ -70,12 +69,9 @@ DTYPES = [int, float, bool, complex, "f2", "i1", "bfloat16", ml_dtypes.bfloat16,
 DTYPES += [np.dtype("<f8"), np.half, np.intp, np.longlong, np.ulonglong, "|i1", ">i1", "int32"]
 
 
-@everywhere
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_any_name_of_a_type_is_a_dtype(dtype, where):
-    dtype = np.dtype(dtype)
-    got = gred.sum(A, dtype=dtype, **(where if dtype not in COMPLEX else {}))
-    assert agrees(got, truth("sum", A, dtype))
+def test_any_name_of_a_type_is_a_dtype():
+    for dtype in DTYPES:
+        assert agrees(gred.sum(A, dtype=dtype), truth("sum", A, dtype))
 
 
 @everywhere
@@ -212,19 +208,6 @@ def test_what_is_true_enough_for_numpy_is_a_mask_for_all_or_refused_by_all(name,
 
 
 @every_name
-def test_masks_in_the_devices_memory_are_read_there(name, device):
-    for dtype in TYPES:
-        x = numbers(dtype, (33, 41), nan=True)
-        mask = np.arange(x.size).reshape(x.shape) % 3 != 1
-        for layout in (lambda y: y, lambda y: y.T, lambda y: y[:, ::2], lambda y: y[::-1, 1:]):
-            a, hidden = there(x, device, layout), there(mask, device, layout)
-            for given in ({"mask": hidden}, {}):
-                options = {"where": layout(mask), **given, **initial(name)}
-                found = wrong(name, a, layout(x), **options)
-                assert not found, found
-
-
-@every_name
 def test_any_byte_that_is_not_zero_is_true(name, device):
     strange = np.array([0, 1, 2, 255, 128, 0, 4], np.uint8).view(bool)
     usual = strange.view(np.uint8) != 0
@@ -261,19 +244,6 @@ def test_a_mask_that_hides_all_leaves_nothing(name, device):
 # ---- out= ----
 
 
-@every_scalar
-def test_results_go_where_out_is(name, device):
-    for dtype, n in itertools.product(EVERY_TYPE, (5, 1027)):
-        if not takes(name, dtype):
-            continue
-        x = (np.arange(n) ** 2 % 13 - 3 if name != "prod" else np.ones(n)).astype(dtype)
-        for options in options_of(name):
-            right = (truth if name in OPS else answer)(name, x, **options)
-            out = element_there(right.dtype, device)
-            assert getattr(gred, name)(there(x, device), out=out, **options) is out
-            assert agrees(fetched(out, device), right), (name, n, dtype, options)
-
-
 VALUES = [1, 0.5, 100.5, 16, 2], [2**24, 1], [1024, 12]
 INTO_EVERY_OUT = f"""
 import sys
@@ -307,24 +277,6 @@ def test_bfloat16_goes_into_every_out(is_there):
         if converts(result, np.dtype(name)):
             with np.errstate(over="ignore"):
                 assert line == f"{op} {name} {result.astype(name).item()}"
-
-
-@every_scalar
-def test_an_out_of_another_type_holds_the_same_or_is_refused(name, device):
-    """What is written is the result, converted as NumPy would; nothing is written at a refusal."""
-    x = np.array([2.0, 1.0, 6.0])
-    right = numpys(name)(x)
-    for dtype in EVERY_TYPE:
-        if dtype == np.bool_ and name not in COUNTS:
-            continue
-        out = np.full((), 77, dtype)
-        try:
-            quietly(name, x, out=out, device=device)
-        except TypeError as error:
-            assert "out" in str(error)  # noqa: PT017
-            assert out == np.full((), 77, dtype)
-        else:
-            assert abs(complex(out) - complex(np.asarray(right).astype(dtype))) <= 0.02 * abs(right)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_every_layout_type_and_mask_is_read_where_it_lies(place, name):
         options, mask = {}, {}
         if masked:
             options["where"] = some_mask(x, layout, turn)
-            mask["mask"] = laid_out(options["where"], place)
+            mask["mask"] = laid_out(options["where"], "host" if turn % 4 == 3 else place)
         if masked and name in ("min", "max", "nanmin", "nanmax"):
             options["initial"] = dtype.type(1)
         elif name in ("sum", "mean") and dtype in INTEGERS and turn % 2:
