@@ -17,7 +17,7 @@ from numpys import FLOATS, SMALL, A, as_in_numpy, everywhere
 from processes import printed
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 from samples import quietly, silenced, takes, wrong
-from truths import NAMES, PLACES, SPREADS
+from truths import NAMES, PLACES
 
 import gred
 
@@ -123,12 +123,6 @@ def test_all_arguments_go_together():
     assert out == A[A > 2].sum() + 0.5
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name != "describe"])
-def test_the_array_is_passed_by_its_name(name):
-    call = getattr(gred, name)
-    assert shown(call(**{"x" if name == "norm" else "a": A})) == shown(call(A))
-
-
 # ---- where= ----
 
 TYPES = tuple(map(np.dtype, (np.int8, np.uint64, np.float16, np.float32, np.complex128)))
@@ -215,30 +209,6 @@ def test_any_byte_that_is_not_zero_is_true(name, device):
     assert not wrong(name, x, x, device=device, where=usual, mask=strange, **initial(name, 3))
     for repeats in (1, 200) if takes(name, np.bool_) else ():
         assert not wrong(name, np.tile(strange, repeats), np.tile(usual, repeats), device=device)
-
-
-OF_NOTHING = {"all": True, "nanprod": 1, "prod": 1, "logsumexp": -np.inf}
-NO_RESULT = dict.fromkeys(NEEDING, "initial") | {n: n for n in (*PLACES, "ptp", "minmax")}
-WARNED = dict.fromkeys(SPREADS, "Degrees of freedom <= 0")
-WARNED |= dict.fromkeys(("mean", "nanmean"), "Mean of empty slice")
-
-
-@every_name
-def test_a_mask_that_hides_all_leaves_nothing(name, device):
-    call = getattr(gred, name)
-    for where in (False, np.zeros(A.shape, bool), np.zeros((), bool), [False] * 3):
-        options = {"where": where, "device": device}
-        if name in NO_RESULT:
-            with pytest.raises(ValueError, match=NO_RESULT[name]):
-                call(A, **options)
-            assert name not in NEEDING or call(A, initial=4, **options) == 4
-        elif name in WARNED:
-            with pytest.warns(RuntimeWarning, match=WARNED[name]):
-                assert np.isnan(call(A, **options))
-        elif name == "describe":
-            assert quietly(name, A, **options).count == 0
-        else:
-            assert call(A, **options) == OF_NOTHING.get(name, 0)
 
 
 # ---- out= ----

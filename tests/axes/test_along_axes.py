@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
 from refusals import refused_by
-from samples import quietly, silenced
+from samples import options_of, quietly, silenced, takes
 from truths import COUNTS, PLACES, RECORDS, SPREADS, numpys
 
 import gred
@@ -78,6 +78,12 @@ def test_no_elements_are_as_in_numpy(name, device):
         if not (isinstance(axis, tuple) and name in (*PLACES, "norm")):
             options = {"axis": axis, "keepdims": keepdims, **more}
             check_call((name, np.ones(shape, kind), options), device=device)
+    x, masks = np.ones((2, 3)), (False, [False] * 3, np.zeros((), bool), np.zeros((2, 3), bool))
+    for dtype, options in itertools.product(EVERY_TYPE, options_of(name)):
+        for a, masked in ((x[:0], {}), *((x, {"where": mask}) for mask in masks)):
+            call = {"axis": None, "keepdims": False, **options, **masked}
+            if takes(name, dtype):
+                check_call((name, a.astype(dtype), call), device=device)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
@@ -100,6 +106,9 @@ def test_methods_are_for_whole_arrays(device):
 
 
 TOO_LITTLE = [
+    *((name, np.zeros((2, 0, 5)), None, {}, "Mean of empty slice") for name in ("mean", "nanmean")),
+    *((name, np.ones(3), None, {"where": False}, "Degrees of freedom") for name in SPREADS),
+    *((name, np.full(1027, np.nan), None, {}, "All-NaN") for name in ("nanmin", "nanmax")),
     ("mean", np.zeros((4, 0)), 1, {}, "Mean of empty slice"),
     ("var", np.zeros((5, 1)), 1, {"ddof": 1}, "Degrees of freedom"),
     ("std", np.ones((5, 2)), 1, {"ddof": np.inf}, "Degrees of freedom"),
@@ -160,6 +169,8 @@ def test_every_argument_goes_where_the_signature_says(name):
                     getattr(gred, name)(x, *before, wrong[p.name])
                 assert str(placed.value) == str(named.value)
         before.append(defaults.get(p.name))
+    first = next(iter(inspect.signature(numpys(name)).parameters))
+    np.testing.assert_array_equal(getattr(gred, name)(**{first: x}), getattr(gred, name)(x))
 
 
 @often(300)

@@ -5,11 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-from along import check_call
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
-from samples import all_right, options_of, quietly, sample, takes, there, wrong
+from samples import all_right, options_of, sample, takes, there, wrong
 from thin import chosen
-from truths import NAMES, SPREADS, WITHOUT_NAN, type_of
+from truths import NAMES, WITHOUT_NAN
 
 import gred
 
@@ -112,42 +111,14 @@ def test_special_values_are_numpys(name, device, limit):
         )
 
 
-# ---- of nothing ----
-
-MEAN_OF_NOTHING = {"nanmean": "Mean of empty slice"}
-
-
-def is_nan_with_a_warning(words, name, x, device):
-    with pytest.warns(RuntimeWarning, match=words):
-        got = getattr(gred, name)(x, device=device)
-    return bool(np.isnan(got)) and got.dtype == type_of(name, x.dtype)
-
-
-@every_name
-@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 5)], ids=str)
-def test_of_nothing_there_is_what_numpy_says(name, shape, device):
-    warned = dict.fromkeys(SPREADS, "Degrees of freedom <= 0") | MEAN_OF_NOTHING
-    for dtype in EVERY_TYPE:
-        x = np.zeros(shape, dtype)
-        for options in options_of(name) if takes(name, dtype) else ():
-            call = {"axis": None, "keepdims": False, **options}
-            check_call((name, x, call), device=device)
-        assert name not in warned or is_nan_with_a_warning(warned[name], name, x, device)
-    assert name != "describe" or str(quietly(name, x, device=device))
-
-
-@pytest.mark.parametrize("n", [1, 2, 1027])
-def test_of_nothing_but_nan_there_is_a_warning_and_of_an_answer_none(n, device):
-    warned = dict.fromkeys(("nanmin", "nanmax"), "All-NaN") | MEAN_OF_NOTHING
-    for dtype, (name, words) in itertools.product((*REALS, *COMPLEX), warned.items()):
-        assert is_nan_with_a_warning(words, name, np.full(n, np.nan, dtype), device)
+def test_of_an_answer_there_is_no_warning(device):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for dtype, name in itertools.product(EVERY_TYPE, NAMES):
-            if takes(name, dtype):
-                getattr(gred, name)(np.arange(2).astype(dtype), device=device)
+            x = np.arange(4).astype(dtype)
             if dtype not in INTEGERS and name in (*WITHOUT_NAN, "describe"):
-                getattr(gred, name)(np.array([np.nan, 2, 3, np.nan]).astype(dtype), device=device)
+                x[::3] = np.nan
             if dtype not in INTEGERS and name in ("nansum", "nanprod"):
-                got = getattr(gred, name)(np.full(n, np.nan, dtype), device=device)
-                assert got == (name == "nanprod")
+                x[:] = np.nan
+            if takes(name, dtype):
+                getattr(gred, name)(x, device=device)
