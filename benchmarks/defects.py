@@ -22,7 +22,7 @@ HOST = [
         "Of a mask whose length is no multiple of 8 the last bits are not uploaded.",
         "divide_up(n - at, MASK_BITS)",
         "(n - at) / MASK_BITS",
-        "arrays/test_arguments.py",
+        "axes/test_rows.py",
     ),
     Defect(
         "broadcast mask",
