@@ -8,6 +8,7 @@ import pytest
 from devices import GPU_IS_HERE
 from hostile import Refuses
 from inputs import shown
+from test_simulated_arrays import WELL_FORMED
 
 import gred
 
@@ -51,6 +52,7 @@ MALFORMED = [
         ("stream", ValueError, [0, -1, 2**64]),
         ("stream", TypeError, ["1", 1.0, True]),
         ("mask", ValueError, [Offer(GOOD), True, np.ones(3, bool)]),
+        ("descr", TypeError, [[("x", "<f4"), ("y", "<f4")], [("", "<i4")], "f4"]),
     )
     for value in values
 ]
@@ -79,15 +81,10 @@ def test_an_interface_that_is_no_dict_lacks_entries_or_raises_is_refused():
             gred.sum(offer)
 
 
-WELL_FORMED = [{}, {"strides": None}, {"strides": (0,)}, {"shape": ()}, {"mask": None}]
-WELL_FORMED += [{"shape": (2,), "strides": (8,)}, {"shape": (1, 3, 1), "strides": (99, 4, -7)}]
-WELL_FORMED += [{"typestr": typestr} for typestr in ("|b1", "=f4", "<u8")]
-WELL_FORMED += [{"stream": stream} for stream in (None, 1, 2)]
-WELL_FORMED += [{"version": 2}, {"version": 99, "descr": [("", "<f4")], "unknown": "ignored"}]
 REFUSAL = "not a pointer to memory that a GPU can read" if GPU_IS_HERE else "GPU"
 
 
-@pytest.mark.parametrize("changes", WELL_FORMED)
+@pytest.mark.parametrize("changes", [one for one, _ in WELL_FORMED.values() if "data" not in one])
 def test_what_is_well_formed_and_in_no_gpus_memory_is_refused(changes):
     """Nor is the memory the simulated device's, where there is no GPU."""
     with pytest.raises((RuntimeError, ValueError), match=REFUSAL):
