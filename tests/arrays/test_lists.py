@@ -183,16 +183,19 @@ def test_a_list_whose_arrays_change_it_meanwhile_is_what_it_was_or_refused():
 
 @given(st.data())
 @often(60)
-def test_any_list_of_arrays_that_lie_in_any_way_is_reduced_as_numpy_does(data):
+def test_any_list_of_arrays_that_lie_in_any_way_is_reduced_as_numpy_does(device, data):
     random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     dtype = data.draw(st.sampled_from([np.int8, np.float32, np.float64, np.uint64]))
-    columns = data.draw(st.lists(st.sampled_from([0, 3, 4, 5, 250, 9_000]), min_size=1))
+    columns = data.draw(st.lists(st.sampled_from([0, 4, 7, 250, 9_000]), min_size=1))
     arrays = [random.integers(0, 5, (4, n)).astype(dtype) for n in columns]
-    layouts = st.sampled_from(list(LAYOUTS.values()))
-    arrays = [data.draw(layouts)(x) if x.shape[1] == 250 else x.ravel()[1:] for x in arrays]
-    name = data.draw(st.sampled_from(["sum", "count_nonzero", "any", "nansum", "var"]))
-    for device in ("host", "simulated"):
-        check(name, arrays, device)
+    layouts, firsts = st.sampled_from(list(LAYOUTS.values())), st.integers(0, 16)
+    arrays = [
+        data.draw(layouts)(x) if x.shape[1] == 250 else x.ravel()[data.draw(firsts) :]
+        for x in arrays
+    ]
+    check(
+        data.draw(st.sampled_from(["sum", "count_nonzero", "any", "nansum", "var"])), arrays, device
+    )
 
 
 # ---- arrays in several places ----

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from capsules import BFLOAT, CODES, Tensor, Versioned, python
-from devices import to_host
+from devices import everywhere, laid_out, on, to_host
 from inputs import reduce
 from numpy.lib.stride_tricks import sliding_window_view
 from reference import BFLOAT16, agrees, truth
@@ -84,12 +84,14 @@ def test_what_holds_references_or_a_mask_is_refused_before_memory_is_allocated(m
     monkeypatch.undo()
 
 
-def test_a_simulated_array_is_reduced_on_its_device():
-    array = SimulatedArray(X)
-    timed = gred.kernel_time(array, samples=1, warmup=0, cold=False)
-    assert timed.device == "simulated"
-    assert gred.sum(array, device="simulated") == X.sum()
-    for device in ("host", "cuda"):
+@everywhere
+def test_an_array_on_a_device_is_reduced_there(place):
+    array, own = laid_out(X, place), on(place)["device"]
+    assert gred.kernel_time(array, samples=1, warmup=0, cold=False).device == own
+    for named in (None, own, own.removesuffix(":0")):
+        assert gred.sum(array, device=named) == X.sum()
+        assert gred.sum(array, device=named, method="unroll8") == X.sum()
+    for device in {"host", "simulated", "cuda:1"} - {own}:
         refused(array, match="device", device=device)
     refused(array, match="recursive", method="recursive")
 

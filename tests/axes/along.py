@@ -12,6 +12,7 @@ import pytest
 from drawn import arrays, converts, masks, values
 from exact_truths import rows_of
 from hypothesis import strategies as st
+from numpy.lib.array_utils import normalize_axis_tuple
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS, result_type
 from samples import quietly, silenced, takes, wrong_result
 from truths import COUNTS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, is_nan, is_true, type_of
@@ -353,10 +354,7 @@ def types_for(name, given):
 
 
 def normal(axis, dimensions):
-    if axis is None:
-        return list(range(dimensions))
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    return sorted(k % dimensions for k in axes)
+    return sorted(normalize_axis_tuple(range(dimensions) if axis is None else axis, dimensions))
 
 
 def shape_of(shape, axes, keepdims=False):

@@ -103,8 +103,8 @@ def test_every_op_type_and_offset_is_numpys(place, op):
         dtype = types[random.integers(len(types))]
         lengths = (SHORT, N, LONG) if place == "host" else (SHORT, N)
         n = SHORT if turn % 2 or dtype == np.float16 else random.choice(lengths)
-        begin, step = random.integers(0, 4), (1, 1, 2, -1)[turn % 4]
-        x = filled(op, dtype, abs(step) * n + 3, random)[begin : begin + abs(step) * n][::step]
+        begin, step = random.integers(0, 17), (1, 1, 2, -1)[turn % 4]
+        x = filled(op, dtype, abs(step) * n + 16, random)[begin : begin + abs(step) * n][::step]
         offsets = some_offsets(n, random)
         offsets = offsets if op in UFUNCS else offsets[:: -(-len(offsets) // 40)]
         own = np.repeat(offsets.astype(("i8", "i4")[turn % 4 // 2]), 2)[::2]

@@ -29,17 +29,6 @@ def in_a_fresh_thread(work):
         return pool.submit(work).result()
 
 
-def test_a_device_that_is_named_has_to_be_the_arrays_own():
-    a = GpuArray.of(np.arange(10))
-    for named in (None, "cuda", "cuda:0"):
-        assert gred.sum(a, device=named) == gred.sum(a, method="unroll8", device=named) == 45
-    for named in ("host", "simulated", "cuda:1"):
-        with pytest.raises(ValueError, match=rf"device.*{named}"):
-            gred.sum(a, device=named)
-    with pytest.raises(ValueError, match=r"recursive.*host"):
-        gred.sum(a, method="recursive")
-
-
 def test_a_pool_of_threads_reduces_a_librarys_arrays(library):
     hosts = [np.full(N + k, k, np.int32) for k in range(32)]
     arrays = [library.make(host) for host in hosts]

@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from devices import to_host
-from forcing import CONFIGURATIONS, forced
+from forcing import forced
 from gpu_arrays import LEGACY_DEFAULT_STREAM, GpuArray
 from gpu_libraries import COLUMNS, ROWS, of_libraries
 from inputs import EVERY_KIND, KINDS, OPS, exact, reduce
@@ -242,17 +242,7 @@ def test_segments_of_millions_of_elements_of_any_lengths_are_right(kind, dtype):
     assert got[-1].real == x.real.max()
 
 
-def test_segments_and_lists_begin_where_no_load_does():
-    around = np.random.default_rng(2).integers(-99, 99, 5000).astype(np.int8)
-    whole = GpuArray.of(around)
-    for first, sharing in itertools.product(range(1, 17), CONFIGURATIONS["segments"]):
-        offsets, part = np.arange(0, 4001 - first, 61), around[first:4001]
-        with forced("segments", sharing):
-            got = to_host(gred.reduceat("sum", whole[first:4001], offsets))
-        np.testing.assert_array_equal(got, np.add.reduceat(part, offsets, dtype=int))
-    cuts = [(k, 4000 + k % 5) for k in range(33)]
-    got = to_host(gred.each("sum", [whole[i:j] for i, j in cuts]))
-    assert got.tolist() == [around[i:j].sum() for i, j in cuts]
+def test_a_list_may_lie_in_memory_of_several_kinds():
     places = ("device", "managed", "device")
     arrays = [GpuArray.of(np.full(1000, k, np.int32), where) for k, where in enumerate(places)]
     assert gred.sum(arrays) == 3000
