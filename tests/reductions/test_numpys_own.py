@@ -15,13 +15,6 @@ import pytest
 from numpy_with_gred import FILES, LEAST
 
 NUMPY = Path(np.__file__).parent
-# Where collecting the whole file takes longer than running some of its tests, these.
-SOME = {
-    "_core/tests/test_multiarray.py": (
-        *("TestStats", "TestMinMax", "TestBool", "TestClip", "TestArgmaxArgminCommon"),
-        *("TestArgmax", "TestArgmin", "TestMethods::test_prod", "TestMethods::test_partition_fuzz"),
-    ),
-}
 NAN_FUNCTIONS = "lib/tests/test_nanfunctions.py"
 # What is NumPy's promise and not gred's, each with its reason.
 DESELECTED = {
@@ -64,8 +57,8 @@ def run(arguments, plugin, folder):
 @pytest.mark.skipif(not are_there, reason="this NumPy has no tests of its own")
 def test_numpys_own_tests_pass_with_gred_in_its_place(tmp_path):
     """No test fails that passes without gred; and gred is asked often enough for that to count."""
-    tests = [f"{file}::{name}" for file, names in SOME.items() for name in names]
-    tests += [file for file in FILES if file not in SOME]
+    tests = [f"{file}::{name}" for file, names in FILES.items() for name in names.split()]
+    tests += [file for file, names in FILES.items() if not names]
     options = [f"--deselect={name}" for name in DESELECTED]
     tests = [str(NUMPY / test) for test in tests]
     report, suspects = run([*tests, *options], "numpy_with_gred", tmp_path)
