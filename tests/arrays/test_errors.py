@@ -14,6 +14,7 @@ from reference import EVERY_TYPE
 
 import gred
 
+pytestmark = pytest.mark.usefixtures("the_next_call_is_right")
 ARRAY = np.arange(1, 1001)
 SIMULATED = {"device": "simulated"}
 BLOCKS = {"method": "unroll8", **SIMULATED}
@@ -30,13 +31,6 @@ UNSUPPORTED += [ml_dtypes.float8_e4m3fn, ml_dtypes.int4]
 NEAREST = {"unrol8": "unroll8", "neigbored": "neighbored", "shared_sequental": "shared_sequential"}
 NEAREST |= {"shufle": "shuffle", "reduce6": "reduce5", "cube": "cub", "exat": "exact"}
 NEAREST |= {"aut": "auto", " unroll8": "unroll8", "UNROLL8": None, "zzzzzzzzzz": None, "": None}
-
-
-@pytest.fixture(autouse=True)
-def the_next_call_is_right():
-    yield
-    assert gred.sum(ARRAY) == 500500
-    assert gred.max(ARRAY, method="interleaved", device="simulated") == 1000
 
 
 def of_methods():

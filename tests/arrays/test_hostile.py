@@ -196,15 +196,14 @@ class Shrinking(tuple):
 
 
 MATRIX = np.array([[3.0, 1.0, 2.0], [9.0, 8.0, 7.0]])
-JUNK = (None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**70), 0.5, np.nan, np.inf, 1j, "", "x")
-JUNK += ((), [], [3], {}, object(), Refuses(), np.zeros(3), np.zeros(()), np.float16(1), "auto")
-JUNK += (np.zeros((), "V8"), np.zeros(1, object), range(3), float("-inf"), "float32", MATRIX)
+JUNK = (*hostile.JUNK, -1, 0, 1, 2**31, 2**63, 2**64, 0.5, np.inf, np.zeros(3), np.zeros(()))
+JUNK += (np.zeros((), "V8"), np.zeros(1, object), float("-inf"), "float32", "auto", MATRIX, -2)
 JUNK += (MATRIX > 2, b"f4", int, (0, 0), (1.0,), ("x",), (0, 5), (2**70,), np.arange(2), ...)
 JUNK += (np.zeros((1, 3)), np.zeros((2, 3), "V8"), np.zeros(3, ">i2"), np.zeros(3, "M8[s]"))
 JUNK += (np.broadcast_to(np.zeros(1), 3), SimulatedArray(np.zeros(3)), memoryview(bytearray(3)))
 JUNK += (np.zeros((0, 3)), [True, False, True], np.ones((2, 1), bool), np.zeros(2), (0, 1))
-JUNK += ((Refuses(),), (0, Refuses()), Shrinking((0, 1)), Index(-1), (Index(1),), (0,) * 70, -2)
-JUNK += ((-1, 0), np.int8(1), ((0,),), np.zeros(6)[::-2], np.zeros((4, 3))[1:3], np.zeros(4)[:0])
+JUNK += ((Refuses(),), (0, Refuses()), Shrinking((0, 1)), (Index(1),), (0,) * 70, (-1, 0))
+JUNK += (np.int8(1), ((0,),), np.zeros(6)[::-2], np.zeros((4, 3))[1:3], np.zeros(4)[:0])
 KEYWORDS = ("method", "block_size", "device", "where", "out", "stream", "dtype", "initial")
 KEYWORDS += ("ddof", "correction", "ord", "axis", "keepdims", "mean", "a", "nonsense", "")
 

@@ -24,16 +24,10 @@ import gred
 from gred import _core
 from gred.testing import SimulatedArray
 
+pytestmark = pytest.mark.usefixtures("the_next_call_is_right")
 X = np.arange(1, 61, dtype=np.float32).reshape(3, 4, 5) % 23
 FLAT = X.ravel()
 REFUSED = (ValueError, RuntimeError)
-
-
-@pytest.fixture(autouse=True)
-def the_next_call_is_right():
-    yield
-    assert gred.sum([1, 2, 3]) == 6
-    assert gred.sum(SimulatedArray(X)) == X.sum()
 
 
 class Offer:
