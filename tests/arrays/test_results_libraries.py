@@ -1,6 +1,7 @@
 """Results on a device are arrays of the caller's library, made by it, on the array's device.
 
-The simulated device's memory stands for a GPU's, and pretended libraries for those of GPU arrays.
+The simulated device's memory stands for a GPU's, and pretended libraries for those of GPU arrays;
+so do they for PyTorch's and JAX's, which say that some arrays must not be written.
 """
 
 import contextlib
@@ -12,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from capsules import CODES, CUDA, Tensor, capsule_of
+from capsules import CODES, CUDA, NEW, OLD, Producer, Tensor, capsule_of
 from exchanges import ALLOCATE, TAKE, exchange, lender, offer
 from reference import BFLOAT16, EVERY_TYPE
 from test_simulated_arrays import X, check
@@ -311,3 +312,93 @@ def test_jax_takes_greds_array_by_dlpack_once_it_is_made(pretended):
     jax = pretended("jax", dlpack=SimpleNamespace(from_dlpack=from_dlpack))
     assert gred.sum(jax.array(X), 1) == "taken"
     assert len(taken) == 1
+
+
+# ---- what PyTorch and JAX forbid, where they need not be installed ----
+
+FOUR = np.arange(1, 5, dtype=np.float32)
+
+
+class TorchTensor:
+    """As much of a tensor as gred asks for: it has no NumPy, and its interfaces may decline."""
+
+    def __init__(self, array, *, requires_grad=False):
+        self.array, self.requires_grad = array, requires_grad
+
+    def resolve_conj(self):
+        return self
+
+    resolve_neg = resolve_conj
+
+    def detach(self):
+        return TorchTensor(self.array)
+
+    def __dlpack__(self, **options):
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
+def test_a_tensor_that_requires_grad_is_neither_read_nor_written_and_says_so(
+    pretended, monkeypatch
+):
+    pretended("torch", Tensor=TorchTensor)
+    memory = np.full(1, 9.0, np.float32)
+    out = TorchTensor(memory, requires_grad=True)
+    with pytest.raises(ValueError, match=r"out .*requires grad.*detach\(\)"):
+        gred.sum(FOUR, out=out)
+    assert memory == 9
+    detached = out.detach()
+    assert gred.sum(FOUR, out=detached) is detached
+    assert memory == 10
+    with pytest.raises((RuntimeError, ValueError), match="requires grad"):
+        gred.sum(out)
+    assert gred.sum(detached) == 10
+
+    def broken(_):
+        raise ZeroDivisionError("no answer today")
+
+    monkeypatch.setattr(TorchTensor, "requires_grad", property(broken), raising=False)
+    with pytest.raises(ZeroDivisionError, match="no answer today"):
+        gred.sum(FOUR, out=detached)
+    assert gred.sum(FOUR) == 10
+
+
+class Immutable(Producer):
+    """An array of a JAX that exports a capsule."""
+
+
+class Knowing(type):
+    """JAX's class of arrays is no base of theirs, but knows them."""
+
+    def __instancecheck__(cls, instance):
+        return type(instance) is Immutable
+
+
+@pytest.mark.parametrize("name", [OLD, NEW], ids=["old", "new"])
+def test_an_array_of_jax_is_never_written(pretended, name):
+    """Whatever its capsule says: a GPU's has no version, and others' of that form are written."""
+    pretended("jax", Array=Knowing("Array", (), {}))
+    memory = np.full(1, 9.0, np.float32)
+    with pytest.raises(ValueError, match=r"out .*JAX"):
+        gred.sum(FOUR, out=Immutable(capsule_of(memory, name)))
+    assert memory == 9
+    assert gred.sum(Immutable(capsule_of(FOUR, name))) == 10
+    assert gred.sum(FOUR, out=Producer(capsule_of(memory))).calls
+    assert memory == 10
+
+
+def test_jaxs_own_arrays_are_never_written(monkeypatch):
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    numpy = pytest.importorskip("jax.numpy")
+    for dtype in (numpy.float32, numpy.bfloat16):
+        out = numpy.full((1,), 9, dtype)
+        with pytest.raises(ValueError, match=r"out .*JAX"):
+            gred.sum(FOUR, out=out)
+        assert float(out[0]) == gred.sum(out) == 9
