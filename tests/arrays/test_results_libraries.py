@@ -345,9 +345,7 @@ class TorchTensor:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
 
 
-def test_a_tensor_that_requires_grad_is_neither_read_nor_written_and_says_so(
-    pretended, monkeypatch
-):
+def test_a_tensor_that_requires_grad_is_neither_read_nor_written(pretended, monkeypatch):
     pretended("torch", Tensor=TorchTensor)
     memory = np.full(1, 9.0, np.float32)
     out = TorchTensor(memory, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Whole arrays of every layout and alignment, masks, and narrow types are read where they lie.
+"""Whole arrays of every length, layout and alignment, and masks, are read where they lie.
 
 Lengths and alignments are around all that a group of threads takes at a time: windows of 64 bytes
 of values a thread, by loads of 16 bytes where elements touch, masks by 4.
@@ -14,10 +14,10 @@ import calls
 import numpy as np
 import pytest
 from along import DATA, filled
-from devices import everywhere, laid_out
+from devices import laid_out
 from inputs import OPS
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
-from samples import all_right, silenced, takes, there, wrong
+from samples import all_right, options_of, silenced, takes, there, wrong
 from thin import chosen
 from truths import NAMES, PLACES
 
@@ -38,6 +38,8 @@ LAYOUTS |= {
     f"rows of {n} from {n % 6} on": lambda x, n=n: np.resize(x, (4, n + 6))[1:, n % 6 : n % 6 + n]
     for n in (*LENGTHS[::3], 1100, 2310, 4620, 9241)
 }
+# And so many that several parts of a grid, or of the host's threads, meet them.
+LAYOUTS |= {f"{n} elements": lambda x, n=n: np.resize(x, n) for n in (2**16 + 1, 2**18 + 1)}
 BATCHES = 2048 * 64
 NARROW = tuple(map(np.dtype, (np.bool_, np.int8, np.uint8, np.int16, np.uint16)))
 every_name = pytest.mark.parametrize("name", [*OPS, *NAMES])
@@ -52,25 +54,25 @@ def some_mask(x, layout, seed):
     return np.resize(shown, x.size + 9)[seed % 9 :][: x.size].reshape(x.shape)
 
 
-@everywhere
 @every_name
-def test_every_layout_type_and_mask_is_read_where_it_lies(place, name):
+def test_every_layout_type_and_mask_is_read_where_it_lies(device, name):
     every = itertools.product(LAYOUTS, chosen(EVERY_TYPE, name), (False, True))
+    more = options_of(name)
     for turn, (layout, dtype, masked) in enumerate(chosen(every, name)):
         random = np.random.default_rng([turn, *map(ord, name)])
         data = "equals" if name in PLACES else DATA[turn % len(DATA)]
         x = LAYOUTS[layout](filled(name, data, dtype, SHAPE, random))
-        options, mask = {}, {}
+        options, mask = dict(more[turn % len(more)]), {}
         if masked:
             options["where"] = some_mask(x, layout, turn)
-            mask["mask"] = laid_out(options["where"], "host" if turn % 4 == 3 else place)
+            mask["mask"] = laid_out(options["where"], "host" if turn % 4 == 3 else device)
         if masked and name in ("min", "max", "nanmin", "nanmax"):
             options["initial"] = dtype.type(1)
         elif name in ("sum", "mean") and dtype in INTEGERS and turn % 2:
             options["dtype"] = np.dtype(random.choice(["i4", "f4", "f8", "c8"]))
         if takes(name, dtype) and (not masked or options["where"].any()):
             with silenced():  # also of what signalling NaNs are converted by
-                found = wrong(name, laid_out(x, place), x, **options, **mask)
+                found = wrong(name, laid_out(x, device), x, **options, **mask)
             assert not found, (layout, data, found)
 
 

@@ -1,21 +1,14 @@
-"""What the reductions that are not on the ladder are run on, and where it lies.
-
-Each sample is made for its reduction: where one element decides, it is the last; where all count,
-each leaves its mark on the result.
-"""
+"""Where arrays lie, and what is wrong with a reduction of them, beside the truth."""
 
 import contextlib
-import functools
 import warnings
 
 import numpy as np
 from devices import laid_out, to_host
-from drawn import values
 from gpu_arrays import call
 from inputs import OPS as LADDER
-from inputs import Kind, exact
-from reference import COMPLEX, INTEGERS, agrees, truth
-from truths import FIELDS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer, record
+from reference import agrees, truth
+from truths import FIELDS, ORDERS, RECORDS, SPREADS, answer, record
 
 import gred
 
@@ -23,45 +16,6 @@ import gred
 def takes(name: str, dtype) -> bool:
     """Tell whether a reduction is one of this type: the range of bools is not, as in NumPy."""
     return not (name == "ptp" and np.dtype(dtype) == np.bool_)
-
-
-@functools.cache
-def sample(name: str, dtype: np.dtype, n: int) -> np.ndarray:
-    """Make an array that shows whether each of its elements was looked at."""
-    random = np.random.default_rng([n, dtype.itemsize])
-    if name in ("any", "all"):
-        x = np.full(n, name == "all", dtype)
-        x[-1:] = name == "any"
-    elif name == "count_nonzero":
-        x = random.integers(0, 2, n).astype(dtype)
-    elif name in PLACES:
-        x = exact(name[3:], Kind(dtype.name, dtype), n).array
-    elif name in WITHOUT_NAN:
-        base = WITHOUT_NAN[name]
-        x = _with_nan(exact(base, Kind(dtype.name, dtype), n).array)
-    else:
-        x = _spread(dtype, n, random)
-    if name == "describe":
-        x = _with_nan(x)
-    x.setflags(write=False)
-    return x
-
-
-def _with_nan(x: np.ndarray) -> np.ndarray:
-    """Hide every third element behind NaN, and never the last."""
-    x = x.copy()
-    if x.dtype not in INTEGERS:
-        x[:-1][::3] = complex(0, np.nan) if x.dtype in COMPLEX else np.nan
-    return x
-
-
-def _spread(dtype: np.dtype, n: int, random) -> np.ndarray:
-    if dtype in INTEGERS:
-        return values(dtype, "any bits", n, random)
-    parts = [random.normal(3, 1, n) for _ in range(1 + (dtype in COMPLEX))]
-    x = (parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]).astype(dtype)
-    x[-1:] = -20
-    return x
 
 
 def there(x: np.ndarray, device: str, layout=lambda x: x):
