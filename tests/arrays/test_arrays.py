@@ -29,7 +29,6 @@ observed = pytest.fixture(exchanges.observed, autouse=True)
 
 
 def offering(**attributes):
-    """Make an object that has these attributes, of its class."""
     return type("Offering", (), attributes)()
 
 
@@ -232,8 +231,6 @@ def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
     refused(a, "nothing here", BufferError, where=answering(BufferError("nothing here"), *LENDING))
     assert gred.sum(a, where=offering(__array__=lambda self, dtype=None, copy=None: a > 2)) == 7
 
-
-# ---- what is wrong ----
 
 NO_CAPSULES = (None, 3, "dltensor", X, object(), b"", ())
 NO_DEVICES = (None, 1, (1,), (), (1, 0, 0), [1, 0], ("1", 0), (1, None), (1.0, 0), (-1, 0), "10")

@@ -158,9 +158,6 @@ def test_a_wrong_tensor_is_not_read_and_released(only_given):
             assert producer.capsule.deletions == only_given
 
 
-# ---- streams ----
-
-
 def on_simulated(array, device_type, number=0, base=exchanges.Untold, **functions):
     """Lend an array in the simulated device's memory, as one of a GPU."""
     kept = SimulatedArray(array)

@@ -189,8 +189,6 @@ def test_a_small_stack_is_enough(place):
 
 
 class Shrinking(tuple):
-    """A tuple that tells another length than it has."""
-
     def __len__(self):
         return 9
 

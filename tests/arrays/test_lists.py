@@ -42,7 +42,6 @@ def parts(dtype, shapes=SHAPES):
 
 
 def joined(arrays):
-    """Make one array of them, as NumPy promotes their types."""
     return np.concatenate([np.ravel(x) for x in arrays])
 
 
@@ -291,9 +290,6 @@ def test_what_lies_on_several_devices_may_say_so(kind):
         gred.max(arrays)
 
 
-# ---- threads ----
-
-
 def test_they_are_reduced_side_by_side_by_threads_that_are_kept():
     """Each by a thread of its own, which the caller's settings hold for."""
     used = set()
@@ -347,8 +343,6 @@ def test_who_hears_of_an_error_has_the_arrays_to_himself(monkeypatch):
     assert sorted(ended) == sorted(begun)
 
 
-# ---- what is refused ----
-
 ONE, SEVERAL = [there(1.0, 1.0, 1.0)], [there(1.0, 1.0, 1.0), np.ones(3)]
 
 
@@ -393,7 +387,6 @@ REFUSED = [  # functions with their lists, options, the error and its words
 
 @pytest.mark.parametrize(("call", "arrays", "options", "error", "words"), REFUSED)
 def test_what_makes_no_sense_of_a_list_is_refused(call, arrays, options, error, words):
-    """Whichever of its arrays comes first."""
     for some in (arrays, arrays[::-1] if isinstance(arrays, list) else arrays):
         with pytest.raises(error, match=words):
             call(some, **options)

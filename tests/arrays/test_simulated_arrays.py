@@ -157,9 +157,6 @@ def test_the_bounds_are_those_of_one_memory():
         gred.sum(bytes_at(first.address, 64))
 
 
-# ---- lifetimes ----
-
-
 def test_freed_memory_is_refused_and_views_keep_it():
     class Vanishing:
         array = SimulatedArray(np.ones(1000))
@@ -323,7 +320,6 @@ get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 
 def tensor_of(capsule):
-    """Find what a capsule of the newer form describes."""
     managed = Versioned.from_address(get(capsule, b"dltensor_versioned"))
     assert (managed.major, managed.flags) == (1, 0)
     return managed.tensor

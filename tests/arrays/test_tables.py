@@ -24,8 +24,6 @@ every_table = pytest.mark.parametrize("table", MAKES)
 
 
 class Column:
-    """What libraries of tables have in common, whichever are installed."""
-
     def __init__(self, values):
         self.values = np.array([np.nan if value is None else value for value in values])
 
@@ -167,9 +165,6 @@ def test_columns_and_tables_without_nulls_are_arrays_where_nan_is_a_number():
     x = pd.Series([1.0, None, 3.0, 7.0], dtype="Float64")
     assert gred.nanvar(x, ddof=1) == x.var()
     assert gred.nanargmax(x) == 3
-
-
-# ---- labels, units, sparse matrices ----
 
 
 def test_labels_stay_where_xarray_reduces():

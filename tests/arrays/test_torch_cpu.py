@@ -22,7 +22,6 @@ CALLS = {n: call for n, call in (REDUCTIONS | OTHERS).items() if not n.startswit
 
 
 def tensor_of(x):
-    """Make a tensor of the same type, layout and elements."""
     if x.dtype != "bfloat16":
         return torch.from_numpy(x)
     return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
@@ -31,7 +30,6 @@ def tensor_of(x):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int32"])
 @pytest.mark.parametrize("name", CALLS)
 def test_results_of_tensors_are_tensors_on_the_cpu(name, dtype):
-    """Of every function, with the types and values of those of NumPy's arrays."""
     arrays = CALLS[name].of(drawn(name, dtype))
     with silenced():
         results_of_tensors = CALLS[name].run(*map(tensor_of, arrays))
@@ -154,8 +152,6 @@ def test_an_older_pytorch_without_the_exchange_makes_the_same(monkeypatch):
     assert torch.equal(gred.sum(x, 0), x.sum(0))
     assert torch.equal(gred.sum(x, out=...), x.sum())
 
-
-# ---- tensors that are refused, in one line ----
 
 nested = torch.nested.nested_tensor
 ANY = (TypeError, ValueError, RuntimeError)

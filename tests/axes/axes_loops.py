@@ -62,9 +62,6 @@ def at_an_end(values: np.ndarray) -> np.ndarray:
     return x
 
 
-# ---- checks ----
-
-
 def every_name() -> None:
     """Every reduction of every type, around all edges, of any layout, values and options."""
     for dtype, name in itertools.product(EVERY_TYPE, (*NAMES, *RECORDS)):

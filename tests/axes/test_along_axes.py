@@ -131,9 +131,6 @@ def test_warnings_are_numpys_and_come_once(name, x, axis, options, words, device
         np.testing.assert_array_equal(got, getattr(np, name)(x, axis, **options))
 
 
-# ---- arguments ----
-
-
 @every_name
 def test_the_signature_begins_as_numpys(name):
     """Names, their order and how they can be given; gred's own are keywords behind them."""

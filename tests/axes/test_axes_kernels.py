@@ -97,7 +97,6 @@ def drawn_in_every_way(name, families=FAMILIES):
 
 
 def wrong_in_every_way(name, place, families=tuple(FAMILIES)):
-    """Say what is wrong with each result, or nothing."""
     of_these = {family: FAMILIES[family] for family in families}
     for turn, way, one in drawn_in_every_way(name, of_these):
         with forced(*way):

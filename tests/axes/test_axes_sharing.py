@@ -397,7 +397,6 @@ def test_packs_that_are_swizzled_are_each_somewhere_and_banks_are_read_by_one_th
 
 
 def check_banks(got, length, loads):
-    """Threads that read at a time read from banks of their own."""
     at_a_time = BANKS * BANK // length
     for k, first in itertools.product(range(min(loads >> got.team, 20)), range(0, WARP, at_a_time)):
         words = []
@@ -408,9 +407,6 @@ def check_banks(got, length, loads):
                 place ^= place >> got.swizzle_shift & got.swizzle_mask
             words += range(place * length // BANK, (place + 1) * length // BANK)
         assert len({word % BANKS for word in words}) == len(words) == BANKS
-
-
-# ---- segments ----
 
 
 def segments(count, elements, size=4, state=4, multiprocessors=H200, *, own=False):

@@ -292,8 +292,6 @@ def test_results_stay_where_values_lie_also_if_there_are_none():
         assert gred.reduceat("sum", values, SimulatedArray(np.zeros(0, np.int64))).shape == (0,)
 
 
-# ---- what is refused ----
-
 HERE, THERE = np.array([1, 2]), SimulatedArray(np.array([1, 2]))
 test_what_is_wrong_is_named = refused_by(
     gred.reduceat,

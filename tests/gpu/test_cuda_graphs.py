@@ -154,9 +154,6 @@ def test_a_captured_call_takes_the_way_that_the_offsets_ask_for_then(sharing):
         np.testing.assert_array_equal(out.host(), by_one("sum", x, np.array(now))[0])
 
 
-# ---- others meanwhile ----
-
-
 @pytest.mark.parametrize("options", [{}, {"method": "exact"}, {"axis": 0}], ids=str)
 def test_other_calls_go_on_while_a_graph_runs(options):
     """What a graph works in is its own, as what blocks of columns leave each other."""

@@ -58,7 +58,6 @@ def decided(op, array, options, kind):
 
 
 def outcome(function, *arguments, **options):
-    """Give an answer, or the exception."""
     try:
         return function(*arguments, **options)
     except Exception as error:

@@ -107,7 +107,6 @@ SIDES = ("host", "simulated", *["cuda"] * GPU_IS_HERE)
 
 
 def all_along(*bounds):
-    """Take the same part along each dimension."""
     return lambda x: x[(slice(*bounds),) * x.ndim or ...]
 
 
@@ -229,9 +228,6 @@ def test_what_is_no_out_is_refused_and_not_written(name):
             CALLS[name].run(*arrays, out=out)
         if isinstance(out, np.ndarray) and out.dtype == want.dtype:
             assert not out.any()
-
-
-# ---- what is refused ----
 
 
 class Deleted:

@@ -226,7 +226,6 @@ SINGLE_LAUNCH = ("atomic", "last_block", "cooperative", "bulk", "cluster")
 
 
 def passes_of(rung: str, n: int, block_size: int, grid: int) -> int:
-    """Count the launches until one partial is left."""
     if rung in SINGLE_LAUNCH:
         return 1
     if rung != "halving" and rung not in inputs.DATA_BLOCKS:

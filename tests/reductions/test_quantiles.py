@@ -168,9 +168,6 @@ test_what_quantile_refuses = refused_by(gred.quantile, *WRONG)
 test_what_nanquantile_refuses = refused_by(gred.nanquantile, *WRONG)
 
 
-# ---- on devices ----
-
-
 @everywhere
 @every_type
 @pytest.mark.parametrize("shape", [(1, 1), (5, 33), (2, 300), (3, 5000), (40, 64), (1, 40_000)])

@@ -22,9 +22,6 @@ def test_the_norm_of_one_element_is_its_magnitude_to_the_last_bit(dtype, device)
     assert np.array_equal(got, np.abs(x), equal_nan=True)
 
 
-# ---- special values ----
-
-
 def special_arrays(dtype: np.dtype):
     """Offer equals, and what a type has that is unlike other numbers, in short arrays and long."""
     yield np.resize([1, 0, 2, 2, 0, 1, 2], 1027).astype(dtype)

@@ -80,7 +80,6 @@ def by_key(op, values, weights, num_keys=None, **options):
 
 
 def mean_by_itself(x, **options):
-    """Let each element be its own weight."""
     return gred.mean(x, weights=x, **options)
 
 

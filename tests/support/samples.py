@@ -34,9 +34,6 @@ def fetched(out, device: str):
     return to_host(out).reshape(-1)[0]
 
 
-# ---- held against the truth ----
-
-
 @contextlib.contextmanager
 def silenced():
     """Hear warnings neither of Python nor of NumPy's floats."""
