@@ -56,10 +56,6 @@ def refused(producer, words, error=REFUSALS, **options):
         gred.sum(producer, **options)
 
 
-SHIFTED = np.zeros(X.nbytes + 1, np.uint8)[1:].view(np.float32)
-SHIFTED[:] = X.ravel()
-
-
 def of_torch(x):
     torch = pytest.importorskip("torch")
     writable = np.array(x.view(np.int16) if x.dtype == BFLOAT16 else x)
@@ -139,28 +135,12 @@ def test_the_way_that_avoids_a_copy_wins():
 
 # ---- DLPack's tensors ----
 
-# What may be left out, or be anything: each with the array that it describes, and its sum.
-LOOSE = [
-    (X, X.ravel()[2:22].sum(), {"strides": None, "byte_offset": 8, "shape": (20,)}),
-    (X, X.sum(), {"with_deleter": False}),
-    (X, 0, {"shape": (0,), "strides": None, "data": None}),
-    (X, X.sum(), {"shape": (1, 24, 1), "strides": (2**62, 1, -7)}),
-    (X, 0, {"shape": (0, 2**40), "strides": (2**62, 1)}),
-    (SHIFTED, X.sum(), {}),
-    (X, X.sum(), {"version": (1, 99), "flags": 2**40}),
-]
-
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_does_not_matter_may_be_anything(way):
-    """A capsule is released once, a tensor of an exchange is only shown."""
-    for x, right, changes in LOOSE:
-        producer = WAYS[way](x, **changes)
-        assert gred.sum(producer) == right
-        is_exchange = way == "exchange"
-        released = not is_exchange and changes.get("with_deleter", True)
-        assert producer.capsule.deletions == released
-        assert not is_exchange or producer.functions == ["show"]
+def test_where_there_is_nothing_neither_data_nor_strides_matter(way):
+    nowhere = {"shape": (0,), "strides": None, "data": None}
+    for changes in (nowhere, {"shape": (0, 2**40), "strides": (2**62, 1)}):
+        assert gred.sum(WAYS[way](X, **changes)) == 0
 
 
 def test_the_newest_form_is_asked_for_first_and_pinned_host_memory_is_host_memory():
