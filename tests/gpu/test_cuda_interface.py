@@ -81,10 +81,12 @@ def test_an_interface_that_is_no_dict_lacks_entries_or_raises_is_refused():
             gred.sum(offer)
 
 
+# Of the host's memory, and on streams that there are.
+IN_NO_MEMORY = [one for one, _ in WELL_FORMED.values() if not {"data", "stream"} & {*one}]
 REFUSAL = "not a pointer to memory that a GPU can read" if GPU_IS_HERE else "GPU"
 
 
-@pytest.mark.parametrize("changes", [one for one, _ in WELL_FORMED.values() if "data" not in one])
+@pytest.mark.parametrize("changes", IN_NO_MEMORY)
 def test_what_is_well_formed_and_in_no_gpus_memory_is_refused(changes):
     """Nor is the memory the simulated device's, where there is no GPU."""
     with pytest.raises((RuntimeError, ValueError), match=REFUSAL):
