@@ -274,12 +274,7 @@ def test_arrays_on_all_gpus_are_added_where_they_lie():
     assert same(gred.sum(parts, method="exact"), total(x, WIDE))
 
 
-def without_hash(number):
-    """Make a device without a hash, as CuPy's."""
-    return SimpleNamespace(id=number)
-
-
-@pytest.mark.parametrize("kind", [int, str, without_hash])
+@pytest.mark.parametrize("kind", [int, str, lambda k: SimpleNamespace(id=k)])  # without a hash
 def test_what_lies_on_several_devices_may_say_so(kind):
     arrays = [there(k, 1.0) for k in range(6)]
     for k, array in enumerate(arrays):

@@ -268,8 +268,8 @@ def _prod(x: np.ndarray) -> tuple:
     if not np.isfinite(wide).all() or (wide == 0).any():
         with np.errstate(all="ignore"):
             return float(np.sign(wide).prod() * np.abs(wide[~np.isfinite(wide)]).prod()), EXACTLY
-    factors = map(decimal.Decimal, wide.tolist())
-    product = Fraction(functools.reduce(CONTEXT.multiply, factors, decimal.Decimal(1)))
+    with decimal.localcontext(CONTEXT):
+        product = Fraction(math.prod(map(decimal.Decimal, wide.tolist())))
     if _multiplies_exactly(x):
         return Fraction(float(product)), EXACTLY
     relative = gamma(x.size, accumulator(x.dtype)) + Fraction(2 * x.size, 10 ** (DIGITS - 1))
@@ -282,13 +282,10 @@ def _complex_prod(x: np.ndarray) -> tuple:
     if not np.isfinite(x).all() or _leaves_range(x, 1 if exact else 0.5):
         return _undecided(x)
     real, imaginary = decimal.Decimal(1), decimal.Decimal(0)
-    multiply, add, subtract = CONTEXT.multiply, CONTEXT.add, CONTEXT.subtract
-    for z in x.astype(np.complex128).tolist():
-        a, b = decimal.Decimal(z.real), decimal.Decimal(z.imag)
-        real, imaginary = (
-            subtract(multiply(real, a), multiply(imaginary, b)),
-            add(multiply(real, b), multiply(imaginary, a)),
-        )
+    with decimal.localcontext(CONTEXT):
+        for z in x.astype(np.complex128).tolist():
+            a, b = decimal.Decimal(z.real), decimal.Decimal(z.imag)
+            real, imaginary = real * a - imaginary * b, real * b + imaginary * a
     value = Fraction(real), Fraction(imaginary)
     if exact:
         return value, (EXACTLY,) * 2
