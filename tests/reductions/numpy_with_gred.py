@@ -7,6 +7,7 @@ with methods of their own) stays NumPy's. At the end the number of gred's calls,
 written to the file that GRED_CALLS names.
 """
 
+import contextlib
 import functools
 import inspect
 import json
@@ -20,23 +21,15 @@ from numpy._globals import _NoValue
 
 import gred
 
-CODES = "?bhilqBHILQefdFD"
-FLOATS, NUMBERS = "efd", "efdFD"
 WITHOUT_NAN = ("nansum", "nanprod", "nanmin", "nanmax", "nanmean")
 OF_METHODS = {name: f"_{name}" for name in ("sum", "prod", "mean", "any", "all", "var", "std")}
 OF_METHODS |= {"ptp": "_ptp", "min": "_amin", "max": "_amax"}
-PLACES = ("argmin", "argmax")
 # What `np.sum` and its like call with a method's name, and those that gred takes of each.
 BY_NAME = {
     "_wrapreduction": ("sum", "prod", "min", "max"),
     "_wrapreduction_any_all": ("any", "all"),
-    "_wrapfunc": PLACES,
+    "_wrapfunc": ("argmin", "argmax"),
 }
-OUTS = {**dict.fromkeys(("any", "all"), "?"), **dict.fromkeys(PLACES, "lq")}
-OUTS |= {**dict.fromkeys(("mean", "nanmean"), NUMBERS), **dict.fromkeys(("var", "std"), FLOATS)}
-DTYPES = {"any": "", "all": "", "var": FLOATS, "std": FLOATS}
-ORDERS = (None, 1, 2, np.inf, -np.inf, 0)
-ABSENT = {"axis": None, "dtype": None, "out": None, "mean": None, "where": True}
 # Of NumPy's files the tests that are run, or all where none is named; and what all of these make of
 # gred at least: less means that NumPy does not come by.
 FILES = {
@@ -73,33 +66,18 @@ def array_of(a, method: str):
         return None
 
 
-def options_of(op, a, given):
-    """Translate NumPy's arguments to gred's; None if gred has no such thing."""
-    if a is None or a.dtype.char not in CODES or (op == "norm" and not is_vectors(a, **given)):
-        return None
-    absent = [key for key, x in given.items() if x is _NoValue or x is ABSENT.get(key, given)]
-    options = {key: x for key, x in given.items() if key not in absent}
-    out, fitting = options.get("out"), a.dtype.char if op == "ptp" else OUTS.get(op, CODES)
-    if out is not None and (type(out) is not np.ndarray or out.dtype.char not in fitting):
-        return None
-    if "dtype" in options:
-        try:
-            wanted = options["dtype"] = np.dtype(options["dtype"])
-        except TypeError:
-            return None
-        if wanted.char not in DTYPES.get(op, CODES) or not wanted.isnative:
-            return None
-    return options
-
-
-def is_vectors(a, ord=None, axis=None, keepdims=False):
-    """Tell whether a norm is of vectors, or of all that has no order; of an order of gred's."""
-    vector = a.ndim == 1 or (ord is None if axis is None else not isinstance(axis, tuple))
-    return vector and any(ord is o or ord == o for o in ORDERS)
+def is_numpys_alone(name, a, ord=None, axis=None, dtype=None, **_):
+    """Tell what gred answers otherwise: norms of matrices, and variances by a complex dtype."""
+    if name == "norm":
+        return a.ndim != 1 and (ord is not None if axis is None else isinstance(axis, tuple))
+    return name in ("var", "std") and np.dtype(dtype).kind == "c"
 
 
 def stand_in(original, op=None, taken=()):
-    """Let gred do what a function of NumPy's does: one op, or those that it is told by name."""
+    """Let gred do what a function of NumPy's does: one op, or those that it is told by name.
+
+    What it refuses, NumPy does or refuses itself.
+    """
     first, *names = inspect.signature(original).parameters
 
     @functools.wraps(original)
@@ -108,12 +86,13 @@ def stand_in(original, op=None, taken=()):
         a = given.pop(first)
         given.pop("ufunc", None)
         name = op or given.pop("method")
-        if (op or name in taken) and "args" not in given:
-            found = array_of(a, name)
-            options = options_of(name, found, given)
-            if options is not None:
+        found = array_of(a, name) if (op or name in taken) and "args" not in given else None
+        options = {key: x for key, x in given.items() if x is not _NoValue}
+        if found is not None and not is_numpys_alone(name, found, **options):
+            with contextlib.suppress(TypeError, ValueError, IndexError, OverflowError):
+                result = getattr(gred, name)(found, **options)
                 calls[name] += 1
-                return getattr(gred, name)(found, **options)
+                return result
         return original(*arguments, **named)
 
     return function
