@@ -31,7 +31,7 @@ HOST = [
         "Dimensions are merged that only the array's strides allow, and not its mask's.",
         "continues(self, self->mask_strides, k) && ",
         "",
-        "arrays/test_arguments.py",
+        "axes/test_rows.py",
     ),
     Defect(
         "blocks of a tile",

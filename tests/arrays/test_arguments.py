@@ -1,7 +1,7 @@
 """Arguments of every reduction: NumPy's answers and refusals, on the host and on devices.
 
-What `where=` selects is what NumPy selects, by masks of every shape, layout and place; `out=` gets
-any reduction's result, of any type.
+tests/axes/test_rows.py draws masks of every layout and place, tests/reductions/test_every_call.py has
+outs of every type and layout.
 """
 
 import itertools
@@ -125,44 +125,11 @@ def test_all_arguments_go_together():
 
 # ---- where= ----
 
-TYPES = tuple(map(np.dtype, (np.int8, np.uint64, np.float16, np.float32, np.complex128)))
 NEEDING = ("min", "max", "nanmin", "nanmax")  # an initial value for a mask
 
 
 def initial(name, value=1):
     return {"initial": value} if name in NEEDING else {}
-
-
-def numbers(dtype, shape, *, nan=False):
-    x = (np.arange(np.prod(shape)) ** 2 % 13 - 3).astype(dtype).reshape(shape)
-    if nan and dtype.kind in "fc":
-        x.reshape(-1)[5::11] = np.nan
-        x.reshape(-1)[1::33], x.reshape(-1)[4::33] = np.inf, -np.inf
-    return x
-
-
-def masks_of(shape: tuple):
-    """Offer masks of every shape that broadcasts to this one, none of which hides all."""
-    random = np.random.default_rng(len(shape))
-    own = [*itertools.product(*((1, n) for n in shape)), *(shape[k:] for k in range(1, len(shape)))]
-    for mask in (random.random(each) < 0.6 for each in own):
-        mask.reshape(-1)[-1:] = True
-        yield mask
-    whole = random.random(shape) < 0.5
-    yield from (True, np.True_, np.asfortranarray(whole), whole[::-1])
-    yield np.repeat(whole, 2, axis=-1)[..., ::2]
-    yield np.arange(np.prod(shape)).reshape(shape) == np.prod(shape) - 1
-
-
-@every_name
-def test_masks_of_every_shape_select_as_in_numpy(name, device):
-    """Each mask meets each type, in one of the layouts."""
-    layouts = (lambda x: x, lambda x: x.transpose(2, 0, 1), lambda x: x[::-1, ::2])
-    for turn, dtype in enumerate(TYPES, start=EVERY.index(name)):
-        x = layouts[turn % len(layouts)](numbers(dtype, (3, 5, 37)))
-        for mask in masks_of(x.shape):
-            found = wrong(name, x, x, device=device, where=mask, **initial(name))
-            assert not found, f"mask of {np.shape(mask)}: {found}"
 
 
 MASKS = [True, False, np.True_, np.False_, [True, False, True], [[True], [False]], A > 2]

@@ -133,9 +133,6 @@ def test_the_way_that_avoids_a_copy_wins():
     assert "array" not in asked
 
 
-# ---- DLPack's tensors ----
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_where_there_is_nothing_neither_data_nor_strides_matter(way):
     nowhere = {"shape": (0,), "strides": None, "data": None}

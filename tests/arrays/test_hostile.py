@@ -223,8 +223,6 @@ def test_any_value_of_any_argument_is_taken_or_refused(name):
     assert gred.sum([[1, 2], [3, 4]], 0).tolist() == [4, 6]
 
 
-# ---- memory that is described ----
-
 TOO_MANY = 20_000  # elements, with strides of 0, to be tried
 
 

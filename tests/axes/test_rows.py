@@ -47,11 +47,13 @@ every_narrow_type = pytest.mark.parametrize("dtype", NARROW, ids=str)
 
 
 def some_mask(x, layout, seed):
-    """Draw a mask that is laid out as the array is, or begins elsewhere."""
+    """Draw a mask that is laid out as the array is, begins elsewhere, or repeats along an axis."""
     shown = np.random.default_rng(seed).random((2, *SHAPE)) < 0.6
-    if seed % 2:
-        return LAYOUTS[layout](shown[0])
-    return np.resize(shown, x.size + 9)[seed % 9 :][: x.size].reshape(x.shape)
+    mask = LAYOUTS[layout](shown[0])
+    if seed % 4 < 2:
+        return mask[:1] if seed % 4 else mask[..., :1]
+    elsewhere = np.resize(shown, x.size + 9)[seed % 9 :][: x.size].reshape(x.shape)
+    return mask if seed % 4 == 2 else elsewhere
 
 
 @every_name

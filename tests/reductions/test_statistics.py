@@ -227,8 +227,6 @@ def test_a_librarys_own_arrays_stay_there(name, library_name):
     assert np.allclose(to_host(got), getattr(np, name)(x, 1), 1e-14)
 
 
-# ---- logarithms of sums of exponentials ----
-
 SPECIAL = list(itertools.product((np.inf, -np.inf, np.nan), (1, -np.inf, np.nan)))
 
 
