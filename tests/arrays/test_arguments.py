@@ -1,7 +1,7 @@
 """Arguments of every reduction: NumPy's answers and refusals, on the host and on devices.
 
-tests/axes/test_rows.py draws masks of every layout and place, tests/reductions/test_every_call.py has
-outs of every type and layout.
+Masks of every layout and place are drawn by tests/axes/test_rows.py, and outs of every type and
+layout are in tests/reductions/test_every_call.py.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from inputs import OPS, shown
 from numpys import FLOATS, SMALL, A, as_in_numpy, everywhere
 from processes import printed
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
-from samples import quietly, silenced, takes, wrong
+from samples import quietly, silenced, wrong
 from truths import NAMES, PLACES
 
 import gred
@@ -166,16 +166,6 @@ def test_what_is_true_enough_for_numpy_is_a_mask_for_all_or_refused_by_all(name,
             hides_all = not np.broadcast_to(mask, A.shape).astype(bool).any()
             if not (hides_all and name in (*PLACES, "ptp", "minmax")):
                 quietly(name, A, where=mask, device=device, **initial(name))
-
-
-@every_name
-def test_any_byte_that_is_not_zero_is_true(name, device):
-    strange = np.array([0, 1, 2, 255, 128, 0, 4], np.uint8).view(bool)
-    usual = strange.view(np.uint8) != 0
-    x = np.array([5, 3, 9, 2, 7, 8, 1.5])
-    assert not wrong(name, x, x, device=device, where=usual, mask=strange, **initial(name, 3))
-    for repeats in (1, 200) if takes(name, np.bool_) else ():
-        assert not wrong(name, np.tile(strange, repeats), np.tile(usual, repeats), device=device)
 
 
 # ---- out= ----

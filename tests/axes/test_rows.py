@@ -67,7 +67,10 @@ def test_every_layout_type_and_mask_is_read_where_it_lies(device, name):
         options, mask = dict(more[turn % len(more)]), {}
         if masked:
             options["where"] = some_mask(x, layout, turn)
-            mask["mask"] = laid_out(options["where"], "host" if turn % 4 == 3 else device)
+            given = options["where"]
+            if turn % 5 == 0:  # any byte but 0 is true
+                given = (given * np.uint8(2 + turn % 254)).view(bool)
+            mask["mask"] = laid_out(given, "host" if turn % 4 == 3 else device)
         if masked and name in ("min", "max", "nanmin", "nanmax"):
             options["initial"] = dtype.type(1)
         elif name in ("sum", "mean") and dtype in INTEGERS and turn % 2:
