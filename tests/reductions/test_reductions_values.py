@@ -1,17 +1,178 @@
-"""Every reduction that is not on the ladder is right for every type and special value."""
+"""Reductions that are not on the ladder are right for special values, and as near as can be.
+
+Variances and norms are as near to the truth as Chan's formula and scaled squares allow. The data is
+what naive formulas fail on: a small spread about a great mean, an outlier to begin with, trends,
+squares beyond the range of the type. truths.py has the bounds and derives them.
+"""
 
 import itertools
+import math
 import warnings
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
-from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
-from samples import all_right, options_of, takes, wrong
-from truths import NAMES, WITHOUT_NAN
+from along import OF_HALVES, SPREAD
+from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS, agrees
+from samples import all_right, options_of, silenced, takes, there, wrong, wrong_result
+from thin import chosen
+from truths import NAMES, ORDERS, SPREADS, WITHOUT_NAN, answer, root
 
 import gred
 
-every_name = pytest.mark.parametrize("name", NAMES)
+LENGTHS = (2, 3, 33, 257, 1025, 4097, 20_011)
+OF_SPREADS = (*SPREADS, "describe")
+
+
+def test_the_truth_is_that_of_fractions_and_allows_no_more_than_it_has_to():
+    random = np.random.default_rng(1)
+    for x in (
+        random.normal(size=50) * 10.0 ** random.integers(-150, 150, 50),
+        np.array([1.0, 2, 4]),
+    ):
+        fractions = list(map(Fraction, x.tolist()))
+        mean = sum(fractions) / len(fractions)
+        right = answer("var", x)
+        assert right.value == sum((f - mean) ** 2 for f in fractions) / len(fractions)
+        assert right.error <= 1e-11 * right.value
+    for number in (Fraction(9, 4), Fraction(2), Fraction(1, 3), Fraction(10) ** 400):
+        assert abs(root(number) ** 2 / number - 1) < Fraction(1, 2**150)
+    assert agrees(np.float64(14 / 9), right)
+    for off in (np.float64(14 / 9 + 1e-12), np.float32(14 / 9)):
+        assert not agrees(off, right)
+
+
+@pytest.mark.parametrize("data", SPREAD)
+@pytest.mark.parametrize("name", OF_SPREADS)
+def test_variances_are_within_chans_bound(data, name, device):
+    """The variance of complex numbers is that of both parts together, and real.
+
+    In their own type a mean of 1000 would stop the sums of halves; a shift by an outlier, first or
+    behind a mask, would cost all the digits.
+    """
+    lengths = LENGTHS[:-1] if device == "simulated" else LENGTHS
+    types = (*REALS, *COMPLEX) if data in OF_HALVES else (*REALS[2:], *COMPLEX)
+    random = np.random.default_rng(3)
+    for n, dtype, masked in chosen(itertools.product(lengths, types, (False, True)), data, device):
+        x = SPREAD[data](n, random)
+        x = (x + 1j * SPREAD[data](n, random)[::-1] if dtype in COMPLEX else x).astype(dtype)
+        options = {"ddof": 1} if n % 4 == 1 else {}
+        found = wrong(name, x, x, device=device, **options)
+        if masked:
+            mask = np.arange(n) % 41 != 0 if n > 2 else np.ones(n, bool)
+            with silenced():
+                x[~mask] = 1e9
+            found += wrong(name, there(x, device), x, where=mask, mask=there(mask, device))
+        assert not found
+
+
+def test_integers_have_the_variance_of_their_float64(device):
+    top = 2**62
+    for x in (
+        np.array([top, top + 2**12, top - 2**12]),
+        np.array([-(2**63), 2**63 - 1]),
+        np.full(1000, 2**63 - 1),
+        np.array([2**64 - 1, 0, 1], np.uint64),
+        10**9 + np.arange(5000) % 7,
+        np.array([127, -128] * 999, np.int8),
+        np.array([True, False, True] * 333),
+    ):
+        for name in OF_SPREADS:
+            assert not wrong(name, x, x, device=device)
+
+
+def test_dtype_says_what_a_variance_is_taken_in(device):
+    whole = np.random.default_rng(8).integers(-100, 100, 3001)
+    every = (whole, whole.astype(np.float32) / 3, whole.astype(np.float16), whole.astype(np.int8))
+    for x, dtype, name in itertools.product(every, REALS, SPREADS):
+        assert not wrong(name, x, x, device=device, dtype=dtype)
+    beyond = np.array([3e38, -3e38], np.float32)
+    assert gred.var(beyond, device=device) == np.inf
+    assert gred.var(beyond, device=device, dtype=np.float64) == pytest.approx(9e76, rel=1e-6)
+
+
+DDOFS = (0, 1, 2, -1, -10, 0.5, 1.5, 0.999, True, np.int8(1), np.float32(1.5), np.float64(2))
+NO_DDOFS = ("1", "a", b"1", [], {}, object(), 1j, [1, 2], np.array([1, 2]), None)
+
+
+@pytest.mark.parametrize("name", OF_SPREADS)
+def test_ddof_is_what_is_taken_from_the_count(name, device):
+    """By either of its names, if it has two; and what is no number is refused."""
+    x = np.random.default_rng(9).normal(size=40)
+    function = partial(getattr(gred, name), device=device)
+    for keyword in ("ddof", "correction") if name in SPREADS else ("ddof",):
+        for ddof in DDOFS:
+            got = function(x, **{keyword: ddof})
+            assert not wrong_result(name, got, x, ddof=Fraction(float(ddof)))
+        for ddof in NO_DDOFS:
+            with pytest.raises((TypeError, ValueError), match=r"ddof|correction"):
+                function(x, **{keyword: ddof})
+    assert not wrong(name, x, x, device=device, ddof=1.5, where=x > 0)
+    if name in SPREADS:
+        with silenced():
+            assert np.isnan(function(x, ddof=np.nan))
+        with pytest.raises(ValueError, match=r"ddof.*correction"):
+            function(x, ddof=1, correction=1)
+
+
+HARD = {
+    "f8": ([1e200, 1e200], [1e200, 1.0, 1e-200], [5e-324] * 4, [1e-200] * 3, [1e-320, 1e-310]),
+    "f4": ([3e38, 1e38], [1e30] * 3, [1e-45] * 4, [1e-30] * 5, [1e-40, 3e-39], [3e38, 1e-45]),
+    "f2": ([60000.0, 1.0], [6e-8] * 4, [300.0] * 9, [60000.0, 20000.0]),
+    "c8": ([3e38, 1e38j], [1e-45 + 1e-45j] * 2, [1e30 + 1e30j] * 2),
+    "c16": ([1e200 + 1e200j, 1.0], [5e-324j] * 4, [1e-200 + 1e-250j] * 3),
+}
+INFINITE = ([np.inf], [np.inf, 1], [np.inf, -np.inf], [-np.inf, 0], [1e4, np.inf, 5])
+
+
+@pytest.mark.parametrize("dtype", HARD)
+def test_a_norm_neither_overflows_nor_underflows_on_the_way(dtype, device):
+    for values in (*HARD[dtype], *(v[::-1] for v in HARD[dtype])):
+        x = np.array(values, dtype)
+        zeros = np.zeros(4097, dtype)
+        zeros[5 : 5 + 400 * x.size : 400] = x
+        all_right(wrong("norm", x, x, device=device, ord=order) for order in ORDERS[:-1])
+        assert not wrong("norm", zeros, zeros, device=device)
+    for values, repeats in itertools.product(INFINITE, (1, 300)):
+        x = np.array(values * repeats, dtype)
+        assert {gred.norm(x, o, device=device) for o in (None, 1, 2, np.inf)} == {np.inf}
+        assert np.isnan(gred.norm(np.append(x, np.nan).real, device=device))
+
+
+def test_many_great_and_many_tiny_elements_have_a_norm(device):
+    for n in (1027, 4097):
+        x = np.logspace(-320, 300, n)
+        every = [x, x[::-1], np.random.default_rng(0).permutation(x)]
+        every += [np.full(n, v) for v in (1e300, 1e-300, 5e-324, 2.0**-1022, 1e154, 1e-154, 1e-162)]
+        all_right(wrong("norm", a, a, device=device) for a in every)
+    x = np.full(4, np.finfo(np.float64).max)
+    assert gred.norm(x, device=device) == np.inf
+    assert gred.norm(x / 2, device=device) == np.finfo(np.float64).max
+    assert gred.norm(np.array([3e38] * 4, np.float32), device=device) == np.inf
+    assert gred.norm(np.full(4097, 1e30, np.float32), dtype=np.float64, device=device) > 6e31
+
+
+NO_ORDERS = [3, 0.5, -1, -2, "fro", "nuc", "2", np.nan, 1j, [2], object(), b""]
+
+
+def test_orders_may_be_any_kind_of_number_and_no_others(device):
+    for orders, right in (
+        ((2.0, np.int8(2), np.float32(2), np.int64(2), None), 5),
+        ((1.0, True, np.uint8(1)), 7),
+        ((np.inf, np.float32(np.inf), math.inf), 4),
+        ((-np.inf,), 0),
+        ((0.0, -0.0, np.int8(0)), 2),
+    ):
+        for order in orders:  # of all elements as one vector
+            assert gred.norm([[3.0, -4.0], [0.0, 0.0]], order, device=device) == right
+            assert gred.norm([3.0, 0.0, -4.0], ord=order, device=device) == right
+    for order in NO_ORDERS:
+        with pytest.raises((ValueError, TypeError), match="ord"):
+            gred.norm([3.0, 4.0], order, device=device)
+
+
+# ---- special values ----
 
 
 @pytest.mark.parametrize("dtype", REALS, ids=str)
@@ -70,7 +231,7 @@ def special_arrays(dtype: np.dtype):
         yield np.resize(values, 1027).astype(dtype)
 
 
-@every_name
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("limit", [512, 2**40])
 def test_special_values_are_numpys(name, device, limit):
     """Also in pieces. Norms have five orders, and descriptions nine fields."""
