@@ -1,18 +1,132 @@
 """NumPy's own tests of these reductions pass with gred in the place of NumPy.
 
-They are run from the installed NumPy by a pytest of its own, with the plugin numpy_with_gred.
+They are run from the installed NumPy by a pytest of its own, with this module as a plugin.
+`np.sum(a)`, `a.sum()`, `np.var`, `np.any`, `np.argmax`, `np.nansum`, `np.linalg.norm` and their
+like become gred's where gred takes the arguments: a plain array of a supported type, as a whole or
+along axes. What it does not (objects, subclasses with methods of their own) stays NumPy's. The
+number of gred's calls, by reduction, is written at the end to the file that GRED_CALLS names.
 """
 
+import contextlib
+import functools
+import inspect
 import json
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy_with_gred import FILES, LEAST
+from numpy._core import _methods, fromnumeric, multiarray
+from numpy._globals import _NoValue
+
+import gred
+
+WITHOUT_NAN = ("nansum", "nanprod", "nanmin", "nanmax", "nanmean")
+OF_METHODS = {name: f"_{name}" for name in ("sum", "prod", "mean", "any", "all", "var", "std")}
+OF_METHODS |= {"ptp": "_ptp", "min": "_amin", "max": "_amax"}
+# What `np.sum` and its like call with a method's name, and those that gred takes of each.
+BY_NAME = {
+    "_wrapreduction": ("sum", "prod", "min", "max"),
+    "_wrapreduction_any_all": ("any", "all"),
+    "_wrapfunc": ("argmin", "argmax"),
+}
+# Of NumPy's files the tests that are run, or all where none is named; and what all of these make of
+# gred at least: less means that NumPy does not come by.
+FILES = {
+    "_core/tests/test_multiarray.py": "TestStats TestMinMax TestBool TestClip TestArgmax TestArgmin"
+    " TestArgmaxArgminCommon TestMethods::test_prod TestMethods::test_partition_fuzz",
+    "_core/tests/test_numeric.py": "TestNonarrayArgs TestStdVar TestClip TestBoolScalar TestNonzero"
+    " TestIsclose TestAllclose",
+    "_core/tests/test_ufunc.py": "TestUfunc test_addition_reduce_negative_zero",
+    "_core/tests/test_umath.py": "TestMaximum TestMinimum TestMinMax TestSpecialMethods",
+    "_core/tests/test_regression.py": "",
+    "lib/tests/test_function_base.py": "TestAmax TestAmin TestProd TestAverage TestCov TestMedian"
+    " TestPtp TestTrapezoid TestFilterwindows",
+    "lib/tests/test_nanfunctions.py": "TestSignatureMatch TestNanFunctions_MinMax"
+    " TestNanFunctions_ArgminArgmax TestNanFunctions_NumberTypes TestNanFunctions_SumProd"
+    " TestNanFunctions_MeanVarStd TestNanFunctions_Median",
+    "linalg/tests/test_linalg.py": "TestNormDouble TestNormSingle TestNormInt64",
+    "matrixlib/tests/test_defmatrix.py": "",
+    "ma/tests/test_core.py": "TestMaskedArrayMathMethods",
+}
+LEAST = {"sum": 2000, "prod": 200, "min": 2000, "max": 2000, "mean": 200, "any": 2000, "all": 2000}
+LEAST |= {"count_nonzero": 2000, "argmin": 200, "argmax": 200, "var": 50, "std": 50, "ptp": 5}
+LEAST |= {"norm": 200, **dict.fromkeys(WITHOUT_NAN, 20)}
+calls: Counter = Counter()
+
+
+def array_of(a, method: str):
+    """Give the plain array that an object stands for, if it has no such method of its own."""
+    if type(a) is np.ndarray:
+        return a
+    plain = isinstance(a, list | tuple | int | float) and not hasattr(a, method)
+    try:
+        return np.asarray(a) if plain else None
+    except (TypeError, ValueError):
+        return None
+
+
+def is_numpys_alone(name, a, ord=None, axis=None, dtype=None, **_):
+    """Tell what gred answers otherwise: norms of matrices, and variances by a complex dtype."""
+    if name == "norm":
+        return a.ndim != 1 and (ord is not None if axis is None else isinstance(axis, tuple))
+    return name in ("var", "std") and np.dtype(dtype).kind == "c"
+
+
+def stand_in(original, op=None, taken=()):
+    """Let gred do what a function of NumPy's does: one op, or those that it is told by name.
+
+    What it refuses, NumPy does or refuses itself.
+    """
+    first, *names = inspect.signature(original).parameters
+
+    @functools.wraps(original)
+    def function(*arguments, **named):
+        given = dict(zip((first, *names), arguments, strict=False)) | named
+        a = given.pop(first)
+        given.pop("ufunc", None)
+        name = op or given.pop("method")
+        found = array_of(a, name) if (op or name in taken) and "args" not in given else None
+        options = {key: x for key, x in given.items() if x is not _NoValue}
+        if found is not None and not is_numpys_alone(name, found, **options):
+            with contextlib.suppress(TypeError, ValueError, IndexError, OverflowError):
+                result = getattr(gred, name)(found, **options)
+                calls[name] += 1
+                return result
+        return original(*arguments, **named)
+
+    return function
+
+
+def pytest_configure():
+    """Replace the functions before anybody has called one: NumPy's C code remembers the first."""
+    numpys_count = multiarray.count_nonzero
+    multiarray.count_nonzero = stand_in(lambda a: numpys_count(a), "count_nonzero")
+    for name, taken in BY_NAME.items():
+        setattr(fromnumeric, name, stand_in(getattr(fromnumeric, name), taken=taken))
+    for op, name in OF_METHODS.items():
+        setattr(_methods, name, stand_in(getattr(_methods, name), op))
+    for name in WITHOUT_NAN:
+        setattr(np, name, stand_in(getattr(np, name), name))
+    np.linalg.norm = stand_in(np.linalg.norm, "norm")
+
+
+def pytest_runtest_setup(item):
+    """Draw the same numbers in every run, of those tests that leave it to chance."""
+    np.random.seed(1)
+
+
+def pytest_unconfigure():
+    """Tell how often gred was asked."""
+    if "GRED_CALLS" in os.environ:
+        Path(os.environ["GRED_CALLS"]).write_text(json.dumps(calls), encoding="ascii")
+
+
+# ---- the tests ----
 
 NUMPY = Path(np.__file__).parent
 NAN_FUNCTIONS = "lib/tests/test_nanfunctions.py"
@@ -61,7 +175,7 @@ def test_numpys_own_tests_pass_with_gred_in_its_place(tmp_path):
     tests += [file for file, names in FILES.items() if not names]
     options = [f"--deselect={name}" for name in DESELECTED]
     tests = [str(NUMPY / test) for test in tests]
-    report, suspects = run([*tests, *options], "numpy_with_gred", tmp_path)
+    report, suspects = run([*tests, *options], Path(__file__).stem, tmp_path)
     assert re.search(r"\d+ passed", report), report[-3000:]
     if suspects:
         guilty = sorted(set(suspects) - set(run(suspects, None, tmp_path)[1]))
