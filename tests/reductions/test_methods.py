@@ -12,7 +12,7 @@ from devices import laid_out
 from exact_truths import same
 from gpu_arrays import GpuArray, free_bytes
 from inputs import FLOATS, KINDS, OPS, block_sizes, exact, longest, reduce, rounding, takes
-from reference import BFLOAT16, EVERY_TYPE, INTEGERS, agrees, result_type
+from reference import BFLOAT16, EVERY_TYPE, INTEGERS, agrees
 from thin import chosen
 
 import gred
@@ -203,21 +203,6 @@ def test_special_values_are_numpys(device, method, op, dtype):
             got = reduce(op, array, method=method, device=device)
         assert got.dtype == dtype
         assert same(got, expected), f"{got!r}, not {expected!r}, of {array!r}"
-
-
-def test_nothing_has_a_sum_and_a_product_and_no_extreme_and_its_mean_is_nan(device, method):
-    for given in (dtype for dtype in EVERY_TYPE if takes(method, dtype)):
-        options = {"method": method, "device": device}
-        for op, value in (("sum", 0), ("prod", 1)):
-            got = reduce(op, np.empty((3, 0), given), **options)
-            assert (got, got.dtype) == (value, result_type(op, given))
-        for op in ("min", "max"):
-            with pytest.raises(ValueError, match=f"{op}.*empty"):
-                reduce(op, np.empty(0, given), **options)
-        with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
-            got = reduce("mean", np.empty(0, given), **options)
-        assert np.isnan(got)
-        assert got.dtype == result_type("mean", given)
 
 
 # ---- what is timed ----

