@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 X = np.random.default_rng(5).integers(-9, 10, (6, 8)).astype(np.float32)
 KEYS = [0, 1, 2, 0, 1, 1]
-OWN = ("Exact", "cov", "vecdot")  # numbers of NumPy's; tests/exact/test_vecdot.py has tensors
+OWN = ("Exact", "cov", "vecdot")  # numbers of NumPy's; tests/exact/test_dot.py has tensors
 CALLS = {n: call for n, call in (REDUCTIONS | OTHERS).items() if not n.startswith(OWN)}
 
 
