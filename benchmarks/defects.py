@@ -157,7 +157,7 @@ HOST = [
         "An answer is given though its warning has been turned into an exception.",
         "text, 1 + frames) == 0;",
         "text, 1 + frames) <= 0;",
-        "arrays/test_short_calls.py",
+        "reductions/test_every_call.py",
     ),
     Defect(
         "long segment",
