@@ -6,31 +6,21 @@ of drawn layouts.
 
 import itertools
 import math
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import pytest
 
 from gred import _testing
 
 
-class Form(NamedTuple):
-    """The normal form: begin and mask_begin in bytes; kept, reduced: extents and strides."""
-
-    kind: str
-    aligned: bool
-    place: int
-    begin: int
-    mask_begin: int
-    kept: tuple
-    reduced: tuple
-
-
-def form(shape, strides, axes, size=8, mask=None) -> Form:
+def form(shape, strides, axes, size=8, mask=None):
+    """Give the kind, whether all is aligned, and extents and strides of what is kept and reduced."""
     bits = sum(1 << axis for axis in axes)
-    return Form(*_testing.axes(shape, strides, mask, size=size, axes=bits, in_order=False))
+    told = _testing.axes(shape, strides, mask, size=size, axes=bits, in_order=False)
+    return SimpleNamespace(kind=told[0], aligned=told[1], kept=told[-2], reduced=told[-1])
 
 
-def of(shape, axes, size=4, **more) -> Form:
+def of(shape, axes, size=4, **more):
     """Ask for the form of an array in C order."""
     strides = tuple(size * math.prod(shape[k + 1 :]) for k in range(len(shape)))
     return form(shape, strides, axes, size, **more)
