@@ -14,7 +14,7 @@ from gred import _testing
 
 
 def form(shape, strides, axes, size=8, mask=None):
-    """Give the kind, whether all is aligned, and extents and strides of what is kept and reduced."""
+    """Give the kind, whether all is aligned, and extents and strides of both parts."""
     bits = sum(1 << axis for axis in axes)
     told = _testing.axes(shape, strides, mask, size=size, axes=bits, in_order=False)
     return SimpleNamespace(kind=told[0], aligned=told[1], kept=told[-2], reduced=told[-1])
