@@ -13,82 +13,19 @@ namespace
 template <class T, class In>
 using narrow_vector = vector<In, register_bytes / sizeof(T) * sizeof(In)>;
 
-/* Floats of 16 bits as 32, of so many bytes. */
+/* ---- values of more bits ---- */
+
+/* GCC would take vectors apart for some of these, and make several conversions of one for others.
+ */
 #ifdef __AVX2__
 
-template <unsigned Bytes>
-LANES_FUNCTION vector<uint32_t, Bytes> bits_in_32(const void *x)
-{
-    if constexpr (Bytes == 16)
-        return vector<uint32_t, 16>(
-            _mm_cvtepu16_epi32(_mm_loadl_epi64(static_cast<const __m128i *>(x))));
-    else if constexpr (Bytes == 32)
-        return vector<uint32_t, 32>(_mm256_cvtepu16_epi32(loaded<__m128i>(x)));
-#ifdef __AVX512F__
-    else
-        return vector<uint32_t, Bytes>(_mm512_cvtepu16_epi32(loaded<__m256i>(x)));
-#endif
-}
-
-#else
-
-template <unsigned Bytes>
-LANES_FUNCTION vector<uint32_t, Bytes> bits_in_32(const void *x)
-{
-    return __builtin_convertvector(loaded<vector<uint16_t, Bytes / 2>>(x), vector<uint32_t, Bytes>);
-}
-
-#endif
-
-template <unsigned Bytes>
-LANES_FUNCTION vector<float, Bytes> bfloats_converted(const void *x)
-{
-    return vector<float, Bytes>(bits_in_32<Bytes>(x) << 16);
-}
-
-#ifdef __F16C__
-
-template <unsigned Bytes>
-LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
-{
-    if constexpr (Bytes == 16)
-        return vector<float, 16>(_mm_cvtph_ps(_mm_loadl_epi64(static_cast<const __m128i *>(x))));
-    else if constexpr (Bytes == 32)
-        return vector<float, 32>(_mm256_cvtph_ps(loaded<__m128i>(x)));
-#ifdef __AVX512F__
-    else
-        return vector<float, Bytes>(_mm512_cvtph_ps(loaded<__m256i>(x)));
-#endif
-}
-
-#else
-
-/* Bits move to their places, and exponents get the other bias: no arithmetic but for subnormal
- * ones, where what has been added for a leading bit that is not there is taken off. */
-template <unsigned Bytes>
-LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
-{
-    using bits = vector<uint32_t, Bytes>;
-    const bits half = bits_in_32<Bytes>(x), magnitude = half & 0x7fff, sign = (half & 0x8000) << 16,
-               moved = magnitude << 13, bias = bits{} + (112u << 23);
-    const bits few = moved & bits(magnitude < 0x400);
-    const auto subnormal = vector<float, Bytes>(few + bias + (1u << 23)) - 0x1p-14f;
-    const bits number = moved + bias + (magnitude >= 0x7c00 ? bias : bits{});
-    return vector<float, Bytes>((magnitude < 0x400 ? bits(subnormal) : number) | sign);
-}
-
-#endif
-
-/* ---- integers of more bits ---- */
-
-/* GCC would take vectors apart for some of these. */
-#ifdef __AVX2__
-
-/* Of so many bytes as the processor takes them; fewer than 16 are a register's lower ones. */
+/* Values as the processor takes them; fewer than 16 bytes are a register's lower ones. */
 template <class Values>
 LANES_FUNCTION auto processors_own(Values x)
 {
-    if constexpr (sizeof x == 32) {
+    if constexpr (std::is_same_v<Values, vector<float, sizeof x>>) {
+        return x;
+    } else if constexpr (sizeof x == 32) {
         return __m256i(x);
     } else if constexpr (sizeof x == 16) {
         return __m128i(x);
@@ -128,16 +65,35 @@ WIDENING(uint8_t, int64_t, cvtepu8_epi64)
 WIDENING(uint16_t, int32_t, cvtepu16_epi32)
 WIDENING(uint16_t, int64_t, cvtepu16_epi64)
 WIDENING(uint32_t, int64_t, cvtepu32_epi64)
+WIDENING(int32_t, double, cvtepi32_pd)
+WIDENING(float, double, cvtps_pd)
+WIDENING(float16, float, cvtph_ps)
+#ifdef __AVX512F__
+WIDENING(uint32_t, double, cvtepu32_pd)
+#else
+template <>
+struct widening<uint32_t, double> {
+    template <unsigned Bytes>
+    LANES_FUNCTION static auto of(__m128i x)
+    {
+        return __builtin_convertvector(vector<uint32_t, 16>(x), vector<double, Bytes>);
+    }
+};
+#endif
 #undef WIDENING
 
-/* As many lanes as there are. */
+/* As many lanes as there are; `In` is what they mean. */
+template <class Wide, class In, class Values>
+LANES_FUNCTION auto widened_as(Values x)
+{
+    constexpr unsigned bytes = sizeof x / sizeof x[0] * sizeof(Wide);
+    return vector<Wide, bytes>(widening<In, Wide>::template of<bytes>(processors_own(x)));
+}
+
 template <class Wide, class Values>
 LANES_FUNCTION auto widened(Values x)
 {
-    using in = std::remove_reference_t<decltype(x[0])>;
-    constexpr unsigned bytes = sizeof x / sizeof(in) * sizeof(Wide);
-    return vector<Wide, bytes>(
-        widening<in, std::make_signed_t<Wide>>::template of<bytes>(processors_own(x)));
+    return widened_as<Wide, std::remove_reference_t<decltype(x[0])>>(x);
 }
 
 #else
@@ -156,49 +112,52 @@ template <class T, class Values>
 LANES_FUNCTION vector<T> as(Values x)
 {
     using in = std::remove_reference_t<decltype(x[0])>;
-    if constexpr (!std::is_integral_v<in> || sizeof(in) >= sizeof(T))
+    if constexpr (sizeof(in) >= sizeof(T))
         return __builtin_convertvector(x, vector<T>);
     else if constexpr (std::is_integral_v<T>)
-        return widened<T>(x);
-    else if constexpr (sizeof(in) < sizeof(int32_t))
+        return vector<T>(widened<std::make_signed_t<T>>(x));
+    else if constexpr (std::is_integral_v<in> && sizeof(in) < sizeof(int32_t))
         return as<T>(widened<int32_t>(x));
     else
-        return __builtin_convertvector(x, vector<T>);
+        return widened<T>(x);
 }
 
-/* Where GCC would make several conversions of one. */
-#if defined(__AVX512BW__)
+/* ---- floats of 16 bits as 32, of so many bytes ---- */
 
-template <>
-LANES_FUNCTION vector<double> as<double>(vector<float, 32> x)
+template <unsigned Bytes>
+LANES_FUNCTION vector<uint32_t, Bytes> bits_in_32(const void *x)
 {
-    return vector<double>(_mm512_cvtps_pd(__m256(x)));
+    return vector<uint32_t, Bytes>(widened<int32_t>(loaded<vector<uint16_t, Bytes / 2>>(x)));
 }
 
-template <>
-LANES_FUNCTION vector<double> as<double>(vector<int32_t, 32> x)
+template <unsigned Bytes>
+LANES_FUNCTION vector<float, Bytes> bfloats_converted(const void *x)
 {
-    return vector<double>(_mm512_cvtepi32_pd(__m256i(x)));
+    return vector<float, Bytes>(bits_in_32<Bytes>(x) << 16);
 }
 
-template <>
-LANES_FUNCTION vector<double> as<double>(vector<uint32_t, 32> x)
+#ifdef __F16C__
+
+template <unsigned Bytes>
+LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
 {
-    return vector<double>(_mm512_cvtepu32_pd(__m256i(x)));
+    return widened_as<float, float16>(loaded<vector<uint16_t, Bytes / 2>>(x));
 }
 
-#elif defined(__AVX2__)
+#else
 
-template <>
-LANES_FUNCTION vector<double> as<double>(vector<float, 16> x)
+/* Bits move to their places, and exponents get the other bias: no arithmetic but for subnormal
+ * ones, where what has been added for a leading bit that is not there is taken off. */
+template <unsigned Bytes>
+LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
 {
-    return vector<double>(_mm256_cvtps_pd(__m128(x)));
-}
-
-template <>
-LANES_FUNCTION vector<double> as<double>(vector<int32_t, 16> x)
-{
-    return vector<double>(_mm256_cvtepi32_pd(__m128i(x)));
+    using bits = vector<uint32_t, Bytes>;
+    const bits half = bits_in_32<Bytes>(x), magnitude = half & 0x7fff, sign = (half & 0x8000) << 16,
+               moved = magnitude << 13, bias = bits{} + (112u << 23);
+    const bits few = moved & bits(magnitude < 0x400);
+    const auto subnormal = vector<float, Bytes>(few + bias + (1u << 23)) - 0x1p-14f;
+    const bits number = moved + bias + (magnitude >= 0x7c00 ? bias : bits{});
+    return vector<float, Bytes>((magnitude < 0x400 ? bits(subnormal) : number) | sign);
 }
 
 #endif
