@@ -13,8 +13,17 @@ struct keyed {
     uint64_t count;             /* of keys, and results */
     uint64_t parts, part;       /* how many, and elements of one */
     size_t width;               /* of a key in a part's table, bytes */
+    bool counts;                /* how many values each key has */
     unsigned outside;           /* what is to be said of a key that is not below the count */
     struct tiles tiles;         /* in common: parts' tables, and then their counts, if any */
+};
+
+enum { KEYED_CHUNK = LOOP_MOST, KEYED_WIDEST = 16 /* bytes of an element */ };
+
+/* A chunk of keys and values, where these do not lie ready: at the beginning of a workspace. */
+struct keyed_chunk {
+    int64_t keys[KEYED_CHUNK];
+    _Alignas(64) char values[KEYED_CHUNK * KEYED_WIDEST];
 };
 
 /* Threads have workspaces of so many bytes. */
@@ -30,15 +39,8 @@ static inline uint64_t *keyed_counts(const struct keyed *self, uint64_t part)
     return (uint64_t *)keyed_table(self, self->parts) + part * self->count;
 }
 
-/* Does all parts, and then so many tiles of the keys. False with a failure noted. */
-bool keyed_run(struct keyed *, const char *purpose, tile_work *part, uint64_t tiles,
-               tile_work *finish, void *context);
-
 /* n keys from element `start` on: where they lie, or in a buffer. */
 const int64_t *keyed_gather(const struct keyed *, uint64_t start, uint64_t n, int64_t *buffer);
-
-/* The same of values, converted. */
-const void *keyed_values(const struct keyed *, uint64_t start, uint64_t n, void *buffer);
 
 /* Counts each key, and returns what is to be said of them. */
 unsigned keyed_count(const struct keyed *, const int64_t *keys, uint64_t n, uint64_t *counts);
@@ -73,13 +75,13 @@ static inline void prefetch_entry(struct ahead ahead, const int64_t *keys, uint6
 }
 
 /* Adds n values to the states of their keys in a table; returns whether a key was none of `count`.
- */
+ * A loop over so few instructions takes a quarter longer where it lies across cache lines. */
 typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, uint64_t count,
                           void *table);
 
 #define TO_TABLE(name, In, State, ...)                                                             \
-    static bool name(const int64_t *keys, const void *values, uint64_t n, uint64_t count,          \
-                     void *table)                                                                  \
+    __attribute__((aligned(64))) static bool name(const int64_t *keys, const void *values,         \
+                                                  uint64_t n, uint64_t count, void *table)         \
     {                                                                                              \
         const In *const x = values;                                                                \
         State *const states = table;                                                               \
@@ -97,6 +99,21 @@ typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, u
         }                                                                                          \
         return outside;                                                                            \
     }
+
+/* What goes into tables: states begin as the identity, and values are added. */
+struct keyed_adding {
+    struct keyed all;
+    add_to_table *add;
+    bool unrounded; /* all is in vain once anything is rounded */
+    _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
+};
+
+/* Beside FOUND_ bits: something was rounded that is not to be. */
+enum { KEYED_ROUNDED = 1 << 17 };
+
+/* Makes all parts' tables, and then finishes so many tiles of the keys; the context begins with the
+ * adding. False with a failure noted. */
+bool keyed_run(struct keyed_adding *, const char *purpose, uint64_t tiles, tile_work *finish);
 
 /* By tables, where there is a loop for it; by a sort, anything. */
 bool keyed_has_table(const struct plan *);

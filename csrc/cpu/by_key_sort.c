@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = LOOP_MOST, WIDEST_ELEMENT = 16 /* bytes */ };
-
 struct sorting {
     struct keyed all;  /* in tables: how many elements each key has, and then where the next goes */
     size_t size;       /* of an element */
@@ -18,22 +16,17 @@ struct sorting {
     uint64_t *origins; /* of these; NULL: nobody asks */
 };
 
-struct workspace {
-    int64_t keys[CHUNK];
-    _Alignas(64) char elements[CHUNK * WIDEST_ELEMENT];
-};
-
 static unsigned count_part(void *context, uint64_t part, char *memory)
 {
     struct sorting *self = context;
-    struct workspace *own = (struct workspace *)(void *)memory;
+    struct keyed_chunk *own = (struct keyed_chunk *)(void *)memory;
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
     uint64_t *const counts = keyed_table(all, part);
     unsigned found = 0;
     memset(counts, 0, all->count * sizeof *counts);
-    for (uint64_t at = begin; at < end; at += CHUNK) {
-        const uint64_t n = least(end - at, CHUNK);
+    for (uint64_t at = begin; at < end; at += KEYED_CHUNK) {
+        const uint64_t n = least(end - at, KEYED_CHUNK);
         const int64_t *const keys = keyed_gather(all, at, n, own->keys);
         found |= keyed_count(all, keys, n, counts);
     }
@@ -81,18 +74,18 @@ static inline __attribute__((always_inline)) void scatter(const struct sorting *
 static unsigned move_part(void *context, uint64_t part, char *memory)
 {
     struct sorting *self = context;
-    struct workspace *own = (struct workspace *)(void *)memory;
+    struct keyed_chunk *own = (struct keyed_chunk *)(void *)memory;
     const struct keyed *all = &self->all;
     const struct plan *plan = all->plan;
     const uint64_t begin = part * all->part, end = least(begin + all->part, plan->n);
     uint64_t *const places = keyed_table(all, part);
-    for (uint64_t at = begin; at < end; at += CHUNK) {
-        const uint64_t n = least(end - at, CHUNK);
+    for (uint64_t at = begin; at < end; at += KEYED_CHUNK) {
+        const uint64_t n = least(end - at, KEYED_CHUNK);
         const int64_t *const keys = keyed_gather(all, at, n, own->keys);
         const char *elements = (const char *)plan->layout->data + at * self->size;
         if (!plan->elements.flat) {
-            gather_unconverted(all->job->instructions, plan->layout, at, n, own->elements);
-            elements = own->elements;
+            gather_unconverted(all->job->instructions, plan->layout, at, n, own->values);
+            elements = own->values;
         }
         switch (self->size) {
 #define SCATTER(bytes)                                                                             \
@@ -146,7 +139,7 @@ bool keyed_sort(struct job *job)
 {
     const struct plan *plan = job->plan;
     struct sorting self = {.size = element_size(plan->layout->input)};
-    keyed_describe(&self.all, job, sizeof(uint64_t), false, sizeof(struct workspace));
+    keyed_describe(&self.all, job, sizeof(uint64_t), false, sizeof(struct keyed_chunk));
     const bool indexed = fold_is_indexed(plan->fold);
     self.offsets = malloc((self.all.count + 1) * sizeof *self.offsets);
     self.elements = malloc(plan->n * self.size + 1);

@@ -7,11 +7,10 @@
 #include "run/result.h"
 #include "threads/gather.h"
 
+#include <fenv.h>
 #include <string.h>
 
 enum {
-    CHUNK = LOOP_MOST,
-    WIDEST_ELEMENT = 16, /* bytes */
     LEAST_PART = 1 << 16,
     PARTS_MOST = 64,
     STRETCH = 1 << 26, /* elements between two thoughts of the watch, */
@@ -91,12 +90,13 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width, bool coun
                            .values = *plan->layout,
                            .count = plan->segments.of->count,
                            .width = width,
+                           .counts = counts,
                            .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE};
     self->keys.type = self->keys.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
     const uint64_t fitting = plan->n / (width * self->count + 1),
                    wanted = least(plan->n / LEAST_PART, fitting > 2 ? fitting : 2),
                    parts = wanted > 1 ? least(wanted, PARTS_MOST) : 1;
-    self->part = divide_up(divide_up(plan->n, parts), CHUNK) * CHUNK;
+    self->part = divide_up(divide_up(plan->n, parts), KEYED_CHUNK) * KEYED_CHUNK;
     self->parts = self->part ? divide_up(plan->n, self->part) : 1;
     self->tiles = (struct tiles){.job = job,
                                  .sharing.pieces = self->parts,
@@ -104,17 +104,6 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width, bool coun
                                  .workspace = workspace,
                                  .common = self->parts * self->count *
                                            (width + (counts ? sizeof(uint64_t) : 0))};
-}
-
-bool keyed_run(struct keyed *self, const char *purpose, tile_work *part, uint64_t tiles,
-               tile_work *finish, void *context)
-{
-    struct tiles *shared = &self->tiles;
-    const bool made = tiles_open(shared, self->parts > tiles ? self->parts : tiles, purpose) &&
-                      tiles_run(shared, self->parts, part, context) &&
-                      tiles_run(shared, tiles, finish, context);
-    tiles_close(shared);
-    return made;
 }
 
 const int64_t *keyed_gather(const struct keyed *self, uint64_t start, uint64_t n, int64_t *keys)
@@ -126,7 +115,8 @@ const int64_t *keyed_gather(const struct keyed *self, uint64_t start, uint64_t n
     return keys;
 }
 
-const void *keyed_values(const struct keyed *self, uint64_t start, uint64_t n, void *buffer)
+/* The same of values, converted. */
+static const void *gather_values(const struct keyed *self, uint64_t start, uint64_t n, void *buffer)
 {
     const struct layout *from = &self->values;
     if (self->plan->elements.flat && from->input == from->type &&
@@ -153,53 +143,79 @@ unsigned keyed_count(const struct keyed *self, const int64_t *keys, uint64_t n, 
 
 /* ---- tables ---- */
 
-struct folding {
-    struct keyed all;
-    add_to_table *add;
-    enum element accumulator; /* that states are of */
-    bool counts, stored;
-    _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
-    union scalar of_none;
-};
-
-/* For elements, or states of a tile's keys. */
-struct workspace {
-    int64_t keys[CHUNK];
-    _Alignas(64) char values[CHUNK * WIDEST_ELEMENT];
-};
-
-static unsigned fold_part(void *context, uint64_t part, char *memory)
+/* Adds a chunk, and returns what is to be said of it. */
+static unsigned add_chunk(const struct keyed_adding *self, uint64_t part, uint64_t at, uint64_t n,
+                          struct keyed_chunk *own)
 {
-    struct folding *self = context;
-    struct workspace *own = (struct workspace *)(void *)memory;
     const struct keyed *all = &self->all;
-    const struct plan *plan = all->plan;
-    const uint64_t begin = part * all->part, end = least(begin + all->part, plan->n);
-    char *const table = keyed_table(all, part);
-    bool outside = false;
-    for (uint64_t key = 0; key < all->count; key++)
-        memcpy(table + key * all->width, self->identity, all->width);
-    if (self->counts)
-        memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
-    for (uint64_t at = begin; at < end; at += CHUNK) {
-        const uint64_t n = least(end - at, CHUNK);
-        const int64_t *const keys = keyed_gather(all, at, n, own->keys);
-        outside |= self->add(keys, keyed_values(all, at, n, own->values), n, all->count, table);
-        if (self->counts)
-            keyed_count(all, keys, n, keyed_counts(all, part));
+    const int64_t *const keys = keyed_gather(all, at, n, own->keys);
+    const void *const values = gather_values(all, at, n, own->values);
+    if (all->counts)
+        keyed_count(all, keys, n, keyed_counts(all, part));
+    if (self->unrounded)
+        feclearexcept(FE_INEXACT);
+    const bool outside = self->add(keys, values, n, all->count, keyed_table(all, part));
+    return (outside ? all->outside : 0) |
+           (self->unrounded && fetestexcept(FE_INEXACT) ? KEYED_ROUNDED : 0);
+}
+
+/* Copies what has been written so far, as long as it is in the nearest cache. */
+static void clear_table(const struct keyed_adding *self, char *table)
+{
+    const size_t bytes = self->all.count * self->all.width,
+                 most = 4096 / self->all.width * self->all.width;
+    for (size_t done = 0, some = self->all.width; done < bytes; done += some) {
+        some = done ? least(least(done, most), bytes - done) : some;
+        memcpy(table + done, done ? table : self->identity, some);
     }
-    return outside ? all->outside : 0;
+}
+
+static unsigned add_part(void *context, uint64_t part, char *memory)
+{
+    const struct keyed_adding *self = context;
+    const struct keyed *all = &self->all;
+    const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
+    char *const table = keyed_table(all, part);
+    unsigned found = all->tiles.findings & KEYED_ROUNDED;
+    clear_table(self, table);
+    if (all->counts)
+        memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
+    for (uint64_t at = begin; at < end && !(found & KEYED_ROUNDED); at += KEYED_CHUNK)
+        found |= add_chunk(self, part, at, least(end - at, KEYED_CHUNK),
+                           (struct keyed_chunk *)(void *)memory);
+    return found;
+}
+
+bool keyed_run(struct keyed_adding *self, const char *purpose, uint64_t tiles, tile_work *finish)
+{
+    struct tiles *shared = &self->all.tiles;
+    const uint64_t parts = self->all.parts;
+    const bool made = tiles_open(shared, parts > tiles ? parts : tiles, purpose) &&
+                      tiles_run(shared, parts, add_part, self) &&
+                      tiles_run(shared, tiles, finish, self);
+    tiles_close(shared);
+    if (!(shared->findings & KEYED_ROUNDED))
+        self->all.job->run->findings |= shared->findings;
+    return made;
 }
 
 /* ---- results ---- */
 
+struct folding {
+    struct keyed_adding tables;
+    enum element accumulator; /* that states are of */
+    bool stored;
+    union scalar of_none;
+};
+
 static union scalar value_of(const struct folding *self, const void *state, uint64_t n)
 {
-    const struct plan *plan = self->all.plan;
+    const struct keyed_adding *tables = &self->tables;
+    const struct plan *plan = tables->all.plan;
     const enum element type = plan->finish.result;
     struct finish how = finish_in(&plan->finish, self->accumulator);
     struct answer answer;
-    if (self->counts ? n == 0 : memcmp(state, self->identity, self->all.width) == 0)
+    if (tables->all.counts ? n == 0 : memcmp(state, tables->identity, tables->all.width) == 0)
         return self->of_none; /* which such a state is, too, but for narrower integers */
     if (self->stored)
         return scalar_convert(
@@ -213,12 +229,12 @@ static union scalar value_of(const struct folding *self, const void *state, uint
 static unsigned finish_keys(void *context, uint64_t tile, char *memory)
 {
     struct folding *self = context;
-    const struct keyed *all = &self->all;
+    const struct keyed *all = &self->tables.all;
     const struct plan *plan = all->plan;
     const uint64_t begin = tile * KEYS_A_TILE, end = least(begin + KEYS_A_TILE, all->count);
     const size_t width = all->width, size = element_size(plan->results.type);
     fold_pairs *const merge = loop_of_pairs(plan->fold, self->accumulator);
-    uint64_t *const counts = self->counts ? keyed_counts(all, 0) : NULL;
+    uint64_t *const counts = all->counts ? keyed_counts(all, 0) : NULL;
     char *const states = memory, *const to = (char *)plan->results.at[0];
     memcpy(states, (char *)keyed_table(all, 0) + begin * width, (end - begin) * width);
     for (uint64_t part = 1; part < all->parts; part++) {
@@ -237,15 +253,14 @@ bool keyed_fold(struct job *job)
 {
     const struct plan *plan = job->plan;
     struct folding self = {.accumulator = accumulator_widest(plan->accumulator),
-                           .counts = reduction_row(plan->reduction)->counts,
                            .of_none = run_value_of_none(plan)};
-    state_identity(plan->fold, self.accumulator, self.identity);
-    self.add = loop_of(plan->fold, element_accumulator(plan->layout->type));
-    self.stored = reduction_is_stored(plan->reduction) && !self.counts;
-    keyed_describe(&self.all, job, state_bytes(plan->fold, self.accumulator), self.counts,
-                   sizeof(struct workspace));
-    const bool made = keyed_run(&self.all, "tables of keys", fold_part,
-                                divide_up(self.all.count, KEYS_A_TILE), finish_keys, &self);
-    job->run->findings |= self.all.tiles.findings;
-    return made;
+    struct keyed *const all = &self.tables.all;
+    const bool counts = reduction_row(plan->reduction)->counts;
+    state_identity(plan->fold, self.accumulator, self.tables.identity);
+    self.tables.add = loop_of(plan->fold, element_accumulator(plan->layout->type));
+    self.stored = reduction_is_stored(plan->reduction) && !counts;
+    keyed_describe(all, job, state_bytes(plan->fold, self.accumulator), counts,
+                   sizeof(struct keyed_chunk));
+    return keyed_run(&self.tables, "tables of keys", divide_up(all->count, KEYS_A_TILE),
+                     finish_keys);
 }

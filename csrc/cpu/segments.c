@@ -32,7 +32,6 @@ struct segmented {
     uint64_t segments_a_tile;
     atomic_bool has_long;   /* segments that are left for later */
     struct exact_ways ways; /* to begin with, of exact sums */
-    atomic_bool failed;     /* to make one of those */
     union scalar of_none;   /* as results hold it */
     size_t states;          /* where they begin in a workspace */
 };
@@ -93,19 +92,19 @@ static void finish(const struct segmented *self, const void *state, uint64_t n, 
 
 /* ---- all of them ---- */
 
-/* Exact sums are made by `maker`; NULL: they are not asked for. */
-static void do_segment(struct segmented *self, struct exact_maker *maker, char *workspace,
+/* Exact sums are made by `maker`; NULL: they are not asked for. False: memory is short. */
+static bool do_segment(struct segmented *self, struct exact_maker *maker, char *workspace,
                        struct segment segment, uint64_t k)
 {
-    if (maker && segment.n > 0) {
-        if (!exact_make(maker, self->plan->layout, segment.start, segment.n, result_at(self, k)))
-            atomic_store(&self->failed, true);
-    } else if (segment.n >= LONG) {
+    if (maker && segment.n > 0)
+        return exact_make(maker, self->plan->layout, segment.start, segment.n, result_at(self, k));
+    if (segment.n >= LONG) {
         atomic_store(&self->has_long, true);
     } else {
         fold_segment(self, workspace, workspace + self->states, segment);
         finish(self, workspace + self->states, segment.n, segment.start, k);
     }
+    return true;
 }
 
 static unsigned do_tile(void *context, uint64_t tile, char *workspace)
@@ -118,7 +117,8 @@ static unsigned do_tile(void *context, uint64_t tile, char *workspace)
     if (maker)
         exact_maker_start(maker, self->job, &self->ways);
     for (uint64_t k = first; k < end; k++)
-        do_segment(self, maker, workspace, segment_at(self->segments, k), k);
+        if (!do_segment(self, maker, workspace, segment_at(self->segments, k), k))
+            return TILE_LACKS_MEMORY;
     return maker ? maker->run.findings : 0;
 }
 
@@ -167,7 +167,6 @@ static void describe(struct segmented *self, struct job *job)
         self->ways = first.ways;
     }
     atomic_init(&self->has_long, false);
-    atomic_init(&self->failed, false);
 }
 
 bool segments_run(struct job *job)
@@ -180,7 +179,6 @@ bool segments_run(struct job *job)
                                                                  : keyed_sort(job);
     describe(&self, job);
     const bool exact = job->plan->exact;
-    const char *const purpose = exact ? "exact sums" : "partials";
     const uint64_t count = divide_up(self.segments->count, self.segments_a_tile);
     struct tiles tiles = {.job = job,
                           .sharing.pieces = count,
@@ -188,10 +186,8 @@ bool segments_run(struct job *job)
                           .stretch = exact ? EXACT_STRETCH : TILES_A_STRETCH,
                           .workspace = exact ? sizeof(struct exact_maker)
                                              : self.states + STATES * self.chunks.width};
-    bool done =
-        tiles_do(&tiles, count, 1, purpose, &(struct tile_works){.whole = do_tile}, &self) &&
-        (!self.failed ||
-         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for %s", purpose));
+    bool done = tiles_do(&tiles, count, 1, exact ? "exact sums" : "partials",
+                         &(struct tile_works){.whole = do_tile}, &self);
     for (uint64_t k = 0; done && self.has_long && k < self.segments->count; k++) {
         const struct segment segment = segment_at(self.segments, k);
         done = segment.n < LONG || fold_long(&self, segment, k);

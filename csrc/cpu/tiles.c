@@ -57,15 +57,20 @@ size_t tiles_aligned(size_t bytes)
     return divide_up(bytes, CACHE_LINE) * CACHE_LINE;
 }
 
+static bool lack_memory(struct tiles *self, const char *purpose)
+{
+    if (self->job->run)
+        failure_note(&self->job->run->failure, FAILURE_MEMORY, "out of memory for %s", purpose);
+    return false;
+}
+
 bool tiles_open(struct tiles *self, uint64_t tiles, const char *purpose)
 {
     self->threads = threads_for(&self->job->threads, tiles);
     self->workspace = tiles_aligned(self->workspace);
     const size_t bytes = self->threads * self->workspace + tiles_aligned(self->common);
     self->memory = aligned_alloc(tiles_aligned(1), bytes ? bytes : tiles_aligned(1));
-    if (!self->memory && self->job->run)
-        failure_note(&self->job->run->failure, FAILURE_MEMORY, "out of memory for %s", purpose);
-    return self->memory;
+    return self->memory || lack_memory(self, purpose);
 }
 
 void tiles_close(struct tiles *self)
@@ -116,8 +121,10 @@ bool tiles_do(struct tiles *self, uint64_t tiles, uint64_t pieces, const char *p
         self->sharing.brief = true;
         done = tiles_run(self, tiles, works->finish, context);
     }
+    tiles_close(self);
+    if (done && self->findings & TILE_LACKS_MEMORY)
+        return lack_memory(self, purpose);
     if (self->job->run)
         self->job->run->findings |= self->findings;
-    tiles_close(self);
     return done;
 }

@@ -22,8 +22,10 @@ struct sharing sharing_of(enum fold, enum element input, enum bringing, bool alo
                           uint64_t results);
 
 /* Does a tile's work in a thread's workspace, and returns what is to be said of its results: FOUND_
- * bits. */
+ * bits, or that memory was too short for them. */
 typedef unsigned tile_work(void *context, uint64_t tile, char *workspace);
+
+enum { TILE_LACKS_MEMORY = 1 << 16 };
 
 struct tiles {
     struct job *job;
@@ -66,6 +68,7 @@ struct tile_works {
     tile_work *whole, *piece, *finish;
 };
 
-/* Opens them, does tiles of so many pieces each, notes what is to be said, and closes them. */
+/* Opens them, does tiles of so many pieces each, notes what is to be said, and closes them. False
+ * with a failure noted. */
 bool tiles_do(struct tiles *, uint64_t tiles, uint64_t pieces, const char *purpose,
               const struct tile_works *, void *context);

@@ -11,7 +11,6 @@
 #include "threads/gather.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <string.h>
 
 enum {
@@ -42,7 +41,6 @@ struct along {
     const char *end;           /* of all elements, for its sake */
     struct tiles tiles;
     uint64_t results_a_tile, count; /* of tiles */
-    atomic_bool failed;
 };
 
 /* What one thread works with, in cache lines of its own. */
@@ -52,6 +50,7 @@ struct workspace {
     struct unrounded_sums sums;        /* of neighbours */
     struct unrounded_floats unrounded; /* what adds these */
     struct exact_maker maker;
+    bool failed; /* to make a result: memory is short */
     struct layout layout;
 };
 
@@ -73,21 +72,15 @@ static bool make_one(struct job *part, int64_t place)
 
 /* ---- results of one thread ---- */
 
-static void note(struct along *self, bool made)
-{
-    if (!made)
-        atomic_store(&self->failed, true);
-}
-
 /* Of the result that the walk is at, which goes on: of sums, or of elements that lie one after the
  * other. */
-static void finish(struct along *self, struct workspace *own, struct walk_of_results *walk,
+static void finish(const struct along *self, struct workspace *own, struct walk_of_results *walk,
                    struct exact_sums *sums, const char *elements)
 {
     char *const to = result_at(self->plan, walk->place);
     results_move(walk, &own->layout);
-    note(self, sums ? exact_make_of_sums(&own->maker, sums, to)
-                    : exact_make_of_elements(&own->maker, elements, self->plan->n, to));
+    own->failed |= !(sums ? exact_make_of_sums(&own->maker, sums, to)
+                          : exact_make_of_elements(&own->maker, elements, self->plan->n, to));
     results_next(walk);
 }
 
@@ -104,7 +97,7 @@ static uint64_t padded(const struct along *self, const char *elements, int64_t s
 }
 
 /* Rows of elements of neighbours, where nothing is rounded. */
-static bool add_rows(struct along *self, struct workspace *own, const char *elements,
+static bool add_rows(const struct along *self, struct workspace *own, const char *elements,
                      int64_t stride, uint64_t rows, unsigned count)
 {
     if (padded(self, elements, stride, rows, count) < count || !unrounded_is_due(&own->unrounded) ||
@@ -118,7 +111,7 @@ static bool add_rows(struct along *self, struct workspace *own, const char *elem
 
 /* Of a group of neighbours, n elements each, of the first neighbour at `rows`; all that there are
  * of results become these. */
-static void add_group(struct along *self, struct workspace *own, struct walk_of_results *walk,
+static void add_group(const struct along *self, struct workspace *own, struct walk_of_results *walk,
                       const char *rows, unsigned first, unsigned count, uint64_t n)
 {
     const struct axes *axes = self->axes;
@@ -139,8 +132,8 @@ static void add_group(struct along *self, struct workspace *own, struct walk_of_
 }
 
 /* So many neighbours, from where the walk is on, which goes past them. */
-static void add_neighbours(struct along *self, struct workspace *own, struct walk_of_results *walk,
-                           unsigned count)
+static void add_neighbours(const struct along *self, struct workspace *own,
+                           struct walk_of_results *walk, unsigned count)
 {
     const struct plan *plan = self->plan;
     const struct axes *axes = self->axes;
@@ -163,8 +156,8 @@ static void add_neighbours(struct along *self, struct workspace *own, struct wal
 }
 
 /* Of so many neighbours, whose sums these are; they go past them. */
-static void finish_sums(struct along *self, struct workspace *own, struct walk_of_results *walk,
-                        uint64_t count)
+static void finish_sums(const struct along *self, struct workspace *own,
+                        struct walk_of_results *walk, uint64_t count)
 {
     const struct results *results = &self->plan->results;
     const size_t size = element_size(results->type);
@@ -174,8 +167,8 @@ static void finish_sums(struct along *self, struct workspace *own, struct walk_o
         !exact_round_sums(self->plan, &own->sums, self->axes->reduced.input == ELEMENT_FLOAT64,
                           count, own->elements)) {
         for (uint64_t k = 0; k < count; k++, results_next(walk))
-            note(self, exact_make_of_pair(&own->maker, own->sums.heads[k], own->sums.tails[k],
-                                          self->plan->n, result_at(self->plan, walk->place)));
+            own->failed |= !exact_make_of_pair(&own->maker, own->sums.heads[k], own->sums.tails[k],
+                                               self->plan->n, result_at(self->plan, walk->place));
         return;
     }
     if (step == (int64_t)size)
@@ -187,8 +180,8 @@ static void finish_sums(struct along *self, struct workspace *own, struct walk_o
 
 /* As many neighbours as can be just added, from where the walk is on, which goes past them, or
  * none. */
-static uint64_t add_columns(struct along *self, struct workspace *own, struct walk_of_results *walk,
-                            uint64_t count)
+static uint64_t add_columns(const struct along *self, struct workspace *own,
+                            struct walk_of_results *walk, uint64_t count)
 {
     const struct axes *axes = self->axes;
     const struct layout *reduced = &axes->reduced;
@@ -221,8 +214,8 @@ static uint64_t add_columns(struct along *self, struct workspace *own, struct wa
 }
 
 /* The same of results whose elements lie one after the other. */
-static uint64_t sum_rows(struct along *self, struct workspace *own, struct walk_of_results *walk,
-                         uint64_t count)
+static uint64_t sum_rows(const struct along *self, struct workspace *own,
+                         struct walk_of_results *walk, uint64_t count)
 {
     const struct axes *axes = self->axes;
     const char *row = (const char *)axes->reduced.data + walk->offset;
@@ -243,6 +236,7 @@ static void start_workspace(const struct along *self, struct workspace *own)
         own->lanes[k].ways = self->ways;
     own->unrounded = self->ways.unrounded;
     memset(&own->sums, 0, sizeof own->sums);
+    own->failed = false;
     exact_maker_start(&own->maker, self->job, &self->ways);
     own->layout = self->axes->reduced;
     own->maker.plan.layout = &own->layout;
@@ -250,7 +244,7 @@ static void start_workspace(const struct along *self, struct workspace *own)
 
 static unsigned add_tile(void *context, uint64_t tile, char *memory)
 {
-    struct along *self = context;
+    const struct along *self = context;
     struct workspace *const own = (struct workspace *)(void *)memory;
     const struct axes *axes = self->axes;
     const uint64_t first = tile * self->results_a_tile,
@@ -269,13 +263,13 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
             add_neighbours(self, own, &walk, count);
         } else if (count == 1) {
             results_move(&walk, &own->layout);
-            note(self, exact_make(&own->maker, &own->layout, 0, self->plan->n,
-                                  result_at(self->plan, walk.place)));
+            own->failed |= !exact_make(&own->maker, &own->layout, 0, self->plan->n,
+                                       result_at(self->plan, walk.place));
             results_next(&walk);
         }
         at += count;
     }
-    return own->maker.run.findings;
+    return own->maker.run.findings | (own->failed ? TILE_LACKS_MEMORY : 0);
 }
 
 /* ---- all of them ---- */
@@ -360,9 +354,7 @@ static bool share_results(struct job *job)
         return true;
     }
     return tiles_do(&self.tiles, self.count, 1, "exact sums",
-                    &(struct tile_works){.whole = add_tile}, &self) &&
-           (!self.failed ||
-            failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums"));
+                    &(struct tile_works){.whole = add_tile}, &self);
 }
 
 bool exact_along(struct job *job)
