@@ -19,31 +19,24 @@ LANES_FUNCTION bool is_power_of_2(double count)
 }
 
 /* Folds of truths, each 0 or 1. */
-template <class T>
-struct either {
+template <class T, bool All>
+struct truth_fold {
     LANES_FUNCTION static T identity()
     {
-        return 0;
+        return All;
     }
 
     LANES_FUNCTION static T merge(T a, T b)
     {
-        return a | b;
+        return All ? a & b : a | b;
     }
 };
 
 template <class T>
-struct both {
-    LANES_FUNCTION static T identity()
-    {
-        return 1;
-    }
+using either = truth_fold<T, false>;
 
-    LANES_FUNCTION static T merge(T a, T b)
-    {
-        return a & b;
-    }
-};
+template <class T>
+using both = truth_fold<T, true>;
 
 /* Integers, within the bits that a slab's rows need, are told apart by their signs. */
 template <class In>

@@ -80,19 +80,10 @@ LANES_FUNCTION doubles head_of(doubles x)
     return doubles(words(x) & ~((uint64_t(1) << 27) - 1));
 }
 
-LANES_FUNCTION double fold_to_sum(doubles x)
-{
-    const auto pair = merged_to_16<double, register_bytes>(x, [](auto a, auto b) { return a + b; });
-    return pair[0] + pair[1];
-}
-
 /* Those in even places, and those in odd ones. */
-LANES_FUNCTION void fold_to(double (&sums)[2], const doubles (&at)[sum_registers])
+LANES_FUNCTION vector<double, 16> folded_to_pair(doubles x)
 {
-    const doubles sum = (at[0] + at[1]) + (at[2] + at[3]);
-    const auto pair =
-        merged_to_16<double, register_bytes>(sum, [](auto a, auto b) { return a + b; });
-    memcpy(sums, &pair, sizeof sums);
+    return merged_to_16<double, register_bytes>(x, [](auto a, auto b) { return a + b; });
 }
 
 template <class In, bool LeavesOut>
@@ -112,7 +103,11 @@ struct unrounded_way {
     LANES_FUNCTION void finish(struct unrounded *result) const
     {
         EACH_REGISTER(unsigned part = 0; part < parts; part++)
-        fold_to(result->sums[part], sums[part]);
+        {
+            const doubles(&at)[sum_registers] = sums[part];
+            const auto pair = folded_to_pair((at[0] + at[1]) + (at[2] + at[3]));
+            memcpy(result->sums[part], &pair, sizeof pair);
+        }
         result->numbers = 0;
         EACH_REGISTER(unsigned k = 0; k < in_register; k++)
         result->numbers += numbers[k];
@@ -121,11 +116,8 @@ struct unrounded_way {
   private:
     LANES_FUNCTION void take(unsigned r, doubles x)
     {
-        if constexpr (LeavesOut) {
-            const words is_number = words(x == x);
-            numbers -= is_number;
-            x = doubles(words(x) & is_number);
-        }
+        if constexpr (LeavesOut)
+            x = numbers_in(x, numbers);
         const doubles head = parts > 1 ? head_of(x) : x;
         sums[0][r] += head;
         if constexpr (parts > 1)
@@ -199,7 +191,8 @@ SHARED_FUNCTION bool add_columns(const char *x, size_t n, int64_t stride, size_t
                       tail = loaded<doubles>(sums->tails + c);
         lost += (head - head) + (tail - tail);
     }
-    return fold_to_sum(lost) == 0;
+    const auto pair = folded_to_pair(lost);
+    return pair[0] + pair[1] == 0;
 }
 
 template <class In>

@@ -109,39 +109,26 @@ struct key_of<complex<T>> {
 template <class In>
 using key = typename key_of<In>::type;
 
-struct least {
+template <bool Greatest>
+struct extreme_order {
     template <class T>
-    static constexpr T worst = ends<T>::greatest;
+    static constexpr T worst = Greatest ? ends<T>::least : ends<T>::greatest;
 
     template <class T>
     LANES_FUNCTION T operator()(T x, T best) const
     {
-        return least_number(x, best);
+        return Greatest ? greatest_number(x, best) : least_number(x, best);
     }
 
     template <class T>
     LANES_FUNCTION static auto better(T x, T best)
     {
-        return x < best;
+        return Greatest ? x > best : x < best;
     }
 };
 
-struct greatest {
-    template <class T>
-    static constexpr T worst = ends<T>::least;
-
-    template <class T>
-    LANES_FUNCTION T operator()(T x, T best) const
-    {
-        return greatest_number(x, best);
-    }
-
-    template <class T>
-    LANES_FUNCTION static auto better(T x, T best)
-    {
-        return x > best;
-    }
-};
+using least = extreme_order<false>;
+using greatest = extreme_order<true>;
 
 /* ---- lanes ---- */
 

@@ -41,6 +41,14 @@ LANES_FUNCTION In nothing_there()
         return In{};
 }
 
+/* Without NaNs, which become 0; the others are counted. */
+LANES_FUNCTION doubles numbers_in(doubles x, words &count)
+{
+    const words is_number = words(x == x);
+    count -= is_number;
+    return doubles(words(x) & is_number);
+}
+
 /* So many windows, and in each as many registers, which keep additions apart that wait for one
  * another. */
 template <unsigned Windows, unsigned Registers>
@@ -196,12 +204,7 @@ struct window_way {
 
     LANES_FUNCTION doubles left_of(unsigned r, doubles x)
     {
-        if constexpr (LeavesOut) {
-            const words is_number = words(x == x);
-            numbers -= is_number;
-            x = doubles(words(x) & is_number);
-        }
-        return windows.left_of(r, x);
+        return windows.left_of(r, LeavesOut ? numbers_in(x, numbers) : x);
     }
 };
 
