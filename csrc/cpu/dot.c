@@ -30,11 +30,10 @@ struct dot {
     const struct layout *a, *b; /* walked alike, and of one `type`, which elements become */
     uint64_t n;
     bool exactly;
-    enum element type; /* of elements as loops see them */
-    bool ready;        /* they see them where they lie */
-    bool as_they_are;  /* the types differ, and no common one holds all values */
-    struct tiles tiles;
-    union dotted *pieces; /* one each, where floats' arithmetic is enough */
+    enum element type;  /* of elements as loops see them */
+    bool ready;         /* they see them where they lie */
+    bool as_they_are;   /* the types differ, and no common one holds all values */
+    struct tiles tiles; /* in common: sums of pieces, where floats' arithmetic is enough */
 };
 
 /* Integers' exact sums are longer than any integer type. */
@@ -124,6 +123,11 @@ static union dotted total_of(const struct dot *self, const union dotted *sums, u
     return sum_of(self, total_of(self, sums, n / 2), total_of(self, sums + n / 2, n - n / 2));
 }
 
+static union dotted *pieces_of(const struct dot *self)
+{
+    return (union dotted *)(void *)tiles_common(&self->tiles);
+}
+
 static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t end,
                              struct workspace *own)
 {
@@ -147,7 +151,7 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
     /* A loop takes so many floats. */
     const uint64_t most = element_is_complex(self->type) ? CHUNK / 2 : CHUNK;
     if (!self->exactly) {
-        self->pieces[tile] = piece_of(self, begin, end, own);
+        pieces_of(self)[tile] = piece_of(self, begin, end, own);
         return 0;
     }
     windows_forget(&own->ways.windows);
@@ -175,7 +179,7 @@ static void start(const struct dot *self, struct workspace *own)
 /* (a + bi) (c + di) = (ac - bd) + (ad + bc)i. */
 static struct scalar_wide value_of(const struct dot *self)
 {
-    const union dotted total = total_of(self, self->pieces, divide_up(self->n, DOT_PIECE));
+    const union dotted total = total_of(self, pieces_of(self), divide_up(self->n, DOT_PIECE));
     if (element_is_integer(self->type))
         return (struct scalar_wide){SCALAR_UNSIGNED, (int64_t)total.integer, 0, 0};
     return (struct scalar_wide){SCALAR_FLOAT, 0, total.parts.same[0] - total.parts.same[1],
@@ -238,23 +242,18 @@ bool dot_run(struct job *job)
                                 .sharing.pieces = pieces,
                                 .plain = true,
                                 .stretch = STRETCH,
+                                .common = self.exactly ? 0 : pieces * sizeof(union dotted),
                                 .workspace = needs_buffers ? sizeof(struct workspace)
                                                            : offsetof(struct workspace, a)};
     if (!tiles_open(&self.tiles, pieces, "partials"))
         return false;
-    if (!self.exactly)
-        self.pieces = malloc(pieces * sizeof *self.pieces);
     for (unsigned thread = 0; self.exactly && thread < self.tiles.threads; thread++)
         start(&self, workspace_of(&self, thread));
-    const bool done =
-        (self.exactly || self.pieces ||
-         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for sums")) &&
-        tiles_run(&self.tiles, pieces, add_tile, &self);
+    const bool done = tiles_run(&self.tiles, pieces, add_tile, &self);
     if (done)
         answer(&self, plan, job->run);
     for (unsigned thread = 0; self.exactly && thread < self.tiles.threads; thread++)
         free(workspace_of(&self, thread)->ways.large);
     tiles_close(&self.tiles);
-    free(self.pieces);
     return done;
 }
