@@ -3,9 +3,8 @@
 #include "schedule/launch_config.h"
 
 enum {
-    SECTOR = 32,    /* bytes of neighbouring columns of a block at least, if there are as many, */
-    TOGETHER = 128, /* or so many, and LANES columns, but of a small array */
-    LANES = 32,
+    SECTOR = 32,     /* bytes of neighbouring columns of a block at least, if there are as many, */
+    LANES = 32,      /* or so many columns, but of a small array */
     BATCHES = 4,     /* of a thread's loads, rather than that blocks share a result */
     MERGED = 16,     /* states of splits that a thread merges at most */
     LOADS_SMALL = 8, /* batches of a thread that a small array takes at most */
@@ -60,10 +59,9 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
 bool launch_strided(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t size = element_bytes(axes), lanes = TOGETHER / size,
-                   n = elements_of_result(axes);
-    return (n == 1 || n / inner_run(axes) * size >= BYTES_ALONE) &&
-           launch(problem, lanes > LANES ? lanes : LANES, config);
+    const uint64_t n = elements_of_result(axes);
+    return (n == 1 || n / inner_run(axes) * element_bytes(axes) >= BYTES_ALONE) &&
+           launch(problem, LANES, config);
 }
 
 /* Whether a small array's elements are neither rows, nor copied as they lie one after the other. */
