@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from exact_truths import any_floats, as_floats, edges, exact_sum, mixed, nearest, same, total
 from exactly import WIDE, typed
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reference import REALS
 from refusals import refused
@@ -23,7 +23,6 @@ import gred
 GREATEST = sys.float_info.max
 TINY = 2.0**-1074
 INF, NAN = math.inf, math.nan
-at_leisure = settings(deadline=None)
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
 
@@ -48,7 +47,6 @@ def check(accumulator, exact, dtype):
 
 
 @typed
-@at_leisure
 @given(data=st.data())
 def test_sums_and_means_are_the_nearest_floats_of_any_type(dtype, data):
     x = data.draw(any_floats(dtype))
@@ -97,7 +95,6 @@ def test_the_least_and_the_greatest_products_have_their_place():
         assert math.isnan(of_products([a], [b]).value())
 
 
-@at_leisure
 @given(st.integers(1, 2**62), st.integers(1, 2**53), st.integers(-1074, 900))
 def test_a_mean_of_many_is_right(count, significand, exponent):
     """So many that only their accumulator can be had: zeros make it count."""
@@ -167,7 +164,6 @@ def test_scaled_sums_are_ordinary_ones():
 # ---- words and bytes ----
 
 
-@at_leisure
 @given(any_floats(WIDE))
 def test_bytes_are_what_they_are_documented_to_be(x):
     data = gred.ExactSum(x).to_bytes()
@@ -236,7 +232,6 @@ def test_every_byte_that_is_changed_is_noticed():
             gred.ExactSum.from_bytes(changed)
 
 
-@at_leisure
 @given(st.binary(max_size=1200))
 def test_no_other_bytes_make_an_accumulator_and_the_core_takes_any_without_harm(data):
     for hostile in (data, b"gredsum\x01" + data, b"gredsum\x01" + data.ljust(1120, b"\xff")):
