@@ -22,16 +22,23 @@ import numpy as np
 from along import NAMES as ALONG_AXES
 from calls import LAYOUTS, OTHERS, REDUCTIONS, check, drawn, lie, results, told
 from devices import laid_out
-from exact_truths import exact_products, nearest, nearest_root, same
+from exact_truths import exact_products, nearest, same
 from exact_truths import truth as sum_or_mean
 from exactly import NAMES as EXACTLY
+from exactly import added
+from exactly import check as exactly_reduced
+from exactly import drawn as factors
 from forcing import CONFIGURATIONS, forced
 from gpu_arrays import GpuArray
 from inputs import KINDS, OPS, Kind, block_sizes, exact, methods_on, reduce
 from reference import COMPLEX, EVERY_TYPE, REALS, agrees, truth
-from samples import element_there, fetched, silenced
+from samples import silenced
 from segments import UFUNCS, by_one
 from test_axes_kernels import wrong_in_every_way
+from test_dot import (
+    test_elements_are_multiplied_and_added_along_any_axis as multiplied_and_added,
+)
+from test_quantiles import test_rows_on_devices as selected
 
 import gred
 
@@ -51,6 +58,15 @@ GATHERED = (("uint16", None), ("float32", "int32"), ("float16", "bool"))
 def unless(right, what):
     """Say what is wrong, if it is."""
     return "" if right else what
+
+
+def held(check, *given, **options):
+    """Say what a test's own check finds wrong, if it finds something."""
+    try:
+        check(*given, **options)
+    except AssertionError as error:
+        return f"{check.__name__} of {given[:3]}, {options}: {error}"
+    return ""
 
 
 # ---- the ladder ----
@@ -120,12 +136,7 @@ def calls(device, quick):
             with gred.workspace_limit(FEW_BYTES), silenced():
                 made.append(told(call.run(*views, device=device)))
         for got in made:
-            try:
-                check(name, got, want)
-            except AssertionError as error:
-                yield f"{name} of {dtype}, {layout}: {error}"
-            else:
-                yield ""
+            yield held(check, name, got, want)
 
 
 # ---- along axes, segments, and exactly ----
@@ -178,14 +189,10 @@ def exact_views():
 
 def exactly(device, _quick):
     """Add exactly, with and without a mask, to a number and to an element of the device's."""
-    for (what, view), name, masked in itertools.product(exact_views(), EXACTLY, (False, True)):
+    for (_, view), name in itertools.product(exact_views(), EXACTLY):
         mask = np.arange(view.size).reshape(view.shape) % 5 != 1
-        options = {"method": "exact"} | ({"where": laid_out(mask, device)} if masked else {})
-        out, a = element_there(view.dtype, device), laid_out(view, device)
-        getattr(gred, name)(a, out=out, **options)
-        right = sum_or_mean(name, view[mask] if masked else view)
-        for got in (getattr(gred, name)(a, **options), fetched(out, device)):
-            yield unless(same(got, right), f"{name} of {what}: {got!r}, not {right!r}")
+        yield held(exactly_reduced, device, name, view)
+        yield held(exactly_reduced, device, name, view, where=mask)
 
 
 def by_key(device, _quick):
@@ -205,72 +212,23 @@ def by_key(device, _quick):
 
 def ranks(device, _quick):
     """Select in rows of every type, by one warp, by several, and by all blocks together."""
-    for dtype, (rows, n) in itertools.product(
-        EVERY_TYPE, ((40, 30), (5, 900), (2, 9001), (1, 40_000))
-    ):
-        if dtype in COMPLEX:
-            continue
-        x = (np.random.default_rng(3).normal(size=(rows, n)) * 40).astype(dtype)
-        for leaves_out in (False, True) if x.dtype.kind == "f" else (False,):
-            x[0, n // 3 : n // 2] = np.nan if leaves_out else x[0, 0]
-            asked = np.array([0, 0.5, 1]), "lower", leaves_out, False
-            got = gred._core.select_rows(
-                laid_out(x.reshape(-1), device), rows, asked, None
-            ).to_numpy()
-            most = n - 1 - np.isnan(x).sum(1) if leaves_out else np.full(rows, n - 1)
-            right = np.sort(x, 1)[np.arange(rows), [0 * most, most // 2, most]]
-            yield unless(
-                np.array_equal(got.reshape(3, rows), right), f"ranks of {rows} x {n} {dtype}"
-            )
-
-
-# ---- products ----
-
-
-def factors():
-    """Draw pairs of factors of every type, alike; exact ones for windows and for none."""
-    random = np.random.default_rng(1)
-    for dtype in EVERY_TYPE:
-        for spread in (0, 25) if dtype in REALS and dtype.itemsize > 2 else (0,):
-            x = np.ldexp(random.normal(size=9001), random.integers(-spread, spread + 1, 9001))
-            if dtype.kind in "iu":
-                x *= 50
-            x = x + 1j * x[::-1] if dtype in COMPLEX else x
-            with np.errstate(all="ignore"):
-                yield (x.clip(0) if dtype.kind == "u" else x).astype(dtype)
+    ordered = [dtype for dtype in EVERY_TYPE if dtype not in COMPLEX]
+    for dtype, shape in itertools.product(ordered, ((40, 30), (5, 900), (1, 40_000))):
+        yield held(selected, device, dtype, shape)
 
 
 def products(device, _quick):
-    """Multiply and add, fast and exactly, arrays that are aligned alike, not alike, or not flat."""
-    for x in factors():
-        a = laid_out(x, device)
-        for first, second, step in ((0, 0, 1), (1, 1, 1), (0, 3, 1), (2, 1, 3)):
-            n = (x.size - 3) // step
-            i, j = (slice(begin, begin + n * step, step) for begin in (first, second))
-            pair = [laid_out(x[part], device) for part in (i, j)]
-            real = exact_products(x[i].real, x[j].real) - exact_products(x[i].imag, x[j].imag)
-            for method in ("auto", "exact"):
-                got = gred.dot(*pair, method=method)
-                yield unless(is_product(got, real, method), f"dot of {x.dtype}: {got!r}")
-        squares = exact_products(x.real, x.real) + exact_products(x.imag, x.imag)
-        got, out = gred.norm(a, method="exact"), element_there(np.float64, device)
-        yield unless(same(got, nearest_root(squares, got.dtype)), f"norm: {got!r}")
-        gred.norm(x[::-1], method="exact", out=out)
-        right = same(fetched(out, device), nearest_root(squares, np.float64))
-        yield unless(right, f"norm of {x.dtype} into float64")
+    """Multiply and add, fast and exactly, in windows and beyond them, and take roots of squares."""
+    for dtype, n in itertools.product(EVERY_TYPE, LENGTHS):
+        yield held(multiplied_and_added, device, (n,), (n,), -1, dtype)
+    for dtype, spread in itertools.product(REALS, (0, 25)):
+        a, b = factors(dtype, 9001, spread)
+        yield unless(added(device, a, b) == exact_products(a, b), f"{dtype} over 2^{spread}")
+        yield held(exactly_reduced, device, "norm", a)
     x = np.arange(-4000.0, 6001)
     with gred.workspace_limit(FEW_BYTES):
         got = gred.dot(x, x[::-1], method="exact", device=device)
     yield unless(same(got, nearest(exact_products(x, x[::-1]), np.float64)), f"{got!r}")
-
-
-def is_product(got, real, method):
-    """Tell whether this is the real part of a sum of products."""
-    if got.dtype.kind in "iu":
-        return (int(got) - int(real)) % 2**64 == 0
-    if method == "exact":
-        return same(got.real, nearest(real, got.real.dtype))
-    return abs(float(got.real) - float(real)) <= 1e-2 * abs(float(real)) + 1
 
 
 PARTS = {

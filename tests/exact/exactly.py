@@ -31,10 +31,12 @@ def stored(name, x, device, dtype=None, **options):
     return fetched(out, device)
 
 
-def check(device, name, x, dtype=None):
-    """Round once, to what comes to the host and to what stays on the device."""
-    want = truth(name, x, dtype)
-    got = exact(name, laid_out(x, device), dtype=dtype), stored(name, x, device, want.dtype)
+def check(device, name, x, dtype=None, where=None):
+    """Round once, to what comes to the host and to what stays on the device, of what is shown."""
+    want = truth(name, x if where is None else x[where], dtype)
+    mask = {} if where is None else {"where": laid_out(where, device)}
+    got = [exact(name, laid_out(x, device), dtype=dtype, **mask)]
+    got += [stored(name, x, device, want.dtype, **mask)]
     assert all(same(one, want) for one in got), (name, x[:5], x.size, got, want)
 
 
