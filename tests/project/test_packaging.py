@@ -86,18 +86,6 @@ def test_importing_brings_numpy_alone_and_modules_when_somebody_goes_there():
 
 # Each in a process of its own, which it would break.
 PROGRAMS = {
-    "without what an extra brings one error says so": """
-        import importlib, sys
-        calls = "dask dask sum", "mpi mpi4py allreduce", "torch torch all_reduce"
-        for name, library, call in map(str.split, calls):
-            sys.modules[library] = None
-            try:
-                getattr(importlib.import_module(f"gred.{name}"), call)(0)
-            except ImportError as error:
-                assert f"pip install 'gred[{name}]'" in str(error).splitlines()[-1]
-            else:
-                raise AssertionError(name)
-        """,
     "the core, whose state is the module's, may be loaded again beside itself": """
         import sys, gc, gred, gred._core as first
         del sys.modules["gred._core"]

@@ -1,33 +1,8 @@
-"""What the functions of gred.torch refuse, and PyTorch missing or too old, each in one line."""
+"""What the functions of gred.torch refuse, each in one line."""
 
 import pytest
-from processes import printed
 
 FUNCTIONS = ["sum", "mean", "prod", "amin", "amax", "min", "max", "logsumexp", "var", "std", "norm"]
-WITHOUT = """
-import sys, types
-sys.modules["torch"] = TORCH
-import gred.torch
-assert set(gred.torch.__all__) <= set(dir(gred.torch))
-for name, arguments in (*((name, (0,)) for name in FUNCTIONS), ("dot", (0, 0))):
-    try:
-        getattr(gred.torch, name)(*arguments)
-    except ImportError as error:
-        print(error)
-"""
-
-
-@pytest.mark.unsanitized
-@pytest.mark.parametrize("version", [None, "2.4.1"])
-def test_without_pytorch_or_with_an_old_one_a_call_says_what_brings_it(version):
-    torch = "None" if version is None else f"types.SimpleNamespace(__version__={version!r})"
-    lines = printed(WITHOUT.replace("TORCH", torch).replace("FUNCTIONS", repr(FUNCTIONS)))
-    assert len(lines.splitlines()) == len(FUNCTIONS) + 1
-    for line in lines.splitlines():
-        assert line.startswith("this needs torch")
-        assert "pip install 'gred[torch]'" in line
-        assert version is None or "2.5 or later, and 2.4.1 is here" in line
-
 
 BAD = {
     "take tensors, not list": lambda torch: [1.0],
