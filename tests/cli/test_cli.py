@@ -58,7 +58,6 @@ TRAFFIC_AND_CONFLICTS = {
 
 
 def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(screen, monkeypatch):
-    """On a machine that is named."""
     monkeypatch.setenv("COLUMNS", "160")
     out = screen(*SIMULATED)
     assert "all 25 answers right" in out

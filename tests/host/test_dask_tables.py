@@ -167,7 +167,6 @@ def test_quantiles_read_blocks_once_a_pass_and_keep_none():
 
 @pytest.mark.parametrize("q", [0.5, np.linspace(0, 1, 300)], ids=["one", "many"])
 def test_partials_of_quantiles_are_small(q, monkeypatch):
-    """However many quantiles are asked for."""
     x, merge, sizes = np.random.default_rng(1).normal(size=20_000), gred.dask.quantiles._merge, []
 
     def measured(parts):

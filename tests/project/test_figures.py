@@ -284,7 +284,6 @@ def test_a_curve_is_measured_and_written(benchmarks, given, tmp_path):
 def test_figures_are_kept_beside_others_and_compared_with_those_before(
     benchmarks, given, monkeypatch, tmp_path, capsys
 ):
-    """Though something fails in the middle."""
     names = ["host-types/sum/4KiB", "host-types/max/4KiB", "import"]
     rates = iter((2.0, 1.0))
 

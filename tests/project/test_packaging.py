@@ -222,8 +222,6 @@ def test_a_compiler_of_wheels_is_taken_only_whole_and_of_one_version(building, t
 
 
 def test_nvcc_is_found_where_it_is_named(building, tmp_path, monkeypatch):
-    """Which takes nvcc of wheels last."""
-
     def program(folder):
         path = tmp_path / folder / "bin" / "nvcc"
         path.parent.mkdir(parents=True)

@@ -212,7 +212,12 @@ TOLD = [  # what is equal, or a word of a text
         for method, kind in (("exact", "exact rows"), ("auto", "short rows"))
         for out, store in ((ROOM[:200], []), (ROOM[::2], ["store"]))
     ),
-    # One by one, or some at a time.
+    # All at once, one by one, or some at a time.
+    *(
+        (THERE, "sum", {"axis": axis, "method": "exact"},
+         {"works": [f"exact {kind}"], "at_once": results, "workspace_nbytes": 0})
+        for axis, kind, results in ((0, "columns", 300), (1, "rows", 200))
+    ),
     (THERE, "sum", {"axis": 0, "method": "exact", "where": MATRIX > 0}, {"at_once": 1}),
     (LONG[0], "sum", {"axis": 1}, {"method": "auto", "results": 2, "at_once": 2}),
     (LONG[1], "sum", {"axis": 1}, {"method": "auto", "results": 2, "at_once": 1}),

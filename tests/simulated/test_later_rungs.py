@@ -53,7 +53,6 @@ def test_blocks_wait_for_one_another_and_for_copies(order, seed):
 
 @pytest.mark.gpu
 def test_a_stage_is_awaited_and_not_filled_before_it_was_read_on_a_gpu_and_auto_is_bulk():
-    """Where that is faster."""
     x = numbers(2**28, np.int32)
     part, right = x[1 : 2**26 + 8], x[1 : 2**26 + 8].sum(dtype=np.int64)
     for block_size in (32, 256, 1024):

@@ -1,10 +1,13 @@
 """The simulated device runs threads and blocks in any order, and every answer stays the same."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-from inputs import KINDS, OPS, block_sizes, exact, methods_on, reduce, shown
+from inputs import KINDS, OPS, block_sizes, exact, methods_on, reduce
 from processes import printed
 from reference import agrees
+from refusals import refused
 from thin import chosen
 
 import gred
@@ -63,17 +66,13 @@ def test_the_order_reaches_the_device_and_ends_with_its_with_block():
 
 
 WRONG = ("7", 1.5, None, np.True_, np.arange(2), -1, 2**70)
-REFUSED = [
-    *[(gred.thread_order, (order, 0), "order") for order in ("sideways", None, 3, ["forwards"])],
-    *[(gred.thread_order, ("shuffled", seed), "seed") for seed in (*WRONG, np.float64(7), 2**64)],
-    *[(gred.workspace_limit, (limit,), ".") for limit in (*WRONG, 0, True, np.int8(-1))],
-]
-
-
-@pytest.mark.parametrize(("setting", "given", "words"), REFUSED, ids=shown)
-def test_what_is_no_order_seed_or_workspace_limit_is_refused(setting, given, words):
-    with pytest.raises((TypeError, ValueError, OverflowError), match=words):
-        setting(*given)
+ERRORS = (TypeError, ValueError, OverflowError)
+ORDER, LIMIT = gred.thread_order, gred.workspace_limit
+test_what_is_no_order_seed_or_workspace_limit_is_refused = refused(
+    *((partial(ORDER, one, 0), ERRORS, "order") for one in ("sideways", None, 3, ["forwards"])),
+    *((partial(ORDER, "shuffled", one), ERRORS, "seed") for one in (*WRONG, np.float64(7), 2**64)),
+    *((partial(LIMIT, one), ERRORS, None) for one in (*WRONG, 0, True, np.int8(-1))),
+)
 
 
 def test_a_seed_and_a_limit_may_be_integers_of_numpys():

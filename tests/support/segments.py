@@ -24,8 +24,7 @@ EPSILON = np.finfo(np.float64).eps
 
 def same(result, expected):
     assert type(result) is np.ndarray
-    assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(result, expected, strict=True)
 
 
 def small(n, dtype, seed=1):
