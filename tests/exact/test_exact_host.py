@@ -1,13 +1,10 @@
 """`method="exact"` on the host: loops of any instructions and lanes, and what others do to them."""
 
-import ctypes
 import itertools
-import os
 import platform
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +15,9 @@ from processes import printed
 from reference import REALS
 from test_host_loops import BEST, SETS
 from thin import NAME, chosen, one_in
+from toy_kernels import library
 
 import gred
-
-C_COMPILER = os.environ.get("CC", "gcc").split()
-
 
 # What tests of every device hold against the truth, for loops of instructions that are asked for.
 ON_THE_HOST = """
@@ -85,9 +80,7 @@ def arithmetic(tmp_path_factory):
     if platform.machine() not in ("x86_64", "AMD64"):
         pytest.skip("arithmetic is set as x86 does")
     target = tmp_path_factory.mktemp("native") / "arithmetic.so"
-    source = Path(__file__).parents[1] / "native/arithmetic.c"
-    subprocess.run([*C_COMPILER, "-shared", "-fPIC", "-o", target, source], check=True)
-    return ctypes.CDLL(target).arithmetic
+    return library(target, "tests/native/arithmetic.c").arithmetic
 
 
 @pytest.mark.parametrize("mode", [0x8040, 0x2000, 0x4000, 0x6000, 0xE040])

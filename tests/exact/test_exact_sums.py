@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -127,13 +127,10 @@ def test_words_and_names_are_of_a_kind_and_a_shape():
                 type(each).from_words(words.reshape(each.words.shape))
 
 
-def in_threads(*works, times=3):
-    """Do each by so many threads at once."""
-    threads = [threading.Thread(target=work) for work in works * times]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def in_threads(works):
+    """Do all at once."""
+    with ThreadPoolExecutor(len(works)) as pool:
+        list(pool.map(lambda work: work(), works))
 
 
 @every_kind
@@ -147,14 +144,14 @@ def test_many_threads_merge_and_read_at_once(make):
             total += part
             seen.add(np.asarray(total.mean()).tobytes())
 
-    in_threads(work)
+    in_threads([work] * 3)
     assert (np.asarray(total.count) == 601 * np.asarray(part.count)).all()
     assert seen == {np.asarray(part.mean()).tobytes()}
 
 
 def test_many_threads_add_arrays_to_one_sum():
     x, total = mixed(3000), gred.ExactSum()
-    in_threads(*(partial(total.add, x[k::100]) for k in range(100)), times=1)
+    in_threads([partial(total.add, x[k::100]) for k in range(100)])
     assert total.count == len(x)
     assert total.fraction() == exact_sum(x)
 

@@ -375,7 +375,9 @@ static void check_settling(int64_t *numbers, size_t n)
     }
 }
 
-static void fold_often(void (*check)(int64_t *, size_t))
+static void (*check)(int64_t *, size_t); /* of all threads of a trial */
+
+static void *fold_often(void *unused)
 {
     static const size_t lengths[] = {LOOP_MOST + 1, 20 * LOOP_MOST, 77 * LOOP_MOST - 5,
                                      200 * LOOP_MOST + 9};
@@ -384,28 +386,19 @@ static void fold_often(void (*check)(int64_t *, size_t))
     for (unsigned round = 0; round < 12; round++)
         check(numbers, lengths[round % 4]);
     free(numbers);
-}
-
-static void *fold_sums(void *unused)
-{
-    fold_often(check_sums);
-    return unused;
-}
-
-static void *fold_settling(void *unused)
-{
-    fold_often(check_settling);
     return unused;
 }
 
 static void try_sums(void)
 {
-    call_at_once(fold_sums);
+    check = check_sums;
+    call_at_once(fold_often);
 }
 
 static void try_settling(void)
 {
-    call_at_once(fold_settling);
+    check = check_settling;
+    call_at_once(fold_often);
 }
 
 int main(int argc, char **argv)
