@@ -198,7 +198,7 @@ TOLD = [  # what is equal, or a word of a text
     (MATRIX, "sum", {"axis": 0, "method": "exact"}, {"array": "side by side, gathered"}),
     # How results are made on a device, in what order, and where they go.
     (THERE, "sum", {"axis": 1}, {"works": ["short rows"], "array": "each result's"}),
-    (SimulatedArray(WIDE), "sum", {"axis": 0}, {"works": ["columns"], "array": "neighbouring res"}),
+    (SimulatedArray(WIDE), "sum", {"axis": 0}, {"array": "neighbouring res"}),
     (ROWS, "sum", {"axis": 1}, {"works": ["long rows"], "array": "each result's"}),
     (INTEGERS, "sum", {"axis": 0, "dtype": "f4"}, {"works": ["copy", "columns"], "array": "one"}),
     (INTEGERS, "sum", {"axis": 0}, {"result": "array on the device"}),
