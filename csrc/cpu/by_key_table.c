@@ -159,14 +159,18 @@ static unsigned add_chunk(const struct keyed_adding *self, uint64_t part, uint64
            (self->unrounded && fetestexcept(FE_INEXACT) ? KEYED_ROUNDED : 0);
 }
 
-/* Copies what has been written so far, as long as it is in the nearest cache. */
-static void clear_table(const struct keyed_adding *self, char *table)
+/* Fills a table with identities: with one, and then with copies of what there is of it already, as
+ * long as that is in the nearest cache. */
+static void begin_table(const struct keyed_adding *self, char *table)
 {
-    const size_t bytes = self->all.count * self->all.width,
-                 most = 4096 / self->all.width * self->all.width;
-    for (size_t done = 0, some = self->all.width; done < bytes; done += some) {
-        some = done ? least(least(done, most), bytes - done) : some;
-        memcpy(table + done, done ? table : self->identity, some);
+    enum { COPIED = 4 << 10 };
+    const size_t width = self->all.width, bytes = self->all.count * width,
+                 most = COPIED / width * width;
+    if (bytes)
+        memcpy(table, self->identity, width);
+    for (size_t done = width, some; done < bytes; done += some) {
+        some = least(least(done, most), bytes - done);
+        memcpy(table + done, table, some);
     }
 }
 
@@ -176,11 +180,12 @@ static unsigned add_part(void *context, uint64_t part, char *memory)
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
     char *const table = keyed_table(all, part);
-    unsigned found = all->tiles.findings & KEYED_ROUNDED;
-    clear_table(self, table);
+    unsigned found = 0;
+    begin_table(self, table);
     if (all->counts)
         memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
-    for (uint64_t at = begin; at < end && !(found & KEYED_ROUNDED); at += KEYED_CHUNK)
+    for (uint64_t at = begin; at < end && !((found | all->tiles.findings) & KEYED_ROUNDED);
+         at += KEYED_CHUNK)
         found |= add_chunk(self, part, at, least(end - at, KEYED_CHUNK),
                            (struct keyed_chunk *)(void *)memory);
     return found;

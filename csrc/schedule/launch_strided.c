@@ -3,8 +3,8 @@
 #include "schedule/launch_config.h"
 
 enum {
-    SECTOR = 32,     /* bytes of neighbouring columns of a block at least, if there are as many, */
-    LANES = 32,      /* or so many columns, but of a small array */
+    SECTOR = 32,     /* bytes of neighbouring columns that a block has at least of a small array, */
+    LANES = 32,      /* and columns of any other, where there are as many */
     BATCHES = 4,     /* of a thread's loads, rather than that blocks share a result */
     MERGED = 16,     /* states of splits that a thread merges at most */
     LOADS_SMALL = 8, /* batches of a thread that a small array takes at most */

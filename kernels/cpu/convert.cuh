@@ -15,8 +15,7 @@ using narrow_vector = vector<In, register_bytes / sizeof(T) * sizeof(In)>;
 
 /* ---- values of more bits ---- */
 
-/* GCC would take vectors apart for some of these, and make several conversions of one for others.
- */
+/* GCC would take vectors apart for some of these, or make several conversions of one. */
 #ifdef __AVX2__
 
 /* Values as the processor takes them; fewer than 16 bytes are a register's lower ones. */

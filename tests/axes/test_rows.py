@@ -56,6 +56,14 @@ def some_mask(x, layout, seed):
     return mask if seed % 4 == 2 else elsewhere
 
 
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_the_last_element_may_decide(name, device):
+    for n, dtype in chosen(itertools.product((*LENGTHS, 2**16 + 1), EVERY_TYPE), name, device):
+        x = np.full(n, name == "all", dtype)
+        x[-1] = name == "any"
+        assert getattr(gred, name)(there(x, device)) == (name == "any"), (n, dtype)
+
+
 @every_name
 def test_every_layout_type_and_mask_is_read_where_it_lies(device, name):
     every = itertools.product(LAYOUTS, chosen(EVERY_TYPE, name), (False, True))

@@ -8,6 +8,7 @@ found all ways to make the same.
 """
 
 import hashlib
+import math
 import os
 import shutil
 import subprocess
@@ -82,6 +83,28 @@ def totals(comm):
     return whole
 
 
+def check_splits(comm):
+    """Add up parameters, and their squares, however they are split among the ranks."""
+    random, (rank, size) = np.random.default_rng(11), (comm.rank, comm.size)
+    parameters = [
+        (random.normal(size=shape) * np.exp2(random.integers(-60, 60, shape))).astype("f4")
+        for shape in ((64, 30), (7,), (3, 5, 8), (1001,))
+    ]
+    everything = np.concatenate([one.ravel() for one in parameters]).astype("f8").tolist()
+    for mine in (
+        parameters if rank == 0 else [],
+        [np.array_split(one.ravel(), size)[rank] for one in parameters],
+        [np.array_split(one, size, axis=-1)[rank] for one in parameters],
+        parameters[rank::size],
+    ):
+        total, squares = gred.ExactSum(*mine), gred.ExactSum()
+        for one in mine:
+            squares.add_products(one, one)
+        assert gred.mpi.allreduce(total).value("f4") == np.float32(math.fsum(everything))
+        norm = np.float32(math.sqrt(gred.mpi.allreduce(squares).fraction()))
+        assert norm == gred.norm(parameters, method="exact")
+
+
 def check_refusals(comm):
     """What one rank cannot do raises on all; no communicator is not the world."""
     from mpi4py import MPI
@@ -114,6 +137,7 @@ def rank_of_mpi():
     from mpi4py import MPI
 
     whole = totals(MPI.COMM_WORLD)
+    check_splits(MPI.COMM_WORLD)
     check_refusals(MPI.COMM_WORLD)
     tell(MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size, whole)
 

@@ -20,7 +20,7 @@ from gred.testing import SimulatedArray
 
 X = np.arange(100_003, dtype=np.float32)
 MATRIX = np.arange(60_000, dtype=np.float32).reshape(200, 300)
-WIDE = np.zeros((200, 3000), np.float32)  # columns for all multiprocessors, however many cores
+WIDE = np.zeros((100_000, 300), np.float32)  # more than is read one by one, however many cores
 THERE = SimulatedArray(MATRIX)
 RUNGS = methods_on("simulated")
 SIMULATED = {"device": "simulated"}
@@ -198,7 +198,7 @@ TOLD = [  # what is equal, or a word of a text
     (MATRIX, "sum", {"axis": 0, "method": "exact"}, {"array": "side by side, gathered"}),
     # How results are made on a device, in what order, and where they go.
     (THERE, "sum", {"axis": 1}, {"works": ["short rows"], "array": "each result's"}),
-    (SimulatedArray(WIDE), "sum", {"axis": 0}, {"array": "neighbouring res"}),
+    (SimulatedArray(WIDE), "sum", {"axis": 0}, {"works": ["columns"], "array": "neighbouring res"}),
     (ROWS, "sum", {"axis": 1}, {"works": ["long rows"], "array": "each result's"}),
     (INTEGERS, "sum", {"axis": 0, "dtype": "f4"}, {"works": ["copy", "columns"], "array": "one"}),
     (INTEGERS, "sum", {"axis": 0}, {"result": "array on the device"}),
