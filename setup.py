@@ -149,9 +149,12 @@ class Job(NamedTuple):
 
     def is_current(self, listing: Path) -> bool:
         """Tell whether the object is younger than every file that the compiler listed."""
-        files = re.split(r"(?<!\\)\s+", listing.read_text().replace("\\\n", " "))[1:]
+        _, _, files = listing.read_text().replace("\\\n", " ").partition(": ")
         built = self.target.stat().st_mtime
-        return all(os.path.exists(file) and os.path.getmtime(file) < built for file in files)
+        return all(
+            os.path.exists(file) and os.path.getmtime(file) < built
+            for file in re.split(r"(?<!\\)\s+", files.strip())
+        )
 
 
 class BuildExt(build_ext):

@@ -2,18 +2,20 @@
 
 /* ---- which kernel ---- */
 
-/* Columns. Those that threads would share are loaded element by element where there are few: to
- * merge what they have takes longer. */
+/* Columns, of small arrays element by element; of larger ones those that threads would share, since
+ * to merge what they have takes longer. */
 static bool launch_columns(const struct launch_problem *problem, bool strided,
                            struct launch_config *config)
 {
     const uint64_t size = element_bytes(problem->axes), word = sizeof(uint32_t);
+    const struct axes_tuning *tuning = &tuned->axes;
     struct launch_config one_by_one;
     if (!launch_has(problem, KERNEL_TYPED_COLUMNS) || !launch_typed_columns(problem, config))
         return false;
+    const bool shares = config->team > 0 || config->splits > 1;
     if (strided && config->kernel == KERNEL_TYPED_COLUMNS &&
-        (config->team > 0 || config->splits > 1) &&
-        launch_small(problem, size > word ? size : word, tuned->axes.words, &one_by_one))
+        (shares ? launch_small(problem, size > word ? size : word, tuning->words, &one_by_one)
+                : launch_small(problem, size, tuning->unshared, &one_by_one)))
         *config = one_by_one;
     return true;
 }

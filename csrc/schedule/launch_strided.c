@@ -8,7 +8,8 @@ enum {
     BATCHES = 4,     /* of a thread's loads, rather than that blocks share a result */
     MERGED = 16,     /* states of splits that a thread merges at most */
     LOADS_SMALL = 8, /* batches of a thread that a small array takes at most */
-    BYTES_ALONE = 16 /* of a thread's several elements at least, or vectorized loads are faster */
+    BYTES_ALONE = 16 /* of a thread's several elements, of narrow ones as words, at least, or
+                      * vectorized loads are faster */
 };
 
 /* A result's neighbours in memory, where they are closer than other results' elements. */
@@ -59,9 +60,17 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
 bool launch_strided(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t n = elements_of_result(axes);
-    return (n == 1 || n / inner_run(axes) * element_bytes(axes) >= BYTES_ALONE) &&
+    const uint64_t n = elements_of_result(axes), size = element_bytes(axes),
+                   word = sizeof(uint32_t);
+    return (n == 1 || n / inner_run(axes) * (size > word ? size : word) >= BYTES_ALONE) &&
            launch(problem, LANES, config);
+}
+
+/* Whether rows of a result are shorter than a block, and no whole vectors. */
+static bool are_ragged(const struct layout *reduced, uint64_t size)
+{
+    const uint64_t run = reduced->shape[reduced->dimensions - 1];
+    return run <= 1 << STRIDED_BLOCK && run * size % PACK_BYTES;
 }
 
 /* Whether a small array's elements are neither rows, nor copied as they lie one after the other. */
@@ -75,7 +84,8 @@ static bool are_no_rows(const struct launch_problem *problem, uint64_t n)
         return axes->outer > 1 || !axes_lie_flat(axes, element_bytes(axes));
     return axes_inner_columns(axes, problem->indexed) > 0 || axes_lie_across(axes) ||
            reduced->strides[last] != (int64_t)element_bytes(axes) ||
-           (reduced->dimensions > 1 && reduced->shape[last] <= SHORT_RUN);
+           (reduced->dimensions > 1 &&
+            (reduced->shape[last] <= SHORT_RUN || are_ragged(reduced, element_bytes(axes))));
 }
 
 bool launch_small(const struct launch_problem *problem, uint64_t bytes, uint64_t most,

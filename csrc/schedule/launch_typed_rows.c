@@ -226,12 +226,15 @@ static unsigned team_for(const struct launch_problem *problem, uint64_t packs, u
 
 /* Blocks for each of so few results that there is room for more: whole waves of resident blocks,
  * and a batch of packs for each thread, of which one block has several before it waits. */
-static uint64_t splits_for(uint64_t results, uint64_t packs, const struct long_rows *rows)
+static uint64_t splits_for(const struct launch_problem *problem, uint64_t packs,
+                           const struct long_rows *rows)
 {
     const struct long_rows_tuning *tuning = &tuned->long_rows;
-    const uint64_t batches = packs >> (tuning->block + rows->batch),
-                   splits = least(rows->blocks / results, batches);
-    return batches > tuning->alone && splits > 1 ? splits : 1;
+    const uint64_t results = problem->axes->results,
+                   batches = packs >> (tuning->block + rows->batch),
+                   splits = least(rows->blocks / results, batches),
+                   alone = 2 * results > problem->multiprocessors ? tuning->alone : tuning->idle;
+    return batches > alone && splits > 1 ? splits : 1;
 }
 
 /* As many groups of a result's threads as there are rows, and a batch of a row for each thread:
@@ -281,7 +284,7 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
                                      .step = rows.step,
                                      .long_row = {.readers = 1u << lanes, .stacked = stacked}};
     if (config->team == config->block)
-        config->splits = splits_for(results, packs, &rows);
+        config->splits = splits_for(problem, packs, &rows);
     const uint64_t teams = (uint64_t)1 << (config->block - config->team),
                    busy = results / (teams * rows.blocks * ENOUGH_WAVES);
     if (config->splits == 1)

@@ -20,6 +20,17 @@ struct along_any : kernel_axes_of_any {};
 
 static_assert(sizeof(along_any) + 3 * sizeof(void *) <= 4096, "older GPUs take no more arguments");
 
+/* Arguments as loads read them. Operands of instructions come through another cache, which misses
+ * each line once more, and a warp waits for every miss there, while loads wait together. */
+__device__ __forceinline__ const kernel_axes &loaded(const along &arguments)
+{
+#ifdef __CUDA_ARCH__
+    return (&arguments)[arguments.launch.block >> 16]; /* 0, which the compiler does not know */
+#else
+    return arguments;
+#endif
+}
+
 /* A thread's place among those of its block. */
 struct teammate {
     unsigned result; /* among the block's own */

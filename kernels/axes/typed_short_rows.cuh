@@ -392,9 +392,10 @@ constexpr unsigned short_rows_blocks = 5;
 
 template <class Fold, class In, bool Strided>
 __global__ void __launch_bounds__(1 << SHORT_ROWS_BLOCK, short_rows_blocks)
-    fold_short_rows(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
+    fold_short_rows(SHARED_PARAMETER(along) arguments, global<state_of<Fold>>, global<uint64_t>,
                     global<unsigned>)
 {
+    const kernel_axes &x = loaded(arguments);
     if constexpr (Strided)
         fold_brought<Fold, In, true>(x);
     else

@@ -143,9 +143,10 @@ __device__ __forceinline__ state_of<Fold> fold_members(state_of<Fold> state, uns
 
 template <class Fold, class In>
 __global__ void __launch_bounds__(threads_of_strided, strided_blocks<sizeof(state_of<Fold>)>)
-    fold_strided(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
-                 global<unsigned> tickets)
+    fold_strided(SHARED_PARAMETER(along) arguments, global<state_of<Fold>> partials,
+                 global<uint64_t>, global<unsigned> tickets)
 {
+    const kernel_axes &x = loaded(arguments);
     const strided_tile &tile = x.launch.strided;
     const unsigned inner = x.launch.inner, lanes = tile.results * inner,
                    row = threadIdx.x * tile.reciprocal >> 16, lane = threadIdx.x - row * lanes,

@@ -309,6 +309,21 @@ def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(build
     assert listed == {str(path.relative_to(ROOT)) for path in ROOT.glob("csrc/**/*.c")}
 
 
+@pytest.mark.parametrize("listing", ["{0}: {1} \\\n {2}\n", "{0} : {1} \\\n    {2} \n"])
+def test_a_unit_is_compiled_again_only_where_a_file_of_it_is_newer(building, listing, tmp_path):
+    """As the compilers list these: gcc, and nvcc."""
+    target, source, header = (tmp_path / name for name in ("unit.o", "unit.cu", "fold.cuh"))
+    for at, path in enumerate((source, header, target)):
+        path.touch()
+        os.utime(path, (at, at))
+    told = tmp_path / "unit.d"
+    told.write_text(listing.format(target, source, header))
+    job = runpy.run_path("setup.py")["Job"]([], source, target)
+    assert job.is_current(told)
+    os.utime(header, (3, 3))
+    assert not job.is_current(told)
+
+
 @pytest.mark.unsanitized
 def test_gred_takes_the_core_of_the_package_of_kernels(building, tmp_path):
     if sysconfig.get_platform() != "linux-x86_64" or sysconfig.get_config_var("Py_GIL_DISABLED"):

@@ -22,6 +22,7 @@ X = np.arange(100_003, dtype=np.float32)
 MATRIX = np.arange(60_000, dtype=np.float32).reshape(200, 300)
 WIDE = np.zeros((100_000, 300), np.float32)  # more than is read one by one, however many cores
 THERE = SimulatedArray(MATRIX)
+RAGGED = SimulatedArray(np.zeros((3, 2, 55), np.float32))  # rows that are no whole vectors
 RUNGS = methods_on("simulated")
 SIMULATED = {"device": "simulated"}
 
@@ -200,6 +201,8 @@ TOLD = [  # what is equal, or a word of a text
     (THERE, "sum", {"axis": 1}, {"works": ["short rows"], "array": "each result's"}),
     (SimulatedArray(WIDE), "sum", {"axis": 0}, {"works": ["columns"], "array": "neighbouring res"}),
     (ROWS, "sum", {"axis": 1}, {"works": ["long rows"], "array": "each result's"}),
+    (RAGGED, "sum", {"axis": (0, 2)}, {"works": ["one by one"]}),
+    (RAGGED, "sum", {"axis": 2}, {"works": ["short rows"]}),
     (INTEGERS, "sum", {"axis": 0, "dtype": "f4"}, {"works": ["copy", "columns"], "array": "one"}),
     (INTEGERS, "sum", {"axis": 0}, {"result": "array on the device"}),
     (MATRIX, "sum", {"axis": 1, **SIMULATED}, {"works": ["short rows"], "array": "uploaded"}),
