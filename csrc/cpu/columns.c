@@ -281,16 +281,17 @@ static void describe_runs(struct columns *self)
         self->cut.together *= 2;
 }
 
-/* Results of a tile lie one after the other, and there is nothing to merge. */
+/* Results of a tile may lie one after the other, and there may be nothing to merge. */
 static void describe_results(struct columns *self)
 {
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
     const struct slab_loop *const loop =
         self->input.convert || axes->reduced.mask ? NULL : loop_to_results(self->job);
-    self->direct = loop && self->cut.runs == 1 && self->cut.coalesced == 1 &&
-                   self->cut.row == axes->shape[inner] && axes->places[inner] == 1 &&
-                   (self->cut.group == 1 || axes->places[inner - 1] == (int64_t)self->cut.row);
+    self->dense = self->cut.coalesced == 1 && self->cut.row == axes->shape[inner] &&
+                  axes->places[inner] == 1 &&
+                  (self->cut.group == 1 || axes->places[inner - 1] == (int64_t)self->cut.row);
+    self->direct = loop && self->cut.runs == 1 && self->dense;
     if (self->direct) {
         self->loop = loop;
         self->tells = is_best_number(self->plan);

@@ -46,6 +46,7 @@ struct columns {
     const struct slab_loop *loop;
     fold_pairs *merge;
     size_t width;                                /* of a state, bytes */
+    bool dense;                                  /* a tile's results lie as its states do */
     bool direct;                                 /* states are results, and go where those do */
     bool tells;                                  /* which of these are NaN */
     double divisor;                              /* of those; 0: none */

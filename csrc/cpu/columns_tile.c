@@ -257,7 +257,7 @@ static const uint32_t *counts_of(const struct columns *self, const struct output
 }
 
 /* What has a mask is of one block. Of results that lie as one row, those of the last dimension have
- * places at one distance. */
+ * places at one distance, or all of a tile. */
 static unsigned finish(const struct columns *self, const struct output_tile *tile, char *workspace,
                        char *states)
 {
@@ -267,12 +267,14 @@ static unsigned finish(const struct columns *self, const struct output_tile *til
     if (self->cut.coalesced > 1)
         unfold(self, tile, workspace, states);
     const uint32_t *const counts = counts_of(self, tile, workspace);
-    const uint64_t columns = tile->columns / self->cut.coalesced;
+    const uint64_t blocks = self->dense ? 1 : tile->blocks,
+                   columns = tile->blocks / blocks * tile->columns / self->cut.coalesced;
     struct finalize finishing = {.count = self->plan->n, .step = axes->places[inner]};
     struct walk_of_results walk = tile->first;
-    for (uint64_t block = 0; block < tile->blocks; block++)
+    for (uint64_t block = 0; block < blocks; block++)
         for (uint64_t done = 0; done < columns; done += finishing.n) {
-            finishing.n = least(columns - done, axes->shape[inner] - walk.index[inner]);
+            const uint64_t some = axes->shape[inner] - walk.index[inner];
+            finishing.n = self->dense ? columns : least(columns - done, some);
             finishing.states = states + (block * tile->columns + done) * self->width;
             finishing.counts = counts ? counts + done : NULL;
             finishing.place = walk.place;
