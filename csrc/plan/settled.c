@@ -35,10 +35,11 @@ void plan_choose_launch(struct plan *plan, bool automatic)
 }
 
 /* The run has to count what takes part where the reduction may want to know, or nothing may. Of one
- * element the norms of orders 1 and 2 are alike, and that of order 1 has the smaller state. */
+ * real element the norms of orders 1 and 2 are alike, and that of order 1 has the smaller state. */
 void plan_settle(const struct settled *settled, struct layout *layout, struct plan *plan)
 {
-    const bool magnitude = settled->reduction == REDUCTION_norm && plan->n == 1 && !settled->exact;
+    const bool magnitude = settled->reduction == REDUCTION_norm && plan->n == 1 &&
+                           !settled->exact && !element_is_complex(settled->types.elements);
     plan->reduction = magnitude ? REDUCTION_norm_1 : settled->reduction;
     const struct reduction_row *row = reduction_row(plan->reduction);
     layout->type = settled->types.elements;

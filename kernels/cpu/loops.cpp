@@ -97,14 +97,14 @@ bool is_settled_by(const void *state, size_t)
     return (value != 0) == Truth;
 }
 
-/* Without a branch in the loop. */
+/* Without a branch in the loop, and by integers as wide as numbers, for compilers to vectorize. */
 template <class State, class Lacks>
 bool any_lacks(const void *states, uint64_t n, Lacks lacks)
 {
     const State *const at = static_cast<const State *>(states);
-    bool any = false;
+    std::conditional_t<sizeof(State) == sizeof(uint32_t), uint32_t, uint64_t> any = 0;
     for (uint64_t k = 0; k < n; k++)
-        any |= lacks(at[k]);
+        any |= lacks(at[k]) ? 1 : 0;
     return any;
 }
 
