@@ -128,11 +128,11 @@ def capsule_of(array, name: bytes = NEW, **changes) -> Capsule:
 
 
 class Producer:
-    """An object that offers a capsule, and says where its memory is."""
+    """An object that offers a capsule, and says where its memory is; what it is asked is kept."""
 
     def __init__(self, capsule, device=(CPU, 0)):
         self.capsule, self.device = capsule, device
-        self.calls = []
+        self.calls, self.functions = [], []  # of Python's protocol, and of C's exchange
 
     def __dlpack__(self, **options):
         self.calls.append(options)

@@ -7,8 +7,8 @@ import sys
 import exchanges
 import numpy as np
 import pytest
-from capsules import CUDA, CUDA_HOST, CUDA_MANAGED, WRONG, capsule_of
-from exchanges import ATTRIBUTE, GIVE, ONLY_EXCHANGING, SHOW, Lender, exchange, lender, offer
+from capsules import CUDA, CUDA_HOST, CUDA_MANAGED, WRONG, Producer, capsule_of
+from exchanges import ATTRIBUTE, GIVE, ONLY_EXCHANGING, SHOW, exchange, lender, offer
 
 import gred
 from gred.testing import SimulatedArray
@@ -17,13 +17,9 @@ X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
 observed = pytest.fixture(exchanges.observed, autouse=True)
 
 
-def given(base=Lender):
-    """Make a type that gives its tensors, and does not show them."""
-    return lender(offer(exchange(**{SHOW: None})), base)
-
-
 def test_a_producer_that_only_gives_gets_each_tensor_back_once():
-    producer = given(exchanges.Untold)(capsule_of(X))
+    giving = lender(offer(exchange(**{SHOW: None})), exchanges.Untold)
+    producer = giving(capsule_of(X))
     for k in range(1, 4):
         assert gred.sum(producer) == X.sum()
         assert producer.capsule.deletions == k
@@ -31,7 +27,7 @@ def test_a_producer_that_only_gives_gets_each_tensor_back_once():
         gred.sum(producer, method="none")
     assert producer.functions == ["give"] * 4
     assert producer.capsule.deletions == 4
-    assert gred.sum(given(exchanges.Untold)(capsule_of(X, with_deleter=False))) == X.sum()
+    assert gred.sum(giving(capsule_of(X, with_deleter=False))) == X.sum()
 
 
 # ---- which offers are understood ----
@@ -77,7 +73,7 @@ def test_a_class_with_a_protocol_of_its_own_means_that_one():
 
 
 def test_an_offer_is_the_types_and_may_change_between_calls():
-    producer = Lender(capsule_of(X))
+    producer = Producer(capsule_of(X))
     setattr(producer, ATTRIBUTE, offer())
     assert gred.sum(producer) == X.sum()
     assert not producer.functions
@@ -119,7 +115,7 @@ class WithArray(Bare):
         return 2 * X
 
 
-class Raising(Lender):
+class Raising(Producer):
     """Whose length, by which RAISE fails, raises what it is told."""
 
     def __len__(self):
@@ -160,12 +156,8 @@ def test_a_wrong_tensor_is_not_read_and_released(only_given):
 
 def on_simulated(array, device_type, number=0, base=exchanges.Untold, **functions):
     """Lend an array in the simulated device's memory, as one of a GPU."""
-    kept = SimulatedArray(array)
-    address, _ = kept.__cuda_array_interface__["data"]
-    capsule = capsule_of(array, data=address, device_type=device_type, device=number)
-    producer = lender(offer(exchange(**functions)), base)(capsule, (device_type, number))
-    producer.kept = kept
-    return producer
+    capsule = exchanges.simulated(array, device_type=device_type, device=number)
+    return lender(offer(exchange(**functions)), base)(capsule, (device_type, number))
 
 
 @pytest.mark.parametrize("device_type", [CUDA, CUDA_MANAGED])
@@ -176,7 +168,7 @@ def test_the_stream_of_device_memory_is_asked_for(device_type, number):
     out = on_simulated(np.zeros(1, np.float32), device_type, number)
     for k in range(1, 4):
         assert gred.sum(a, where=mask, out=out) is out
-        assert out.kept.get() == X[X > 5].sum()
+        assert out.capsule.array.get() == X[X > 5].sum()
         assert exchanges.asked == [(device_type, number)] * 3 * k
     exchanges.asked.clear()
     for changes in ({}, {"device_type": CUDA_HOST}):
@@ -188,11 +180,11 @@ def test_the_stream_of_device_memory_is_asked_for(device_type, number):
     "broken", [exchanges.fail_stream, exchanges.SET_ERROR], ids=["fails", "sets an error"]
 )
 def test_a_stream_that_is_not_told_leaves_it_to_python(broken):
-    class Known(Lender):
+    class Known(Producer):
         @property
         def __cuda_array_interface__(self):
             self.calls.append("interface")
-            return self.kept.__cuda_array_interface__ | {"stream": 1}
+            return self.capsule.array.__cuda_array_interface__ | {"stream": 1}
 
     producer = on_simulated(X, CUDA, base=Known, **{exchanges.STREAM: broken})
     assert gred.sum(producer) == X.sum()

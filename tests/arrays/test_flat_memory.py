@@ -137,7 +137,7 @@ def held():
     """Count the references to what is watched, Python's blocks, and the bytes of malloc."""
     for producer in STAND_INS:
         producer.calls.clear()
-        getattr(producer, "functions", []).clear()
+        producer.functions.clear()
     deletions.clear()
     gc.collect()
     return [*map(sys.getrefcount, WATCHED)], sys.getallocatedblocks(), allocated()

@@ -14,7 +14,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from capsules import CODES, CUDA, NEW, OLD, Producer, Tensor, capsule_of
-from exchanges import ALLOCATE, TAKE, exchange, lender, offer
+from exchanges import ALLOCATE, TAKE, exchange, lender, offer, simulated
 from reference import BFLOAT16, EVERY_TYPE
 from test_simulated_arrays import X, check
 
@@ -27,14 +27,6 @@ KINDS = {code: kind for kind, code in CODES.items()}
 allocations: list = []  # (shape, code, bits, device) of what was asked for
 tensors: dict = {}  # what was made, by its address
 plan: dict = {}  # what the next allocation does wrong, or who sees what was made
-
-
-def lent(x, view=lambda x: x):
-    """Give a capsule of an array in the simulated device's memory, which it keeps."""
-    array = SimulatedArray(x)
-    capsule = capsule_of(view(array._view), device_type=CUDA)
-    capsule.array = array
-    return capsule
 
 
 @PYFUNCTYPE(c_int, POINTER(Tensor), POINTER(c_void_p), c_void_p, c_void_p)
@@ -51,7 +43,7 @@ def allocate(prototype, out, context, set_error):
         return 0
     dtype = "?" if tensor.code == CODES["b"] else f"{KINDS[tensor.code]}{tensor.bits // 8}"
     x = np.zeros(plan.get("shape", shape), dtype)
-    capsule = lent(x, np.transpose if "transposed" in plan else lambda x: x)
+    capsule = simulated(x, np.transpose if "transposed" in plan else lambda x: x)
     tensors[capsule.address] = capsule
     out[0] = capsule.address
     return 0
@@ -75,7 +67,7 @@ Library = lender(offer(exchange(**{ALLOCATE: allocate, TAKE: take})))
 def library():
     for kept in (allocations, tensors, plan):
         kept.clear()
-    yield lambda x: Library(lent(x), (CUDA, 0))
+    yield lambda x: Library(simulated(x), (CUDA, 0))
     plan.clear()
 
 
@@ -129,7 +121,7 @@ def test_an_allocator_that_fails_is_heard(library, wrong, error, words):
 @pytest.mark.parametrize("missing", [ALLOCATE, TAKE])
 def test_one_that_makes_none_leaves_it_to_gred(missing):
     functions = {ALLOCATE: allocate, TAKE: take, missing: None}
-    check(gred.sum(lender(offer(exchange(**functions)))(lent(X), (CUDA, 0)), 1), X.sum(1))
+    check(gred.sum(lender(offer(exchange(**functions)))(simulated(X), (CUDA, 0)), 1), X.sum(1))
 
 
 # ---- libraries by name ----
