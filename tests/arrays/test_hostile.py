@@ -371,11 +371,6 @@ sound = st.fixed_dictionaries({key: good for key, (good, *_) in ENTRIES.items()}
 entries = st.fixed_dictionaries({key: mostly(*kinds) for key, kinds in ENTRIES.items()})
 
 
-class Offer:
-    def __init__(self, interface):
-        self.__cuda_array_interface__ = interface
-
-
 def model(interface):
     """Give the elements that are described, if all of them lie in the memory; else None."""
     dtype = np.dtype(str(interface["typestr"]))
@@ -398,12 +393,12 @@ def reduces_dictionary(op, drawn):
         elements = None
     if elements is not None and elements.size > TOO_MANY:
         return None
-    return check(op, Offer(interface), lambda: model(interface))
+    return check(op, hostile.Offer(interface), lambda: model(interface))
 
 
 def test_hostile_dictionaries_end_in_an_exception_or_a_right_answer():
     fuzzed(1_250, sound | entries, entries, reduces_dictionary, 9_000)
-    assert not any(check("sum", Offer(one), lambda: None) for one in hostile.JUNK)
+    assert not any(check("sum", hostile.Offer(one), lambda: None) for one in hostile.JUNK)
     assert gred.sum(MEMORY) == BYTES.sum()
     np.testing.assert_array_equal(MEMORY.get(), BYTES)
 
@@ -412,7 +407,7 @@ def test_hostile_dictionaries_end_in_an_exception_or_a_right_answer():
 @pytest.mark.parametrize("deed", ["clear", "replace", "drop the memory", "recurse"])
 def test_an_entry_whose_code_changes_everything_does_no_harm(key, deed):
     kept = [SimulatedArray(BYTES)]
-    offer = Offer(dict(kept[0].__cuda_array_interface__) | {"strides": (1,), "stream": 1})
+    offer = hostile.Offer(dict(kept[0].__cuda_array_interface__) | {"strides": (1,), "stream": 1})
     interface = offer.__cuda_array_interface__
     deeds = {
         "clear": interface.clear,
@@ -442,4 +437,4 @@ def test_an_entry_that_cannot_be_shown_is_refused(key):
     nameless = hostile.Nameless()
     for value in (nameless, (nameless,), (nameless, nameless), [nameless]):
         with pytest.raises((TypeError, ValueError, ZeroDivisionError)):
-            gred.sum(Offer(good | {key: value}))
+            gred.sum(hostile.Offer(good | {key: value}))

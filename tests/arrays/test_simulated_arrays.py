@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from capsules import BFLOAT, CODES, Tensor, Versioned, python
 from devices import everywhere, laid_out, on, to_host
+from hostile import Offer
 from inputs import reduce
 from numpy.lib.stride_tricks import sliding_window_view
 from reference import BFLOAT16, agrees, truth
@@ -30,13 +31,9 @@ FLAT = X.ravel()
 REFUSED = (ValueError, RuntimeError)
 
 
-class Offer:
-    def __init__(self, **interface):
-        self.__cuda_array_interface__ = interface
-
-
 def bytes_at(address, n):
-    return Offer(shape=(n,), typestr="|u1", data=(address, False), version=3)
+    entries = {"shape": (n,), "typestr": "|u1", "data": (address, False), "version": 3}
+    return Offer(entries)
 
 
 def refused(a, error=REFUSED, match=None, functions=(gred.sum,), **options):
@@ -140,7 +137,7 @@ def test_bfloat16_is_known_by_its_dtype():
     array = SimulatedArray(np.arange(5).astype(BFLOAT16))
     assert array.__cuda_array_interface__["typestr"] == "<V2"
     assert gred.sum(array).dtype == BFLOAT16
-    nameless = Offer(**array.__cuda_array_interface__)
+    nameless = Offer(array.__cuda_array_interface__)
     refused(nameless, TypeError, "bfloat16")
     nameless.dtype = "bfloat16"
     assert gred.sum(nameless) == 10
@@ -169,7 +166,7 @@ def test_freed_memory_is_refused_and_views_keep_it():
             return interface
 
     array = SimulatedArray(np.ones(10_000))
-    offer = Offer(**array.__cuda_array_interface__)
+    offer = Offer(array.__cuda_array_interface__)
     assert gred.sum(offer) == 10_000
     view = SimulatedArray(X)[1:, ::2].T
     del array
@@ -190,7 +187,7 @@ def test_memory_stays_from_when_it_was_read_until_it_is_reduced():
             gc.collect()
             return super().__cuda_array_interface__
 
-    offer = Offer(**kept[0].__cuda_array_interface__)
+    offer = Offer(kept[0].__cuda_array_interface__)
     assert gred.sum(offer, where=Dropping(np.ones(50_000, bool))) == 50_000
     assert len(kept) == 9
 

@@ -33,6 +33,16 @@ class Nameless(Refuses):
     __repr__ = Refuses.__index__
 
 
+class Offer:
+    """An object with an interface, and an array behind it that must not be fallen back to."""
+
+    def __init__(self, interface):
+        self.__cuda_array_interface__ = interface
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("a GPU array is not to be copied to the host")
+
+
 class Index:
     """An integer in all but type."""
 
