@@ -375,29 +375,22 @@ static void check_settling(int64_t *numbers, size_t n)
     }
 }
 
-static void (*check)(int64_t *, size_t); /* of all threads of a trial */
-
 static void *fold_often(void *unused)
 {
     static const size_t lengths[] = {LOOP_MOST + 1, 20 * LOOP_MOST, 77 * LOOP_MOST - 5,
                                      200 * LOOP_MOST + 9};
     int64_t *numbers = calloc(201 * LOOP_MOST, sizeof *numbers);
     assert(numbers);
-    for (unsigned round = 0; round < 12; round++)
-        check(numbers, lengths[round % 4]);
+    for (unsigned round = 0; round < 12; round++) {
+        check_sums(numbers, lengths[round % 4]);
+        check_settling(numbers, lengths[round % 4]);
+    }
     free(numbers);
     return unused;
 }
 
-static void try_sums(void)
+static void try_folds(void)
 {
-    check = check_sums;
-    call_at_once(fold_often);
-}
-
-static void try_settling(void)
-{
-    check = check_settling;
     call_at_once(fold_often);
 }
 
@@ -406,9 +399,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } trials[] = {{"callers", try_callers},  {"held up", try_held_up}, {"brief", try_brief},
-                  {"threads", try_threads},  {"forks", try_forks},     {"sums", try_sums},
-                  {"settling", try_settling}};
+    } trials[] = {{"callers", try_callers}, {"held up", try_held_up}, {"brief", try_brief},
+                  {"threads", try_threads}, {"forks", try_forks},     {"folds", try_folds}};
     alarm(PATIENCE);
     threads = threads_create();
     for (unsigned k = 0; argc == 2 && k < sizeof trials / sizeof *trials; k++)
