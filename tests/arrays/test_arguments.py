@@ -201,16 +201,6 @@ def test_bfloat16_goes_into_every_out(is_there):
                 assert line == f"{op} {name} {result.astype(name).item()}"
 
 
-@pytest.mark.parametrize(
-    "options", [{"method": "unrol8"}, {"where": A}, {"initial": "x"}, {"device": "tpu"}, {}]
-)
-def test_out_is_left_alone_by_an_error(options):
-    out = np.full((), 9.0)
-    with pytest.raises((TypeError, ValueError)):
-        gred.max(FLOATS if options else [], out=out, **options)
-    assert out == 9
-
-
 # ---- stream=: whatever has a stream's handle, on any device, and nothing else ----
 
 

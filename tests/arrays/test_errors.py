@@ -110,14 +110,17 @@ IDS = [", ".join(f"{name} {shown(value)}" for name, value in case[2].items()) fo
 
 @pytest.mark.parametrize(("error", "words", "options"), REFUSALS, ids=IDS)
 def test_a_wrong_argument_is_named_with_what_is_accepted(error, words, options):
+    """And nothing is written."""
     options = {"a": ARRAY, "op": "sum"} | options
+    op, a, out = options.pop("op"), options.pop("a"), np.full((), 9)
     with pytest.raises(error) as caught:
-        getattr(gred, options.pop("op"))(options.pop("a"), **options)
+        getattr(gred, op)(a, **({"out": out} if op in OPS else {}) | options)
     assert caught.type is error
     message = str(caught.value)
     for word in words:
         assert word in message, f"{word!r} is not in {message}"
     assert not message.rstrip().endswith(","), message
+    assert out == 9
 
 
 @pytest.mark.skipif(bool(gred.build_info()["cuda"]), reason="there are kernels for GPUs")
