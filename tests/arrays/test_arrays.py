@@ -166,12 +166,9 @@ def pinned(array):
     return Producer(capsule_of(array, OLD, device_type=CUDA_HOST), (CUDA_HOST, 0))
 
 
-NO_OUTS = [  # the old form does not say that it may be written, and NumPy takes it for read-only
-    (locked, ""),
-    (described, ".*__cuda_array_interface__"),
-    (WAYS["old capsule"], ".*version"),
-    (pinned, ".*version"),
-]
+# The old form does not say that it may be written, and NumPy takes it for read-only.
+NO_OUTS = [(WAYS["old capsule"], ".*version"), (pinned, ".*version"), (locked, "")]
+NO_OUTS += [(described, ".*__cuda_array_interface__")]
 for flags in (capsules.READ_ONLY, capsules.COPIED):
     NO_OUTS += [(partial(WAYS[way], flags=flags), "") for way in ("new capsule", "exchange")]
 

@@ -144,11 +144,10 @@ def test_bfloat16_needs_no_ml_dtypes_and_gred_no_torch():
     assert said.split("\n")[:2] == ["False", "28.0 torch.int64 [6.0, 22.0]"]
 
 
-def test_an_older_pytorch_without_the_exchange_makes_the_same(monkeypatch):
-    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
-        pytest.skip("this is one")
-    monkeypatch.delattr(torch.Tensor, "__dlpack_c_exchange_api__")
-    x = torch.from_numpy(X)
+@pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_an_older_pytorch_without_the_exchange_makes_the_same(monkeypatch, place):
+    monkeypatch.delattr(torch.Tensor, "__dlpack_c_exchange_api__", raising=False)
+    x = torch.from_numpy(X).to(place)
     assert torch.equal(gred.sum(x, 0), x.sum(0))
     assert torch.equal(gred.sum(x, out=...), x.sum())
 

@@ -60,10 +60,3 @@ def test_an_array_in_place_of_a_scalar_stays_there():
     ):
         assert (got.device, got.shape, got.dtype) == (x.device, (), expected.dtype)
         torch.testing.assert_close(got, expected)
-
-
-def test_an_older_pytorch_without_the_exchange_makes_the_same(monkeypatch):
-    monkeypatch.delattr(torch.Tensor, "__dlpack_c_exchange_api__", raising=False)
-    x = on_gpu(3, 4)
-    assert torch.equal(gred.sum(x, 0), gred.sum(x.cpu(), 0).cuda())
-    assert torch.equal(gred.max(x, out=...), x.amax())
