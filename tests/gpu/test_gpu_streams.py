@@ -4,6 +4,7 @@ Delays tell who has waited; kernels are loaded before, since for that the driver
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -195,25 +196,20 @@ def test_nobody_waits_for_a_stream_that_has_no_part_in_it(busy):
 
 def lazy_by(method):
     """Give calls of 2 N int32 on a stream, which may have an out and more, and what they make."""
-    how = {"method": method}
-    calls = {
-        "every second element": (
-            lambda a, out, *_: gred.sum(a.described(shape=(N,), strides=(8,)), out=out[:1], **how),
-            7 * N,
-        ),
-        "a mask": (lambda a, out, mask, _: gred.sum(a, where=mask, out=out[:1], **how), 7 * N),
-        "a named stream": (
-            lambda a, out, *_: gred.sum(
-                elsewhere(a), out=out[:1], stream=a.memory.stream.handle, **how
-            ),
-            14 * N,
-        ),
-        "the host's": (
-            lambda a, out, *_: gred.sum(SEVENS, out=out[:1], stream=a.memory.stream.handle, **how),
-            7 * len(SEVENS),
-        ),
+    total = partial(gred.sum, method=method)
+
+    def every_second(a, out, *_):
+        return total(a.described(shape=(N,), strides=(8,)), out=out)
+
+    def named(of):
+        return lambda a, out, *_: total(of(a), out=out, stream=a.memory.stream.handle)
+
+    return {
+        f"every second element by {method}": (every_second, [7 * N]),
+        f"a mask by {method}": (lambda a, out, mask, _: total(a, where=mask, out=out), [7 * N]),
+        f"a named stream by {method}": (named(elsewhere), [14 * N]),
+        f"the host's by {method}": (named(lambda a: SEVENS), [7 * len(SEVENS)]),
     }
-    return {f"{name} by {method}": (call, [right]) for name, (call, right) in calls.items()}
 
 
 SEVENS = np.full(9, 7, np.int32)
@@ -222,7 +218,7 @@ LAZY = {
     **lazy_by("unroll8"),
     **lazy_by("halving"),
     **lazy_by("cub"),
-    "converted": (lambda a, out, *_: gred.sum(a, dtype="f8", out=out[:1]), [14 * N]),
+    "converted": (lambda a, out, *_: gred.sum(a, dtype="f8", out=out), [14 * N]),
     "each": (lambda a, out, *_: gred.each("sum", [a[:N], a[N:]], out=out), [7 * N, 7 * N]),
     "along 0": (lambda a, *_: gred.sum(a.described(shape=(N, 2)), 0), [7 * N, 7 * N]),
     "along 1": (lambda a, *_: gred.sum(a.described(shape=(2, N)), 1), [7 * N, 7 * N]),
@@ -238,7 +234,7 @@ def test_nobody_waits_for_results_that_stay_and_their_streams_stay_in_order(name
     """What is written before is read; with out, what is written right after the call is not."""
     reduce, right = LAZY[name]
     stream = Stream()
-    a, out = on(stream, np.zeros(2 * N, np.int32)), on(stream, np.zeros(2, np.int64))
+    a, out = on(stream, np.zeros(2 * N, np.int32)), on(stream, np.zeros(len(right), np.int64))
     given = a, out, GpuArray.of(np.arange(2 * N) % 2 > 0), on(stream, np.array([0, 3]))
     reduce(*given)
     synchronize()
