@@ -85,11 +85,7 @@ GOOD += [(LONG, RUNG | {"method": "last_block"}), (LONG, {"method": "recursive"}
 GOOD += [(np.ones(10_000, np.int8), RUNG | {"method": "halving"})]
 GOOD += [(SimulatedArray(np.ones((1, 10_000))), {"axis": 0})]
 
-WRONG = {
-    "method": ["unrol8", 3],
-    "device": ["tpu", 3, "cuda:99"],
-    "dtype": ["O", ">f8", "nonsense"],
-}
+WRONG = {"method": ["unrol8", 3], "device": ["tpu", 3, "cuda:99"], "dtype": ["O", ">f8", "none"]}
 WRONG |= {"axis": [2, (0, 0), "x"], "keepdims": ["x"], "initial": ["x", [1, 2], 1j]}
 WRONG |= {"where": [A, [True, False]], "stream": [0, -1, BAD_STREAM, RAISING]}
 WRONG |= {"out": [3, READ_ONLY, np.zeros(2), SimulatedArray(np.zeros(2)), RAISING]}
