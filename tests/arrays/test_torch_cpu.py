@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch")
 X = np.random.default_rng(5).integers(-9, 10, (6, 8)).astype(np.float32)
 KEYS = [0, 1, 2, 0, 1, 1]
 OWN = ("Exact", "cov", "vecdot")  # numbers of NumPy's; tests/exact/test_dot.py has tensors
+places = pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 CALLS = {n: call for n, call in (REDUCTIONS | OTHERS).items() if not n.startswith(OWN)}
 
 
@@ -63,15 +64,23 @@ def test_so_are_those_of_other_arguments_than_arrays():
     assert gred.sum(x, 0).tolist() == X.sum(0).tolist()
 
 
-def test_a_result_without_dimensions_is_a_scalar_unless_it_is_asked_for_as_an_array():
-    x = torch.from_numpy(X)
+@places
+def test_a_result_without_dimensions_is_a_scalar_unless_it_is_asked_for_as_an_array(place):
+    x = torch.randn(6, 8, generator=torch.Generator().manual_seed(3)).to(place)
     assert type(gred.sum(x)) is type(gred.sum(x[0], 0)) is np.float32
-    for got in (gred.sum(x, out=...), gred.sum(x, (0, 1), out=...), gred.sum([x, x[:0]], out=...)):
-        assert isinstance(got, torch.Tensor)
-        assert (got.shape, got.item()) == ((), X.sum())
-    assert torch.equal(gred.dot(x[0], x[1], out=...), torch.dot(x[0], x[1]))
-    assert torch.equal(gred.argmax(x, out=...), torch.argmax(x))
-    assert gred.sum(x.bfloat16(), out=...).dtype == torch.bfloat16
+    for got, expected in (
+        *((gred.sum(x, axis, out=...), x.sum()) for axis in (None, (0, 1))),
+        (gred.argmax(x, out=...), x.argmax()),
+        (gred.mean(x.bfloat16(), out=...), x.bfloat16().mean()),
+        (gred.sum(x, method="exact", out=...), x.double().sum().float()),
+        (gred.sum([x, x[:0]], out=...), x.sum()),
+        (gred.norm([x, x[:1]], out=...), torch.cat([x, x[:1]]).norm()),
+        *((gred.dot(*x[:2], method=how, out=...), x[0].dot(x[1])) for how in ("auto", "exact")),
+        (gred.sum(x[:0], out=...), x[:0].sum()),
+        (gred.dot(x[0, :0], x[0, :0], out=...), torch.zeros((), device=place)),
+    ):
+        assert (got.device, got.shape, got.dtype) == (x.device, (), expected.dtype)
+        torch.testing.assert_close(got, expected)
     array = gred.sum(X, out=...)
     assert isinstance(array, np.ndarray)
     assert (array.shape, array[()]) == ((), X.sum())
@@ -144,7 +153,7 @@ def test_bfloat16_needs_no_ml_dtypes_and_gred_no_torch():
     assert said.split("\n")[:2] == ["False", "28.0 torch.int64 [6.0, 22.0]"]
 
 
-@pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@places
 def test_an_older_pytorch_without_the_exchange_makes_the_same(monkeypatch, place):
     monkeypatch.delattr(torch.Tensor, "__dlpack_c_exchange_api__", raising=False)
     x = torch.from_numpy(X).to(place)

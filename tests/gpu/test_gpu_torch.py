@@ -1,4 +1,4 @@
-"""Tensors on a GPU: streams, graphs, arrays in place of scalars; tests/pytorch has the rest."""
+"""Tensors on a GPU: streams and graphs; tests/pytorch and tests/arrays have the rest."""
 
 import pytest
 
@@ -44,19 +44,3 @@ def test_work_is_ordered_on_pytorchs_current_stream():
         total = gred.torch.sum(a)
         assert not torch.cuda.current_stream().query()  # nobody has waited
         torch.testing.assert_close((total + gred.torch.max(a)).item(), 1001.0)
-
-
-def test_an_array_in_place_of_a_scalar_stays_there():
-    x = on_gpu(3, 4, dtype=torch.float32)
-    for got, expected in (
-        (gred.sum(x, out=...), x.sum()),
-        (gred.argmax(x, out=...), x.argmax()),
-        (gred.mean(x.bfloat16(), out=...), x.bfloat16().mean()),
-        (gred.sum(x, method="exact", out=...), x.double().sum().float()),
-        (gred.norm([x, x[:1]], out=...), torch.cat([x, x[:1]]).norm()),
-        (gred.dot(x[0], x[1], method="exact", out=...), torch.dot(x[0], x[1])),
-        (gred.sum(x[:0], out=...), x[:0].sum()),
-        (gred.dot(x[0, :0], x[0, :0], out=...), torch.zeros((), device="cuda")),
-    ):
-        assert (got.device, got.shape, got.dtype) == (x.device, (), expected.dtype)
-        torch.testing.assert_close(got, expected)
