@@ -10,6 +10,7 @@ import gc
 import itertools
 import mmap
 from functools import partial
+from unittest.mock import Mock
 
 import capsules
 import exchanges
@@ -272,24 +273,19 @@ LENDING = ("__dlpack__", "__dlpack_device__")
 
 def answering(error, *methods, **others):
     """Make a producer some of whose methods raise."""
-
-    def raising(self, **options):
-        raise error
-
-    return type("Raising", (Producer,), dict.fromkeys(methods, raising) | others)(capsule_of(X))
+    raising = dict.fromkeys(methods, Mock(side_effect=error))
+    return type("Raising", (Producer,), raising | others)(capsule_of(X))
 
 
 @pytest.mark.parametrize("method", LENDING)
 def test_what_a_producer_raises_is_heard_where_there_is_no_other_way(method):
-    def refuse(self, dtype=None, copy=None):
-        raise TypeError("nor this way")
-
     for function in (gred.sum, gred.max, gred.ExactSum, gred.explain):
         with pytest.raises(BufferError, match="tensor requires grad"):
             function(answering(BufferError("tensor requires grad"), method))
     for error in (ZeroDivisionError, KeyError, MemoryError, KeyboardInterrupt):
         refused(answering(error("no tensor today"), method), "no tensor today", error)
     declined = BufferError("not this way"), "__dlpack__"
+    refuse = Mock(side_effect=TypeError("nor this way"))
     assert gred.sum(answering(*declined, __array__=lambda *_, **__: np.array([1.0, 2.0]))) == 3
     refused(answering(*declined, __array__=refuse), "nor this way", TypeError)
 

@@ -10,6 +10,7 @@ import sys
 import weakref
 from ctypes import POINTER, PYFUNCTYPE, c_char_p, c_int, c_void_p, py_object
 from types import ModuleType, SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -199,11 +200,7 @@ def cupy(pretended):
 @pytest.mark.parametrize("is_class", [True, False])
 def test_cupys_arrays_come_back_on_their_own_device(cupy, monkeypatch, op, number, is_class):
     """Its class is called without a detour, once the launch is made; simulated ones are done."""
-
-    def detour(*_):
-        raise AssertionError("Python was asked")
-
-    seen = []
+    seen, detour = [], Mock(side_effect=AssertionError("Python was asked"))
     module = cupy(number, is_class, lambda memory: seen.append(memory.get()))
     if number == 0 and is_class:
         monkeypatch.setattr("gred.device_array.made_like", detour)
@@ -235,16 +232,12 @@ def test_memory_of_no_number_or_that_another_device_lacks_is_not_taken(cupy):
     assert entered == [0, None]
 
 
-@pytest.mark.parametrize(
-    ("broken", "number", "error"),
-    [
-        *((name, 0, ArithmeticError) for name in ("alloc", "device_id", "ptr", "ndarray")),
-        ("alloc", 0, MemoryError),
-        ("alloc", 1, KeyboardInterrupt),
-        ("getDevice", 1, MemoryError),
-        ("function", 0, MemoryError),
-    ],
-)
+BROKEN = [(name, 0, ArithmeticError) for name in ("alloc", "device_id", "ptr", "ndarray")]
+BROKEN += [("alloc", 0, MemoryError), ("function", 0, MemoryError)]
+BROKEN += [("alloc", 1, KeyboardInterrupt), ("getDevice", 1, MemoryError)]
+
+
+@pytest.mark.parametrize(("broken", "number", "error"), BROKEN)
 def test_what_goes_wrong_in_cupy_is_raised_and_keeps_no_memory(cupy, broken, number, error):
     """MemoryError, too, unless it is known that the array is elsewhere."""
     left, at = [], 1 if broken == "getDevice" else 2  # of two results
@@ -293,16 +286,10 @@ def test_numbas_arrays_come_back_on_the_same_stream(pretended):
 
 def test_jax_takes_greds_array_by_dlpack_once_it_is_made(pretended):
     """JAX's arrays never change, so that they have to be whole."""
-    taken = []
-
-    def from_dlpack(array):
-        check(array, X.sum(1))
-        taken.append(array)
-        return "taken"
-
-    jax = pretended("jax", dlpack=SimpleNamespace(from_dlpack=from_dlpack))
+    take = Mock(side_effect=lambda array: check(array, X.sum(1)) or "taken")
+    jax = pretended("jax", dlpack=SimpleNamespace(from_dlpack=take))
     assert gred.sum(jax.array(X), 1) == "taken"
-    assert len(taken) == 1
+    take.assert_called_once()
 
 
 # ---- what PyTorch and JAX forbid, where they need not be installed ----
@@ -349,11 +336,8 @@ def test_a_tensor_that_requires_grad_is_neither_read_nor_written(pretended, monk
     with pytest.raises((RuntimeError, ValueError), match="requires grad"):
         gred.sum(out)
     assert gred.sum(detached) == 10
-
-    def broken(_):
-        raise ZeroDivisionError("no answer today")
-
-    monkeypatch.setattr(TorchTensor, "requires_grad", property(broken), raising=False)
+    broken = property(Mock(side_effect=ZeroDivisionError("no answer today")))
+    monkeypatch.setattr(TorchTensor, "requires_grad", broken, raising=False)
     with pytest.raises(ZeroDivisionError, match="no answer today"):
         gred.sum(FOUR, out=detached)
     assert gred.sum(FOUR) == 10
