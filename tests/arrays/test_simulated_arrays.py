@@ -58,11 +58,8 @@ def test_simulated_memory_is_a_writable_buffer_of_some_size():
             _core.SimulatedMemory(nbytes)
 
 
-WITH_REFERENCES = [
-    *([None], np.array([1, "two"], object), SimulatedArray(X), np.zeros(0, object)),
-    np.zeros(3, [("x", "f4"), ("y", object)]),
-    np.array(["a", "b" * 100], np.dtypes.StringDType()),
-]
+WITH_REFERENCES = [[None], np.array([1, "two"], object), SimulatedArray(X), np.zeros(0, object)]
+WITH_REFERENCES += [np.zeros(3, [("x", "f4"), ("y", object)]), np.array(["a", "b" * 100], "T")]
 
 
 def test_what_holds_references_or_a_mask_is_refused_before_memory_is_allocated(monkeypatch):
@@ -99,10 +96,6 @@ def at(*shape, strides=None, **more):
     return {"shape": shape, "strides": strides, **more}
 
 
-def from_(pointer):
-    return {"data": (pointer, False)}
-
-
 WELL_FORMED = {
     "as it is": ({}, X),
     "version 2": ({"version": 2, "stream": ...}, X),
@@ -116,12 +109,12 @@ WELL_FORMED = {
     "NumPy's integers": (at(*map(np.int64, X.shape)), X),
     "no dimensions": (at(), X[0, 0, 0]),
     "transposed": (at(5, 4, 3, strides=(4, 20, 80)), X),
-    "backwards": (at(60, strides=(-4,), **from_(LAST)), X),
+    "backwards": (at(60, strides=(-4,), data=(LAST, False)), X),
     "rows many times": (at(9, 60, strides=(0, 4)), np.tile(FLAT, 9)),
     "overlapping windows": (at(56, 5, strides=(4, 4)), sliding_window_view(FLAT, 5)),
     "extents of 1": (at(1, 60, 1, strides=(2**60, 4, -8)), X),
-    "nothing nowhere": (at(0, **from_(0)), X[:0]),
-    "nothing far away": (at(3, 0, strides=(2**40, 4), **from_(8)), X[:0]),
+    "nothing nowhere": (at(0, data=(0, False)), X[:0]),
+    "nothing far away": (at(3, 0, strides=(2**40, 4), data=(8, False)), X[:0]),
     "bytes in any order": (at(240, typestr=">i1"), FLAT.view("i1")),
     "other elements": (at(30, typestr="<i8"), FLAT.view("i8")),
 }
