@@ -57,7 +57,9 @@ python.PyCapsule_New.argtypes = (c_void_p, ctypes.c_char_p, c_void_p)
 # Of a capsule that is being destroyed, which is no object of Python's any more.
 valid, pointer = python["PyCapsule_IsValid"], python["PyCapsule_GetPointer"]
 valid.argtypes = pointer.argtypes = (c_void_p, ctypes.c_char_p)
-pointer.restype = c_void_p
+held_by = python.PyCapsule_GetPointer
+held_by.argtypes = (ctypes.py_object, ctypes.c_char_p)
+pointer.restype = held_by.restype = c_void_p
 
 
 @ctypes.PYFUNCTYPE(None, c_void_p)

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from capsules import BFLOAT, CODES, Tensor, Versioned, python
+from capsules import BFLOAT, CODES, Tensor, Versioned, held_by, python
 from devices import everywhere, laid_out, on, to_host
 from hostile import Offer
 from inputs import reduce
@@ -302,12 +302,8 @@ def test_its_interface_is_version_3(result):
     np.testing.assert_array_equal(np.reshape(found, (4, 5)), X.sum(0))
 
 
-get = python.PyCapsule_GetPointer
-get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-
-
 def tensor_of(capsule):
-    managed = Versioned.from_address(get(capsule, b"dltensor_versioned"))
+    managed = Versioned.from_address(held_by(capsule, b"dltensor_versioned"))
     assert (managed.major, managed.flags) == (1, 0)
     return managed.tensor
 
@@ -316,7 +312,7 @@ def tensor_of(capsule):
 def test_it_lends_its_memory_by_dlpack(version, result):
     capsule = result.__dlpack__(max_version=version, dl_device=(EXTERNAL, 0), copy=False)
     is_new = version and version[0] >= 1
-    tensor = tensor_of(capsule) if is_new else Tensor.from_address(get(capsule, b"dltensor"))
+    tensor = tensor_of(capsule) if is_new else Tensor.from_address(held_by(capsule, b"dltensor"))
     assert (tensor.device_type, tensor.device) == result.__dlpack_device__() == (EXTERNAL, 0)
     assert (tensor.code, tensor.bits, tensor.lanes) == (CODES["f"], 32, 1)
     for pointer, numbers in ((tensor.shape, [4, 5]), (tensor.strides, [5, 1])):
@@ -330,7 +326,7 @@ def test_who_reads_by_dlpack_keeps_the_memory(taken, result):
     memory, before = result._memory, sys.getrefcount(result._memory)
     capsule = result.__dlpack__(max_version=(1, 0))
     assert sys.getrefcount(memory) == before + 1
-    address = get(capsule, b"dltensor_versioned")
+    address = held_by(capsule, b"dltensor_versioned")
     if taken:
         python.PyCapsule_SetName(ctypes.py_object(capsule), b"used_dltensor_versioned")
     del capsule
