@@ -106,27 +106,20 @@ def test_work_runs_on_the_stream_that_is_named(library, method):
 
 
 WORD = 0x01010101  # of int32, and of a mask
-OF_THE_DEFAULT_STREAM = [{"stream": None}, {"stream": LEGACY_DEFAULT_STREAM}]
-OF_THE_DEFAULT_STREAM += [{"version": version, "stream": ...} for version in (2, 3)]
-# Who writes, if not a stream of the array's own, what then is reduced, and what is made of it.
-LATE = [
-    *(
-        (1, lambda a, said=said: gred.sum(a.described(**said)), WORD * N)
-        for said in OF_THE_DEFAULT_STREAM
-    ),
-    (2, lambda a: gred.sum(a.described(stream=2)), WORD * N),
-    (None, lambda a: gred.count_nonzero(a, where=a.described(typestr="|b1")), N),
-    (None, gred.max, WORD),
-    (None, gred.argmax, 0),
-    (None, lambda a: gred.describe(a).sum, WORD * N),
-]
+# Who writes, if not a stream of the array's own, what this says, and what is made of it.
+SAID = [{"stream": None}, {"stream": LEGACY_DEFAULT_STREAM}]
+SAID += [{"version": version, "stream": ...} for version in (2, 3)]
+LATE = [(LEGACY_DEFAULT_STREAM, said, gred.sum, WORD * N) for said in SAID]
+LATE += [(2, {"stream": 2}, gred.sum, WORD * N), (None, {}, gred.max, WORD)]
+LATE += [(None, {}, gred.argmax, 0), (None, {}, lambda a: gred.describe(a).sum, WORD * N)]
+LATE += [(None, {}, lambda a: gred.count_nonzero(a, where=a.described(typestr="|b1")), N)]
 
 
-@pytest.mark.parametrize(("writer", "reduce", "right"), LATE, ids=range(len(LATE)))
-def test_a_result_is_not_made_or_read_before_all_is_written(writer, reduce, right):
+@pytest.mark.parametrize(("writer", "said", "reduce", "right"), LATE, ids=range(len(LATE)))
+def test_a_result_is_not_made_or_read_before_all_is_written(writer, said, reduce, right):
     """With what earlier calls have left in the mailbox."""
     stream = Stream()
-    a = zeros().described(stream=stream.handle)
+    a = zeros().described(stream=stream.handle).described(**said)
     reduce(a)
     synchronize()
     write_later(a, WORD, writer or stream.handle)
