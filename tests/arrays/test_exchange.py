@@ -176,9 +176,7 @@ def test_the_stream_of_device_memory_is_asked_for(device_type, number):
     assert not exchanges.asked
 
 
-@pytest.mark.parametrize(
-    "broken", [exchanges.fail_stream, exchanges.SET_ERROR], ids=["fails", "sets an error"]
-)
+@pytest.mark.parametrize("broken", [exchanges.fail_stream, exchanges.SET_ERROR])
 def test_a_stream_that_is_not_told_leaves_it_to_python(broken):
     class Known(Producer):
         @property
