@@ -19,6 +19,7 @@ import pytest
 from capsules import BFLOAT, CPU, CUDA, CUDA_HOST, NEW, OLD, WRONG, Producer, capsule_of
 from devices import GPU_IS_HERE
 from exchanges import EXCHANGING, ONLY_EXCHANGING
+from gpu_libraries import tensor_of
 from inputs import OPS, reduce, shown
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 
@@ -57,13 +58,6 @@ def refused(producer, words, error=REFUSALS, **options):
         gred.sum(producer, **options)
 
 
-def of_torch(x):
-    torch = pytest.importorskip("torch")
-    writable = np.array(x.view(np.int16) if x.dtype == BFLOAT16 else x)
-    tensor = torch.from_numpy(writable)
-    return tensor.view(torch.bfloat16) if x.dtype == BFLOAT16 else tensor
-
-
 # Ways for an array to go in, and those by which not all types can.
 IN = {
     "array": lambda x: x,
@@ -72,7 +66,7 @@ IN = {
     "__array_interface__": lambda x: offering(__array_interface__=x.__array_interface__),
     "DLPack": only,
     "old DLPack": lambda x: only_old(x if x.flags.writeable else x.copy()),
-    "PyTorch": of_torch,
+    "PyTorch": lambda x: tensor_of(np.array(x)),
     **WAYS,
 }
 NO_BFLOAT16 = ("buffer", "__array_interface__", "DLPack", "old DLPack")

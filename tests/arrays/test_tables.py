@@ -20,6 +20,7 @@ MAKES = {
     "pyarrow": lambda pa, values: pa.array(values),
     "pyarrow chunks": lambda pa, values: pa.chunked_array([values[:1], values[1:]]),
 }
+installed = pytest.importorskip
 every_table = pytest.mark.parametrize("table", MAKES)
 
 
@@ -53,10 +54,6 @@ CALLS = {
     "a of ExactSums": lambda x: gred.ExactSums(x, 0),
     "m": gred.cov,
 }
-
-
-def installed(name):
-    return pytest.importorskip(name, reason=f"{name} is not installed")
 
 
 def column(table, values):

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from calls import OTHERS, REDUCTIONS, drawn, results
+from gpu_libraries import tensor_of
 from processes import printed
 from samples import silenced
 
@@ -20,12 +21,6 @@ KEYS = [0, 1, 2, 0, 1, 1]
 OWN = ("Exact", "cov", "vecdot")  # numbers of NumPy's; tests/exact/test_dot.py has tensors
 places = pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 CALLS = {n: call for n, call in (REDUCTIONS | OTHERS).items() if not n.startswith(OWN)}
-
-
-def tensor_of(x):
-    if x.dtype != "bfloat16":
-        return torch.from_numpy(x)
-    return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int32"])
