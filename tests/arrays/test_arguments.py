@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from devices import GPU_IS_HERE
 from drawn import converts
-from hostile import Text
+from hostile import Text, offering, streaming
 from inputs import OPS, shown
 from numpys import FLOATS, SMALL, A, as_in_numpy, everywhere
 from processes import printed
@@ -209,31 +209,23 @@ def test_bfloat16_goes_into_every_out(is_there):
 # ---- stream=: whatever has a stream's handle, on any device, and nothing else ----
 
 
-def having(name, value):
-    """Make a stream as a library has it: CuPy's ptr, PyTorch's cuda_stream, Numba's handle."""
-    return type("Stream", (), {name: value})()
-
-
-def told(answer):
-    return having("__cuda_stream__", lambda _: answer)
-
-
 def raising(_):
     raise ZeroDivisionError("no stream today")
 
 
-STREAMS = [1, 2, 12345, 2**64 - 1, np.int64(2), None, told((0, 1)), told((0, 7))]
-# Libraries' own default streams have the handle 0, which is no number for a person to write.
-STREAMS += [told((0, 0)), having("handle", 2), having("handle", ctypes.c_void_p(2))]
-STREAMS += [having(name, handle) for name in ("ptr", "cuda_stream") for handle in (0, 2)]
-INDEX = having("__index__", raising)
-NO_NUMBERS = [0, -1, 2**64, -(2**70), told((0, -1)), told((0, 2**64))]
-NO_NUMBERS += [having("cuda_stream", -5), having("ptr", 2**65)]
-NO_HANDLES = [True, 1.0, "1", [1], object(), having("ptr", "x"), having("handle", object())]
-NO_HANDLES += [told(answer) for answer in (None, 1, (), (0,), (0, 1, 2), (0, "1"))]
-NO_HANDLES += [having("handle", None)]
-RAISING = [INDEX, told((0, INDEX)), having("__cuda_stream__", raising)]
-RAISING += [having("cuda_stream", property(raising))]
+STREAMS = [1, 2, 12345, 2**64 - 1, np.int64(2), None, streaming((0, 1)), streaming((0, 7))]
+# CuPy's ptr, PyTorch's cuda_stream, Numba's handle: 0 for libraries' own default streams, which is
+# no number for a person to write.
+STREAMS += [streaming((0, 0)), offering(handle=2), offering(handle=ctypes.c_void_p(2))]
+STREAMS += [offering(**{name: handle}) for name in ("ptr", "cuda_stream") for handle in (0, 2)]
+INDEX = offering(__index__=raising)
+NO_NUMBERS = [0, -1, 2**64, -(2**70), streaming((0, -1)), streaming((0, 2**64))]
+NO_NUMBERS += [offering(cuda_stream=-5), offering(ptr=2**65)]
+NO_HANDLES = [True, 1.0, "1", [1], object(), offering(ptr="x"), offering(handle=object())]
+NO_HANDLES += [streaming(answer) for answer in (None, 1, (), (0,), (0, 1, 2), (0, "1"))]
+NO_HANDLES += [offering(handle=None)]
+RAISING = [INDEX, streaming((0, INDEX)), offering(__cuda_stream__=raising)]
+RAISING += [offering(cuda_stream=property(raising))]
 
 
 @everywhere
@@ -360,8 +352,8 @@ def test_a_wrong_argument_is_named_with_what_is_accepted(error, words, options):
 
 @pytest.mark.skipif(bool(gred.build_info()["cuda"]), reason="there are kernels for GPUs")
 def test_without_kernels_for_gpus_an_array_on_one_is_told_how_to_get_them():
-    on_gpu = type("OnGpu", (), {"__cuda_array_interface__": ARRAY.__array_interface__})
-    for call in (lambda: gred.sum(on_gpu()), lambda: gred.sum(ARRAY, device="cuda")):
+    on_gpu = offering(__cuda_array_interface__=ARRAY.__array_interface__)
+    for call in (lambda: gred.sum(on_gpu), lambda: gred.sum(ARRAY, device="cuda")):
         with pytest.raises(RuntimeError, match=r"without nvcc.* pip install 'gred\[cuda13\]'"):
             call()
 

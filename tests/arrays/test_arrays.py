@@ -20,6 +20,7 @@ from capsules import BFLOAT, CPU, CUDA, CUDA_HOST, NEW, OLD, WRONG, Producer, ca
 from devices import GPU_IS_HERE
 from exchanges import EXCHANGING, ONLY_EXCHANGING
 from gpu_libraries import tensor_of
+from hostile import offering
 from inputs import OPS, reduce, shown
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 
@@ -28,10 +29,6 @@ import gred
 X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
 REFUSALS = (TypeError, ValueError, BufferError)
 observed = pytest.fixture(exchanges.observed, autouse=True)
-
-
-def offering(**attributes):
-    return type("Offering", (), attributes)()
 
 
 def only(x):

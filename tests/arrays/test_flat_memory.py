@@ -15,6 +15,7 @@ from capsules import CPU, NEW, OLD, Producer, capsule_of, deletions, structure
 from drawn import misaligned
 from exchanges import EXCHANGING, GIVE, SHOW, exchange, lender, offer
 from exchanges import fail as failing
+from hostile import streaming
 from inputs import shown
 
 import gred
@@ -48,10 +49,6 @@ def at_offsets(a, offsets, **options):
     return gred.reduceat("sum", a[0], offsets, **options)
 
 
-def stream(answer):
-    return type("Stream", (), {"__cuda_stream__": lambda self: answer})()
-
-
 class Raising:
     """An object all of whose offers raise."""
 
@@ -64,7 +61,7 @@ class Raising:
         raise OSError
 
 
-STREAM, BAD_STREAM, RAISING = stream((0, 2)), stream((0, "x")), Raising()
+STREAM, BAD_STREAM, RAISING = streaming((0, 2)), streaming((0, "x")), Raising()
 
 PLAIN = [A, misaligned(A), STRIDED, COMPLEX, SIMULATED, OLD_TENSOR, [1, 2.5]]
 GOOD = [(a, {}) for a in PLAIN] + [(A, RUNG), (NEW_TENSOR, RUNG), (A, {"out": SIMULATED_OUT})]

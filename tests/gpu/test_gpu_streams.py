@@ -26,6 +26,7 @@ from gpu_arrays import (
     zero_on,
 )
 from gpu_libraries import Cupy, Jax, Numba, Torch, of, of_ways
+from hostile import streaming
 from inputs import methods_on
 
 import gred
@@ -88,8 +89,7 @@ def test_work_runs_on_the_stream_that_is_named(library, method):
     """The array itself names another, so that only stream= tells what to wait for."""
     mine, a = library.stream(), zeros()
     handle = library.handle(mine)
-    protocol = type("Stream", (), {"__cuda_stream__": lambda _: (0, handle)})()
-    forms = [(handle, form) for form in (handle, protocol, library.external(handle))]
+    forms = [(handle, form) for form in (handle, streaming((0, handle)), library.external(handle))]
     forms += [(handle, mine)] if library.module != "driver" else []
     forms += [(LEGACY_DEFAULT_STREAM, library.default_stream())]
     if isinstance(library, Numba):  # whose own streams wait for the default one

@@ -33,6 +33,16 @@ class Nameless(Refuses):
     __repr__ = Refuses.__index__
 
 
+def offering(**attributes):
+    """Make an object of a type with these attributes."""
+    return type("Offering", (), attributes)()
+
+
+def streaming(answer):
+    """Make an object that gives this answer when it is asked for its stream."""
+    return offering(__cuda_stream__=lambda _: answer)
+
+
 class Offer:
     """An object with an interface, and an array behind it that must not be fallen back to."""
 
