@@ -1,6 +1,6 @@
 """Tensors on the CPU: results are tensors, of every function that makes arrays, without a detour.
 
-What they hold is NumPy's, of the same elements.
+What they hold is NumPy's, of the same elements. Those on a GPU are in PyTorch's streams and graphs.
 """
 
 from itertools import product
@@ -194,3 +194,43 @@ def test_an_out_that_cannot_be_written_is_refused():
     for options, words in (({"device": "meta"}, "has a shape"), ({"requires_grad": True}, "grad")):
         with pytest.raises((TypeError, ValueError), match=f"out is a tensor that .*{words}"):
             gred.sum(torch.ones(3, 4), 0, out=torch.zeros(4, **options))
+
+
+# ---- the operators on a GPU ----
+
+OPERATORS = ["sum", "mean", "prod", "amin", "amax", "logsumexp", "var", "std", "norm", "dot"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_captured_call_reads_what_is_there_when_it_is_replayed(name):
+    operators = pytest.importorskip("gred.torch")
+    x, y = (torch.randn(500, dtype=torch.float64, device="cuda") for _ in range(2))
+
+    def reduce():
+        return getattr(operators, name)(*(x, y)[: 1 + (name == "dot")])
+
+    expected, kept = reduce(), x.clone()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = reduce()
+    x.zero_()
+    graph.replay()
+    assert name in ("prod", "dot") or not torch.equal(result, expected)
+    x.copy_(kept)
+    graph.replay()
+    torch.cuda.synchronize()
+    torch.testing.assert_close(result, expected)
+
+
+@pytest.mark.gpu
+def test_work_is_ordered_on_pytorchs_current_stream():
+    operators = pytest.importorskip("gred.torch")
+    a = torch.zeros(1000, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda._sleep(4_000_000_000)
+        a += 1
+        total = operators.sum(a)
+        assert not torch.cuda.current_stream().query()  # nobody has waited
+        torch.testing.assert_close((total + operators.max(a)).item(), 1001.0)
