@@ -43,12 +43,10 @@ _type = {"code": c_uint8, "bits": c_uint8, "lanes": c_uint16}
 _device = {"device_type": c_int32, "device": c_int32, "ndim": c_int32}
 _layout = {"shape": c_void_p, "strides": c_void_p, "byte_offset": c_uint64}
 _owner = {"context": c_void_p, "deleter": c_void_p}
-_version = {"major": c_uint32, "minor": c_uint32}
+_version = {"major": c_uint32, "minor": c_uint32, **_owner, "flags": c_uint64}
 Tensor = structure("DLTensor", data=c_void_p, **_device, **_type, **_layout)
 Managed = structure("DLManagedTensor", tensor=Tensor, **_owner)
-Versioned = structure(
-    "DLManagedTensorVersioned", **_version, **_owner, flags=c_uint64, tensor=Tensor
-)
+Versioned = structure("DLManagedTensorVersioned", **_version, tensor=Tensor)
 
 deletions: Counter = Counter()
 python = ctypes.pythonapi
