@@ -112,27 +112,6 @@ def test_recursion_through_an_argument_is_a_recursion_error():
     assert printed("import gred", *pieces) == "RecursionError\n" * len(pieces)
 
 
-class Resizes:
-    """An argument that resizes an array as it is read."""
-
-    def __init__(self, array, shape):
-        self.array, self.shape = array, shape
-
-    def answer(self, value):
-        self.array.resize(3, refcheck=False)
-        return value
-
-    def __index__(self):
-        return self.answer(0)
-
-    def __array__(self, *_, **__):
-        return self.answer(np.ones(self.shape, bool))
-
-    @property
-    def dtype(self):
-        return self.answer(np.dtype(float))
-
-
 RESIZED = [(gred.sum, option) for option in ("axis", "keepdims", "where", "dtype")]
 RESIZED += [(gred.var, "mean"), (gred.dot, "b"), (gred.explain, "axis"), (gred.explain, "dtype")]
 RESIZED += [(gred.counters, "dtype"), (partial(gred.kernel_time, device="simulated"), "dtype")]
@@ -144,7 +123,7 @@ RESIZED += [(lambda a, dtype: gred.reduceat("add", a, [0], dtype=dtype), "dtype"
 @pytest.mark.parametrize(("call", "option"), RESIZED)
 def test_an_array_that_another_argument_resizes_is_refused(call, option):
     array = np.ones(1 << 16)
-    resizes = Resizes(array, array.shape if option == "b" else ())
+    resizes = hostile.Resizes(array, array.shape if option == "b" else ())
     with pytest.raises(ValueError, match="was resized by the code of another argument"):
         call(array, **{option: resizes})
 

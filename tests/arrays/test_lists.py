@@ -19,6 +19,7 @@ from devices import GPUS, laid_out, on_gpu, to_host
 from drawn import often
 from exact_truths import same, total, truth
 from exactly import WIDE, typed
+from hostile import Resizes, when_asked
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE
@@ -154,28 +155,13 @@ def test_the_hosts_arrays_go_elsewhere_and_by_methods_as_one():
     assert to_host(out).tolist() == [1228]
 
 
-def resized(other):
-    """Make an object that has its neighbour in a list resized when it is viewed."""
-
-    def view(*_, **__):
-        other.resize(3, refcheck=False)
-        return np.ones(2)
-
-    return type("Resizes", (), {"__array__": view})()
-
-
 def test_a_list_whose_arrays_change_it_meanwhile_is_what_it_was_or_refused():
-    class Clears(SimulatedArray):
-        @property
-        def __cuda_array_interface__(self):
-            arrays.clear()
-            return super().__cuda_array_interface__
-
-    arrays = [SimulatedArray(np.ones(3)), Clears(np.ones(4)), SimulatedArray(np.ones(5))]
+    arrays = [SimulatedArray(np.ones(n)) for n in (3, 4, 5)]
+    arrays[1] = when_asked(arrays.clear, arrays[1])
     assert gred.sum(arrays) == 12
     x = np.ones(100_000)
     with pytest.raises(ValueError, match="resized"):
-        gred.sum([x, resized(x)])
+        gred.sum([x, Resizes(x, 2)])
 
 
 @given(st.data())
@@ -285,17 +271,12 @@ def test_they_are_reduced_side_by_side_by_threads_that_are_kept():
     """Each by a thread of its own, which the caller's settings hold for."""
     used = set()
 
-    class Seen(SimulatedArray):
-        @property
-        def __cuda_array_interface__(self):
-            used.add(threading.get_ident())
-            return super().__cuda_array_interface__
-
     def kept():
         threads = threading.enumerate()
         return {one.ident for one in threads if one.name.startswith("gred-several")}
 
-    parts = [Seen(np.ones(n)) for n in (10, 20, 30)]
+    ones = (SimulatedArray(np.ones(n)) for n in (10, 20, 30))
+    parts = [when_asked(lambda: used.add(threading.get_ident()), one) for one in ones]
     assert gred.sum(parts, method="shuffle") == 60
     assert len(used) > 1
     assert (before := kept())

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from capsules import BFLOAT, CODES, Tensor, Versioned, held_by, python
 from devices import everywhere, laid_out, on, to_host
-from hostile import Offer
+from hostile import Offer, when_asked
 from inputs import reduce
 from numpy.lib.stride_tricks import sliding_window_view
 from reference import BFLOAT16, agrees, truth
@@ -174,15 +174,12 @@ def test_memory_stays_from_when_it_was_read_until_it_is_reduced():
     """The array is dropped while the mask is read, and others want its memory."""
     kept = [SimulatedArray(np.ones(50_000))]
 
-    class Dropping(SimulatedArray):
-        @property
-        def __cuda_array_interface__(self):
-            kept[:] = (SimulatedArray(np.zeros(50_000)) for _ in range(9))
-            gc.collect()
-            return super().__cuda_array_interface__
+    def drop():
+        kept[:] = (SimulatedArray(np.zeros(50_000)) for _ in range(9))
+        gc.collect()
 
     offer = Offer(kept[0].__cuda_array_interface__)
-    assert gred.sum(offer, where=Dropping(np.ones(50_000, bool))) == 50_000
+    assert gred.sum(offer, where=when_asked(drop, SimulatedArray(np.ones(50_000, bool)))) == 50_000
     assert len(kept) == 9
 
 

@@ -43,6 +43,33 @@ def streaming(answer):
     return offering(__cuda_stream__=lambda _: answer)
 
 
+def when_asked(deed, array):
+    """Make an object that does something as it is asked for an array's interface."""
+    interface = property(lambda _: deed() or array.__cuda_array_interface__)
+    return offering(__cuda_array_interface__=interface)
+
+
+class Resizes:
+    """An argument that resizes an array as it is read."""
+
+    def __init__(self, array, shape):
+        self.array, self.shape = array, shape
+
+    def answer(self, value):
+        self.array.resize(3, refcheck=False)
+        return value
+
+    def __index__(self):
+        return self.answer(0)
+
+    def __array__(self, *_, **__):
+        return self.answer(np.ones(self.shape, bool))
+
+    @property
+    def dtype(self):
+        return self.answer(np.dtype(float))
+
+
 class Offer:
     """An object with an interface, and an array behind it that must not be fallen back to."""
 
