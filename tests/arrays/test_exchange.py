@@ -3,6 +3,8 @@
 import ctypes
 import gc
 import sys
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import exchanges
 import numpy as np
@@ -101,33 +103,13 @@ def test_types_that_come_where_others_went_are_not_taken_for_them():
 # ---- what goes wrong ----
 
 
-class Bare:
-    """What has nothing else."""
-
-    def __init__(self, capsule):
-        self.capsule, self.functions = capsule, []
-
-
-class WithArray(Bare):
-    """What NumPy knows how to read, and DLPack does not."""
-
-    def __array__(self, dtype=None, copy=None):
-        return 2 * X
-
-
-class Raising(Producer):
-    """Whose length, by which RAISE fails, raises what it is told."""
-
-    def __len__(self):
-        raise self.error("not today")
-
-
 @pytest.mark.parametrize("function", [SHOW, GIVE])
 def test_an_exception_leaves_it_to_python_and_others_are_heard(function):
-    kind = lender(offer(exchange(**{SHOW: None, function: exchanges.RAISE})), Raising)
+    """Those of an object's length, which RAISE asks for."""
+    offered = offer(exchange(**{SHOW: None, function: exchanges.RAISE}))
     for error in (ZeroDivisionError, MemoryError, RecursionError, KeyboardInterrupt, SystemExit):
-        producer = kind(capsule_of(X))
-        producer.error = error
+        raising = {"__len__": Mock(side_effect=error("not today"))}
+        producer = lender(offered, type("Raising", (Producer,), raising))(capsule_of(X))
         if issubclass(error, Exception):
             assert gred.sum(producer) == X.sum()
         else:
@@ -136,6 +118,9 @@ def test_an_exception_leaves_it_to_python_and_others_are_heard(function):
         assert len(producer.calls) == issubclass(error, Exception)
 
 
+# What has nothing else, and what NumPy knows how to read, and DLPack does not.
+BASES = [SimpleNamespace]
+BASES += [type("WithArray", (SimpleNamespace,), {"__array__": lambda *_, **__: 2 * X})]
 OTHER_VERSIONS = [{"version": version} for version in ((0, 8), (2, 0), (2**32 - 1, 0))]
 
 
@@ -145,7 +130,8 @@ def test_a_wrong_tensor_is_not_read_and_released(only_given):
     offered = offer(exchange(**({SHOW: None} if only_given else {})))
     wrong = [changes for changes, _ in WRONG.values()] + OTHER_VERSIONS * only_given
     for changes in wrong:
-        producers = [lender(offered, base)(capsule_of(X, **changes)) for base in (Bare, WithArray)]
+        kinds = [lender(offered, base) for base in BASES]
+        producers = [kind(capsule=capsule_of(X, **changes), functions=[]) for kind in kinds]
         with pytest.raises(TypeError, match="a: "):
             gred.sum(producers[0])
         assert gred.sum(producers[1]) == 2 * X.sum()
