@@ -60,6 +60,7 @@ def test_a_threads_current_gpu_stays_as_it_was(current):
 
 FORKING = """
 import threading, warnings
+from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 import pytest
 import gred
@@ -115,18 +116,16 @@ CHILDREN = {
             a = GpuArray.of(x)
             while not end.is_set():
                 assert gred.sum(a) == gred.sum(x, device="cuda") == x.sum()
-        gred.sum(x, device="cuda")
-        threads = [threading.Thread(target=busy) for _ in range(4)]
-        for thread in threads:
-            thread.start()
         def work():
             host_works()
             refused("fork", x, device="cuda")
-        for _ in range(10):
-            in_a_child(work)
-        end.set()
-        for thread in threads:
-            thread.join()
+        gred.sum(x, device="cuda")
+        with ThreadPoolExecutor(4) as pool:
+            others = [pool.submit(busy) for _ in range(4)]
+            for _ in range(10):
+                in_a_child(work)
+            end.set()
+        assert not any(map(Future.exception, others))
     """,
 }
 
