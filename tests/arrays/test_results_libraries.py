@@ -99,14 +99,12 @@ def test_a_library_gets_its_tensors_once_the_launch_is_made(library):
     assert not allocations
 
 
-FAILURES = [
-    ({"error": (b"MemoryError", b"all gone")}, MemoryError, "all gone"),
-    ({"error": (b"BufferError", b"no such")}, RuntimeError, "no such"),
-    *((way, RuntimeError, "does not say why") for way in ({"error": None}, {"nothing": True})),
-    ({"untaken": True}, RuntimeError, "does not say why"),
-]
-for shape in ({"shape": (5, 3)}, {"shape": (3, 5, 1)}, {"shape": (5, 3), "transposed": True}):
-    FAILURES.append((shape, RuntimeError, "not what it was asked for"))
+WAYS = [{"error": None}, {"nothing": True}, {"untaken": True}]
+SHAPES = [{"shape": (5, 3)}, {"shape": (3, 5, 1)}, {"shape": (5, 3), "transposed": True}]
+FAILURES = [({"error": (b"MemoryError", b"all gone")}, MemoryError, "all gone")]
+FAILURES += [({"error": (b"BufferError", b"no such")}, RuntimeError, "no such")]
+FAILURES += [(way, RuntimeError, "does not say why") for way in WAYS]
+FAILURES += [(shape, RuntimeError, "not what it was asked for") for shape in SHAPES]
 
 
 @pytest.mark.parametrize(("wrong", "error", "words"), FAILURES, ids=str)

@@ -10,8 +10,8 @@
 #include "threads/threads.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <fenv.h>
+#include <glob.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -151,18 +151,18 @@ static void try_held_up(void)
 static unsigned awake(void)
 {
     unsigned found = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    for (struct dirent *task; (task = readdir(tasks));) {
-        char path[sizeof "/proc/self/task//stat" + sizeof task->d_name], state = 0;
-        snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
-        FILE *file = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+    glob_t tasks;
+    assert(!glob("/proc/self/task/*/stat", 0, NULL, &tasks));
+    for (size_t k = 0; k < tasks.gl_pathc; k++) {
+        char state = 0;
+        FILE *file = fopen(tasks.gl_pathv[k], "r");
         if (file) {
             assert(fscanf(file, "%*s %*s %c", &state) == 1);
             fclose(file);
         }
         found += state == 'R';
     }
-    closedir(tasks);
+    globfree(&tasks);
     return found;
 }
 
