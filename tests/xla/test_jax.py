@@ -187,6 +187,7 @@ def reduction(name, **options):
 OPTIONS = [("sum", {"axis": 1, "method": method}) for method in ("exact", "batch_invariant")]
 OPTIONS += [("mean", {"method": "exact"}), ("norm", {"axis": 0, "method": "exact"})]
 OPTIONS += [("var", {"axis": 1, "ddof": 1}), ("std", {"ddof": 0.5, "keepdims": True})]
+OPTIONS += [(name, {"axis": axis}) for name in ("min", "max") for axis in (None, 1, (0, 2))]
 OPTIONS += [("norm", {"axis": 1, "ord": order}) for order in (1, np.inf, -np.inf, 0)]
 # A function, and what it is of.
 GRADED = {
@@ -195,11 +196,6 @@ GRADED = {
         for name in SMOOTH
         for axis in (None, (0, 2))
         for kind, values in (("real", SMALL), ("complex", SMALL_COMPLEX))
-    },
-    **{
-        f"{name}-{axis}": (reduction(name, axis=axis), SMALL)
-        for name in ("min", "max")
-        for axis in (None, 1, (0, 2))
     },
     **{f"{name}-{options}": (reduction(name, **options), SMALL) for name, options in OPTIONS},
     **{
