@@ -185,10 +185,8 @@ def test_an_interface_that_says_nothing_of_writing_leaves_it_to_dlpack():
 
 def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
     """NumPy takes an object for true of which it knows nothing, and so would count everything."""
-    a = np.arange(5)
-    for dtype, form in itertools.product(
-        EVERY_TYPE, (np.asarray, only, only_old, WAYS["exchange"])
-    ):
+    a, forms = np.arange(5), (np.asarray, only, only_old, WAYS["exchange"])
+    for dtype, form in itertools.product(EVERY_TYPE, forms):
         mask = form(np.array([1, 0, 1, 0, 0]).astype(dtype))
         if dtype == np.bool_:
             assert gred.sum(a, where=mask) == 2

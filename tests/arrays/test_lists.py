@@ -249,8 +249,10 @@ def test_exact_sums_of_lists_wrap_around_and_begin_with_a_sign():
 
 @pytest.mark.gpu
 def test_arrays_on_all_gpus_are_added_where_they_lie():
+    """In memory of several kinds."""
     x = np.random.default_rng(1).normal(size=1_000_003)
-    parts = [on_gpu(k % GPUS, part) for k, part in enumerate(np.array_split(x, 4))]
+    where = enumerate(("device", "device", "managed", "device"))
+    parts = [on_gpu(k % GPUS, x[k::4], kind) for k, kind in where]
     assert abs(gred.sum(parts) - math.fsum(x)) < 1e-9
     assert abs(gred.mean(parts) - math.fsum(x) / len(x)) < 1e-12
     assert same(gred.sum(parts, method="exact"), total(x, WIDE))
