@@ -27,8 +27,6 @@ from truths import NAMES, PLACES
 import gred
 
 pytestmark = pytest.mark.usefixtures("the_next_call_is_right")
-EVERY = (*OPS, *NAMES)
-every_name = pytest.mark.parametrize("name", EVERY)
 
 # ---- initial= and dtype= ----
 
@@ -151,7 +149,7 @@ def test_where_selects_and_is_refused_as_in_numpy(mask, where):
             as_in_numpy(op, a, where, where=mask, **options)
 
 
-@every_name
+@pytest.mark.parametrize("name", [*OPS, *NAMES])
 def test_what_is_true_enough_for_numpy_is_a_mask_for_all_or_refused_by_all(name, device):
     for mask in (*NO_MASKS, *DOUBTFUL):
         try:

@@ -149,18 +149,11 @@ def described(array, pointer=None):
     return type("Both", (Producer,), {"__cuda_array_interface__": entries})(capsule_of(array))
 
 
-def locked(array):
-    array.setflags(write=False)
-    return only(array)
-
-
-def pinned(array):
-    return Producer(capsule_of(array, OLD, device_type=CUDA_HOST), (CUDA_HOST, 0))
-
-
 # The old form does not say that it may be written, and NumPy takes it for read-only.
-NO_OUTS = [(WAYS["old capsule"], ".*version"), (pinned, ".*version"), (locked, "")]
-NO_OUTS += [(described, ".*__cuda_array_interface__")]
+NO_OUTS = [(WAYS["old capsule"], ".*version"), (described, ".*__cuda_array_interface__")]
+NO_OUTS += [(lambda x: only(np.broadcast_to(x, x.shape)), "")]  # as such a view is
+PINNED = {"device_type": CUDA_HOST}
+NO_OUTS += [(lambda x: Producer(capsule_of(x, OLD, **PINNED), (CUDA_HOST, 0)), ".*version")]
 for flags in (capsules.READ_ONLY, capsules.COPIED):
     NO_OUTS += [(partial(WAYS[way], flags=flags), "") for way in ("new capsule", "exchange")]
 
