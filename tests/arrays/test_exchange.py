@@ -128,8 +128,7 @@ OTHER_VERSIONS = [{"version": version} for version in ((0, 8), (2, 0), (2**32 - 
 def test_a_wrong_tensor_is_not_read_and_released(only_given):
     """Where the object has nothing else, that is an error; else it has to be right."""
     offered = offer(exchange(**({SHOW: None} if only_given else {})))
-    wrong = [changes for changes, _ in WRONG.values()] + OTHER_VERSIONS * only_given
-    for changes in wrong:
+    for changes in [changes for changes, _ in WRONG.values()] + OTHER_VERSIONS * only_given:
         kinds = [lender(offered, base) for base in BASES]
         producers = [kind(capsule=capsule_of(X, **changes), functions=[]) for kind in kinds]
         with pytest.raises(TypeError, match="a: "):
@@ -191,8 +190,7 @@ def test_pytorchs_tensors_masks_and_outputs_are_taken_and_python_is_not_asked(mo
     kept = torch.nn.Parameter(a, requires_grad=False)
     for tensor in (a, a.T, a.bfloat16(), a.to(torch.complex64).conj().resolve_conj(), own, kept):
         assert gred.sum(tensor) == 15
-    parts = a[1:, ::2], a[0].expand(3, -1), a[:0]
-    assert [gred.sum(part) for part in parts] == [8, 9, 0]
+    assert [gred.sum(part) for part in (a[1:, ::2], a[0].expand(3, -1), a[:0])] == [8, 9, 0]
     assert gred.sum(a, where=mask, out=out) is out
     assert out.item() == gred.sum(a.numpy(), where=mask) == 12
 

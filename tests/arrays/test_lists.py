@@ -274,8 +274,7 @@ def test_they_are_reduced_side_by_side_by_threads_that_are_kept():
     used = set()
 
     def kept():
-        threads = threading.enumerate()
-        return {one.ident for one in threads if one.name.startswith("gred-several")}
+        return {t.ident for t in threading.enumerate() if t.name.startswith("gred-several")}
 
     ones = (SimulatedArray(np.ones(n)) for n in (10, 20, 30))
     parts = [when_asked(lambda: used.add(threading.get_ident()), one) for one in ones]

@@ -182,8 +182,7 @@ def cupy(pretended):
 
         def ndarray(shape, dtype):
             array = module.array(np.zeros(shape, dtype))
-            address = array.__cuda_array_interface__["data"][0]
-            return keep(array, data=SimpleNamespace(ptr=address))
+            return keep(array, data=SimpleNamespace(ptr=array.memory.address))
 
         cuda = SimpleNamespace(Device=current, alloc=alloc)
         cuda.runtime = SimpleNamespace(getDevice=lambda: number)

@@ -33,8 +33,7 @@ REFUSED = (ValueError, RuntimeError)
 
 
 def bytes_at(address, n):
-    entries = {"shape": (n,), "typestr": "|u1", "data": (address, False), "version": 3}
-    return Offer(entries)
+    return Offer({"shape": (n,), "typestr": "|u1", "data": (address, False), "version": 3})
 
 
 def refused(a, error=REFUSED, match=None, functions=(gred.sum,), **options):

@@ -130,8 +130,7 @@ def test_captured_exact_results_are_rounded_once_whenever_the_graph_runs(
             x[seed::7] = np.nan
         upload(memory.address, x)
         graph.finish(times=2)
-        taken = x[::step][SHOWN[:n] | (not masked)]
-        assert same(out.host()[0], truth(name, taken))
+        assert same(out.host()[0], truth(name, x[::step][SHOWN[:n] | (not masked)]))
 
 
 @pytest.mark.parametrize("sharing", ["measured", "little tiles", "one by one"])

@@ -319,8 +319,7 @@ def test_batches_of_two_tensors_are_those_of_members():
     are_those_of_members(added, keys, values[0], in_dims=(0, None))
     are_those_of_members(dot, a, a, right=torch.dot)
     are_those_of_members(dot, a, a[0], in_dims=(1, None), right=torch.dot)
-    twice = torch.vmap(torch.vmap(dot, in_dims=(0, None)))(z, z[:, 0])
-    close(twice, (z * z[:, :1]).sum(-1))
+    close(torch.vmap(torch.vmap(dot, in_dims=(0, None)))(z, z[:, 0]), (z * z[:, :1]).sum(-1))
     of_both = torch.func.grad(lambda a, b: dot(a, b, method="exact"), argnums=(0, 1))
     close(torch.vmap(of_both, (0, None))(XS[:, 0], vector), (vector.expand(5, 4), XS[:, 0]))
     with pytest.raises(IndexError, match="a key is not in"):
