@@ -1,7 +1,7 @@
 """Host arrays on a GPU: whatever way they are brought, and in however many pieces, nothing is lost.
 
 Page-locked memory is copied from where it lies, all else by way of buffers that threads fill. Sizes
-are about where the ways and the pieces change. tests/simulated/test_pieces.py has limits.
+are about where the ways and the pieces change. tests/reductions/test_every_call.py has limits.
 """
 
 import contextlib
