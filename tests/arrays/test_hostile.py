@@ -256,7 +256,7 @@ def tensor_model(drawn):
     """Give a tensor's elements, `DEFINITE` if it must be refused, or None: nobody could tell."""
     dtype, shape = SUPPORTED.get(drawn["type"]), drawn["shape"]
     ndim = len(shape or ()) if drawn["ndim"] is None else drawn["ndim"]
-    places = {PLACES.get(drawn["device_type"]), PLACES.get(drawn["said"])}
+    places = {PLACES.get(drawn[key]) for key in ("device_type", "said")}
     hopeless = (
         dtype is None
         or drawn["lanes"] != 1
@@ -264,8 +264,7 @@ def tensor_model(drawn):
         or (shape is None and ndim > 0)
         or drawn["name"] not in (OLD, NEW)
         or (drawn["name"] == NEW and drawn["version"][0] != 1)
-        or places not in ({"host"}, {"gpu"})
-        or (places == {"gpu"} and not GPU_IS_HERE)
+        or places not in ({"host"}, *[{"gpu"}] * GPU_IS_HERE)
     )
     shape = [*(shape or ()), *[0] * 80][: 0 if hopeless else ndim]
     if hopeless or min(shape, default=0) < 0:
