@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from capsules import BFLOAT, CODES, Tensor, Versioned, held_by, python
 from devices import everywhere, laid_out, on, to_host
-from hostile import Offer, when_asked
+from hostile import Offer, offering, when_asked
 from inputs import reduce
 from numpy.lib.stride_tricks import sliding_window_view
 from reference import BFLOAT16, agrees, truth
@@ -148,24 +148,16 @@ def test_the_bounds_are_those_of_one_memory():
 
 
 def test_freed_memory_is_refused_and_views_keep_it():
-    class Vanishing:
-        array = SimulatedArray(np.ones(1000))
-
-        @property
-        def __cuda_array_interface__(self):
-            interface = Vanishing.array.__cuda_array_interface__
-            del Vanishing.array
-            gc.collect()
-            return interface
-
-    array = SimulatedArray(np.ones(10_000))
+    kept, array = [SimulatedArray(np.ones(1000))], SimulatedArray(np.ones(10_000))
+    vanishing = property(lambda _: kept.pop().__cuda_array_interface__)
     offer = Offer(array.__cuda_array_interface__)
     assert gred.sum(offer) == 10_000
     view = SimulatedArray(X)[1:, ::2].T
     del array
     gc.collect()
     refused(offer)
-    refused(Vanishing())
+    refused(offering(__cuda_array_interface__=vanishing))
+    assert not kept
     assert gred.sum(view) == X[1:, ::2].sum()
 
 
