@@ -167,8 +167,7 @@ def cupy(pretended):
     def pretend(number=0, is_class=True, seen=lambda memory: None):
         def alloc(nbytes):
             memory = SimulatedArray(np.zeros(nbytes, np.uint8))
-            address = memory.__cuda_array_interface__["data"][0]
-            return SimpleNamespace(memory=memory, ptr=address, device_id=number)
+            return SimpleNamespace(memory=memory, ptr=memory.memory.address, device_id=number)
 
         class Ndarray(SimulatedArray):
             __module__ = "cupy"
