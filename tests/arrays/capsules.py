@@ -43,12 +43,10 @@ _type = {"code": c_uint8, "bits": c_uint8, "lanes": c_uint16}
 _device = {"device_type": c_int32, "device": c_int32, "ndim": c_int32}
 _layout = {"shape": c_void_p, "strides": c_void_p, "byte_offset": c_uint64}
 _owner = {"context": c_void_p, "deleter": c_void_p}
-_version = {"major": c_uint32, "minor": c_uint32}
+_version = {"major": c_uint32, "minor": c_uint32, **_owner, "flags": c_uint64}
 Tensor = structure("DLTensor", data=c_void_p, **_device, **_type, **_layout)
 Managed = structure("DLManagedTensor", tensor=Tensor, **_owner)
-Versioned = structure(
-    "DLManagedTensorVersioned", **_version, **_owner, flags=c_uint64, tensor=Tensor
-)
+Versioned = structure("DLManagedTensorVersioned", **_version, tensor=Tensor)
 
 deletions: Counter = Counter()
 python = ctypes.pythonapi
@@ -57,7 +55,9 @@ python.PyCapsule_New.argtypes = (c_void_p, ctypes.c_char_p, c_void_p)
 # Of a capsule that is being destroyed, which is no object of Python's any more.
 valid, pointer = python["PyCapsule_IsValid"], python["PyCapsule_GetPointer"]
 valid.argtypes = pointer.argtypes = (c_void_p, ctypes.c_char_p)
-pointer.restype = c_void_p
+held_by = python.PyCapsule_GetPointer
+held_by.argtypes = (ctypes.py_object, ctypes.c_char_p)
+pointer.restype = held_by.restype = c_void_p
 
 
 @ctypes.PYFUNCTYPE(None, c_void_p)
@@ -128,11 +128,11 @@ def capsule_of(array, name: bytes = NEW, **changes) -> Capsule:
 
 
 class Producer:
-    """An object that offers a capsule, and says where its memory is."""
+    """An object that offers a capsule, and says where its memory is; what it is asked is kept."""
 
     def __init__(self, capsule, device=(CPU, 0)):
         self.capsule, self.device = capsule, device
-        self.calls = []
+        self.calls, self.functions = [], []  # of Python's protocol, and of C's exchange
 
     def __dlpack__(self, **options):
         self.calls.append(options)

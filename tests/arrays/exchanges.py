@@ -1,15 +1,16 @@
 """Types that offer DLPack's C exchange interface, by ctypes: of any content, right or wrong.
 
 https://dmlc.github.io/dlpack/latest/c_api.html. An object of such a type lends the tensor of its
-`Capsule`, and notes which functions are called.
+capsule, and notes which functions are called.
 """
 
 import ctypes
 from ctypes import POINTER, PYFUNCTYPE, c_int, c_int32, c_uint32, c_void_p, py_object
 
-from capsules import CPU, Capsule, Producer, Tensor, python, structure
+from capsules import CUDA, Producer, Tensor, capsule_of, python, structure
 
 import gred
+from gred.testing import SimulatedArray
 
 ATTRIBUTE = "__dlpack_c_exchange_api__"
 ALLOCATE = "managed_tensor_allocator"
@@ -79,16 +80,8 @@ def offer(table: Exchange | None = None, name: bytes = b"dlpack_exchange_api"):
     return python.PyCapsule_New(ctypes.addressof(table), name, None)
 
 
-class Lender(Producer):
-    """An object whose type may offer an exchange; what it has of Python's protocols is counted."""
-
-    def __init__(self, capsule: Capsule, device=(CPU, 0)):
-        super().__init__(capsule, device)
-        self.functions: list = []
-
-
-class Untold(Lender):
-    """One that must not be asked in any other way."""
+class Untold(Producer):
+    """An object that must not be asked but by an exchange."""
 
     def refuse(self, *_arguments, **_options):
         refusals.append(self)
@@ -96,6 +89,14 @@ class Untold(Lender):
 
     __dlpack__ = __dlpack_device__ = __array__ = __len__ = __getitem__ = refuse
     __cuda_array_interface__ = property(refuse)
+
+
+def simulated(x, view=lambda x: x, **changes):
+    """Describe a view of an array in the simulated device's memory, which the capsule keeps."""
+    array = SimulatedArray(x)
+    capsule = capsule_of(view(array._view), **{"device_type": CUDA} | changes)
+    capsule.array = array
+    return capsule
 
 
 def observed():
@@ -107,7 +108,7 @@ def observed():
     assert gred.sum([1, 2, 3]) == 6
 
 
-def lender(value, base=Lender) -> type:
+def lender(value, base=Producer) -> type:
     """Make a type that offers this, and behind it the protocols of its base."""
     return type("Offering", (base,), {ATTRIBUTE: value})
 

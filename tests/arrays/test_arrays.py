@@ -10,6 +10,7 @@ import gc
 import itertools
 import mmap
 from functools import partial
+from unittest.mock import Mock
 
 import capsules
 import exchanges
@@ -18,6 +19,8 @@ import pytest
 from capsules import BFLOAT, CPU, CUDA, CUDA_HOST, NEW, OLD, WRONG, Producer, capsule_of
 from devices import GPU_IS_HERE
 from exchanges import EXCHANGING, ONLY_EXCHANGING
+from gpu_libraries import tensor_of
+from hostile import offering
 from inputs import OPS, reduce, shown
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 
@@ -26,10 +29,6 @@ import gred
 X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
 REFUSALS = (TypeError, ValueError, BufferError)
 observed = pytest.fixture(exchanges.observed, autouse=True)
-
-
-def offering(**attributes):
-    return type("Offering", (), attributes)()
 
 
 def only(x):
@@ -56,13 +55,6 @@ def refused(producer, words, error=REFUSALS, **options):
         gred.sum(producer, **options)
 
 
-def of_torch(x):
-    torch = pytest.importorskip("torch")
-    writable = np.array(x.view(np.int16) if x.dtype == BFLOAT16 else x)
-    tensor = torch.from_numpy(writable)
-    return tensor.view(torch.bfloat16) if x.dtype == BFLOAT16 else tensor
-
-
 # Ways for an array to go in, and those by which not all types can.
 IN = {
     "array": lambda x: x,
@@ -71,7 +63,7 @@ IN = {
     "__array_interface__": lambda x: offering(__array_interface__=x.__array_interface__),
     "DLPack": only,
     "old DLPack": lambda x: only_old(x if x.flags.writeable else x.copy()),
-    "PyTorch": of_torch,
+    "PyTorch": lambda x: tensor_of(np.array(x)),
     **WAYS,
 }
 NO_BFLOAT16 = ("buffer", "__array_interface__", "DLPack", "old DLPack")
@@ -157,21 +149,11 @@ def described(array, pointer=None):
     return type("Both", (Producer,), {"__cuda_array_interface__": entries})(capsule_of(array))
 
 
-def locked(array):
-    array.setflags(write=False)
-    return only(array)
-
-
-def pinned(array):
-    return Producer(capsule_of(array, OLD, device_type=CUDA_HOST), (CUDA_HOST, 0))
-
-
-NO_OUTS = [  # the old form does not say that it may be written, and NumPy takes it for read-only
-    (locked, ""),
-    (described, ".*__cuda_array_interface__"),
-    (WAYS["old capsule"], ".*version"),
-    (pinned, ".*version"),
-]
+# The old form does not say that it may be written, and NumPy takes it for read-only.
+NO_OUTS = [(WAYS["old capsule"], ".*version"), (described, ".*__cuda_array_interface__")]
+NO_OUTS += [(lambda x: only(np.broadcast_to(x, x.shape)), "")]  # as such a view is
+PINNED = {"device_type": CUDA_HOST}
+NO_OUTS += [(lambda x: Producer(capsule_of(x, OLD, **PINNED), (CUDA_HOST, 0)), ".*version")]
 for flags in (capsules.READ_ONLY, capsules.COPIED):
     NO_OUTS += [(partial(WAYS[way], flags=flags), "") for way in ("new capsule", "exchange")]
 
@@ -196,10 +178,8 @@ def test_an_interface_that_says_nothing_of_writing_leaves_it_to_dlpack():
 
 def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
     """NumPy takes an object for true of which it knows nothing, and so would count everything."""
-    a = np.arange(5)
-    for dtype, form in itertools.product(
-        EVERY_TYPE, (np.asarray, only, only_old, WAYS["exchange"])
-    ):
+    a, forms = np.arange(5), (np.asarray, only, only_old, WAYS["exchange"])
+    for dtype, form in itertools.product(EVERY_TYPE, forms):
         mask = form(np.array([1, 0, 1, 0, 0]).astype(dtype))
         if dtype == np.bool_:
             assert gred.sum(a, where=mask) == 2
@@ -275,24 +255,19 @@ LENDING = ("__dlpack__", "__dlpack_device__")
 
 def answering(error, *methods, **others):
     """Make a producer some of whose methods raise."""
-
-    def raising(self, **options):
-        raise error
-
-    return type("Raising", (Producer,), dict.fromkeys(methods, raising) | others)(capsule_of(X))
+    raising = dict.fromkeys(methods, Mock(side_effect=error))
+    return type("Raising", (Producer,), raising | others)(capsule_of(X))
 
 
 @pytest.mark.parametrize("method", LENDING)
 def test_what_a_producer_raises_is_heard_where_there_is_no_other_way(method):
-    def refuse(self, dtype=None, copy=None):
-        raise TypeError("nor this way")
-
     for function in (gred.sum, gred.max, gred.ExactSum, gred.explain):
         with pytest.raises(BufferError, match="tensor requires grad"):
             function(answering(BufferError("tensor requires grad"), method))
     for error in (ZeroDivisionError, KeyError, MemoryError, KeyboardInterrupt):
         refused(answering(error("no tensor today"), method), "no tensor today", error)
     declined = BufferError("not this way"), "__dlpack__"
+    refuse = Mock(side_effect=TypeError("nor this way"))
     assert gred.sum(answering(*declined, __array__=lambda *_, **__: np.array([1.0, 2.0]))) == 3
     refused(answering(*declined, __array__=refuse), "nor this way", TypeError)
 

@@ -3,12 +3,14 @@
 import ctypes
 import gc
 import sys
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import exchanges
 import numpy as np
 import pytest
-from capsules import CUDA, CUDA_HOST, CUDA_MANAGED, WRONG, capsule_of
-from exchanges import ATTRIBUTE, GIVE, ONLY_EXCHANGING, SHOW, Lender, exchange, lender, offer
+from capsules import CUDA, CUDA_HOST, CUDA_MANAGED, WRONG, Producer, capsule_of
+from exchanges import ATTRIBUTE, GIVE, ONLY_EXCHANGING, SHOW, exchange, lender, offer
 
 import gred
 from gred.testing import SimulatedArray
@@ -17,13 +19,9 @@ X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
 observed = pytest.fixture(exchanges.observed, autouse=True)
 
 
-def given(base=Lender):
-    """Make a type that gives its tensors, and does not show them."""
-    return lender(offer(exchange(**{SHOW: None})), base)
-
-
 def test_a_producer_that_only_gives_gets_each_tensor_back_once():
-    producer = given(exchanges.Untold)(capsule_of(X))
+    giving = lender(offer(exchange(**{SHOW: None})), exchanges.Untold)
+    producer = giving(capsule_of(X))
     for k in range(1, 4):
         assert gred.sum(producer) == X.sum()
         assert producer.capsule.deletions == k
@@ -31,7 +29,7 @@ def test_a_producer_that_only_gives_gets_each_tensor_back_once():
         gred.sum(producer, method="none")
     assert producer.functions == ["give"] * 4
     assert producer.capsule.deletions == 4
-    assert gred.sum(given(exchanges.Untold)(capsule_of(X, with_deleter=False))) == X.sum()
+    assert gred.sum(giving(capsule_of(X, with_deleter=False))) == X.sum()
 
 
 # ---- which offers are understood ----
@@ -77,7 +75,7 @@ def test_a_class_with_a_protocol_of_its_own_means_that_one():
 
 
 def test_an_offer_is_the_types_and_may_change_between_calls():
-    producer = Lender(capsule_of(X))
+    producer = Producer(capsule_of(X))
     setattr(producer, ATTRIBUTE, offer())
     assert gred.sum(producer) == X.sum()
     assert not producer.functions
@@ -105,33 +103,13 @@ def test_types_that_come_where_others_went_are_not_taken_for_them():
 # ---- what goes wrong ----
 
 
-class Bare:
-    """What has nothing else."""
-
-    def __init__(self, capsule):
-        self.capsule, self.functions = capsule, []
-
-
-class WithArray(Bare):
-    """What NumPy knows how to read, and DLPack does not."""
-
-    def __array__(self, dtype=None, copy=None):
-        return 2 * X
-
-
-class Raising(Lender):
-    """Whose length, by which RAISE fails, raises what it is told."""
-
-    def __len__(self):
-        raise self.error("not today")
-
-
 @pytest.mark.parametrize("function", [SHOW, GIVE])
 def test_an_exception_leaves_it_to_python_and_others_are_heard(function):
-    kind = lender(offer(exchange(**{SHOW: None, function: exchanges.RAISE})), Raising)
+    """Those of an object's length, which RAISE asks for."""
+    offered = offer(exchange(**{SHOW: None, function: exchanges.RAISE}))
     for error in (ZeroDivisionError, MemoryError, RecursionError, KeyboardInterrupt, SystemExit):
-        producer = kind(capsule_of(X))
-        producer.error = error
+        raising = {"__len__": Mock(side_effect=error("not today"))}
+        producer = lender(offered, type("Raising", (Producer,), raising))(capsule_of(X))
         if issubclass(error, Exception):
             assert gred.sum(producer) == X.sum()
         else:
@@ -140,6 +118,9 @@ def test_an_exception_leaves_it_to_python_and_others_are_heard(function):
         assert len(producer.calls) == issubclass(error, Exception)
 
 
+# What has nothing else, and what NumPy knows how to read, and DLPack does not.
+BASES = [SimpleNamespace]
+BASES += [type("WithArray", (SimpleNamespace,), {"__array__": lambda *_, **__: 2 * X})]
 OTHER_VERSIONS = [{"version": version} for version in ((0, 8), (2, 0), (2**32 - 1, 0))]
 
 
@@ -147,9 +128,9 @@ OTHER_VERSIONS = [{"version": version} for version in ((0, 8), (2, 0), (2**32 - 
 def test_a_wrong_tensor_is_not_read_and_released(only_given):
     """Where the object has nothing else, that is an error; else it has to be right."""
     offered = offer(exchange(**({SHOW: None} if only_given else {})))
-    wrong = [changes for changes, _ in WRONG.values()] + OTHER_VERSIONS * only_given
-    for changes in wrong:
-        producers = [lender(offered, base)(capsule_of(X, **changes)) for base in (Bare, WithArray)]
+    for changes in [changes for changes, _ in WRONG.values()] + OTHER_VERSIONS * only_given:
+        kinds = [lender(offered, base) for base in BASES]
+        producers = [kind(capsule=capsule_of(X, **changes), functions=[]) for kind in kinds]
         with pytest.raises(TypeError, match="a: "):
             gred.sum(producers[0])
         assert gred.sum(producers[1]) == 2 * X.sum()
@@ -160,12 +141,8 @@ def test_a_wrong_tensor_is_not_read_and_released(only_given):
 
 def on_simulated(array, device_type, number=0, base=exchanges.Untold, **functions):
     """Lend an array in the simulated device's memory, as one of a GPU."""
-    kept = SimulatedArray(array)
-    address, _ = kept.__cuda_array_interface__["data"]
-    capsule = capsule_of(array, data=address, device_type=device_type, device=number)
-    producer = lender(offer(exchange(**functions)), base)(capsule, (device_type, number))
-    producer.kept = kept
-    return producer
+    capsule = exchanges.simulated(array, device_type=device_type, device=number)
+    return lender(offer(exchange(**functions)), base)(capsule, (device_type, number))
 
 
 @pytest.mark.parametrize("device_type", [CUDA, CUDA_MANAGED])
@@ -176,7 +153,7 @@ def test_the_stream_of_device_memory_is_asked_for(device_type, number):
     out = on_simulated(np.zeros(1, np.float32), device_type, number)
     for k in range(1, 4):
         assert gred.sum(a, where=mask, out=out) is out
-        assert out.kept.get() == X[X > 5].sum()
+        assert out.capsule.array.get() == X[X > 5].sum()
         assert exchanges.asked == [(device_type, number)] * 3 * k
     exchanges.asked.clear()
     for changes in ({}, {"device_type": CUDA_HOST}):
@@ -184,15 +161,13 @@ def test_the_stream_of_device_memory_is_asked_for(device_type, number):
     assert not exchanges.asked
 
 
-@pytest.mark.parametrize(
-    "broken", [exchanges.fail_stream, exchanges.SET_ERROR], ids=["fails", "sets an error"]
-)
+@pytest.mark.parametrize("broken", [exchanges.fail_stream, exchanges.SET_ERROR])
 def test_a_stream_that_is_not_told_leaves_it_to_python(broken):
-    class Known(Lender):
+    class Known(Producer):
         @property
         def __cuda_array_interface__(self):
             self.calls.append("interface")
-            return self.kept.__cuda_array_interface__ | {"stream": 1}
+            return self.capsule.array.__cuda_array_interface__ | {"stream": 1}
 
     producer = on_simulated(X, CUDA, base=Known, **{exchanges.STREAM: broken})
     assert gred.sum(producer) == X.sum()
@@ -215,8 +190,7 @@ def test_pytorchs_tensors_masks_and_outputs_are_taken_and_python_is_not_asked(mo
     kept = torch.nn.Parameter(a, requires_grad=False)
     for tensor in (a, a.T, a.bfloat16(), a.to(torch.complex64).conj().resolve_conj(), own, kept):
         assert gred.sum(tensor) == 15
-    parts = a[1:, ::2], a[0].expand(3, -1), a[:0]
-    assert [gred.sum(part) for part in parts] == [8, 9, 0]
+    assert [gred.sum(part) for part in (a[1:, ::2], a[0].expand(3, -1), a[:0])] == [8, 9, 0]
     assert gred.sum(a, where=mask, out=out) is out
     assert out.item() == gred.sum(a.numpy(), where=mask) == 12
 

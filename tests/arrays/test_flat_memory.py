@@ -15,6 +15,7 @@ from capsules import CPU, NEW, OLD, Producer, capsule_of, deletions, structure
 from drawn import misaligned
 from exchanges import EXCHANGING, GIVE, SHOW, exchange, lender, offer
 from exchanges import fail as failing
+from hostile import streaming
 from inputs import shown
 
 import gred
@@ -48,10 +49,6 @@ def at_offsets(a, offsets, **options):
     return gred.reduceat("sum", a[0], offsets, **options)
 
 
-def stream(answer):
-    return type("Stream", (), {"__cuda_stream__": lambda self: answer})()
-
-
 class Raising:
     """An object all of whose offers raise."""
 
@@ -64,7 +61,7 @@ class Raising:
         raise OSError
 
 
-STREAM, BAD_STREAM, RAISING = stream((0, 2)), stream((0, "x")), Raising()
+STREAM, BAD_STREAM, RAISING = streaming((0, 2)), streaming((0, "x")), Raising()
 
 PLAIN = [A, misaligned(A), STRIDED, COMPLEX, SIMULATED, OLD_TENSOR, [1, 2.5]]
 GOOD = [(a, {}) for a in PLAIN] + [(A, RUNG), (NEW_TENSOR, RUNG), (A, {"out": SIMULATED_OUT})]
@@ -85,11 +82,7 @@ GOOD += [(LONG, RUNG | {"method": "last_block"}), (LONG, {"method": "recursive"}
 GOOD += [(np.ones(10_000, np.int8), RUNG | {"method": "halving"})]
 GOOD += [(SimulatedArray(np.ones((1, 10_000))), {"axis": 0})]
 
-WRONG = {
-    "method": ["unrol8", 3],
-    "device": ["tpu", 3, "cuda:99"],
-    "dtype": ["O", ">f8", "nonsense"],
-}
+WRONG = {"method": ["unrol8", 3], "device": ["tpu", 3, "cuda:99"], "dtype": ["O", ">f8", "none"]}
 WRONG |= {"axis": [2, (0, 0), "x"], "keepdims": ["x"], "initial": ["x", [1, 2], 1j]}
 WRONG |= {"where": [A, [True, False]], "stream": [0, -1, BAD_STREAM, RAISING]}
 WRONG |= {"out": [3, READ_ONLY, np.zeros(2), SimulatedArray(np.zeros(2)), RAISING]}
@@ -137,7 +130,7 @@ def held():
     """Count the references to what is watched, Python's blocks, and the bytes of malloc."""
     for producer in STAND_INS:
         producer.calls.clear()
-        getattr(producer, "functions", []).clear()
+        producer.functions.clear()
     deletions.clear()
     gc.collect()
     return [*map(sys.getrefcount, WATCHED)], sys.getallocatedblocks(), allocated()

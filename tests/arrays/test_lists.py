@@ -8,6 +8,7 @@ import itertools
 import math
 import threading
 from concurrent.futures import wait
+from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from devices import GPUS, laid_out, on_gpu, to_host
 from drawn import often
 from exact_truths import same, total, truth
 from exactly import WIDE, typed
+from hostile import Resizes, when_asked
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE
@@ -123,10 +125,7 @@ def test_nothing_is_what_numpy_says(device):
         with pytest.raises(ValueError, match="empty"):
             call()
     assert to_host(gred.each("max", [some, empty], initial=-5)).tolist() == [1, -5]
-    if device == "host":
-        with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
-            got = gred.each("mean", [some, empty])
-    else:
+    with pytest.warns(RuntimeWarning, match="empty") if device == "host" else nullcontext():
         got = to_host(gred.each("mean", [some, empty]))
     np.testing.assert_array_equal(got, [1, np.nan])
     assert gred.sum(iter(())) == 0
@@ -156,28 +155,13 @@ def test_the_hosts_arrays_go_elsewhere_and_by_methods_as_one():
     assert to_host(out).tolist() == [1228]
 
 
-def resized(other):
-    """Make an object that has its neighbour in a list resized when it is viewed."""
-
-    def view(*_, **__):
-        other.resize(3, refcheck=False)
-        return np.ones(2)
-
-    return type("Resizes", (), {"__array__": view})()
-
-
 def test_a_list_whose_arrays_change_it_meanwhile_is_what_it_was_or_refused():
-    class Clears(SimulatedArray):
-        @property
-        def __cuda_array_interface__(self):
-            arrays.clear()
-            return super().__cuda_array_interface__
-
-    arrays = [SimulatedArray(np.ones(3)), Clears(np.ones(4)), SimulatedArray(np.ones(5))]
+    arrays = [SimulatedArray(np.ones(n)) for n in (3, 4, 5)]
+    arrays[1] = when_asked(arrays.clear, arrays[1])
     assert gred.sum(arrays) == 12
     x = np.ones(100_000)
     with pytest.raises(ValueError, match="resized"):
-        gred.sum([x, resized(x)])
+        gred.sum([x, Resizes(x, 2)])
 
 
 @given(st.data())
@@ -239,14 +223,12 @@ def test_parts_that_are_no_numbers_or_overflow_add_up_as_numbers_do():
 @typed
 @pytest.mark.parametrize("cuts", [[1, 3000], [], [1], [10, 20, 2900]], ids=str)
 def test_a_list_is_summed_as_one_array(dtype, cuts, device):
-    """In the elements' type or another, by a rung, or rounded once."""
+    """In another type than theirs, by a rung, or rounded once."""
     x = (np.arange(3000) % 7).astype(dtype)
     whole, parts = x.astype(WIDE).sum(), [laid_out(part, device) for part in np.split(x, cuts)]
     for options in ({}, {"method": "shuffle", "block_size": 64} if device != "host" else {}):
         got = gred.sum(tuple(parts), dtype=np.float32, **options)
         assert (got, got.dtype) == (whole, np.float32)
-    assert gred.sum(parts).dtype == gred.mean(parts).dtype == dtype
-    assert abs(float(gred.mean(parts)) - whole / x.size) < 0.02
     random = np.random.default_rng(1)
     x = np.ldexp(random.normal(size=5000), random.integers(-8, 8, 5000)).astype(dtype)
     parts = [laid_out(part, device) for part in np.split(x, cuts)]
@@ -267,8 +249,10 @@ def test_exact_sums_of_lists_wrap_around_and_begin_with_a_sign():
 
 @pytest.mark.gpu
 def test_arrays_on_all_gpus_are_added_where_they_lie():
+    """In memory of several kinds."""
     x = np.random.default_rng(1).normal(size=1_000_003)
-    parts = [on_gpu(k % GPUS, part) for k, part in enumerate(np.array_split(x, 4))]
+    where = enumerate(("device", "device", "managed", "device"))
+    parts = [on_gpu(k % GPUS, x[k::4], kind) for k, kind in where]
     assert abs(gred.sum(parts) - math.fsum(x)) < 1e-9
     assert abs(gred.mean(parts) - math.fsum(x) / len(x)) < 1e-12
     assert same(gred.sum(parts, method="exact"), total(x, WIDE))
@@ -289,17 +273,11 @@ def test_they_are_reduced_side_by_side_by_threads_that_are_kept():
     """Each by a thread of its own, which the caller's settings hold for."""
     used = set()
 
-    class Seen(SimulatedArray):
-        @property
-        def __cuda_array_interface__(self):
-            used.add(threading.get_ident())
-            return super().__cuda_array_interface__
-
     def kept():
-        threads = threading.enumerate()
-        return {one.ident for one in threads if one.name.startswith("gred-several")}
+        return {t.ident for t in threading.enumerate() if t.name.startswith("gred-several")}
 
-    parts = [Seen(np.ones(n)) for n in (10, 20, 30)]
+    ones = (SimulatedArray(np.ones(n)) for n in (10, 20, 30))
+    parts = [when_asked(lambda: used.add(threading.get_ident()), one) for one in ones]
     assert gred.sum(parts, method="shuffle") == 60
     assert len(used) > 1
     assert (before := kept())
@@ -350,33 +328,27 @@ def test_an_error_of_one_place_is_the_calls():
         assert gred.sum(arrays) == 7 + 1j
 
 
+EACH, NO_SUMS = partial(gred.each, "sum"), (gred.prod, gred.max, gred.norm, gred.argmin)
 REFUSED = [  # functions with their lists, options, the error and its words
     *((gred.sum, some, {"axis": 0}, TypeError, "no axis") for some in (ONE, SEVERAL)),
     *((gred.mean, some, {"keepdims": True}, TypeError, "no keepdims") for some in (ONE, SEVERAL)),
     *((gred.sum, some, {"where": [True]}, TypeError, "no where") for some in (ONE, SEVERAL)),
     (gred.var, ONE * 2, {"mean": 1.0}, TypeError, "no mean"),
-    *(
-        (call, SEVERAL, {"out": np.zeros(())}, TypeError, "no out")
-        for call in (gred.sum, gred.mean)
-    ),
-    *(
-        (getattr(gred, name), SEVERAL, {}, TypeError, f"{name} does not take arrays that lie in")
-        for name in ("prod", "max", "norm", "argmin")
-    ),
+    *((f, SEVERAL, {"out": np.zeros(())}, TypeError, "no out") for f in (gred.sum, gred.mean)),
+    *((f, SEVERAL, {}, TypeError, f"{f.__name__} does not take arrays that lie") for f in NO_SUMS),
     (gred.sum, SEVERAL, {"method": "unrol8"}, ValueError, "does not exist"),
     (gred.explain, SEVERAL, {}, TypeError, "explain takes one array"),
     (gred.explain, [np.ones(3), np.ones(2)], {}, ValueError, "inhomogeneous"),
     (gred.sum, [there(1.0), "text"], {}, TypeError, None),
     (gred.sum, [np.broadcast_to(HERE[:1], (2**55, 3))] * 40, {}, ValueError, "more elements than"),
-    (partial(gred.each, "sum"), SEVERAL, {}, ValueError, "several places"),
-    (partial(gred.each, "sum"), [HERE, "text"], {}, TypeError, "element type"),
-    (partial(gred.each, "sum"), 5, {}, TypeError, None),
+    (EACH, SEVERAL, {}, ValueError, "several places"),
+    (EACH, [HERE, "text"], {}, TypeError, "element type"),
+    (EACH, 5, {}, TypeError, None),
     (partial(gred.each, "median"), [HERE], {}, ValueError, "name of a reduction"),
-    (partial(gred.each, "sum"), [HERE], {"out": there(1.0)}, ValueError, "lie on the host"),
-    *(
-        (partial(gred.each, "sum"), [HERE], {"method": method}, ValueError, "'auto' or 'exact'")
-        for method in ("unroll8", "recursive", "none")
-    ),
+    (EACH, [HERE], {"out": there(1.0)}, ValueError, "lie on the host"),
+    (EACH, [HERE], {"method": "unroll8"}, ValueError, "'auto' or 'exact'"),
+    (EACH, [HERE], {"method": "recursive"}, ValueError, "'auto' or 'exact'"),
+    (EACH, [HERE], {"method": "none"}, ValueError, "'auto' or 'exact'"),
 ]
 
 

@@ -14,11 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from capsules import BFLOAT, CODES, Tensor, Versioned, python
+from capsules import BFLOAT, CODES, Tensor, Versioned, held_by, python
 from devices import everywhere, laid_out, on, to_host
+from hostile import Offer, offering, when_asked
 from inputs import reduce
 from numpy.lib.stride_tricks import sliding_window_view
 from reference import BFLOAT16, agrees, truth
+from segments import same
 
 import gred
 from gred import _core
@@ -30,13 +32,8 @@ FLAT = X.ravel()
 REFUSED = (ValueError, RuntimeError)
 
 
-class Offer:
-    def __init__(self, **interface):
-        self.__cuda_array_interface__ = interface
-
-
 def bytes_at(address, n):
-    return Offer(shape=(n,), typestr="|u1", data=(address, False), version=3)
+    return Offer({"shape": (n,), "typestr": "|u1", "data": (address, False), "version": 3})
 
 
 def refused(a, error=REFUSED, match=None, functions=(gred.sum,), **options):
@@ -60,11 +57,8 @@ def test_simulated_memory_is_a_writable_buffer_of_some_size():
             _core.SimulatedMemory(nbytes)
 
 
-WITH_REFERENCES = [
-    *([None], np.array([1, "two"], object), SimulatedArray(X), np.zeros(0, object)),
-    np.zeros(3, [("x", "f4"), ("y", object)]),
-    np.array(["a", "b" * 100], np.dtypes.StringDType()),
-]
+WITH_REFERENCES = [[None], np.array([1, "two"], object), SimulatedArray(X), np.zeros(0, object)]
+WITH_REFERENCES += [np.zeros(3, [("x", "f4"), ("y", object)]), np.array(["a", "b" * 100], "T")]
 
 
 def test_what_holds_references_or_a_mask_is_refused_before_memory_is_allocated(monkeypatch):
@@ -101,10 +95,6 @@ def at(*shape, strides=None, **more):
     return {"shape": shape, "strides": strides, **more}
 
 
-def from_(pointer):
-    return {"data": (pointer, False)}
-
-
 WELL_FORMED = {
     "as it is": ({}, X),
     "version 2": ({"version": 2, "stream": ...}, X),
@@ -118,12 +108,12 @@ WELL_FORMED = {
     "NumPy's integers": (at(*map(np.int64, X.shape)), X),
     "no dimensions": (at(), X[0, 0, 0]),
     "transposed": (at(5, 4, 3, strides=(4, 20, 80)), X),
-    "backwards": (at(60, strides=(-4,), **from_(LAST)), X),
+    "backwards": (at(60, strides=(-4,), data=(LAST, False)), X),
     "rows many times": (at(9, 60, strides=(0, 4)), np.tile(FLAT, 9)),
     "overlapping windows": (at(56, 5, strides=(4, 4)), sliding_window_view(FLAT, 5)),
     "extents of 1": (at(1, 60, 1, strides=(2**60, 4, -8)), X),
-    "nothing nowhere": (at(0, **from_(0)), X[:0]),
-    "nothing far away": (at(3, 0, strides=(2**40, 4), **from_(8)), X[:0]),
+    "nothing nowhere": (at(0, data=(0, False)), X[:0]),
+    "nothing far away": (at(3, 0, strides=(2**40, 4), data=(8, False)), X[:0]),
     "bytes in any order": (at(240, typestr=">i1"), FLAT.view("i1")),
     "other elements": (at(30, typestr="<i8"), FLAT.view("i8")),
 }
@@ -140,7 +130,7 @@ def test_bfloat16_is_known_by_its_dtype():
     array = SimulatedArray(np.arange(5).astype(BFLOAT16))
     assert array.__cuda_array_interface__["typestr"] == "<V2"
     assert gred.sum(array).dtype == BFLOAT16
-    nameless = Offer(**array.__cuda_array_interface__)
+    nameless = Offer(array.__cuda_array_interface__)
     refused(nameless, TypeError, "bfloat16")
     nameless.dtype = "bfloat16"
     assert gred.sum(nameless) == 10
@@ -158,24 +148,16 @@ def test_the_bounds_are_those_of_one_memory():
 
 
 def test_freed_memory_is_refused_and_views_keep_it():
-    class Vanishing:
-        array = SimulatedArray(np.ones(1000))
-
-        @property
-        def __cuda_array_interface__(self):
-            interface = Vanishing.array.__cuda_array_interface__
-            del Vanishing.array
-            gc.collect()
-            return interface
-
-    array = SimulatedArray(np.ones(10_000))
-    offer = Offer(**array.__cuda_array_interface__)
+    kept, array = [SimulatedArray(np.ones(1000))], SimulatedArray(np.ones(10_000))
+    vanishing = property(lambda _: kept.pop().__cuda_array_interface__)
+    offer = Offer(array.__cuda_array_interface__)
     assert gred.sum(offer) == 10_000
     view = SimulatedArray(X)[1:, ::2].T
     del array
     gc.collect()
     refused(offer)
-    refused(Vanishing())
+    refused(offering(__cuda_array_interface__=vanishing))
+    assert not kept
     assert gred.sum(view) == X[1:, ::2].sum()
 
 
@@ -183,15 +165,12 @@ def test_memory_stays_from_when_it_was_read_until_it_is_reduced():
     """The array is dropped while the mask is read, and others want its memory."""
     kept = [SimulatedArray(np.ones(50_000))]
 
-    class Dropping(SimulatedArray):
-        @property
-        def __cuda_array_interface__(self):
-            kept[:] = (SimulatedArray(np.zeros(50_000)) for _ in range(9))
-            gc.collect()
-            return super().__cuda_array_interface__
+    def drop():
+        kept[:] = (SimulatedArray(np.zeros(50_000)) for _ in range(9))
+        gc.collect()
 
-    offer = Offer(**kept[0].__cuda_array_interface__)
-    assert gred.sum(offer, where=Dropping(np.ones(50_000, bool))) == 50_000
+    offer = Offer(kept[0].__cuda_array_interface__)
+    assert gred.sum(offer, where=when_asked(drop, SimulatedArray(np.ones(50_000, bool)))) == 50_000
     assert len(kept) == 9
 
 
@@ -219,7 +198,8 @@ def result():
     return gred.sum(SimulatedArray(X), 0)
 
 
-def test_results_of_an_array_on_a_device_stay_there_and_go_in_again():
+def test_results_along_axes_of_an_array_on_a_device_stay_there_and_go_in_again():
+    """Others are NumPy's."""
     for op, axis in itertools.product(("sum", "mean", "any", "argmax", "ptp"), (0, 1, -1)):
         check(getattr(gred, op)(SimulatedArray(X), axis), getattr(np, op)(X, axis))
     for axis, kept in itertools.product(((0, 1), (2, 1), (1,)), (False, True)):
@@ -230,14 +210,9 @@ def test_results_of_an_array_on_a_device_stay_there_and_go_in_again():
     rows = gred.sum(SimulatedArray(X), 2)
     assert gred.sum(rows) == X.sum()
     check(gred.sum(rows, 0), X.sum((0, 2)))
-
-
-def test_results_of_whole_arrays_and_of_the_hosts_are_numpys():
     for axis in (None, (0, 1, 2)):
         assert type(gred.sum(SimulatedArray(X), axis)) is np.float32
-    result = gred.sum(X, 1, device="simulated")
-    assert type(result) is np.ndarray
-    np.testing.assert_array_equal(result, X.sum(1))
+    same(gred.sum(X, 1, device="simulated"), X.sum(1))
 
 
 # ---- the array itself ----
@@ -315,12 +290,8 @@ def test_its_interface_is_version_3(result):
     np.testing.assert_array_equal(np.reshape(found, (4, 5)), X.sum(0))
 
 
-get = python.PyCapsule_GetPointer
-get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-
-
 def tensor_of(capsule):
-    managed = Versioned.from_address(get(capsule, b"dltensor_versioned"))
+    managed = Versioned.from_address(held_by(capsule, b"dltensor_versioned"))
     assert (managed.major, managed.flags) == (1, 0)
     return managed.tensor
 
@@ -329,7 +300,7 @@ def tensor_of(capsule):
 def test_it_lends_its_memory_by_dlpack(version, result):
     capsule = result.__dlpack__(max_version=version, dl_device=(EXTERNAL, 0), copy=False)
     is_new = version and version[0] >= 1
-    tensor = tensor_of(capsule) if is_new else Tensor.from_address(get(capsule, b"dltensor"))
+    tensor = tensor_of(capsule) if is_new else Tensor.from_address(held_by(capsule, b"dltensor"))
     assert (tensor.device_type, tensor.device) == result.__dlpack_device__() == (EXTERNAL, 0)
     assert (tensor.code, tensor.bits, tensor.lanes) == (CODES["f"], 32, 1)
     for pointer, numbers in ((tensor.shape, [4, 5]), (tensor.strides, [5, 1])):
@@ -343,7 +314,7 @@ def test_who_reads_by_dlpack_keeps_the_memory(taken, result):
     memory, before = result._memory, sys.getrefcount(result._memory)
     capsule = result.__dlpack__(max_version=(1, 0))
     assert sys.getrefcount(memory) == before + 1
-    address = get(capsule, b"dltensor_versioned")
+    address = held_by(capsule, b"dltensor_versioned")
     if taken:
         python.PyCapsule_SetName(ctypes.py_object(capsule), b"used_dltensor_versioned")
     del capsule

@@ -20,7 +20,7 @@ MAKES = {
     "pyarrow": lambda pa, values: pa.array(values),
     "pyarrow chunks": lambda pa, values: pa.chunked_array([values[:1], values[1:]]),
 }
-every_table = pytest.mark.parametrize("table", MAKES)
+installed = pytest.importorskip
 
 
 class Column:
@@ -55,10 +55,6 @@ CALLS = {
 }
 
 
-def installed(name):
-    return pytest.importorskip(name, reason=f"{name} is not installed")
-
-
 def column(table, values):
     if table in OWN:
         return type("Own", (Column,), OWN[table])(values)
@@ -80,7 +76,7 @@ def test_nulls_are_refused_where_there_can_be_no_mask(table, call):
         CALLS[call](column(table, [1, 2, 3]))
 
 
-@every_table
+@pytest.mark.parametrize("table", MAKES)
 @pytest.mark.parametrize("name", [one.name for one in gred.reductions()])
 def test_reductions_leave_nulls_out_as_the_library_itself_does(table, name):
     """NumPy tells the truth of what is left; of what it lacks, gred does."""

@@ -94,6 +94,14 @@ class Cupy(Library):
             self.types = EVERY_TYPE
 
 
+def tensor_of(x):
+    """Make a tensor of NumPy's array, on the CPU and in its memory."""
+    torch = pytest.importorskip("torch")
+    if x.dtype != BFLOAT16:
+        return torch.from_numpy(x)
+    return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
+
+
 class Torch(Library):
     """PyTorch: no negative strides; DLPack with its current stream."""
 
@@ -109,11 +117,7 @@ class Torch(Library):
         self.default_stream, self.current = torch.cuda.default_stream, torch.cuda.stream
 
     def make(self, host):
-        host = np.array(host)
-        if host.dtype != BFLOAT16:
-            return self.functions.from_numpy(host).cuda()
-        bits = self.functions.from_numpy(host.view(np.int16))
-        return bits.view(self.functions.bfloat16).cuda()
+        return tensor_of(np.array(host)).cuda()
 
     def fill(self, array, value, stream):
         array.fill_(value)

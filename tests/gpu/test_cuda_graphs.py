@@ -21,6 +21,11 @@ SHOWN = np.arange(N) % 3 == 1
 every_mode = pytest.mark.parametrize("mode", Graph.MODES)
 
 
+def whole(of=lambda a: a, right=np.sum, **options):
+    """Sum an array, or what is made of it."""
+    return lambda a, out, _: gred.sum(of(a), out=out[:1], **options), right
+
+
 def viewed(op, step, masked):
     """Reduce every so many elements, or of these what a mask shows."""
     n = N // step
@@ -56,10 +61,7 @@ def each(count):
 
 # A call of an array of N int32 into some of a thousand elements, and what NumPy makes of it.
 CAPTURED = {
-    **{
-        method: (lambda a, out, _, method=method: gred.sum(a, method=method, out=out[:1]), np.sum)
-        for method in METHODS
-    },
+    **{method: whole(method=method) for method in METHODS},
     **{
         f"{op}, step {step}{', masked' * masked}": viewed(op, step, masked)
         for op, step, masked in itertools.product(
@@ -67,14 +69,8 @@ CAPTURED = {
         )
     },
     **{f"maxima of {count}": each(count) for count in (1, 40, 300)},
-    "a list": (
-        lambda a, out, _: gred.sum([a, a[7:]], out=out[:1]),
-        lambda x: x.sum() + x[7:].sum(),
-    ),
-    "converted": (
-        lambda a, out, _: gred.sum(a, dtype="f8", out=out[:1]),
-        lambda x: x.sum(dtype="f8"),
-    ),
+    "a list": whole(lambda a: [a, a[7:]], lambda x: x.sum() + x[7:].sum()),
+    "converted": whole(dtype="f8", right=lambda x: x.sum(dtype="f8")),
     "rows": along(1, {"shape": (200,)}, np.asarray),
     "columns": along(0, {"shape": (500,)}, np.asarray),
     "columns apart": along(
@@ -134,8 +130,7 @@ def test_captured_exact_results_are_rounded_once_whenever_the_graph_runs(
             x[seed::7] = np.nan
         upload(memory.address, x)
         graph.finish(times=2)
-        taken = x[::step][SHOWN[:n] | (not masked)]
-        assert same(out.host()[0], truth(name, taken))
+        assert same(out.host()[0], truth(name, x[::step][SHOWN[:n] | (not masked)]))
 
 
 @pytest.mark.parametrize("sharing", ["measured", "little tiles", "one by one"])

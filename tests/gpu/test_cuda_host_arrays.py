@@ -1,7 +1,7 @@
 """Host arrays on a GPU: whatever way they are brought, and in however many pieces, nothing is lost.
 
 Page-locked memory is copied from where it lies, all else by way of buffers that threads fill. Sizes
-are about where the ways and the pieces change. tests/simulated/test_pieces.py has limits.
+are about where the ways and the pieces change. tests/reductions/test_every_call.py has limits.
 """
 
 import contextlib
@@ -95,17 +95,15 @@ def test_positions_are_the_arrays_and_not_the_pieces(place):
         a[at] = 0
 
 
+# Where page-locked memory begins in an array, and how much there is of it.
+LOCKED = [[(0, PAGE)], [(PAGE, 2 * PIECE)], [(0, STAGE + PAGE)], [(2 * PIECE - PAGE, PAGE)]]
+LOCKED += [[(0, STAGE), (STAGE, STAGE)], []]
+
+
 def test_memory_that_is_page_locked_in_parts_is_read_all_the_same():
     a = drawn("pageable", 3 * PIECE // 4, np.int32)
     first = -(-a.ctypes.data // PAGE) * PAGE
-    for parts in (
-        [(0, PAGE)],
-        [(PAGE, 2 * PIECE)],
-        [(0, STAGE + PAGE)],
-        [(2 * PIECE - PAGE, PAGE)],
-        [(0, STAGE), (STAGE, STAGE)],
-        [],
-    ):
+    for parts in LOCKED:
         with contextlib.ExitStack() as locked:
             for start, nbytes in parts:
                 call("cuMemHostRegister_v2", first + start, nbytes, 0)

@@ -6,7 +6,7 @@ No GPU is needed to see that a description is malformed. A well-formed one needs
 import numpy as np
 import pytest
 from devices import GPU_IS_HERE
-from hostile import Refuses
+from hostile import Offer, Refuses
 from inputs import shown
 from test_simulated_arrays import WELL_FORMED
 
@@ -16,16 +16,6 @@ pytestmark = pytest.mark.usefixtures("the_next_call_is_right")
 HOST_MEMORY = np.arange(3, dtype=np.float32)
 ADDRESS = HOST_MEMORY.ctypes.data
 GOOD = {"shape": (3,), "typestr": "<f4", "data": (ADDRESS, False), "version": 3}
-
-
-class Offer:
-    """An object with an interface, and a usable array behind it that must not be fallen back to."""
-
-    def __init__(self, interface):
-        self.__cuda_array_interface__ = interface
-
-    def __array__(self, dtype=None, copy=None):
-        raise AssertionError("a GPU array is not to be copied to the host")
 
 
 def changed(**changes):

@@ -240,9 +240,3 @@ def test_segments_of_millions_of_elements_of_any_lengths_are_right(kind, dtype):
     least = np.iinfo(dtype).min if np.dtype(dtype).kind == "i" else -np.inf
     assert (got[:-1].real == least).all() or kind == "none"
     assert got[-1].real == x.real.max()
-
-
-def test_a_list_may_lie_in_memory_of_several_kinds():
-    places = ("device", "managed", "device")
-    arrays = [GpuArray.of(np.full(1000, k, np.int32), where) for k, where in enumerate(places)]
-    assert gred.sum(arrays) == 3000

@@ -4,6 +4,7 @@ Delays tell who has waited; kernels are loaded before, since for that the driver
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from gpu_arrays import (
     zero_on,
 )
 from gpu_libraries import Cupy, Jax, Numba, Torch, of, of_ways
+from hostile import streaming
 from inputs import methods_on
 
 import gred
@@ -87,8 +89,7 @@ def test_work_runs_on_the_stream_that_is_named(library, method):
     """The array itself names another, so that only stream= tells what to wait for."""
     mine, a = library.stream(), zeros()
     handle = library.handle(mine)
-    protocol = type("Stream", (), {"__cuda_stream__": lambda _: (0, handle)})()
-    forms = [(handle, form) for form in (handle, protocol, library.external(handle))]
+    forms = [(handle, form) for form in (handle, streaming((0, handle)), library.external(handle))]
     forms += [(handle, mine)] if library.module != "driver" else []
     forms += [(LEGACY_DEFAULT_STREAM, library.default_stream())]
     if isinstance(library, Numba):  # whose own streams wait for the default one
@@ -105,27 +106,20 @@ def test_work_runs_on_the_stream_that_is_named(library, method):
 
 
 WORD = 0x01010101  # of int32, and of a mask
-OF_THE_DEFAULT_STREAM = [{"stream": None}, {"stream": LEGACY_DEFAULT_STREAM}]
-OF_THE_DEFAULT_STREAM += [{"version": version, "stream": ...} for version in (2, 3)]
-# Who writes, if not a stream of the array's own, what then is reduced, and what is made of it.
-LATE = [
-    *(
-        (1, lambda a, said=said: gred.sum(a.described(**said)), WORD * N)
-        for said in OF_THE_DEFAULT_STREAM
-    ),
-    (2, lambda a: gred.sum(a.described(stream=2)), WORD * N),
-    (None, lambda a: gred.count_nonzero(a, where=a.described(typestr="|b1")), N),
-    (None, gred.max, WORD),
-    (None, gred.argmax, 0),
-    (None, lambda a: gred.describe(a).sum, WORD * N),
-]
+# Who writes, if not a stream of the array's own, what this says, and what is made of it.
+SAID = [{"stream": None}, {"stream": LEGACY_DEFAULT_STREAM}]
+SAID += [{"version": version, "stream": ...} for version in (2, 3)]
+LATE = [(LEGACY_DEFAULT_STREAM, said, gred.sum, WORD * N) for said in SAID]
+LATE += [(2, {"stream": 2}, gred.sum, WORD * N), (None, {}, gred.max, WORD)]
+LATE += [(None, {}, gred.argmax, 0), (None, {}, lambda a: gred.describe(a).sum, WORD * N)]
+LATE += [(None, {}, lambda a: gred.count_nonzero(a, where=a.described(typestr="|b1")), N)]
 
 
-@pytest.mark.parametrize(("writer", "reduce", "right"), LATE, ids=range(len(LATE)))
-def test_a_result_is_not_made_or_read_before_all_is_written(writer, reduce, right):
+@pytest.mark.parametrize(("writer", "said", "reduce", "right"), LATE, ids=range(len(LATE)))
+def test_a_result_is_not_made_or_read_before_all_is_written(writer, said, reduce, right):
     """With what earlier calls have left in the mailbox."""
     stream = Stream()
-    a = zeros().described(stream=stream.handle)
+    a = zeros().described(stream=stream.handle).described(**said)
     reduce(a)
     synchronize()
     write_later(a, WORD, writer or stream.handle)
@@ -195,25 +189,20 @@ def test_nobody_waits_for_a_stream_that_has_no_part_in_it(busy):
 
 def lazy_by(method):
     """Give calls of 2 N int32 on a stream, which may have an out and more, and what they make."""
-    how = {"method": method}
-    calls = {
-        "every second element": (
-            lambda a, out, *_: gred.sum(a.described(shape=(N,), strides=(8,)), out=out[:1], **how),
-            7 * N,
-        ),
-        "a mask": (lambda a, out, mask, _: gred.sum(a, where=mask, out=out[:1], **how), 7 * N),
-        "a named stream": (
-            lambda a, out, *_: gred.sum(
-                elsewhere(a), out=out[:1], stream=a.memory.stream.handle, **how
-            ),
-            14 * N,
-        ),
-        "the host's": (
-            lambda a, out, *_: gred.sum(SEVENS, out=out[:1], stream=a.memory.stream.handle, **how),
-            7 * len(SEVENS),
-        ),
+    total = partial(gred.sum, method=method)
+
+    def every_second(a, out, *_):
+        return total(a.described(shape=(N,), strides=(8,)), out=out)
+
+    def named(of):
+        return lambda a, out, *_: total(of(a), out=out, stream=a.memory.stream.handle)
+
+    return {
+        f"every second element by {method}": (every_second, [7 * N]),
+        f"a mask by {method}": (lambda a, out, mask, _: total(a, where=mask, out=out), [7 * N]),
+        f"a named stream by {method}": (named(elsewhere), [14 * N]),
+        f"the host's by {method}": (named(lambda a: SEVENS), [7 * len(SEVENS)]),
     }
-    return {f"{name} by {method}": (call, [right]) for name, (call, right) in calls.items()}
 
 
 SEVENS = np.full(9, 7, np.int32)
@@ -222,7 +211,7 @@ LAZY = {
     **lazy_by("unroll8"),
     **lazy_by("halving"),
     **lazy_by("cub"),
-    "converted": (lambda a, out, *_: gred.sum(a, dtype="f8", out=out[:1]), [14 * N]),
+    "converted": (lambda a, out, *_: gred.sum(a, dtype="f8", out=out), [14 * N]),
     "each": (lambda a, out, *_: gred.each("sum", [a[:N], a[N:]], out=out), [7 * N, 7 * N]),
     "along 0": (lambda a, *_: gred.sum(a.described(shape=(N, 2)), 0), [7 * N, 7 * N]),
     "along 1": (lambda a, *_: gred.sum(a.described(shape=(2, N)), 1), [7 * N, 7 * N]),
@@ -238,7 +227,7 @@ def test_nobody_waits_for_results_that_stay_and_their_streams_stay_in_order(name
     """What is written before is read; with out, what is written right after the call is not."""
     reduce, right = LAZY[name]
     stream = Stream()
-    a, out = on(stream, np.zeros(2 * N, np.int32)), on(stream, np.zeros(2, np.int64))
+    a, out = on(stream, np.zeros(2 * N, np.int32)), on(stream, np.zeros(len(right), np.int64))
     given = a, out, GpuArray.of(np.arange(2 * N) % 2 > 0), on(stream, np.array([0, 3]))
     reduce(*given)
     synchronize()

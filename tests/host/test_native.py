@@ -70,7 +70,7 @@ THREAD, MEMORY = ("-fsanitize=thread",), ("-fsanitize=address,undefined",)
 TRIALS = [
     *((trial, STRICT) for trial in ("callers", "held up", "brief", "threads", "forks")),
     # Of sums every element counts; of what settles one is enough, and what follows is left alone.
-    *((trial, THREAD) for trial in ("callers", "held up", "brief", "sums", "settling")),
+    *((trial, THREAD) for trial in ("callers", "held up", "brief", "folds")),
     *((trial, MEMORY) for trial in ("callers", "held up", "threads")),
 ]
 

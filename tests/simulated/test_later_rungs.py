@@ -25,8 +25,7 @@ def summed(x, method, block_size, place):
 
 def numbers(n, dtype, first=0):
     """Numbers whose sum betrays each that is lost or taken twice; the array begins anywhere."""
-    whole = np.arange(n + first, dtype=dtype) % 1009 + 1
-    return whole[first:]
+    return (np.arange(n + first, dtype=dtype) % 1009 + 1)[first:]
 
 
 @everywhere

@@ -33,6 +33,53 @@ class Nameless(Refuses):
     __repr__ = Refuses.__index__
 
 
+def offering(**attributes):
+    """Make an object of a type with these attributes."""
+    return type("Offering", (), attributes)()
+
+
+def streaming(answer):
+    """Make an object that gives this answer when it is asked for its stream."""
+    return offering(__cuda_stream__=lambda _: answer)
+
+
+def when_asked(deed, array):
+    """Make an object that does something as it is asked for an array's interface."""
+    interface = property(lambda _: deed() or array.__cuda_array_interface__)
+    return offering(__cuda_array_interface__=interface)
+
+
+class Resizes:
+    """An argument that resizes an array as it is read."""
+
+    def __init__(self, array, shape):
+        self.array, self.shape = array, shape
+
+    def answer(self, value):
+        self.array.resize(3, refcheck=False)
+        return value
+
+    def __index__(self):
+        return self.answer(0)
+
+    def __array__(self, *_, **__):
+        return self.answer(np.ones(self.shape, bool))
+
+    @property
+    def dtype(self):
+        return self.answer(np.dtype(float))
+
+
+class Offer:
+    """An object with an interface, and an array behind it that must not be fallen back to."""
+
+    def __init__(self, interface):
+        self.__cuda_array_interface__ = interface
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("a GPU array is not to be copied to the host")
+
+
 class Index:
     """An integer in all but type."""
 

@@ -2,44 +2,30 @@
 
 import ctypes
 from concurrent.futures import ThreadPoolExecutor
+from ctypes import POINTER, c_bool, c_char_p, c_int64, c_size_t, c_void_p
+from functools import partial
 
 import numpy as np
 import pytest
+from capsules import held_by, structure
 from devices import PLACES, laid_out, parameter, to_host
+from refusals import refused_by
 
 import gred
 from gred import _core
 
-TEXT, SIZE = ctypes.c_char_p, ctypes.c_size_t
-
-
-class Call(ctypes.Structure):
-    """csrc/python/foreign.h has it."""
-
-    _fields_ = (
-        *((name, TEXT) for name in ("reduction", "input", "elements", "result")),
-        *((name, ctypes.c_bool) for name in ("exact", "batch_invariant")),
-        ("ddof", ctypes.c_double),
-        ("data", ctypes.c_void_p),
-        ("factors", ctypes.c_void_p),
-        ("dimensions", ctypes.c_uint),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("axes", ctypes.c_uint64),
-        ("results", ctypes.c_void_p),
-        ("data_bytes", SIZE),
-        ("results_bytes", SIZE),
-        ("on_device", ctypes.c_bool),
-        ("stream", ctypes.c_size_t),
-    )
-
-
-REDUCE = ctypes.CFUNCTYPE(  # without the GIL, as XLA calls it
-    ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(Call), ctypes.c_char_p, SIZE
+NAMES = ("reduction", "input", "elements", "result")
+Call = structure(  # csrc/python/foreign.h has it
+    "Call",
+    **dict.fromkeys(NAMES, c_char_p),
+    **{"exact": c_bool, "batch_invariant": c_bool, "ddof": ctypes.c_double, "data": c_void_p},
+    **{"factors": c_void_p, "dimensions": ctypes.c_uint, "shape": POINTER(c_int64)},
+    **{"axes": ctypes.c_uint64, "results": c_void_p, "data_bytes": c_size_t},
+    **{"results_bytes": c_size_t, "on_device": c_bool, "stream": c_size_t},
 )
-
-
-class Foreign(ctypes.Structure):
-    _fields_ = (("state", ctypes.c_void_p), ("reduce", REDUCE))
+# Without the GIL, as XLA calls it.
+REDUCE = ctypes.CFUNCTYPE(c_bool, c_void_p, POINTER(Call), c_char_p, c_size_t)
+Foreign = structure("Foreign", state=c_void_p, reduce=REDUCE)
 
 
 def address(array):
@@ -54,25 +40,20 @@ def made(x, op, place, options, factors=None, **changes):
     given = {"axis": None, "dtype": None, "ord": None, "ddof": 0, "method": "auto"} | options
     bits, *names, exact, invariant = _core.settle(like, op, *given.values())
     names = [name.encode() for name in (names[0], x.dtype.name, *names[1:])]
-    call = Call(*names, exact, invariant, given["ddof"])
-    call.dimensions, call.axes, call.data_bytes = x.ndim, bits, x.nbytes
-    call.shape = (ctypes.c_int64 * max(x.ndim, 1))(*x.shape)
-    for name in ("reduction", "elements", "result"):
-        setattr(call, name, changes.pop(name, getattr(call, name)))
+    fields = dict(zip(NAMES, names, strict=True)) | changes
     left = [length for k, length in enumerate(x.shape) if not bits >> k & 1]
-    blank = np.full(left, 7, np.dtype(call.result.decode()))
+    blank = np.full(left, 7, fields["result"].decode())
     there, out = laid_out(x, place), laid_out(blank, place)
     if factors is not None:
         factors = laid_out(factors, place)
-        call.factors = address(factors)
-    call.data, call.results, call.results_bytes = address(there), address(out), blank.nbytes
-    call.on_device, call.stream = place != "host", 1 if place == "cuda" else 0
-    for name, value in changes.items():
-        setattr(call, name, value)
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    interface = pointer(_core._foreign, b"gred._core._foreign")
-    core = ctypes.cast(interface, ctypes.POINTER(Foreign)).contents
+        fields["factors"] = address(factors)
+    shape = (c_int64 * max(x.ndim, 1))(*x.shape)
+    memory = {"data": address(there), "results": address(out), "data_bytes": x.nbytes}
+    memory |= {"results_bytes": blank.nbytes, "on_device": place != "host"}
+    memory |= {"dimensions": x.ndim, "shape": shape, "axes": bits, "stream": int(place == "cuda")}
+    how = {"exact": exact, "batch_invariant": invariant, "ddof": given["ddof"]}
+    call = Call(**memory | how | fields)
+    core = Foreign.from_address(held_by(_core._foreign, b"gred._core._foreign"))
     why = ctypes.create_string_buffer(512)
     if not core.reduce(core.state, ctypes.byref(call), why, len(why)):
         raise RuntimeError(why.value.decode())
@@ -81,6 +62,7 @@ def made(x, op, place, options, factors=None, **changes):
 
 RANDOM = np.random.default_rng(31)
 X = RANDOM.normal(size=(6, 50, 7)) * np.exp2(RANDOM.integers(-40, 40, (6, 50, 7)))
+TYPES = ["bool", "int8", "int32", "uint64", "float16", "float32", "float64", "complex64"]
 CALLS = [(op, {}) for op in ("sum", "max", "std", "all", "argmin")]
 CALLS += [(op, {"axis": 0}) for op in ("prod", "count_nonzero")]
 CALLS += [(op, {"axis": 1}) for op in ("logsumexp", "any", "argmax")]
@@ -98,9 +80,7 @@ def elements(dtype):
 
 
 @places
-@pytest.mark.parametrize(
-    "dtype", ["bool", "int8", "int32", "uint64", "float16", "float32", "float64", "complex64"]
-)
+@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("op", "options"), CALLS)
 @pytest.mark.filterwarnings("ignore:Casting complex")
 def test_a_call_of_others_makes_the_bits_of_pythons(op, options, dtype, place):
@@ -130,15 +110,9 @@ def test_there_may_be_nothing(place):
     assert made(nothing, "sum", place, {}, nothing, elements=b"float64") == 0
 
 
-NARROW = [
-    ("argmax", "float32", "int32"),
-    ("count_nonzero", "bool", "int32"),
-    ("sum", "int64", "int32"),
-    ("prod", "int8", "int32"),
-    ("sum", "uint64", "uint32"),
-    ("mean", "int8", "float32"),
-    ("var", "int64", "float32"),
-]
+NARROW = [("argmax", "float32", "int32"), ("count_nonzero", "bool", "int32")]
+NARROW += [("sum", "int64", "int32"), ("prod", "int8", "int32"), ("sum", "uint64", "uint32")]
+NARROW += [("mean", "int8", "float32"), ("var", "int64", "float32")]
 
 
 @places
@@ -157,20 +131,16 @@ def test_results_may_be_narrower_than_gred_makes_them(op, dtype, narrow, axis, p
         np.testing.assert_array_equal(got, wide.astype(narrow))
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"reduction": b"median"}, "no median of float64 as float64 to float64: another version"),
-        ({"elements": b"float8"}, "no sum of float64 as float8"),
-        ({"data_bytes": 9}, "do not fill"),
-        ({"results_bytes": 4}, "1 results of float64, which do not fill 4 bytes"),
-        ({"dimensions": 65}, "too many dimensions, which are 65"),
-        ({"on_device": True, "data": 64, "results": 64}, None),
-    ],
+NO_MEDIAN = "no median of float64 as float64 to float64: another version"
+test_what_cannot_be_is_refused_in_words = refused_by(
+    partial(made, X, "sum", "host", {}),
+    ((), {"reduction": b"median"}, RuntimeError, NO_MEDIAN),
+    ((), {"elements": b"float8"}, RuntimeError, "no sum of float64 as float8"),
+    ((), {"data_bytes": 9}, RuntimeError, "do not fill"),
+    ((), {"results_bytes": 4}, RuntimeError, "1 results of float64, which do not fill 4 bytes"),
+    ((), {"dimensions": 65}, RuntimeError, "too many dimensions, which are 65"),
+    ((), {"on_device": True, "data": 64, "results": 64}, RuntimeError, None),
 )
-def test_what_cannot_be_is_refused_in_words(changes, says):
-    with pytest.raises(RuntimeError, match=says):
-        made(X, "sum", "host", {}, **changes)
 
 
 def test_threads_may_call_at_the_same_time():

@@ -1,10 +1,15 @@
-"""gred.jax gives NumPy's results and gred's bits, traced or not, of every type that JAX has."""
+"""gred.jax gives NumPy's results and gred's bits, traced or not, of every type that JAX has.
+
+So it does within grad, of any order and in either mode, within vmap and within shard_map.
+"""
 
 import math
+import os
 from functools import partial
 
 import numpy as np
 import pytest
+from processes import printed
 
 import gred
 
@@ -12,6 +17,7 @@ jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = pytest.importorskip("jax.numpy")
 pytest.importorskip("gred._jax", reason="gred was built without its part for JAX")
 pytest.importorskip("gred.jax")
+check_grads = pytest.importorskip("jax.test_util").check_grads
 
 pytestmark = pytest.mark.unsanitized
 
@@ -21,6 +27,8 @@ X = RANDOM.integers(1, 10, Y.shape)  # whose sums have no roundings
 FACTORS = np.where(np.sort(Y.ravel())[-10] <= Y, 2, 1)  # whose products have none
 NAMES = sorted({*gred.jax.__all__} - {"dot"})
 TYPES = ["bool", "int8", "uint32", "int64", "float16", "float32", "float64", "complex64"]
+SMALL = RANDOM.normal(size=(2, 3, 2))
+SMALL_COMPLEX = SMALL + 1j * RANDOM.normal(size=SMALL.shape)
 PLACES = {"cpu": "cpu"} | ({"cuda": "gpu"} if jax.default_backend() == "gpu" else {})
 
 
@@ -30,8 +38,13 @@ def place(request):
         yield request.param
 
 
+@pytest.fixture(autouse=True)
+def in_64_bits():
+    jax.config.update("jax_enable_x64", True)
+
+
 @pytest.fixture(params=[True, False], ids=["64 bits", "32 bits"])
-def wide(request):
+def wide(request, in_64_bits):
     jax.config.update("jax_enable_x64", request.param)
     return request.param
 
@@ -160,3 +173,131 @@ def test_a_traced_call_can_be_stored_and_run_again(place):
     stored = made(jax.ShapeDtypeStruct(Y.shape, jnp.float32)).serialize()
     x = jnp.asarray(Y, jnp.float32)
     np.testing.assert_array_equal(export.deserialize(stored).call(x), gred.jax.var(x, 1))
+
+
+# ---- derivatives, batches and shards ----
+
+SMOOTH = ["sum", "prod", "mean", "var", "std", "norm", "logsumexp"]
+
+
+def reduction(name, **options):
+    return partial(getattr(gred.jax, name), **options)
+
+
+OPTIONS = [("sum", {"axis": 1, "method": method}) for method in ("exact", "batch_invariant")]
+OPTIONS += [("mean", {"method": "exact"}), ("norm", {"axis": 0, "method": "exact"})]
+OPTIONS += [("var", {"axis": 1, "ddof": 1}), ("std", {"ddof": 0.5, "keepdims": True})]
+OPTIONS += [(name, {"axis": axis}) for name in ("min", "max") for axis in (None, 1, (0, 2))]
+OPTIONS += [("norm", {"axis": 1, "ord": order}) for order in (1, np.inf, -np.inf, 0)]
+# A function, and what it is of.
+GRADED = {
+    **{
+        f"{name}-{kind}-{axis}": (reduction(name, axis=axis), values)
+        for name in SMOOTH
+        for axis in (None, (0, 2))
+        for kind, values in (("real", SMALL), ("complex", SMALL_COMPLEX))
+    },
+    **{f"{name}-{options}": (reduction(name, **options), SMALL) for name, options in OPTIONS},
+    **{
+        f"dot-{kind}-{method}": (reduction("dot", method=method), x[0, :, 0], x[1, :, 1])
+        for method in ("auto", "exact")
+        for kind, x in (("real", SMALL), ("complex", SMALL_COMPLEX))
+    },
+}
+
+
+@pytest.mark.parametrize("case", GRADED)
+def test_derivatives_are_those_of_differences(case):
+    function, *values = GRADED[case]
+    check_grads(function, values, order=2, modes=["fwd", "rev"])
+
+
+@pytest.mark.parametrize("name", ["max", "min", "prod", "logsumexp"])
+def test_derivatives_at_ties_and_zeros_are_those_of_jax(name):
+    theirs = jax.nn.logsumexp if name == "logsumexp" else getattr(jnp, name)
+    for x in ([1.0, 3.0, 3.0], [0.0, 2.0, 5.0], [0.0, 0.0, 5.0]):
+        for way in (jax.grad, jax.hessian):
+            got, expected = (way(f)(jnp.array(x)) for f in (getattr(gred.jax, name), theirs))
+            np.testing.assert_allclose(got, expected, atol=1e-15)
+
+
+def test_what_steps_has_no_derivative_and_stops_none():
+    def steps(x):
+        place = gred.jax.argmax(x) + gred.jax.count_nonzero(x) + gred.jax.any(x)
+        return x.ravel()[place % x.size] * gred.jax.sum(x, dtype=jnp.int32)
+
+    assert np.count_nonzero(jax.jit(jax.grad(steps))(jnp.asarray(SMALL))) <= 1
+    crossed = jax.jacfwd(jax.grad(gred.jax.dot))(SMALL[0, 0], SMALL[1, 0])
+    np.testing.assert_array_equal(crossed, np.zeros((2, 2)))
+
+
+def test_elements_of_another_type_have_derivatives_of_their_own():
+    x = jnp.asarray(SMALL, jnp.float32)
+    gradient = jax.grad(lambda x: gred.jax.mean(x, dtype=jnp.float64))(x)
+    assert gradient.dtype == jnp.float32
+    np.testing.assert_allclose(gradient, 1 / x.size, rtol=1e-6)
+    first = jax.grad(lambda x: gred.jax.sum(x, 1, method="exact")[0, 0])(x.astype("bfloat16"))
+    assert first.sum() == 3
+    for name, share in (("mean", 1 / 70_000), ("max", 1 / 70_000), ("sum", 1)):
+        gradient = jax.grad(getattr(gred.jax, name))(jnp.zeros(70_000, jnp.float16))
+        np.testing.assert_array_equal(gradient, np.float16(share))  # more than float16 counts
+
+
+BATCHED = [*SMOOTH, "min", "max", "any", "count_nonzero", "argmin", "argmax"]
+
+
+@pytest.mark.parametrize("at", [0, 1, -1])
+@pytest.mark.parametrize("name", BATCHED)
+def test_a_batch_is_reduced_as_each_of_its_arrays(name, at):
+    reduce, moved = getattr(gred.jax, name), np.moveaxis(SMALL, at, 0)
+    for axis in (None, 0, 1):
+        one = partial(reduce, axis=axis)
+        expected = np.stack([one(x) for x in moved])
+        np.testing.assert_allclose(jax.vmap(one, in_axes=at)(SMALL), expected, rtol=1e-13)
+    got = jax.vmap(jax.vmap(reduce, in_axes=1), in_axes=at, out_axes=1)(SMALL)
+    np.testing.assert_allclose(got.T[:, 0], [reduce(x[:, 0]) for x in moved], rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["var", "norm", "logsumexp"])
+def test_batches_and_derivatives_go_together(name):
+    reduce = getattr(gred.jax, name)
+    each = np.stack([jax.grad(reduce)(x) for x in SMALL])
+    of_all = jax.grad(lambda x: jax.vmap(reduce)(x).sum())
+    for gradient in (jax.vmap(jax.grad(reduce)), of_all):
+        np.testing.assert_allclose(gradient(SMALL), each, rtol=1e-12)
+
+
+SHARDED = """
+import numpy as np, jax, jax.numpy as jnp, gred, gred.jax
+from functools import partial
+from jax.sharding import AxisType, PartitionSpec as P
+
+x = np.random.default_rng(3).normal(size=(8, 60)).astype(np.float32)
+for kind in (AxisType.Auto, AxisType.Explicit):
+    mesh = jax.make_mesh((4,), ("rows",), axis_types=(kind,))
+    jax.set_mesh(mesh)
+    y = jax.device_put(x, jax.NamedSharding(mesh, P("rows")))
+    sharded = partial(jax.shard_map, mesh=mesh, in_specs=P("rows"))
+    rows = sharded(lambda y: gred.jax.sum(y, 1, method="exact"), out_specs=P("rows"))
+    for way in (rows, jax.jit(rows)):
+        assert np.array_equal(way(y), gred.sum(x, 1, method="exact"))
+    total = sharded(lambda y: jax.lax.psum(gred.jax.norm(y) ** 2, "rows"), out_specs=P())
+    assert np.allclose(total(y), (x**2).sum(), rtol=1e-6)
+    assert np.allclose(jax.grad(total)(y), 2 * x, rtol=1e-5)
+    dotted = sharded(lambda y: jax.lax.psum(gred.jax.dot(y[0], y[1]), "rows"), out_specs=P())
+    assert np.allclose(jax.jit(dotted)(y), (x[::2] * x[1::2]).sum(), rtol=1e-5, atol=1e-5)
+    whole = jax.jit(partial(gred.jax.sum, method="exact"))
+    assert np.array_equal(whole(y), gred.sum(x, method="exact"))
+    assert np.array_equal(jax.jit(partial(gred.jax.argmax, axis=1))(y), x.argmax(1))
+    assert np.allclose(jax.grad(gred.jax.mean)(y), 1 / x.size)
+print(jax.device_count())
+"""
+
+
+def test_shards_of_several_devices_are_reduced_where_they_are(monkeypatch):
+    if not hasattr(jax, "shard_map") or not hasattr(jax, "set_mesh"):
+        pytest.skip("this JAX has them elsewhere")
+    flags = os.environ.get("XLA_FLAGS", "")
+    monkeypatch.setenv("XLA_FLAGS", f"{flags} --xla_force_host_platform_device_count=4")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    assert printed(SHARDED).split() == ["4"]

@@ -1,6 +1,6 @@
 """Tensors on the CPU: results are tensors, of every function that makes arrays, without a detour.
 
-What they hold is NumPy's, of the same elements.
+What they hold is NumPy's, of the same elements. Those on a GPU are in PyTorch's streams and graphs.
 """
 
 from itertools import product
@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from calls import OTHERS, REDUCTIONS, drawn, results
+from gpu_libraries import tensor_of
 from processes import printed
 from samples import silenced
 
@@ -18,13 +19,8 @@ torch = pytest.importorskip("torch")
 X = np.random.default_rng(5).integers(-9, 10, (6, 8)).astype(np.float32)
 KEYS = [0, 1, 2, 0, 1, 1]
 OWN = ("Exact", "cov", "vecdot")  # numbers of NumPy's; tests/exact/test_dot.py has tensors
+places = pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 CALLS = {n: call for n, call in (REDUCTIONS | OTHERS).items() if not n.startswith(OWN)}
-
-
-def tensor_of(x):
-    if x.dtype != "bfloat16":
-        return torch.from_numpy(x)
-    return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int32"])
@@ -63,15 +59,23 @@ def test_so_are_those_of_other_arguments_than_arrays():
     assert gred.sum(x, 0).tolist() == X.sum(0).tolist()
 
 
-def test_a_result_without_dimensions_is_a_scalar_unless_it_is_asked_for_as_an_array():
-    x = torch.from_numpy(X)
+@places
+def test_a_result_without_dimensions_is_a_scalar_unless_it_is_asked_for_as_an_array(place):
+    x = torch.randn(6, 8, generator=torch.Generator().manual_seed(3)).to(place)
     assert type(gred.sum(x)) is type(gred.sum(x[0], 0)) is np.float32
-    for got in (gred.sum(x, out=...), gred.sum(x, (0, 1), out=...), gred.sum([x, x[:0]], out=...)):
-        assert isinstance(got, torch.Tensor)
-        assert (got.shape, got.item()) == ((), X.sum())
-    assert torch.equal(gred.dot(x[0], x[1], out=...), torch.dot(x[0], x[1]))
-    assert torch.equal(gred.argmax(x, out=...), torch.argmax(x))
-    assert gred.sum(x.bfloat16(), out=...).dtype == torch.bfloat16
+    for got, expected in (
+        *((gred.sum(x, axis, out=...), x.sum()) for axis in (None, (0, 1))),
+        (gred.argmax(x, out=...), x.argmax()),
+        (gred.mean(x.bfloat16(), out=...), x.bfloat16().mean()),
+        (gred.sum(x, method="exact", out=...), x.double().sum().float()),
+        (gred.sum([x, x[:0]], out=...), x.sum()),
+        (gred.norm([x, x[:1]], out=...), torch.cat([x, x[:1]]).norm()),
+        *((gred.dot(*x[:2], method=how, out=...), x[0].dot(x[1])) for how in ("auto", "exact")),
+        (gred.sum(x[:0], out=...), x[:0].sum()),
+        (gred.dot(x[0, :0], x[0, :0], out=...), torch.zeros((), device=place)),
+    ):
+        assert (got.device, got.shape, got.dtype) == (x.device, (), expected.dtype)
+        torch.testing.assert_close(got, expected)
     array = gred.sum(X, out=...)
     assert isinstance(array, np.ndarray)
     assert (array.shape, array[()]) == ((), X.sum())
@@ -144,17 +148,15 @@ def test_bfloat16_needs_no_ml_dtypes_and_gred_no_torch():
     assert said.split("\n")[:2] == ["False", "28.0 torch.int64 [6.0, 22.0]"]
 
 
-def test_an_older_pytorch_without_the_exchange_makes_the_same(monkeypatch):
-    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
-        pytest.skip("this is one")
-    monkeypatch.delattr(torch.Tensor, "__dlpack_c_exchange_api__")
-    x = torch.from_numpy(X)
+@places
+def test_an_older_pytorch_without_the_exchange_makes_the_same(monkeypatch, place):
+    monkeypatch.delattr(torch.Tensor, "__dlpack_c_exchange_api__", raising=False)
+    x = torch.from_numpy(X).to(place)
     assert torch.equal(gred.sum(x, 0), x.sum(0))
     assert torch.equal(gred.sum(x, out=...), x.sum())
 
 
 nested = torch.nested.nested_tensor
-ANY = (TypeError, ValueError, RuntimeError)
 
 
 def bad_tensors():
@@ -168,7 +170,7 @@ def bad_tensors():
     yield nested([x], layout=torch.jagged), TypeError, r"is nested; reduce each of a\.unbind\(\)"
     quantized = torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)
     yield quantized, TypeError, r"is quantized; pass a\.dequantize\(\)"
-    yield torch._efficientzerotensor(3), ANY, None
+    yield torch._efficientzerotensor(3), (TypeError, ValueError, RuntimeError), None
     yield x.to(torch.float8_e4m3fn), TypeError, None
 
 
@@ -191,3 +193,43 @@ def test_an_out_that_cannot_be_written_is_refused():
     for options, words in (({"device": "meta"}, "has a shape"), ({"requires_grad": True}, "grad")):
         with pytest.raises((TypeError, ValueError), match=f"out is a tensor that .*{words}"):
             gred.sum(torch.ones(3, 4), 0, out=torch.zeros(4, **options))
+
+
+# ---- the operators on a GPU ----
+
+OPERATORS = ["sum", "mean", "prod", "amin", "amax", "logsumexp", "var", "std", "norm", "dot"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_captured_call_reads_what_is_there_when_it_is_replayed(name):
+    operators = pytest.importorskip("gred.torch")
+    x, y = (torch.randn(500, dtype=torch.float64, device="cuda") for _ in range(2))
+
+    def reduce():
+        return getattr(operators, name)(*(x, y)[: 1 + (name == "dot")])
+
+    expected, kept = reduce(), x.clone()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = reduce()
+    x.zero_()
+    graph.replay()
+    assert name in ("prod", "dot") or not torch.equal(result, expected)
+    x.copy_(kept)
+    graph.replay()
+    torch.cuda.synchronize()
+    torch.testing.assert_close(result, expected)
+
+
+@pytest.mark.gpu
+def test_work_is_ordered_on_pytorchs_current_stream():
+    operators = pytest.importorskip("gred.torch")
+    a = torch.zeros(1000, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda._sleep(4_000_000_000)
+        a += 1
+        total = operators.sum(a)
+        assert not torch.cuda.current_stream().query()  # nobody has waited
+        torch.testing.assert_close((total + operators.max(a)).item(), 1001.0)
