@@ -280,7 +280,7 @@ static bool parse_handle(PyObject *object, uintptr_t zero, struct stream *stream
     const uintptr_t handle = PyLong_AsUnsignedLongLong(number);
     if (PyErr_Occurred()) {
         PyErr_Clear();
-        return value_error("stream %R is no handle of a stream", object);
+        return value_error("stream %.200R is no handle of a stream", object);
     }
     stream->handle = handle ? handle : zero;
     stream->given = stream->handle;

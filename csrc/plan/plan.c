@@ -22,7 +22,7 @@ static bool stay(const struct request *request, const struct view *view, const c
     if (view->n == 0 || (plan->platform == view->platform && plan->device == view->device))
         return true;
     OWNED *place = platform_name(view->platform, view->device);
-    return place && value_error("device %R: %s lies on '%U' and the work is done there; leave "
+    return place && value_error("device %.200R: %s lies on '%U' and the work is done there; leave "
                                 "device out",
                                 request->device, name, place);
 }
@@ -91,12 +91,12 @@ static bool choose_block(const struct request *request, struct plan *plan)
     if (!integer_parse(given, "block_size", accepted, &block))
         return false;
     if (block < BLOCK_SIZE_MIN || block > BLOCK_SIZE_MAX || (block & (block - 1)))
-        return value_error("block_size must be %s; got %R", accepted, given);
+        return value_error("block_size must be %s; got %.200R", accepted, given);
     if (plan->launch.block == 0)
-        return value_error("block_size has no meaning for %s on '%s'; got %R. It is for the rungs "
-                           "on 'cuda' or 'simulated'",
-                           plan->method ? plan->method->name : "method 'auto'",
-                           plan->platform->name, given);
+        return value_error(
+            "block_size has no meaning for %s on '%s'; got %.200R. It is for the rungs "
+            "on 'cuda' or 'simulated'",
+            plan->method ? plan->method->name : "method 'auto'", plan->platform->name, given);
     plan->launch.block = (unsigned)block;
     return true;
 }

@@ -95,10 +95,10 @@ static bool check_index(const struct platforms *self, PyObject *device,
         failure_raise(&why, self->cuda_error);
     else if (count == 0)
         PyErr_Format(PyExc_RuntimeError,
-                     "device %R: there is no GPU to use (%s); 'host' and 'simulated' need none",
+                     "device %.200R: there is no GPU to use (%s); 'host' and 'simulated' need none",
                      device, why.text);
     else if (index >= count)
-        value_error("device %R: there are %d GPUs here, 'cuda:0' to 'cuda:%d'", device, count,
+        value_error("device %.200R: there are %d GPUs here, 'cuda:0' to 'cuda:%d'", device, count,
                     count - 1);
     return index < count;
 }
@@ -112,8 +112,9 @@ bool platforms_parse(const struct platforms *self, PyObject *device,
     *platform = text ? platform_named(self, text, index) : NULL;
     if (*platform)
         return check_index(self, device, *platform, *index);
-    return value_error(
-        "device must be " DEVICES_ACCEPTED "; got %R. gred.devices() lists what is here", device);
+    return value_error("device must be " DEVICES_ACCEPTED
+                       "; got %.200R. gred.devices() lists what is here",
+                       device);
 }
 
 bool platforms_find_gpu(const struct platforms *self, bool *there)

@@ -101,7 +101,7 @@ static enum argument argument_named(const struct signature *signature, PyObject 
         Py_SETREF(accepted, PyUnicode_FromFormat("%U%s%s", accepted, k == first ? "" : ", ",
                                                  argument_names[*k]));
     if (accepted)
-        type_error("%s() has no keyword argument %R; it has %U", signature->function, name,
+        type_error("%s() has no keyword argument %.200R; it has %U", signature->function, name,
                    accepted);
     return NO_ARGUMENT;
 }
@@ -119,7 +119,7 @@ static bool arguments_parse(const struct signature *signature, PyObject *const *
         if (argument == NO_ARGUMENT)
             return false;
         if (slots[argument])
-            return type_error("%s() got %s twice, also as %R", signature->function,
+            return type_error("%s() got %s twice, also as %.200R", signature->function,
                               argument_names[argument], name);
         slots[argument] = arguments[count + k];
     }
@@ -162,10 +162,10 @@ bool reduction_parse(PyObject *op, enum reduction *reduction)
     PyErr_Clear();
     if (text && reduction_find(text, reduction))
         return true;
-    return PyErr_Format(
-        PyUnicode_Check(op) ? PyExc_ValueError : PyExc_TypeError,
-        "op must be the name of a reduction, such as 'sum' (gred.reductions() lists them); got %R",
-        op);
+    return PyErr_Format(PyUnicode_Check(op) ? PyExc_ValueError : PyExc_TypeError,
+                        "op must be the name of a reduction, such as 'sum' (gred.reductions() "
+                        "lists them); got %.200R",
+                        op);
 }
 
 /* ---- docstrings ---- */

@@ -47,15 +47,16 @@ static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction
     if (!parse_number(ord, "ord", &order))
         return false;
     if (axis && PyTuple_Check(axis) && PyTuple_GET_SIZE(axis) > 1)
-        return value_error("ord %R along axes %R is a norm of matrices, and gred has those of "
-                           "vectors; leave ord out, or give one axis",
-                           ord, axis);
+        return value_error(
+            "ord %.200R along axes %.200R is a norm of matrices, and gred has those of "
+            "vectors; leave ord out, or give one axis",
+            ord, axis);
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++)
         if (order == norms[k].order) {
             *reduction = norms[k].reduction;
             return true;
         }
-    return value_error("ord must be None, 2, 1, 0, inf or -inf; got %R", ord);
+    return value_error("ord must be None, 2, 1, 0, inf or -inf; got %.200R", ord);
 }
 
 static bool read_request(struct call *call, enum reduction reduction, int frames,

@@ -217,7 +217,7 @@ static bool parse_method(PyObject *method, bool *exactly)
         return false;
     *exactly = asked.exact;
     return (!asked.way && !asked.batch_invariant) ||
-           value_error("method of dot must be 'auto' or 'exact'; got %R", method);
+           value_error("method of dot must be 'auto' or 'exact'; got %.200R", method);
 }
 
 /* By gred/statistics/products.py. */

@@ -154,7 +154,7 @@ static bool admit(const struct object *self, PyObject *stream, uintptr_t *reader
     if (PyErr_Occurred())
         return false;
     if (!stream_is_readable(*reader))
-        return value_error("stream %R is no handle of a stream", stream);
+        return value_error("stream %.200R is no handle of a stream", stream);
     return !*reader || order(self, *reader, false, &failure) || fail(Py_TYPE(self), &failure);
 }
 

@@ -157,7 +157,7 @@ bool op_parse(const char *function, PyObject *const *slots, enum reduction *redu
 {
     return reduction_parse(slots[OP], reduction) &&
            (!names_method(slots) ||
-            value_error("%s takes method 'auto' or 'exact', not %R", function, slots[METHOD]));
+            value_error("%s takes method 'auto' or 'exact', not %.200R", function, slots[METHOD]));
 }
 
 /* By one plan, if they lie in one place. */

@@ -25,7 +25,7 @@ static bool method_parse(PyObject *name, struct quantile_method *method)
         }
         Py_SETREF(names, PyUnicode_FromFormat("%U%s%s", names, k ? ", " : "", methods[k].name));
     }
-    return names && value_error("method must be one of %U; got %R", names, name);
+    return names && value_error("method must be one of %U; got %.200R", names, name);
 }
 
 bool quantiles_parse(PyObject *asked, struct quantiles *quantiles)

@@ -181,7 +181,7 @@ def refuse_method(method: str) -> None:
     near = difflib.get_close_matches(method, [*names, *aliases], 1)
     hint = f"did you mean {near[0]!r}? The" if near else "the"
     there = f"{hint} methods are {', '.join(names)} (see gred.methods())"
-    raise ValueError(f"method {method!r} does not exist; {there}")
+    raise ValueError(f"method {repr(method)[:200]} does not exist; {there}")
 
 
 def indexable(given: Any, name: str = "a") -> Any:

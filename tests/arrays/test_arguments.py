@@ -275,7 +275,7 @@ def of_methods():
 
 def of_devices():
     for name in NO_DEVICES:
-        yield ValueError, (*DEVICES, repr(name)), {"device": name}
+        yield ValueError, (*DEVICES, repr(name)[:200]), {"device": name}
     for name in (3, 0, b"host", ["host"], True, object):
         yield TypeError, (*DEVICES, repr(name)), {"device": name}
     if GPU_IS_HERE:
@@ -334,7 +334,7 @@ IDS = [", ".join(f"{name} {shown(value)}" for name, value in case[2].items()) fo
 
 @pytest.mark.parametrize(("error", "words", "options"), REFUSALS, ids=IDS)
 def test_a_wrong_argument_is_named_with_what_is_accepted(error, words, options):
-    """And nothing is written. Long values, but names of methods and devices, are cut short."""
+    """And nothing is written. Long values are cut short."""
     options = {"a": ARRAY, "op": "sum"} | options
     op, a, out = options.pop("op"), options.pop("a"), np.full((), 9)
     with pytest.raises(error) as caught:
@@ -344,7 +344,7 @@ def test_a_wrong_argument_is_named_with_what_is_accepted(error, words, options):
     for word in words:
         assert word in message, f"{word!r} is not in {message}"
     assert not message.rstrip().endswith(","), message
-    assert len(message) < 400 or {"method", "device"} & options.keys()
+    assert len(message) < 800
     assert out == 9
 
 
