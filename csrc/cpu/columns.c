@@ -152,17 +152,25 @@ static const struct slab_loop *loop_to_results(const struct job *job)
  * and "few side by side" in benchmarks/tuning/host.json). */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256, FEW_ROWS = 8 };
+    enum {
+        LONG_BYTES = 256,
+        SHORT = 16,
+        NEAR = 4,
+        LONG_NEAR = 63,
+        LONG_APART = 256,
+        FEW_APART = 8
+    };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input);
     if (axes->reduced.dimensions > 1)
         return are_wide(plan);
     if (!are_rows(axes))
         return true;
-    const struct merged_row row = merge_dimensions(axes);
-    if (plan->n > SLAB_PART_ROWS && row.columns <= FEW_ROWS && blocks_of(axes, row) > 1)
-        return false;
     const int64_t stride = axes->reduced.strides[0];
+    const struct merged_row row = merge_dimensions(axes);
+    if (plan->n > SLAB_PART_ROWS && blocks_of(axes, row) > 1 &&
+        row.columns <= (stride == size ? 2 * FEW_APART : FEW_APART))
+        return false;
     if (stride == size)
         return axes->reduced.swapped ? plan->n <= SHORT : plan->n * (uint64_t)size < LONG_BYTES;
     return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
