@@ -35,9 +35,7 @@ from reference import COMPLEX, EVERY_TYPE, REALS, agrees, truth
 from samples import silenced
 from segments import UFUNCS, by_one
 from test_axes_kernels import wrong_in_every_way
-from test_dot import (
-    test_elements_are_multiplied_and_added_along_any_axis as multiplied_and_added,
-)
+from test_dot import test_elements_are_multiplied_and_added_along_any_axis as multiplied_and_added
 from test_quantiles import test_rows_on_devices as selected
 
 import gred

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from along import home, result_of
 from devices import everywhere, laid_out, to_host
-from exact_truths import bits_of, of_exponents, truth
+from exact_truths import of_exponents, same, truth
 from gpu_libraries import Cupy, Jax, Torch, of
 from processes import printed
 from reference import COMPLEX, EVERY_TYPE, INTEGERS, REALS
@@ -292,7 +292,7 @@ def same_bits(got, op, keys, x, dtype):
     kept = ~np.isnan(x.astype(float)) if op.startswith("nan") else np.ones(len(x), bool)
     for key in (int(keys[0]), int(np.bincount(keys).argmax()), int(keys.max())):
         want = truth(op.removeprefix("nan"), x[(keys == key) & kept], dtype)
-        assert bits_of(got[key]) == bits_of(want), key
+        assert same(got[key], want), key
 
 
 def far_apart(dtype, times, random):
@@ -324,7 +324,7 @@ def test_exact_results_are_each_rounded_once_in_any_order(device, dtype, op):
         same_bits(got, op, keys, x, dtype)
         order = np.random.default_rng(7).permutation(len(x))
         again = by_key(device, op, keys[order], x[order], num_keys, method="exact")
-        assert np.array_equal(bits_of(again), bits_of(got))
+        assert same(again, got)
 
 
 @every_float
@@ -337,7 +337,7 @@ def test_the_ends_of_a_type_are_added_without_a_rounding(device, dtype):
     keys = np.array([0, 0, 1, 2, 0, 3, 4, 5], np.int8)
     got = by_key(device, "sum", keys, x, 6, method="exact")
     right = np.array([smallest, greatest, smallest, 0, 0, -smallest], dtype)
-    assert bits_of(got).tolist() == bits_of(right).tolist()
+    assert same(got, right)
     x = np.array([*[greatest] * 4, np.inf, 1, -np.inf, np.inf, np.nan], dtype)
     keys = np.array([0, 0, 0, 0, 1, 1, 2, 2, 3])
     got = by_key(device, "sum", keys, x, 4, method="exact").astype(float)

@@ -20,7 +20,6 @@ from reference import (
     MANTISSA_BITS,
     PARTS,
     Truth,
-    is_real,
     result_type,
     truth,
 )
@@ -246,7 +245,7 @@ def _extremes(op: str, given: np.dtype, n: int, random) -> np.ndarray:
 
 
 def _others(given: np.dtype, n: int, random) -> np.ndarray:
-    if not is_real(given):
+    if given in INTEGERS:
         return random.integers(10, np.iinfo(given).max, n, given, endpoint=True)
     greatest = 3e38 if given == BFLOAT16 else float(np.finfo(given).max)
     return random.uniform(10, greatest, n).astype(given)

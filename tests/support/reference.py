@@ -53,11 +53,6 @@ class Truth(NamedTuple):
     error: Any
 
 
-def is_real(dtype: np.dtype) -> bool:
-    """Tell whether it is a floating-point type; bfloat16's kind does not say so."""
-    return np.dtype(dtype) in REALS
-
-
 def result_type(op: str, given, dtype=None) -> np.dtype:
     """Name the type of NumPy's result: sums of int32 are int64, means of integers are floats."""
     given = np.dtype(given).newbyteorder("=")
@@ -73,10 +68,6 @@ def result_type(op: str, given, dtype=None) -> np.dtype:
 def accumulator(result: np.dtype) -> np.dtype:
     """Name the type that floats are accumulated in: that of the results, but float32 at least."""
     return REALS[2] if result in REALS[:2] else result
-
-
-def _part(dtype: np.dtype) -> np.dtype:
-    return PARTS.get(dtype, dtype)
 
 
 def gamma(k: int, dtype: np.dtype) -> Fraction:
@@ -107,7 +98,7 @@ def rounded(value: Fraction | int | float, dtype: np.dtype) -> Fraction | float:
 
 def _plain(x: np.ndarray) -> np.ndarray:
     """Floats that all of NumPy and math can work with, of the same values."""
-    return x.astype(np.float64) if is_real(x.dtype) else x
+    return x.astype(np.float64) if x.dtype in REALS else x
 
 
 def elements(array: np.ndarray, kind: np.dtype, where=True, initial=None) -> np.ndarray:
@@ -160,7 +151,7 @@ def _extreme(op: str, x: np.ndarray) -> Truth:
             return Truth((A_NAN, A_NAN), x.dtype, (EXACTLY,) * 2)
         return Truth(choose(pairs), x.dtype, (EXACTLY,) * 2)
     values = _plain(x).tolist()
-    nan = is_real(x.dtype) and any(map(math.isnan, values))
+    nan = x.dtype in REALS and any(map(math.isnan, values))
     return Truth(math.nan if nan else choose(values), x.dtype, EXACTLY)
 
 
@@ -238,7 +229,7 @@ def _leaves_range(x: np.ndarray, room: float) -> bool:
     """
     wide = np.complex128 if x.dtype in COMPLEX else np.float64
     logarithms = np.log2(np.abs(x[np.isfinite(x) & (x != 0)].astype(wide)))
-    limit = EXPONENTS[_part(accumulator(x.dtype))] * room
+    limit = EXPONENTS[accumulator(PARTS.get(x.dtype, x.dtype))] * room
     positive, negative = logarithms.clip(min=0).sum(), logarithms.clip(max=0).sum()
     return bool(positive > limit - 1 or negative < 1 - limit)
 
@@ -250,7 +241,7 @@ def _multiplies_exactly(x: np.ndarray) -> bool:
     """
     if x.dtype in COMPLEX:
         on_axes = ((x.real == 0) != (x.imag == 0)).all()
-        return bool(on_axes) and _multiplies_exactly((x.real + x.imag).astype(_part(x.dtype)))
+        return bool(on_axes) and _multiplies_exactly((x.real + x.imag).astype(PARTS[x.dtype]))
     mantissa, exponent = np.frexp(np.abs(_plain(x)))
     in_range = np.abs(exponent - 1).sum() <= EXPONENTS[accumulator(x.dtype)]
     return bool((mantissa == 0.5).all()) and in_range
@@ -289,7 +280,7 @@ def _complex_prod(x: np.ndarray) -> tuple:
     value = Fraction(real), Fraction(imaginary)
     if exact:
         return value, (EXACTLY,) * 2
-    relative = _compound(x.size, Fraction(1415, 1000) * gamma(2, _part(x.dtype)))
+    relative = _compound(x.size, Fraction(1415, 1000) * gamma(2, PARTS[x.dtype]))
     relative += Fraction(8 * x.size, 10 ** (DIGITS - 1))
     return value, (relative * (abs(value[0]) + abs(value[1])),) * 2
 
@@ -299,7 +290,7 @@ def _in_range(found, value, error, dtype: np.dtype) -> bool:
         return True
     if isinstance(value, float) and math.isnan(value):
         return math.isnan(found)
-    if not is_real(dtype) or (isinstance(value, float) and math.isinf(value)):
+    if dtype not in REALS or (isinstance(value, float) and math.isinf(value)):
         return found == value
     low, high = _bounds(Fraction(value), Fraction(error), dtype)
     return low <= found <= high
@@ -316,9 +307,9 @@ def agrees(got, expected: Truth) -> bool:
     if not isinstance(got, np.generic) or got.dtype != expected.dtype:
         return False
     if expected.dtype not in COMPLEX:
-        found = float(got) if is_real(got.dtype) else got.item()
+        found = float(got) if got.dtype in REALS else got.item()
         return _in_range(found, expected.value, expected.error, got.dtype)
     if expected.value[0] is A_NAN:
         return bool(np.isnan(got))
     parts = zip((got.real.item(), got.imag.item()), expected.value, expected.error, strict=True)
-    return all(_in_range(*part, _part(got.dtype)) for part in parts)
+    return all(_in_range(*part, PARTS[got.dtype]) for part in parts)

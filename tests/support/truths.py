@@ -43,12 +43,12 @@ from reference import (
     INTEGERS,
     MANTISSA_BITS,
     PARTS,
+    REALS,
     UNDECIDED,
     Truth,
     accumulator,
     elements,
     gamma,
-    is_real,
     result_type,
     rounded,
     sums_exactly,
@@ -177,7 +177,7 @@ def _count(name: str, array: np.ndarray, where) -> Truth:
 def _place(name: str, array: np.ndarray, where) -> Truth:
     """Give the place in the whole array, in C order, of what is taken."""
     flat = np.array(array).ravel()
-    flat = flat.astype(WIDE) if is_real(flat.dtype.newbyteorder("=")) else flat
+    flat = flat.astype(WIDE) if flat.dtype.newbyteorder("=") in REALS else flat
     taken = np.flatnonzero(np.broadcast_to(where, array.shape).ravel())
     nan = np.flatnonzero(is_nan(flat[taken]))
     first = nan[0] if nan.size else getattr(np, name)(flat[taken])
@@ -201,7 +201,7 @@ def _range(x: np.ndarray) -> Truth:
             return least
         parts = map(_difference, greatest.value, least.value)
         return Truth(tuple(parts), x.dtype, (EXACTLY,) * 2)
-    if is_real(x.dtype):
+    if x.dtype in REALS:
         return Truth(_difference(greatest.value, least.value), x.dtype, EXACTLY)
     bits = 8 * x.dtype.itemsize
     wrapped = (greatest.value - least.value) % 2**bits
@@ -277,7 +277,7 @@ def _merged_mean(mean: Truth, x: np.ndarray) -> Truth:
             for v, e, part in zip(mean.value, mean.error, (x.real, x.imag), strict=True)
         ]
         return Truth(tuple(p.value for p in parts), x.dtype, tuple(p.error for p in parts))
-    if not is_real(x.dtype) or not isinstance(mean.value, Fraction) or not x.size:
+    if x.dtype not in REALS or not isinstance(mean.value, Fraction) or not x.size:
         return mean
     magnitude = Fraction(math.fsum(np.abs(x.astype(WIDE)))) / x.size
     return mean._replace(error=mean.error + gamma(4 * depth(x.size), WIDE) * magnitude)
