@@ -68,6 +68,13 @@ def exact_square(x) -> Fraction:
     return exact_products(x.real, x.real) + exact_products(x.imag, x.imag)
 
 
+def comoment(a, b) -> Fraction:
+    """Add up the products of deviations from means; of complex numbers those of either part."""
+    if a.dtype.kind == "c":
+        return comoment(a.real, b.real) + comoment(a.imag, b.imag)
+    return exact_products(a, b) - exact_sum(a) * exact_sum(b) / a.size
+
+
 def nearest(value: Fraction, dtype) -> np.generic:
     """Round to the nearest float of a type; a negative number keeps its sign where that is 0."""
     dtype = np.dtype(dtype)
@@ -187,11 +194,6 @@ def any_floats(dtype, max_size=30):
     special = st.sampled_from(ends + some.view(BITS[dtype]).tolist())
     arrays = st.lists(st.one_of(anything, special), max_size=max_size)
     return arrays.map(lambda bits: of_bits(bits, dtype))
-
-
-def finite_floats(dtype, max_size=30):
-    """Draw arrays of finite floats."""
-    return any_floats(dtype, max_size).map(lambda x: x[np.isfinite(x.astype(np.float64))])
 
 
 def _greatest(dtype):
