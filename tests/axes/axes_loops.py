@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 from along import EXTREMES, NAMES, Drawn, drawn_for
-from host_loops import Guarded, additions, at_every_offset, expect, note, report
+from host_loops import additions, at_every_offset, expect, guarded, note, report
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
 from samples import quietly
 from thin import chosen
@@ -35,7 +35,7 @@ SHAPES = [(shape[::step], axis) for shape in MATRICES for step, axis in ((1, 0),
 SHAPES += [((5, 3, 4), 1), ((700, 2, 3), 1), ((40, 20, 70), 1), ((3, 33, 500), 1)]
 SHAPES += [((2, 3000, 5), 1), ((80, 5, 130), (0, 2)), ((1100, 18, 8), (0, 2)), ((3, 700, 40), 0)]
 SHAPES += [((3, PARTED + more), 1) for more in (0, 1, PARTED + 65)]
-INSIDE = Guarded(300).inside
+INSIDE = guarded(300)
 
 
 def check(name: str, one: Drawn) -> None:

@@ -15,6 +15,7 @@ from along import EXTREMES, NAMES, calls, check_call, drawn_for, wrong_along
 from devices import everywhere, flat_there, laid_out, on, parameter, put, to_host
 from drawn import often
 from forcing import CONFIGURATIONS, forced
+from host_loops import protect_around
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from processes import printed
@@ -257,12 +258,7 @@ class Guarded:
         self.memory = SimulatedArray(np.zeros(SIZE + 3 * mmap.PAGESIZE, np.uint8))
         address = self.memory.__cuda_array_interface__["data"][0]
         self.begin = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE + mmap.PAGESIZE
-        self.protect(0)
-
-    def protect(self, how: int) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        for page in (self.begin - mmap.PAGESIZE, self.begin + SIZE):
-            assert libc.mprotect(ctypes.c_void_p(page), mmap.PAGESIZE, how) == 0
+        protect_around(self.begin, SIZE)
 
     def lay(self, x, at_end):
         """Lay an array as it lies now where this begins or ends: for NumPy, and for gred."""
@@ -286,7 +282,7 @@ def go_through() -> None:
                     got = to_host(quietly(name, there, axis=one.axis, **one.options))
                 for result in (got, quietly(name, x, axis=one.axis, **one.options)):
                     assert not one.wrong(name, result)
-    guarded.protect(mmap.PROT_READ | mmap.PROT_WRITE)
+    protect_around(guarded.begin, SIZE, mmap.PROT_READ | mmap.PROT_WRITE)
     print("all right")
 
 

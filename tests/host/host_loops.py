@@ -124,23 +124,23 @@ def check_each(x: np.ndarray) -> None:
 # ---- checks ----
 
 
-class Guarded:
-    """Memory between two pages that nobody may touch."""
+def protect_around(begin: int, size: int, how: int = 0) -> None:
+    """Let nobody touch the pages before and behind these bytes, or let all."""
+    for page in (begin - mmap.PAGESIZE, begin + size):
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(page), mmap.PAGESIZE, how) == 0
 
-    def __init__(self, pages: int):
-        size, page = (pages + 2) * mmap.PAGESIZE, mmap.PAGESIZE
-        self.map = mmap.mmap(-1, size)
-        whole = np.frombuffer(self.map, np.uint8)
-        libc = ctypes.CDLL(None, use_errno=True)
-        start = whole.ctypes.data
-        for address in (start, start + size - page):
-            assert libc.mprotect(ctypes.c_void_p(address), page, 0) == 0
-        self.inside = whole[page : size - page]
+
+def guarded(pages: int) -> np.ndarray:
+    """Get memory between two pages that nobody may touch."""
+    whole = np.frombuffer(mmap.mmap(-1, (pages + 2) * mmap.PAGESIZE), np.uint8)
+    inside = whole[mmap.PAGESIZE : -mmap.PAGESIZE]
+    protect_around(inside.ctypes.data, inside.size)
+    return inside
 
 
 def lengths() -> None:
     """Every length around what loops go by, of arrays that begin or end where memory does."""
-    memory = Guarded(343).inside
+    memory = guarded(343)
     for dtype, n in chosen(itertools.product(EVERY_TYPE, LENGTHS)):
         nbytes = n * dtype.itemsize
         for part in (memory[:nbytes], memory[memory.size - nbytes :]):

@@ -16,7 +16,7 @@ from functools import wraps
 import numpy as np
 from along import home
 from drawn import values
-from host_loops import CHUNK, FLOATS, Guarded, near, note, report
+from host_loops import CHUNK, FLOATS, guarded, near, note, report
 from reference import EVERY_TYPE, INTEGERS, truth
 from samples import silenced
 from thin import chosen
@@ -69,7 +69,7 @@ def part(memory: np.ndarray, n: int, dtype: np.dtype, stride: int, at_end: bool)
 @checked
 def rows() -> Views:
     """Of every length, distance, byte order and mask; bytes that are not 0 are as true as 1."""
-    memory, bytes_ = Guarded(81).inside, Guarded(4).inside
+    memory, bytes_ = guarded(81), guarded(4)
     every = itertools.product(EVERY_TYPE, LENGTHS, (1, 2, 3, 5), (0, 1, 2, 3), (False, True))
     for dtype, n, stride, mask_stride, at_end in chosen(every):
         random = np.random.default_rng(n)
@@ -112,7 +112,7 @@ def dimensions() -> Views:
 @checked
 def long_rows() -> Views:
     """Rows about as long as those that are folded where they lie, and as a chunk, up to a guard."""
-    memory = Guarded(40).inside
+    memory = guarded(40)
     for dtype in EVERY_TYPE:
         for n in (960 // dtype.itemsize, 1500, CHUNK - 1, CHUNK, CHUNK + 1):
             every = itertools.product((n - 1, n, n + 1), (1, 2, 5, 9))

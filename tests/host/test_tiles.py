@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from host_loops import Guarded
+from host_loops import guarded
 
 import gred
 
@@ -55,7 +55,7 @@ def test_a_row_is_settled_by_no_element_that_others_have(rows, dtype):
 
 def test_nothing_behind_short_rows_is_read():
     """Rows of fewer elements than are looked at first, which overlap, up to the end of a page."""
-    memory = Guarded(1).inside
+    memory = guarded(1)
     end = memory[memory.size - 1008 :].view(np.complex128)
     end[:] = 0
     x = np.lib.stride_tricks.as_strided(end, (2, 3, 60), (16, 16, 16))

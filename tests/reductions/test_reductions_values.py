@@ -11,10 +11,11 @@ import warnings
 from fractions import Fraction
 from functools import partial
 
+import ml_dtypes
 import numpy as np
 import pytest
 from along import OF_HALVES, SPREAD
-from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS, agrees
+from reference import COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS, agrees
 from samples import all_right, options_of, silenced, takes, there, wrong, wrong_result
 from thin import chosen
 from truths import NAMES, ORDERS, SPREADS, WITHOUT_NAN, answer, root
@@ -108,7 +109,8 @@ HARD = {
     "c8": ([3e38, 1e38j], [1e-45 + 1e-45j] * 2, [1e30 + 1e30j] * 2),
     "c16": ([1e200 + 1e200j, 1.0], [5e-324j] * 4, [1e-200 + 1e-250j] * 3),
 }
-INFINITE = ([np.inf], [np.inf, 1], [np.inf, -np.inf], [-np.inf, 0], [1e4, np.inf, 5])
+INF, NAN = np.inf, np.nan
+INFINITE = ([INF], [INF, 1], [INF, -INF], [-INF, 0], [1e4, INF, 5])
 
 
 @pytest.mark.parametrize("dtype", HARD)
@@ -176,15 +178,12 @@ def special_arrays(dtype: np.dtype):
         short = [[ends[0]], [ends[1]], [*ends], [*ends[::-1]], [0], [0, 0], [1, 0, ends[0]]]
         yield from (np.array(values, dtype) for values in (*short, [*ends] * 600))
         return
-    numbers = (0.0, -0.0, 1.0, np.nan, np.inf, -np.inf)
-    info = np.finfo(np.float32) if dtype == BFLOAT16 else np.finfo(dtype)
-    tiny = float(info.smallest_subnormal)
-    most = float(info.max) * (0.99 if dtype == BFLOAT16 else 1)
-    short = [[a] for a in (*numbers, tiny, most)]
-    short += [list(pair) for pair in itertools.product(numbers, repeat=2)]
+    numbers, info = (0.0, -0.0, 1.0, NAN, INF, -INF), ml_dtypes.finfo(dtype)
+    tiny, most = float(info.smallest_subnormal), float(info.max)
+    short = [[a] for a in (*numbers, tiny, most)] + [*itertools.product(numbers, repeat=2)]
     short += [[tiny] * 4, [tiny, -tiny], [-most, most], [most, most], [most, 1.0], [tiny, 1.0]]
-    short += [[1.0, np.nan, 3.0], [np.nan, np.nan, 5.0], [np.nan] * 3, [np.inf, np.nan, -np.inf]]
-    short += [[-np.inf, 1.0, np.inf], [np.inf, np.inf, 2.0], [0.1, -1000.3, 999.7, 3.14159]]
+    short += [[1.0, NAN, 3.0], [NAN, NAN, 5.0], [NAN] * 3, [INF, NAN, -INF]]
+    short += [[-INF, 1.0, INF], [INF, INF, 2.0], [0.1, -1000.3, 999.7, 3.14159]]
     with np.errstate(all="ignore"):
         for values in short:
             if dtype not in COMPLEX:
@@ -196,23 +195,16 @@ def special_arrays(dtype: np.dtype):
             else:
                 yield np.array([complex(value, 1) for value in values], dtype)
     if dtype in COMPLEX:
-        yield np.array([1 + 1j, complex(np.nan, 1), complex(1, np.nan), 3j], dtype)
-        unlike = (np.nan, complex(0, np.nan), complex(np.nan, np.inf))
-    else:
-        unlike = (np.nan, -np.nan, np.inf, -np.inf)
+        yield np.array([1 + 1j, complex(NAN, 1), complex(1, NAN), 3j], dtype)
+    unlike = (
+        (NAN, complex(0, NAN), complex(NAN, INF)) if dtype in COMPLEX else (NAN, -NAN, INF, -INF)
+    )
     for n, value in itertools.product((33, 1027, 4097), unlike):
         for places in (0, n - 1, 256 % n, slice(0, None, 2), slice(n // 2, None), slice(1, None)):
             x = np.arange(n).astype(dtype)
             x[places] = value
             yield x
-    for values in (
-        [np.nan],
-        [0.1],
-        [-0.0],
-        [0.0, -0.0, 0.0],
-        [-0.0, 0.0],
-        [1, -np.inf, np.nan, np.inf],
-    ):
+    for values in ([NAN], [0.1], [-0.0], [0.0, -0.0, 0.0], [-0.0, 0.0], [1, -INF, NAN, INF]):
         yield np.resize(values, 1027).astype(dtype)
 
 
