@@ -142,17 +142,22 @@ def dot(a, b, dtype=np.float64):
     return nearest(exact_products(a, b), dtype)
 
 
-def nearest_root(square: Fraction, dtype) -> np.generic:
-    """Round a square root to the nearest float of a type.
+def root(square: Fraction) -> Fraction:
+    """Take 160 bits of a square root, and one more bit where there are more.
 
-    A root's first thousand bits behind the point and, where it has more, one more bit are on the
-    same side of everything that lies half way between two floats as the root is.
+    So it is on the same side of everything that lies half way between two floats as the root is.
     """
-    bits = 1200
-    scaled = square * 4**bits
-    root = math.isqrt(math.floor(scaled))
-    more = Fraction(root * root != scaled, 2)
-    return nearest((root + more) / 2**bits, dtype)
+    if square <= 0:
+        return Fraction(0)
+    bits = 160 - (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    scaled = square * Fraction(4) ** bits
+    whole = math.isqrt(math.floor(scaled))
+    return (whole + Fraction(whole * whole != scaled, 2)) / Fraction(2) ** bits
+
+
+def nearest_root(square: Fraction, dtype) -> np.generic:
+    """Round a square root to the nearest float of a type."""
+    return nearest(root(square), dtype)
 
 
 def same(got, want) -> bool:
@@ -222,15 +227,13 @@ def edges(dtype):
 
 def as_floats(value: Fraction):
     """Write an exact value as a sum of float64s, the greatest first."""
-    parts = []
+    parts, most = [], Fraction(2) ** 1022
     while value:
         exponent = value.numerator.bit_length() - value.denominator.bit_length() - 1
-        high = value
-        if abs(value) < Fraction(2) ** 1023:
-            quantum = Fraction(2) ** max(exponent - 51, -1074)
-            high = math.trunc(value / quantum) * quantum
-        else:
-            high = Fraction(2) ** 1022 * (1 if value > 0 else -1)
+        quantum = Fraction(2) ** max(exponent - 51, -1074)
+        high = math.trunc(value / quantum) * quantum
+        if abs(value) >= 2 * most:
+            high = most if value > 0 else -most
         parts.append(float(high))
         value -= high
     return parts

@@ -297,20 +297,18 @@ def products() -> None:
                 x[hidden], x[hidden[::2]] = complex(np.nan, 1), complex(1, np.nan)
             check("nanprod", x)
         check("nanprod", np.full(50, np.nan, dtype))
-    for dtype in INTEGERS[1:]:
-        for n in chosen(LENGTHS, dtype):
-            check("prod", random_elements(dtype, n, n) | dtype.type(1))
-        # What a product in twice the bits has to hold.
+    for dtype in INTEGERS:
+        for n in LENGTHS if dtype == np.bool_ else chosen(LENGTHS, dtype):
+            x = random_elements(dtype, n, n) | dtype.type(1)
+            check("prod", x)
+            x[n // 2] = 0
+            check("prod", x)
+    for dtype in INTEGERS[1:]:  # what a product in twice the bits has to hold
         ends = (np.iinfo(dtype).min, np.iinfo(dtype).max)
         for value, n in itertools.product(ends, (1, 2, 3, 4, 7, 8)):
             x = np.ones(200, dtype)
             x[-n:] = value
             check("prod", x)
-    for n in LENGTHS:
-        true = np.ones(n, np.bool_)
-        expect(gred.prod(true), 1)
-        true[n // 2] = False
-        expect(gred.prod(true), 0)
 
 
 def bits() -> None:

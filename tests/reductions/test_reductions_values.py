@@ -15,10 +15,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 from along import OF_HALVES, SPREAD
+from exact_truths import root
 from reference import COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS, agrees
 from samples import all_right, options_of, silenced, takes, there, wrong, wrong_result
 from thin import chosen
-from truths import NAMES, ORDERS, SPREADS, WITHOUT_NAN, answer, root
+from truths import NAMES, ORDERS, SPREADS, WITHOUT_NAN, answer
 
 import gred
 

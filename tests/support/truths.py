@@ -34,7 +34,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from exact_truths import exact_square, exact_sum
+from exact_truths import exact_square, exact_sum, root
 from reference import (
     A_NAN,
     COMPLEX,
@@ -69,7 +69,7 @@ FIELDS = ("count", "nans", "min", "max", "mean", "var", "sum")
 BOOL, INT64, WIDE = map(np.dtype, (np.bool_, np.int64, np.float64))
 LEAST = Fraction(2) ** -(EXPONENTS[WIDE] + MANTISSA_BITS[WIDE])
 GREATEST = Fraction(2) ** (EXPONENTS[WIDE] + 1)
-BATCH, SPREAD, ROOT_BITS = 1024, 8, 160
+BATCH, SPREAD = 1024, 8
 
 
 def _logaddexp(a, axis=None, out=None, keepdims=False):
@@ -212,16 +212,6 @@ def _range(x: np.ndarray) -> Truth:
 def _difference(a: float, b: float):
     finite = math.isfinite(a) and math.isfinite(b)
     return Fraction(a) - Fraction(b) if finite else a - b
-
-
-def root(value: Fraction) -> Fraction:
-    """Take a square root to ROOT_BITS bits, and exactly where it is a float."""
-    if value <= 0:
-        return Fraction(0)
-    bits = 2 * ROOT_BITS - (value.numerator.bit_length() - value.denominator.bit_length())
-    bits += bits % 2
-    scaled = value * Fraction(2) ** bits
-    return Fraction(math.isqrt(scaled.numerator // scaled.denominator)) / Fraction(2) ** (bits // 2)
 
 
 # ---- variances ----
