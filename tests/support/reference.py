@@ -1,7 +1,7 @@
 """The obviously right answers, and how far a float may be from them.
 
-Integers are reduced as Python's, modulo 2^bits; floats as math.fsum and decimal do, far beyond
-their own precision; least and greatest elements by Python's comparison. Nothing here asks gred.
+Integers are reduced by NumPy, modulo 2^bits, and so are least and greatest elements found; floats
+are reduced as math.fsum and decimal do, far beyond their own precision. Nothing here asks gred.
 
 With unit roundoff u, k rounded operations give a relative error of at most
 gamma_k = k u / (1 - k u) (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
@@ -122,37 +122,18 @@ def truth(op: str, array: np.ndarray, dtype=None, *, where=True, initial=None) -
         value, error = {"sum": _sum, "prod": _prod, "mean": _mean}[op](x)
         return Truth(value, kind, error)
     if op != "mean":
-        return Truth(_integer(op, x), kind, EXACTLY)
-    mean = math.trunc(float(_integer("sum", x)) / x.size)
+        return Truth(getattr(np, op)(x, dtype=kind).item(), kind, EXACTLY)
+    mean = math.trunc(float(x.sum(dtype=kind)) / x.size)
     return Truth(bool(mean) or bool(x.any()) if kind == np.bool_ else mean, kind, EXACTLY)
 
 
-# ---- integers and extremes ----
-
-
-def _integer(op: str, x: np.ndarray) -> int | bool:
-    """Wrap around at the type's ends; a bool is true if any is, or all are."""
-    if x.dtype == np.bool_:
-        return (any if op == "sum" else all)(x.tolist())
-    bits = 8 * x.dtype.itemsize
-    if op == "sum":
-        wrapped = sum(x.tolist()) % 2**bits
-    else:
-        wrapped = functools.reduce(lambda a, b: a * b % 2**bits, x.tolist(), 1)
-    return wrapped - 2**bits if x.dtype.kind == "i" and wrapped >= 2 ** (bits - 1) else wrapped
-
-
 def _extreme(op: str, x: np.ndarray) -> Truth:
-    """Take Python's least or greatest; one NaN is enough, and complex numbers go by their parts."""
-    choose = {"min": min, "max": max}[op]
-    if x.dtype in COMPLEX:
-        pairs = [(z.real, z.imag) for z in x.tolist()]
-        if any(math.isnan(part) for pair in pairs for part in pair):
-            return Truth((A_NAN, A_NAN), x.dtype, (EXACTLY,) * 2)
-        return Truth(choose(pairs), x.dtype, (EXACTLY,) * 2)
-    values = _plain(x).tolist()
-    nan = x.dtype in REALS and any(map(math.isnan, values))
-    return Truth(math.nan if nan else choose(values), x.dtype, EXACTLY)
+    """One NaN is enough; complex numbers go by their real parts, then by the others."""
+    value = getattr(np, op)(_plain(x)).item()
+    if x.dtype not in COMPLEX:
+        return Truth(value, x.dtype, EXACTLY)
+    parts = (A_NAN, A_NAN) if np.isnan(value) else (value.real, value.imag)
+    return Truth(parts, x.dtype, (EXACTLY,) * 2)
 
 
 # ---- floats and complex numbers: a value and its error, or pairs of them ----

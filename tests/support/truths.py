@@ -201,12 +201,9 @@ def _range(x: np.ndarray) -> Truth:
             return least
         parts = map(_difference, greatest.value, least.value)
         return Truth(tuple(parts), x.dtype, (EXACTLY,) * 2)
-    if x.dtype in REALS:
-        return Truth(_difference(greatest.value, least.value), x.dtype, EXACTLY)
-    bits = 8 * x.dtype.itemsize
-    wrapped = (greatest.value - least.value) % 2**bits
-    signed = x.dtype.kind == "i" and wrapped >= 2 ** (bits - 1)
-    return Truth(wrapped - 2**bits if signed else wrapped, x.dtype, EXACTLY)
+    is_float = x.dtype in REALS
+    value = _difference(greatest.value, least.value) if is_float else np.ptp(x).item()
+    return Truth(value, x.dtype, EXACTLY)
 
 
 def _difference(a: float, b: float):
