@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.lib.array_utils import normalize_axis_tuple
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS, result_type
 from samples import quietly, silenced, takes, wrong_result
-from truths import COUNTS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, is_nan, is_true, type_of
+from truths import COUNTS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, is_true, type_of
 from truths import NAMES as OFF_LADDER
 
 LADDER = ("sum", "prod", "min", "max", "mean")
@@ -65,7 +65,7 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
         masked = {} if where is True else {"where": where}
         return function(is_true(x) if base in COUNTS else home(x), axis=axis, **masked, **begun), 0
     shown = np.broadcast_to(where, x.shape)
-    shown = shown & ~is_nan(x) if name in WITHOUT_NAN else shown
+    shown = shown & (x == x) if name in WITHOUT_NAN else shown
     if x.dtype in INTEGERS and base in ("sum", "prod"):
         return getattr(np, base)(x, axis=axis, where=shown, **begun), 0
     wide = np.clongdouble if x.dtype in COMPLEX else np.longdouble

@@ -136,12 +136,11 @@ def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
     """Describe an array, each field as the reductions of what is not NaN."""
     taken = np.asarray(array)[np.broadcast_to(where, np.shape(array))]
     taken = taken.astype(taken.dtype.newbyteorder("="))
-    nan = is_nan(taken)
-    x = taken[~nan]
+    x = taken[taken == taken]  # without NaN
     mean, variance = truth("mean", x), answer("var", x, ddof=ddof)
     fields = {
         "count": Truth(x.size, INT64, EXACTLY),
-        "nans": Truth(int(nan.sum()), INT64, EXACTLY),
+        "nans": Truth(taken.size - x.size, INT64, EXACTLY),
         "mean": _merged_mean(mean, elements(x, mean.dtype)) if x.size else _nothing(mean.dtype),
         "var": variance,
         "std": _root_of_rounded(variance),
@@ -158,10 +157,6 @@ def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
 # ---- counts and places ----
 
 
-def is_nan(x: np.ndarray) -> np.ndarray:
-    return np.zeros(x.shape, bool) if x.dtype in INTEGERS else np.isnan(x)
-
-
 def is_true(x: np.ndarray) -> np.ndarray:
     """Tell which elements are not zero; of a bool, any bit counts."""
     return np.array(x).view(np.uint8) != 0 if x.dtype == BOOL else np.array(x) != 0
@@ -169,26 +164,22 @@ def is_true(x: np.ndarray) -> np.ndarray:
 
 def _count(name: str, array: np.ndarray, where) -> Truth:
     true = is_true(array)[np.broadcast_to(where, array.shape)]
-    count = int(true.sum())
-    value = {"any": count > 0, "all": count == true.size, "count_nonzero": count}[name]
-    return Truth(value, type_of(name, array.dtype), EXACTLY)
+    return Truth(getattr(np, name)(true), type_of(name, array.dtype), EXACTLY)
 
 
 def _place(name: str, array: np.ndarray, where) -> Truth:
-    """Give the place in the whole array, in C order, of what is taken."""
+    """Give the place in the whole array, in C order, of what is taken; the first NaN is it."""
     flat = np.array(array).ravel()
     flat = flat.astype(WIDE) if flat.dtype.newbyteorder("=") in REALS else flat
     taken = np.flatnonzero(np.broadcast_to(where, array.shape).ravel())
-    nan = np.flatnonzero(is_nan(flat[taken]))
-    first = nan[0] if nan.size else getattr(np, name)(flat[taken])
-    return Truth(int(taken[first]), INT64, EXACTLY)
+    return Truth(taken[getattr(np, name)(flat[taken])], INT64, EXACTLY)
 
 
 def _without_nan(name, array, where, dtype, initial=None) -> Truth:
     base = WITHOUT_NAN[name]
     taken = np.asarray(array)[np.broadcast_to(where, array.shape)]
     taken = taken.astype(taken.dtype.newbyteorder("="))
-    taken = taken[~is_nan(taken)]
+    taken = taken[taken == taken]  # without NaN
     if base in ("min", "max") and not taken.size and initial is None:
         return _nothing(type_of(name, array.dtype, dtype))
     return truth(base, taken, dtype, initial=initial)
