@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -186,7 +187,7 @@ def kinds(dtype, n, seed):
     yield np.where(random.random(n) < 0.001, normal * 2.0**-20, normal).astype(dtype)
     yield (normal * np.exp2(steps)).astype(dtype)
     yield np.ldexp(normal, np.arange(n) % 12).astype(dtype)
-    yield np.where(np.arange(n) % 3, -1, 1).astype(dtype) * dtype.type(_greatest(dtype))
+    yield np.where(np.arange(n) % 3, -1, 1).astype(dtype) * ml_dtypes.finfo(dtype).max
     yield -np.zeros(n, dtype)
 
 
@@ -194,15 +195,12 @@ def any_floats(dtype, max_size=30):
     """Draw arrays of any bits; many have few exponents, so that they cancel and tie."""
     width = 8 * dtype.itemsize
     anything = st.integers(0, 2**width - 1)
-    some = np.array([np.inf, -np.inf, 1, -1, 1.5, _greatest(dtype), -_greatest(dtype)], dtype)
+    greatest = float(ml_dtypes.finfo(dtype).max)
+    some = np.array([np.inf, -np.inf, 1, -1, 1.5, greatest, -greatest], dtype)
     ends = [0, 1, 2**width - 1, 2 ** (width - 1), 2 ** (width - 1) + 1]
     special = st.sampled_from(ends + some.view(BITS[dtype]).tolist())
     arrays = st.lists(st.one_of(anything, special), max_size=max_size)
     return arrays.map(lambda bits: of_bits(bits, dtype))
-
-
-def _greatest(dtype):
-    return (2 - 2.0 ** (1 - MANTISSA_BITS[dtype])) * 2.0 ** (EXPONENTS[dtype] + 1)
 
 
 def edges(dtype):

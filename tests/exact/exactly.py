@@ -10,6 +10,7 @@ from samples import element_there, fetched, quietly
 import gred
 
 NAMES = ("sum", "mean", "nansum", "nanmean")
+FLOATS = (np.float64, np.float32, np.float16)
 WIDE, NARROW = np.dtype(np.float64), np.dtype(np.float32)
 EVERY = [*REALS, *COMPLEX, *INTEGERS]
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from drawn import examples
 from exact_truths import any_floats, as_floats, edges, kinds, same, total, truth
-from exactly import NAMES, NARROW, WIDE, check, exact, stored, typed
+from exactly import FLOATS, NAMES, NARROW, WIDE, check, exact, stored, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, EXPONENTS, INTEGERS, MANTISSA_BITS, REALS
@@ -19,7 +19,6 @@ from thin import chosen
 
 import gred
 
-FLOATS = (np.float64, np.float32, np.float16)
 pytestmark = pytest.mark.usefixtures("shuffled")
 
 

@@ -16,21 +16,20 @@ import mmap
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+import ml_dtypes
 import numpy as np
-from along import home
+from along import EXTREMES, HALVES, home
 from drawn import values
-from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
+from reference import COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
 from samples import quietly, wrong_result
 from thin import chosen
 from truths import COUNTS, PLACES, WITHOUT_NAN
 
 import gred
 
-HALVES, FLOATS = REALS[:2], REALS
-EXTREMES = ("min", "max", *PLACES)
+FLOATS = REALS
 ORDERS = (1, 2, np.inf, -np.inf)
 UNIT = {dtype: 2.0**-24 for dtype in FLOATS} | {np.dtype(np.float64): 2.0**-53}
-LEAST = {HALVES[0]: 2.0**-24, BFLOAT16: 2.0**-133, FLOATS[2]: 2.0**-149, FLOATS[3]: 2.0**-1074}
 CHUNK = 4096
 # Around every register, step of lanes, run of steps, block and chunk.
 AROUND = (128, 256, 512, 1024, 2048, CHUNK, 2 * CHUNK)
@@ -170,9 +169,10 @@ def specials() -> None:
     """What is special, at every place of a register and around the end of a chunk."""
     for dtype in (*FLOATS, *COMPLEX):
         part = PARTS.get(dtype, dtype)
+        least = float(ml_dtypes.finfo(part).smallest_subnormal)
         ends = (0, 1, CHUNK - 1, CHUNK, CHUNK + 139)
         places = [*((70, k) for k in range(70)), *((CHUNK + 140, k) for k in ends)]
-        values = (np.nan, np.inf, -np.inf, 0.0, -0.0, LEAST[part], -LEAST[part])
+        values = (np.nan, np.inf, -np.inf, 0.0, -0.0, least, -least)
         for (n, place), value, base in chosen(itertools.product(places, values, (-1, 0)), dtype):
             x = np.full(n, base * (1 - 2j) if dtype in COMPLEX else base).astype(dtype)
             x.view(part)[place] = value
