@@ -229,16 +229,8 @@ def products(device, _quick):
     yield unless(same(got, nearest(exact_products(x, x[::-1]), np.float64)), f"{got!r}")
 
 
-PARTS = {
-    "calls": calls,
-    "along axes": along_axes,
-    "rows": rows,
-    "segments": segments,
-    "exactly": exactly,
-    "by key": by_key,
-    "ranks": ranks,
-    "products": products,
-}
+PARTS = (calls, along_axes, rows, segments, exactly, by_key, ranks, products)
+PARTS = {part.__name__.replace("_", " "): part for part in PARTS}
 
 
 def printed(what, findings):

@@ -328,10 +328,10 @@ CHECKS = (lengths, alignments, specials, scales, ends, halves, settled, first_of
 CHECKS += (accuracy, pairwise, products, bits)
 
 
-def report(checks: Sequence[Callable[[], None]] | dict, names: Sequence[str] = ()) -> None:
+def report(checks: Sequence[Callable[[], None]], names: Sequence[str] = ()) -> None:
     """Run the checks, or those that are named."""
     print(gred.explain(np.ones(3)).array.split(" by ")[1].split()[0])
-    for check in checks.values() if isinstance(checks, dict) else checks:
+    for check in checks:
         if not names or check.__name__ in names:
             check()
             print(check.__name__, DIGEST.hexdigest(), flush=True)

@@ -64,14 +64,10 @@ def shown(name, axis, **own):
     return lambda x, mask, **more: getattr(gred, name)(x, axis=axis, where=mask, **own, **more)
 
 
-def words_of(total):
-    return np.frombuffer(total.to_bytes(), np.uint8)
-
-
 def products_of(a, b):
     total = gred.ExactSum()
     total.add_products(a, b)
-    return words_of(total)
+    return total.words
 
 
 def of_reductions():
@@ -128,7 +124,7 @@ OTHERS = {
     "by_key": Call(partial(gred.by_key, "sum", num_keys=7), OF["keyed"]),
     "by_key of extremes": Call(partial(gred.by_key, "min", num_keys=7), OF["keyed"]),
     "by_key, exact": Call(partial(gred.by_key, "sum", num_keys=7, **EXACTLY), OF["keyed"]),
-    "ExactSum": Call(lambda x: words_of(gred.ExactSum(x))),
+    "ExactSum": Call(lambda x: gred.ExactSum(x).words),
     "ExactSum of products": Call(products_of, OF["rows"]),
     "var, exact": Call(partial(gred.var, **EXACTLY), places=HERE),
     "describe, exact": Call(partial(gred.describe, **EXACTLY), places=HERE),
