@@ -7,9 +7,11 @@ other tests off it.
 import contextlib
 import fcntl
 import gc
+import importlib
 import os
 import sys
 from collections import defaultdict
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,12 @@ from gpu_arrays import use_device
 from gpu_libraries import LIBRARIES
 from hypothesis import HealthCheck, settings
 from inputs import block_sizes, methods_on
+from scripts import BENCHMARKS
 from thin import NAME, one_in, pairwise
 
 import gred
+
+MEASURED = cache(partial(gred.read_limit, cold=False))
 
 
 def pytest_addoption(parser):
@@ -208,6 +213,23 @@ def refused(command):
         return err
 
     return run
+
+
+class Scripts:
+    """The scripts as attributes, those in measures/, too; one is imported as it is named."""
+
+    def __getattr__(self, name):
+        measures = (BENCHMARKS / "measures" / f"{name}.py").exists()
+        return importlib.import_module(f"measures.{name}" if measures else name)
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Import the scripts as they import one another, with warm caches and limits measured once."""
+    monkeypatch.setattr(gred, "read_limit", MEASURED)
+    monkeypatch.setattr(gred, "kernel_time", partial(gred.kernel_time, cold=False))
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return Scripts()
 
 
 @pytest.fixture(scope="module")

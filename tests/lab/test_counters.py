@@ -28,30 +28,22 @@ def first_pass(*arguments, **options):
     return counted(*arguments, **options).passes[0]
 
 
-@pytest.fixture
-def script(monkeypatch):
-    """Import the script that has a profiler count, which knows what may differ."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import counters
-
-    return counters
-
-
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("rung", dict.fromkeys(row["method"] for row in ROWS))
-def test_counts_are_those_of_a_profiler(script, rung):
+def test_counts_are_those_of_a_profiler(benchmarks, rung):
     cases = {}
     for row in (row for row in ROWS if row["method"] == rung):
         cases.setdefault((rung, row["dtype"], row["size"], row["block_size"]), []).append(row)
     assert any(case[2:] == (2**20, 256) for case in cases)
     rows = [row for case in chosen(cases) for row in cases[case]]
-    assert list(script.differences(rows, PROFILED["machine"]["device"]["units"])) == []
+    assert list(benchmarks.counters.differences(rows, PROFILED["machine"]["device"]["units"])) == []
 
 
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("rung", ["neighbored", "shared_strided", "shared_sequential"])
-def test_no_figure_of_a_profiler_differs_unseen(script, rung):
+def test_no_figure_of_a_profiler_differs_unseen(benchmarks, rung):
     """One sector, wavefront or conflict less is named, and more noise than there is."""
+    script = benchmarks.counters  # which has a profiler count, and knows what may differ
     usual = {"method": rung, "dtype": "int32", "size": 65539, "block_size": 256, "pass": 1}
     (row,) = (row for row in ROWS if usual.items() <= row.items())
     for name in script.METRICS:

@@ -1,32 +1,8 @@
-"""What tests of benchmarks/ share: its scripts, other values in them, and a clock."""
+"""What tests of benchmarks/ share: other values in its scripts, and a clock."""
 
-import importlib
 from collections import Counter
-from functools import cache, partial
 
 import pytest
-from scripts import BENCHMARKS
-
-import gred
-
-MEASURED = cache(partial(gred.read_limit, cold=False))
-
-
-class Scripts:
-    """The scripts as attributes, those in measures/, too; one is imported as it is named."""
-
-    def __getattr__(self, name):
-        measures = (BENCHMARKS / "measures" / f"{name}.py").exists()
-        return importlib.import_module(f"measures.{name}" if measures else name)
-
-
-@pytest.fixture
-def benchmarks(monkeypatch):
-    """Import the scripts as they import one another, with warm caches and limits measured once."""
-    monkeypatch.setattr(gred, "read_limit", MEASURED)
-    monkeypatch.setattr(gred, "kernel_time", partial(gred.kernel_time, cold=False))
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return Scripts()
 
 
 @pytest.fixture

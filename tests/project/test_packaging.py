@@ -69,7 +69,7 @@ def test_importing_brings_numpy_alone_and_modules_when_somebody_goes_there():
         print(*{name.split(".")[0] for name in brought})
         assert "importlib.metadata" not in brought  # as slow to import as all of gred
         later = "dask", "lab", "mpi", "testing", "torch"
-        for name in ("gred.lab", "gred.counting", *map("gred.{}".format, later)):
+        for name in ("gred.cli", "gred.lab", "gred.counting", *map("gred.{}".format, later)):
             assert name not in sys.modules, name
         assert gred.counters([1, 2], method="shuffle").result == 3
         assert gred.roofline(9).size == gred.accesses(range(9)).size == 9
