@@ -94,18 +94,13 @@ def test_the_times_in_the_package_are_the_kept_results(benchmarks):
     assert roofline.PACKAGED.read_text(encoding="utf-8") == kept
 
 
-@pytest.mark.parametrize(
-    ("capability", "architectures", "able"),
-    [
-        ("8.0", ("75", "80", "90"), False),
-        ("9.0", ("80",), False),
-        ("9.0", ("90a",), True),
-        ("12.0", ("80", "90", "100f"), True),
-        ("9.0", ("ptx",), True),
-        ("8.0", ("ptx",), False),
-    ],
-)
-def test_no_gpu_climbs_a_rung_too_late_for_it(monkeypatch, capability, architectures, able):
+# GPUs' compute capabilities, and what gred is built for.
+ABLE, UNABLE = ("9.0 90a", "12.0 80 90 100f", "9.0 ptx"), ("8.0 75 80 90", "9.0 80", "8.0 ptx")
+
+
+@pytest.mark.parametrize("built_for", [*ABLE, *UNABLE])
+def test_no_gpu_climbs_a_rung_too_late_for_it(monkeypatch, built_for):
+    (capability, *architectures), able = built_for.split(), built_for in ABLE
     gpu = gred.Device("cuda:0", "a GPU", 108, 2**35, None, 2**25, capability)
     monkeypatch.setattr(gred, "build_info", lambda: {"architectures": architectures})
     late = tuple(m for m in gred.methods() if m.compute_capability)

@@ -138,14 +138,11 @@ def test_what_limits_a_rung_follows_from_its_counts_and_so_does_its_time(screen,
     assert f"{words} {told.why()}" in out.partition("  predicted ")[2]
 
 
-@pytest.mark.parametrize(
-    ("rung", "near"),
-    [
-        ("halving", ["halving", "neighbored"]),
-        ("13", ["shared_strided", "shared_sequential", "shared_first_add"]),
-        ("cluster", ["bulk", "cluster"]),
-    ],
-)
+NEAR = {"halving": ["halving", "neighbored"], "cluster": ["bulk", "cluster"]}
+NEAR |= {"13": ["shared_strided", "shared_sequential", "shared_first_add"]}
+
+
+@pytest.mark.parametrize(("rung", "near"), NEAR.items(), ids=NEAR)
 def test_neighbours_stand_beside_it(screen, kept, rung, near):
     rows = [line.split() for line in screen("explain", rung, *SMALL).splitlines()]
     assert ["all", "passes", *near] in rows
@@ -274,18 +271,14 @@ def test_what_the_fit_has_not_seen_is_predicted_as_well():
         assert told.seconds * 1e9 == pytest.approx(row["median_ns"], rel=KEPT["unseen"]["most"])
 
 
-@pytest.mark.parametrize(
-    ("rung", "options", "limit"),
-    [
-        ("shuffle_vector", {}, "memory"),
-        ("shuffle", {}, "waiting"),
-        ("neighbored", {}, "work"),
-        ("shared_sequential", {"block_size": 32}, "blocks"),
-        ("halving", {"size": 1}, "launches"),
-    ],
-)
-def test_what_binds_a_rung_is_said(rung, options, limit):
-    told = gred.roofline(**{"size": 2**28, "method": rung, "dtype": "int32", **options})
+BOUND = {"memory": {"method": "shuffle_vector"}, "waiting": {"method": "shuffle"}}
+BOUND |= {"work": {"method": "neighbored"}, "launches": {"method": "halving", "size": 1}}
+BOUND |= {"blocks": {"method": "shared_sequential", "block_size": 32}}
+
+
+@pytest.mark.parametrize("limit", BOUND)
+def test_what_binds_a_rung_is_said(limit):
+    told = gred.roofline(**{"size": 2**28, "dtype": "int32", **BOUND[limit]})
     assert told.limit == limit
     assert told.why() in repr(told)
 
