@@ -50,10 +50,9 @@ def pytest_configure(config):
 def load_examples(config):
     """Let Hypothesis depend neither on the machine's pace nor on luck, unless somebody asks."""
     if not config.getoption("--hypothesis-profile", None):
-        slow = [HealthCheck.too_slow]
-        settings.register_profile(
-            "steady", deadline=None, derandomize=True, suppress_health_check=slow
-        )
+        steady = {"deadline": None, "derandomize": True}
+        steady["suppress_health_check"] = [HealthCheck.too_slow]
+        settings.register_profile("steady", **steady)
         settings.load_profile("steady")
     few = settings().max_examples // one_in()
     settings.register_profile("few", settings(), max_examples=few)

@@ -166,9 +166,8 @@ def segments(device, _quick):
         for offsets, step in given:
             view = x[3::step]
             with forced("segments", sharing):
-                got = gred.reduceat(
-                    op, laid_out(view, device), laid_out(offsets, device)
-                ).to_numpy()
+                there = laid_out(view, device), laid_out(offsets, device)
+                got = gred.reduceat(op, *there).to_numpy()
             right = np.array_equal(got, by_one(op, view, offsets)[0])
             yield unless(right, f"{op} of {dtype} segments, {sharing}")
 

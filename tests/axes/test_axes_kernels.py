@@ -42,9 +42,7 @@ APART += [((16, 16, 32), (0, 2)), ((1, 33, 32), (0, 2)), ((13, 2, 2, 37), (0, 2)
 APART += [((3, 2, 4, 2, 5, 33), (0, 2, 4)), ((30, 2, 70, 17), (0, 2))]
 APART += [((5, 2, 9, 24), (0, 2)), ((3, 8, 5, 7), (0, 1, 3)), ((5, 11, 2, 13), (1, 3))]
 SHORT_ROWS = [((rows, n), 1) for n in (*range(1, 131), 200, 255, 256, 257, 768) for rows in (1, 45)]
-SHORT_ROWS += [
-    ((k + more, n), 1) for n, k in ((2, 512), (4, 512), (31, 320)) for more in (-1, 0, 1)
-]
+SHORT_ROWS += [((k + d, n), 1) for n, k in ((2, 512), (4, 512), (31, 320)) for d in (-1, 0, 1)]
 SHORT_ROWS += [((5, k, n), 2) for k in (70, 131) for n in (1, 3, 6, 16, 31)]
 SHORT_ROWS += [((3, 4, 70, 5), 3), ((2, 33, 5, 7), 3)]
 LONG_ROWS = [((n, k), 1) for n, k in ((300, 133), (2, 9001), (3, 1), (7, 15), (6, 700), (3, 5000))]
@@ -68,6 +66,7 @@ TALL = {
     "short rows": [((70, n), 1) for n in (2, 3, 8, 31, 64, 100, 131, 512)],
     "long rows": [((3, n), 1) for n in (9, 15, 64, 1000, 5001, 200_003)],  # 2^17 squares are 2^31
 }
+ENDS = [("i1", -128, 127), ("i1", 127, 0), ("u1", 255, 0)]
 WAYS = [(family, way) for family in FAMILIES for way in CONFIGURATIONS[family]]
 every_way = pytest.mark.parametrize(("family", "way"), WAYS, ids=map(" by ".join, WAYS))
 
@@ -123,9 +122,7 @@ def test_answers_and_refusals_are_numpys(place, way, call, seed):
 
 @everywhere
 @every_way
-@pytest.mark.parametrize(
-    ("dtype", "value", "other"), [("i1", -128, 127), ("i1", 127, 0), ("u1", 255, 0)]
-)
+@pytest.mark.parametrize(("dtype", "value", "other"), ENDS)
 def test_bytes_at_their_ends_are_added_without_overflow(
     place, family, way, shared, dtype, value, other
 ):

@@ -102,9 +102,7 @@ CHOSEN = {
         *each(*rows(*LENGTHS), axis=1, threads=BUSY),
         *each(*(shape[::-1] for shape in rows(*LENGTHS)), threads=BUSY),
     ],
-    "columns of large arrays are read by a warp side by side": each(
-        (MIB, 64), (1 << 14, 1 << 10), teams=5
-    ),
+    "a warp reads large columns side by side": each((MIB, 64), (1 << 14, 1 << 10), teams=5),
     "long results are shared by blocks": [
         *each((2, BIG), axis=1, splits=many(H200 + 1)),
         *each((BIG, 4), splits=many(H200 + 1)),
@@ -228,9 +226,7 @@ SHORT_ROWS = {
         *each((9, 42, 12), (9, 31, 400), axis=2, strides=(99999, 1600, 4), typed=False),
     ],
 }
-SMALL = {
-    "few are shared": [*each((429, 5), axis=0, splits=1), *each((3000, 5), axis=0, splits=many(2))]
-}
+SMALL = {"few are shared": each((429, 5), splits=1) + each((3000, 5), splits=many(2))}
 TABLES = {ANY_TYPE: CHOSEN, TYPED: KNOWN, UNSPLIT: UNSPLIT_COLUMNS}
 TABLES |= {ROWS: LONG_ROWS, SHORT: SHORT_ROWS, STRIDED: SMALL}
 EVERY = {name: (kernels, table[name]) for kernels, table in TABLES.items() for name in table}
@@ -285,9 +281,7 @@ def test_every_result_is_made_and_every_row_has_readers(shape, data, size, multi
     state=some_state,
     kernels=st.sampled_from([TYPED, UNSPLIT]),
 )
-def test_columns_are_all_made_and_blocks_hold_their_rows(
-    rows, columns, outer, size, state, kernels
-):
+def test_columns_are_made_and_blocks_hold_their_rows(rows, columns, outer, size, state, kernels):
     got = typed((outer, rows, columns), 1, size, state, kernels=kernels)
     if got is None:
         return

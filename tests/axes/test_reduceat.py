@@ -145,9 +145,8 @@ def test_sums_of_floats_have_the_same_bits_in_any_order_of_threads_and_are_close
     rises = np.sort(np.random.default_rng(3).integers(0, 5000, 60))
     for offsets in (rises, rises[::-1].copy()):
         one = gred.reduceat("sum", x, offsets, **on(place))
-        exact, sizes, counts = (
-            np.add.reduceat(y, offsets) for y in (x.astype("f8"), abs(x), np.ones_like(x))
-        )
+        every = (x.astype("f8"), abs(x), np.ones_like(x))
+        exact, sizes, counts = (np.add.reduceat(y, offsets) for y in every)
         assert (abs(one - exact) <= counts * sizes * 2.0**-24).all()
         for seed in range(5):
             with gred.thread_order("shuffled", seed):

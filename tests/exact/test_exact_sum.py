@@ -199,9 +199,8 @@ def test_every_word_carries_at_its_limit(word, sign):
     words = np.zeros(138, np.int64)
     words[4:-1] = sign * word
     digits = np.frombuffer(gred._core.exact_normalised(words), np.int64)[4:].tolist()
-    assert sum(digit << 32 * k for k, digit in enumerate(digits)) == sum(
-        sign * word << 32 * k for k in range(133)
-    )
+    right = sum(sign * word << 32 * k for k in range(133))
+    assert sum(digit << 32 * k for k, digit in enumerate(digits)) == right
     assert all(0 <= sign * digit < 2**32 for digit in digits)
 
 

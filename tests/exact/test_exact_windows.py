@@ -85,10 +85,8 @@ def full_windows():
         x = np.full(2 * STRETCH, value)
         x[::3] = dtype(2.0**-10) * greatest
         yield x
-    for n, exponent, bit, sign in itertools.product(
-        (4096, 4095, 8192), (0, 5, 10), (43, 999), SIGNS
-    ):
-        x = np.full(n, sign * (2.0**exponent - 2.0 ** (exponent - bit)))
+    for n, power, bit, sign in itertools.product((4096, 4095, 8192), (0, 5, 10), (43, 999), SIGNS):
+        x = np.full(n, sign * (2.0**power - 2.0 ** (power - bit)))
         x[-1] = sign * 2.0**10
         yield x
     # The first windows leave as much of every part as they can, wherever they lie.

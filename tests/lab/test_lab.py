@@ -71,9 +71,7 @@ def findings(faults):
     for path, named in NAMED.items():
         orders = {size: ORDERS.get((path, size), "forwards") for size in named}
         jobs = [case(rungs[path], size, order=order) for size, order in orders.items()]
-        told |= {
-            (path, size): one for size, one in zip(named, found(rungs[path], *jobs), strict=True)
-        }
+        told |= {(path, n): one for n, one in zip(named, found(rungs[path], *jobs), strict=True)}
     return told
 
 

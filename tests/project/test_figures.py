@@ -32,10 +32,9 @@ def gpu(benchmarks, given, monkeypatch):
     for module in (benchmarks.axes_figures, benchmarks.exact_figures, benchmarks.segments_figures):
         given(module, PATIENCE=math.inf)
     given(benchmarks.device_times, OTHER_BYTES=64)
-    given(
-        benchmarks.axes_figures, peers=lambda: (CuPy(), PyTorch()), compile_ahead=lambda dtype: None
-    )
-    given(benchmarks.axes_figures, MIDDLES=((-1, 8, 8), (8, -1, 8)), SLICED=(8,), SIDES=(4, 8))
+    axes = benchmarks.axes_figures
+    given(axes, peers=lambda: (CuPy(), PyTorch()), compile_ahead=lambda dtype: None)
+    given(axes, MIDDLES=((-1, 8, 8), (8, -1, 8)), SLICED=(8,), SIDES=(4, 8))
     few = partial(benchmarks.exact_figures.cancelling, size=1 << 12)
     given(benchmarks.exact_figures, **SIZES, cancelling=few)
     monkeypatch.setitem(sys.modules, "jax", None)

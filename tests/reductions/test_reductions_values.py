@@ -195,11 +195,10 @@ def special_arrays(dtype: np.dtype):
                 yield parts.astype(dtype)
             else:
                 yield np.array([complex(value, 1) for value in values], dtype)
+    unlike = (NAN, -NAN, INF, -INF)
     if dtype in COMPLEX:
         yield np.array([1 + 1j, complex(NAN, 1), complex(1, NAN), 3j], dtype)
-    unlike = (
-        (NAN, complex(0, NAN), complex(NAN, INF)) if dtype in COMPLEX else (NAN, -NAN, INF, -INF)
-    )
+        unlike = (NAN, complex(0, NAN), complex(NAN, INF))
     for n, value in itertools.product((33, 1027, 4097), unlike):
         for places in (0, n - 1, 256 % n, slice(0, None, 2), slice(n // 2, None), slice(1, None)):
             x = np.arange(n).astype(dtype)

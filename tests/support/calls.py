@@ -117,9 +117,7 @@ OTHERS = {
     "each, exact": Call(partial(each, **EXACTLY), OF["rows"], out=True),
     "reduceat": Call(partial(gred.reduceat, "sum"), OF["segments"], out=True),
     "reduceat of extremes": Call(partial(gred.reduceat, "max"), OF["segments"], out=True),
-    "reduceat of spreads": Call(
-        partial(gred.reduceat, "var"), OF["segments"], exact=False, out=True
-    ),
+    "reduceat, spreads": Call(partial(gred.reduceat, "var"), OF["segments"], exact=False, out=True),
     "reduceat, exact": Call(partial(gred.reduceat, "sum", **EXACTLY), OF["segments"], out=True),
     "by_key": Call(partial(gred.by_key, "sum", num_keys=7), OF["keyed"]),
     "by_key of extremes": Call(partial(gred.by_key, "min", num_keys=7), OF["keyed"]),
@@ -134,9 +132,7 @@ OTHERS = {
     "reduceat of rows": Call(partial(gred.reduceat, "sum"), OF["segments of rows"], HERE),
     "by_key of rows": Call(partial(gred.by_key, "mean", num_keys=7), OF["keyed rows"], HERE),
     "by_key of places": Call(partial(gred.by_key, "argmax", num_keys=7), OF["keyed"], HERE),
-    "by_key, described": Call(
-        partial(gred.by_key, "describe", num_keys=7), OF["keyed"], HERE, False
-    ),
+    "by_key, records": Call(partial(gred.by_key, "describe", num_keys=7), OF["keyed"], HERE, False),
     "quantile": Call(partial(gred.quantile, q=[0.1, 0.5], axis=1), places=HERE),
     "median": Call(gred.median, places=HERE),
     "nanmedian": Call(partial(gred.nanmedian, axis=0), places=HERE),
