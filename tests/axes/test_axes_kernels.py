@@ -49,14 +49,8 @@ LONG_ROWS = [((n, k), 1) for n, k in ((300, 133), (2, 9001), (3, 1), (7, 15), (6
 LONG_ROWS += [((3, 16 * packs + more), 1) for packs in (64, 128, 129) for more in (-1, 0, 7)]
 LONG_ROWS += [((40, 3, 64), (0, 2)), ((9, 2, 333), (0, 2)), ((40, 8, 32), (0, 2)), *APART[-2:]]
 COLUMNS = PLAIN + BATCHES + APART
-FAMILIES = {
-    "general": COLUMNS[::8] + LONG_ROWS,
-    "columns": COLUMNS,
-    "unsplit columns": COLUMNS,
-    "strided": COLUMNS,
-    "short rows": SHORT_ROWS,
-    "long rows": LONG_ROWS,
-}
+FAMILIES = dict.fromkeys(("columns", "unsplit columns", "strided"), COLUMNS)
+FAMILIES |= {"short rows": SHORT_ROWS, "long rows": LONG_ROWS, "general": COLUMNS[::8] + LONG_ROWS}
 # Of so many bytes as narrow sums and their squares hold, and of more.
 TALL = {
     "general": [((5000, 4), 0), ((3, 5000), 1)],
