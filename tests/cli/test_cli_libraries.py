@@ -50,6 +50,21 @@ def answers_of(library, case):
     return answer if isinstance(answer, tuple) else (answer,)
 
 
+class Peer(libraries.NumPy):
+    """A library of some name that reduces by a function, and lacks some reductions."""
+
+    def __init__(self, key, call, lacks=()):
+        super().__init__("host")
+        self.key = self.title = self.pool = key
+        self.call, self.lacks, self.ours = call, lacks, key == "gred"
+        self.module = SimpleNamespace(as_tensor=np.asarray, tile=np.tile)
+
+    def function(self, case):
+        if case.reduction.name in self.lacks:
+            raise libraries.LackingError("no such reduction")
+        return self.call
+
+
 # ---- cases and data ----
 
 

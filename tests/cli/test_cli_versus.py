@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_cli_libraries import HOST, case_of
+from test_cli_libraries import HOST, Peer, case_of
 
 import gred
 from gred.cli import cases, contest, data, libraries, measure, options, outcome, record, versus
@@ -41,18 +41,10 @@ def calls():
 def pretended(calls):
     """Make libraries of functions, which may be slow, wrong or absent: gred and some peers."""
 
-    class Pretended(libraries.Library):
-        package = "numpy"
+    def noted(key, function):
+        return lambda view, *_: calls.append((key, view)) or function(view)
 
-        def __init__(self, key, called):
-            super().__init__("host")
-            self.key = self.title = self.pool = key
-            self.ours, self.called = key == "gred", called
-
-        def function(self, case):
-            return lambda view, *mask: calls.append((self.key, view)) or self.called(view)
-
-    return lambda **functions: [Pretended(*named) for named in functions.items()]
+    return lambda **functions: [Peer(key, noted(key, f)) for key, f in functions.items()]
 
 
 @pytest.fixture

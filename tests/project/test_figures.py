@@ -14,10 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scripts import CuPy, PyTorch
-from test_cli_libraries import case_of
+from test_cli_libraries import Peer, case_of
 
 import gred
-from gred.cli import libraries, record
+from gred.cli import record
 
 pytestmark = pytest.mark.unsanitized
 
@@ -215,21 +215,6 @@ def test_every_part_is_measured_with_pretended_times(benchmarks, pretended, give
     assert all(row["value"] > 0 for row in rows)
     bounded = [(row["value"], row["at_least"]) for row in rows if row["at_least"]]
     assert bounded[: len(told)] == told
-
-
-class Peer(libraries.NumPy):
-    """A library whose calls take so long, and which lacks a reduction."""
-
-    def __init__(self, key, call, lacks=()):
-        super().__init__("host")
-        self.key = self.title = key
-        self.call, self.lacks, self.ours = call, lacks, key == "gred"
-        self.module = SimpleNamespace(as_tensor=np.asarray, tile=np.tile)
-
-    def function(self, case):
-        if case.reduction.name in self.lacks:
-            raise libraries.LackingError("no such reduction")
-        return self.call
 
 
 @pytest.mark.parametrize(
