@@ -136,10 +136,9 @@ def test_barriers_are_counted_once_a_block_and_loads_with_nothing_in_between_as_
 def test_divergence_is_seen_in_the_lanes_and_misalignment_in_the_sectors():
     """Of 32 lanes the modulo leaves 16 at the first level; packed threads come 32 at a time."""
     strides = [2**k for k in range(8)]
-    for rung, active in (
-        ("neighbored", sum(256 // max(32, 2 * stride) for stride in strides)),
-        ("neighbored_less", sum(-(-stride // 32) for stride in strides)),
-    ):
+    warps = {"neighbored": sum(256 // max(32, 2 * stride) for stride in strides)}
+    warps["neighbored_less"] = sum(-(-stride // 32) for stride in strides)
+    for rung, active in warps.items():
         got = first_pass(rung, 2**14)
         assert (got.merge_lanes, got.merge_requests) == (255 * got.blocks, active * got.blocks)
         assert got.active_lanes == 255 / active

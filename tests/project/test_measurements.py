@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from devices import BEST
 from hostile import Refuses
 from inputs import block_sizes, shown
 from processes import printed
@@ -14,7 +15,6 @@ from gred.testing import SimulatedArray
 ARRAY = np.arange(1, 1001)
 DEVICES = ("device", "'host'", "'simulated'", "'cuda'", "'cuda:N'")
 NAMES, ON_ONE = {"cuda": "cuda:0"}, {"method": "neighbored"}
-BEST = "cuda:0" if any(d.name == "cuda:0" for d in gred.devices()) else "simulated"
 
 
 def quickly(a=ARRAY, **options):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from devices import each_library, everywhere, flat_there, placed_by, to_host
-from reference import BFLOAT16
+from reference import BFLOAT16, MANTISSA_BITS
 from refusals import refused_by
 from samples import silenced
 from thin import chosen
@@ -43,8 +43,7 @@ def drawn(dtype, shape):
 
 def near(got, want, dtype):
     """Compare, to within four roundings of what is interpolated."""
-    bits = {"float16": 11, "bfloat16": 8, "float32": 24}.get(np.dtype(dtype).name, 53)
-    error = 4 * 2.0**-bits
+    error = 4 * 2.0 ** -MANTISSA_BITS.get(np.dtype(dtype), 53)
     return np.allclose(np.float64(got), np.float64(want), error, 100 * error, equal_nan=True)
 
 

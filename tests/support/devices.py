@@ -10,6 +10,7 @@ from gred.testing import SimulatedArray
 PLACES = ("host", "simulated", "cuda")
 GPUS = sum(device.name.startswith("cuda") for device in gred.devices())
 GPU_IS_HERE = GPUS > 0
+BEST = "cuda:0" if GPU_IS_HERE else "simulated"
 needs_gpu = pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU here")
 two_gpus = pytest.mark.skipif(GPUS < 2, reason="there is one GPU here, not two")
 
