@@ -214,6 +214,17 @@ def refused(command):
     return run
 
 
+@pytest.fixture
+def given(monkeypatch):
+    """Give a module, or what has attributes, other values for the time of a test."""
+
+    def change(module, **values):
+        for name, value in values.items():
+            monkeypatch.setattr(module, name, value)
+
+    return change
+
+
 class Scripts:
     """The scripts as attributes, those in measures/, too; one is imported as it is named."""
 
@@ -223,10 +234,9 @@ class Scripts:
 
 
 @pytest.fixture
-def benchmarks(monkeypatch):
+def benchmarks(given, monkeypatch):
     """Import the scripts as they import one another, with warm caches and limits measured once."""
-    monkeypatch.setattr(gred, "read_limit", MEASURED)
-    monkeypatch.setattr(gred, "kernel_time", partial(gred.kernel_time, cold=False))
+    given(gred, read_limit=MEASURED, kernel_time=partial(gred.kernel_time, cold=False))
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     return Scripts()
 

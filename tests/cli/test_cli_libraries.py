@@ -158,11 +158,10 @@ def test_a_place_is_right_by_what_is_there_and_integers_are_equal_in_64_bits():
 
 
 @pytest.mark.parametrize("key", ["gred", "gred in pieces", *libraries.peers_on("host")])
-def test_a_library_on_the_host_is_right_or_says_what_it_lacks(key, monkeypatch):
+def test_a_library_on_the_host_is_right_or_says_what_it_lacks(key, given):
     """Also where data repeats, of any place, height and end, in a period that no row divides."""
     if key == "gred in pieces":
-        monkeypatch.setattr(data, "PERIOD", 96)
-        monkeypatch.setattr(data, "_CHUNK", 40)
+        given(data, PERIOD=96, _CHUNK=40)
     ours = key.startswith("gred")
     field = libraries.assemble("host", [] if ours else [key])
     if key in field.absent:

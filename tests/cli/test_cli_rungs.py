@@ -284,13 +284,12 @@ def test_what_binds_a_rung_is_said(limit):
 
 
 @pytest.mark.parametrize("named", ["cuda:0", "cuda"])
-def test_a_gpu_that_is_here_is_measured(monkeypatch, named):
+def test_a_gpu_that_is_here_is_measured(given, named):
     here = gred.Device("cuda:0", "Some GPU", 66, 2**34, 10**12, 2**25, "8.9")
     limit = gred.ReadLimit(np.array([1e-3, 2e-3, 3e-3]), 2**30, "cuda:0", 1, 1)
     times = gred.KernelTime(np.array([1e-3, 4e-3, 5e-3]), *[None] * 8)
-    monkeypatch.setattr(prediction, "devices", lambda: [here])
-    monkeypatch.setattr(prediction, "read_limit", lambda device: limit)
-    monkeypatch.setattr(prediction, "kernel_time", lambda *_, **__: times)
+    given(prediction, devices=lambda: [here], read_limit=lambda device: limit)
+    given(prediction, kernel_time=lambda *_, **__: times)
     told = gred.roofline(2**20, method="shuffle", device=named)
     gpu = (told.gpu.title, told.gpu.multiprocessors, told.gpu.bandwidth, told.gpu.block_interval)
     assert gpu == ("Some GPU", 66, 2**30 / 2e-3, 2 * H200.block_interval)

@@ -66,9 +66,8 @@ def competed(case, some, *sampling, device=HOST, **options):
     return {row["library"]: row for row in rows}
 
 
-def test_libraries_take_turns_in_changing_order(pretended, calls, monkeypatch):
-    monkeypatch.setattr(contest, "_SAMPLE_SECONDS", 1e-9)
-    monkeypatch.setattr(contest, "_LONG_SECONDS", 0.0)
+def test_libraries_take_turns_in_changing_order(pretended, calls, given):
+    given(contest, _SAMPLE_SECONDS=1e-9, _LONG_SECONDS=0.0)
     rows = competed(case_of(), pretended(gred=np.sum, a=np.sum, b=np.sum), 20, 0)
     assert {len(row["samples_ns"]) for row in rows.values()} == {20}
     timed = [key for key, _ in calls[-60:]]

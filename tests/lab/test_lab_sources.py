@@ -94,15 +94,14 @@ MUCH = {
 
 
 @pytest.mark.parametrize("what", MUCH)
-def test_a_compiler_is_bounded_and_leaves_nothing(tmp_path, monkeypatch, what):
+def test_a_compiler_is_bounded_and_leaves_nothing(tmp_path, monkeypatch, given, what):
     left = tmp_path / "left"
     left.mkdir()
     os.mkfifo(tmp_path / "never.cuh")
     monkeypatch.setenv("TMPDIR", str(left))
-    monkeypatch.setattr(building, "_FILE_NBYTES", 1 << 20)
-    monkeypatch.setattr(building, "_MEMORY_KIB", 1 << 20)
+    given(building, _FILE_NBYTES=1 << 20, _MEMORY_KIB=1 << 20)
     if what == "time":
-        monkeypatch.setattr(building, "_SECONDS", 1)
+        given(building, _SECONDS=1)
     said = compile_error(saved(tmp_path, f"{MUCH[what]}\n{COMPILES}"))
     assert ("not done in 1 seconds" in said) == (what == "time")
     assert len(said) < 5000

@@ -7,6 +7,7 @@ import itertools
 import math
 import subprocess
 import sys
+from collections import Counter
 from fractions import Fraction
 from functools import partial
 from types import SimpleNamespace
@@ -24,6 +25,23 @@ pytestmark = pytest.mark.unsanitized
 SIZES = {"GIB": 1 << 10, "DOT_SIZE": 1 << 12, "AXES_SIZE": 1 << 14, "CURVE": (1 << 12, 1 << 20)}
 SIZES |= {"LARGE": (1 << 12,), "RANGE_SIZE": 1 << 12, "CANCELLING": 1 << 12}
 LIMIT = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))  # 4 bytes a nanosecond
+
+
+@pytest.fixture
+def clock(benchmarks, given):
+    """Time that only pretended calls take; `counts` says how often each was made."""
+    pretended = SimpleNamespace(now=0.0, counts=Counter())
+
+    def taking(seconds, name=None):
+        def call(*_, **__):
+            pretended.now += seconds
+            pretended.counts[name] += 1
+
+        return call
+
+    pretended.taking = taking
+    given(benchmarks.timing.time, perf_counter=lambda: pretended.now)
+    return pretended
 
 
 @pytest.fixture

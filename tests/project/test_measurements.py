@@ -133,10 +133,10 @@ REFUSED = [
 REFUSED += [(SEE, *refused) for call, *refused in REFUSED if call is COUNT]
 
 
-@pytest.mark.parametrize(("call", "given", "more", "error", "words"), REFUSED, ids=shown)
-def test_what_cannot_be_measured_counted_or_predicted_is_refused(call, given, more, error, words):
+@pytest.mark.parametrize(("call", "args", "more", "error", "words"), REFUSED, ids=shown)
+def test_what_cannot_be_measured_counted_or_predicted_is_refused(call, args, more, error, words):
     with pytest.raises(error) as caught:
-        call(*given, **more)
+        call(*args, **more)
     assert caught.type is error
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
