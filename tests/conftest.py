@@ -153,17 +153,13 @@ def jax_width():
     return jax and jax.config.jax_enable_x64
 
 
-def methods_here(place: str):
-    """List a device's methods; one for a GPU that is not here, as that is enough to be skipped."""
-    methods = methods_on(place)
-    return methods if GPU_IS_HERE or place != "cuda" else methods[-1:]
-
-
 def pytest_generate_tests(metafunc):
     names = metafunc.fixturenames
     if "device" not in names:
         return
-    pairs = [(place, method) for place in PLACES for method in methods_here(place)]
+    methods = {place: methods_on(place) for place in PLACES}
+    methods["cuda"] = methods["cuda"][0 if GPU_IS_HERE else -1 :]  # one is enough to be skipped
+    pairs = [(place, method) for place in PLACES for method in methods[place]]
     if "rung" in names:
         rungs = [parameter(*pair) for pair in pairs if block_sizes(pair[1]) != (None,)]
         metafunc.parametrize(("device", "rung"), rungs)

@@ -87,25 +87,24 @@ def rows() -> Views:
         yield pairs["value"], None
 
 
+def cut(a: np.ndarray) -> Iterator[np.ndarray]:
+    """View an array in many ways, in some of them elements again and again."""
+    yield from (a[:, 1:-1, ::2], a[::-1, ::3, ::5], a[..., :3])
+    yield from (a[:, :, 1:-1].transpose(1, 0, 2), a[:, ::2].T)
+    for again in (a[:, :, :1], a[:, :1], a[:1, :, 3:4]):
+        yield np.broadcast_to(again, a.shape)
+    yield np.broadcast_to(a[:, 0, 0], (1000, 6))
+
+
 @checked
 def dimensions() -> Views:
     """Rows and columns of arrays, masks in another order, and elements again and again."""
-    layouts = (
-        lambda a: a[:, 1:-1, ::2],
-        lambda a: a[::-1, ::3, ::5],
-        lambda a: a[:, :, 1:-1].transpose(1, 0, 2),
-        lambda a: a[..., :3],
-        lambda a: a[:, ::2].T,
-        lambda a: np.broadcast_to(a[:, :, :1], a.shape),
-        lambda a: np.broadcast_to(a[:, :1], a.shape),
-        lambda a: np.broadcast_to(a[:1, :, 3:4], a.shape),
-        lambda a: np.broadcast_to(a[:, 0, 0], (1000, 6)),
-    )
-    for dtype, take in itertools.product(EVERY_TYPE, layouts):
-        x = whole_numbers(dtype, 6 * 50 * 70, 3).reshape(6, 50, 70)
-        view, shown = take(x), take(np.random.default_rng(0).random(x.shape) < 0.5)
-        for mask in (None, shown, np.asfortranarray(shown), shown[:1]):
-            yield view, mask
+    masks = np.random.default_rng(0).random((6, 50, 70)) < 0.5
+    for dtype in EVERY_TYPE:
+        x = whole_numbers(dtype, masks.size, 3).reshape(masks.shape)
+        for view, shown in zip(cut(x), cut(masks), strict=True):
+            for mask in (None, shown, np.asfortranarray(shown), shown[:1]):
+                yield view, mask
 
 
 @checked

@@ -18,26 +18,21 @@ def masks(shape):
     random = np.random.default_rng(sum(shape))
     drawn = random.random([2 * n for n in shape]) < 0.7
     drawn[..., 0] = drawn[0] = False
-    inner, numbers = tuple(slice(n) for n in shape), np.arange(np.prod(shape)).reshape(shape)
+    inner, k = tuple(slice(n) for n in shape), np.arange(np.prod(shape)).reshape(shape)
     some = (drawn * random.integers(1, 256, drawn.shape)).astype(np.uint8).view(bool)
     for mask in (drawn, some):
         yield mask[inner].copy()
         yield mask[(slice(None, None, 2),) * len(shape)]
-    yield np.broadcast_to(drawn[inner][-1], shape)
-    yield np.broadcast_to(drawn[inner][..., -1:], shape)
-    yield np.zeros(shape, bool)
+    for again in (drawn[inner][-1], drawn[inner][..., -1:], False):
+        yield np.broadcast_to(again, shape)
     yield drawn[inner][::-1]
-    yield numbers == numbers.size - 1
-    yield numbers % 20_000 == 7  # in some chunks one
-    yield numbers % 11 > 0
-    yield (numbers < 10) | (numbers > 5000)
+    # The last one, one in some chunks, nearly all, and all but many neighbours.
+    yield from (k == k.size - 1, k % 20_000 == 7, k % 11 > 0, (k < 10) | (k > 5000))
 
 
 def views(x):
     """Bring the same kind of array to the loops in every way that there is."""
-    yield x
-    yield x[::-3]
-    yield x.astype(x.dtype.newbyteorder())
+    yield from (x, x[::-3], x.astype(x.dtype.newbyteorder()))
     yield x[: x.size // 7 * 7].reshape(-1, 7).T
     yield np.broadcast_to(x[:5000], (3, min(x.size, 5000)))
 

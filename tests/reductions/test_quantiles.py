@@ -77,23 +77,16 @@ def test_quantiles_and_medians_are_numpys(dtype, shape, by, monkeypatch):
 
 
 def patterns(n):
-    random = np.random.default_rng(n)
-    yield np.arange(n)
-    yield np.arange(n)[::-1]
-    yield np.zeros(n, int)
-    yield random.integers(0, 2, n)
-    yield np.minimum(np.arange(n), np.arange(n)[::-1])
-    yield np.repeat([3, 1, 2], -(-n // 3))[:n]
-    hidden = np.zeros(n, int)
+    up, hidden = np.arange(n), np.zeros(n, int)
     hidden[sampled(n)] = np.arange(4096) + 1
-    yield hidden
-    yield -hidden
+    yield from (up, up[::-1], 0 * up, np.minimum(up, up[::-1]), hidden, -hidden)
+    yield from (np.random.default_rng(n).integers(0, 2, n), np.repeat([3, 1, 2], -(-n // 3))[:n])
 
 
-def sampled(n, count=4096):
+def sampled(n):
     """Repeat what kernels/cpu/selection.cuh draws of so many elements."""
     state, places = n, []
-    for _ in range(count):
+    for _ in range(4096):
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
         places.append((state >> 32 << 32) * n >> 64)
     return places

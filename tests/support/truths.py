@@ -271,7 +271,9 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
     n, is_complex = x.size, x.dtype in COMPLEX
     wide = x.astype(np.complex128 if is_complex else WIDE)
     if ord != -np.inf and not np.isfinite(wide).all():
-        return Truth(_norm_of_infinities(wide), kind, EXACTLY)
+        # What infinities make; complex ones with NaN, too, are left open.
+        value = UNDECIDED if is_complex and np.isinf(wide).any() else math.nan
+        return Truth(value if np.isnan(wide).any() else math.inf, kind, EXACTLY)
     if ord in (None, 2):
         value = root(exact_square(x))
         exactly = n == 1 and not is_complex
@@ -284,13 +286,6 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
         return Truth(value, kind, error)
     value = float(magnitudes.max(initial=0) if ord > 0 else magnitudes.min())
     return Truth(value, kind, relative * Fraction(value) if math.isfinite(value) else EXACTLY)
-
-
-def _norm_of_infinities(wide: np.ndarray):
-    """Say what infinities make, and NaN; complex ones with NaN, too, are left open."""
-    if not np.isnan(wide).any():
-        return math.inf
-    return UNDECIDED if wide.dtype.kind == "c" and np.isinf(wide).any() else math.nan
 
 
 # ---- exponentials ----
