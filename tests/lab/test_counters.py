@@ -196,10 +196,6 @@ def evenly(step, place=lambda k: k):
     return lanes(lambda k: NOBODY if k % step else place(k))
 
 
-def pairs(k):
-    return k // 2
-
-
 # Bytes, where the lanes' words lie: wavefronts and conflicts of loads, and of stores where Nsight
 # Compute counts others on an H200. Loads of 8 and 16 bytes are served a pair of lanes at a time
 # where it asks for one address.
@@ -214,14 +210,14 @@ WAVEFRONTS = [
     (16, every(1), (4, 0)),
     (16, every(2), (8, 4)),
     (8, every(0, 5), (1, 0), (2, 0)),
-    (8, lanes(pairs), (1, 0), (2, 0)),
+    (8, lanes(lambda k: k // 2), (1, 0), (2, 0)),
     (8, lanes(lambda k: k % 16), (2, 0)),
     (8, evenly(2), (2, 1), (2, 0)),
-    (8, evenly(2, pairs), (1, 0), (2, 0)),
+    (8, evenly(2, lambda k: k // 2), (1, 0), (2, 0)),
     (8, lanes(lambda k: NOBODY if k & 8 else k), (2, 0)),
     (8, evenly(16, lambda k: 16 * k), (2, 1), (2, 0)),
     (16, every(0, 5), (2, 0), (4, 0)),
-    (16, lanes(pairs), (2, 0), (4, 0)),
+    (16, lanes(lambda k: k // 2), (2, 0), (4, 0)),
     (16, evenly(8), (4, 2), (4, 0)),
 ]
 

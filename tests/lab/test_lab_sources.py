@@ -24,12 +24,11 @@ __global__ void mine(Array data, uint64_t n, global<state_of<Fold>> partials)
 }
 """
 LIKE_SHUFFLE = "// launched like shuffle\n"
-IN_NO_NAMESPACE = f'{LIKE_SHUFFLE}#include "../warp.cuh"\n{RIGHT}'
 COMPILES = f'{LIKE_SHUFFLE}#include "../warp.cuh"\nnamespace KERNELS {{{RIGHT}}}'
 
 
 def test_what_does_not_compile_is_told_in_the_compilers_words(tmp_path):
-    path = saved(tmp_path, IN_NO_NAMESPACE)
+    path = saved(tmp_path, f'{LIKE_SHUFFLE}#include "../warp.cuh"\n{RIGHT}')  # in no namespace
     said = compile_error(path)
     assert re.match(rf"{path}:\d:\d+: error: ", said)
     assert "entries.cuh" not in said

@@ -21,7 +21,6 @@ FIELDS = {
 }
 NO_ROW = 2**32 - 1  # is so long
 NONE = 1 << 31
-LONGEST_SHORT_ROW = 48_000
 
 
 def force(configuration: dict[str, tuple[int, ...]]) -> None:
@@ -32,7 +31,7 @@ def force(configuration: dict[str, tuple[int, ...]]) -> None:
         if numbers and family == "axes":
             fields = _whole_axes(**fields)
         elif numbers and family == "short_rows":
-            fields |= {"longest": LONGEST_SHORT_ROW, "batch": 1}
+            fields |= {"longest": 48_000, "batch": 1}
         _testing.force(family, fields)
 
 

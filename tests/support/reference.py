@@ -28,8 +28,7 @@ import ml_dtypes
 import numpy as np
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-INTEGERS = tuple(map(np.dtype, NAMES))
+INTEGERS = tuple(map(np.dtype, ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]))
 REALS = (np.dtype(np.float16), BFLOAT16, np.dtype(np.float32), np.dtype(np.float64))
 COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 EVERY_TYPE = (*INTEGERS, *REALS, *COMPLEX)

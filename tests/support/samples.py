@@ -77,8 +77,7 @@ def wrong_record(name: str, got, x: np.ndarray, **options) -> str:
     else:
         fields = {field: getattr(got, field) for field in (*FIELDS, "std")}
         expected = record(x, **options)
-        for field in ("count", "nans"):
-            fields[field] = np.int64(fields[field])
+        fields |= {field: np.int64(fields[field]) for field in ("count", "nans")}
     about = f"{name} of {x.size} {x.dtype}, {options}"
     return "; ".join(
         f"{about}.{field}: {fields[field]!r}, not {shown(right)}"

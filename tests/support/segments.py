@@ -16,7 +16,6 @@ UFUNCS = {
 }
 every_op = pytest.mark.parametrize("op", UFUNCS)
 NUMPYS = {name: numpys(name) for name in NAMES if name != "ptp"}
-EPSILON = np.finfo(np.float64).eps
 
 
 def same(result, expected):
@@ -44,7 +43,7 @@ def nearly_same(got, want, n):
         assert got.dtype == want.dtype
         assert np.array_equal(got, want)
     else:
-        assert np.allclose(got, want, (n + 4) * EPSILON, 0, equal_nan=True)
+        assert np.allclose(got, want, (n + 4) * 2.0**-52, 0, equal_nan=True)
 
 
 def of_none(op, dtype):
