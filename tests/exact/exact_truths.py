@@ -7,7 +7,16 @@ import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 from numpy.lib.array_utils import normalize_axis_tuple
-from reference import EXPONENTS, INTEGERS, MANTISSA_BITS, PARTS, REALS, rounded
+from reference import (
+    EXPONENTS,
+    INTEGERS,
+    MANTISSA_BITS,
+    PARTS,
+    REALS,
+    scaled,
+    exact_sum,
+    rounded,
+)
 
 TINY = Fraction(2) ** -1074
 BITS = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in REALS}
@@ -31,32 +40,9 @@ def of_exponents(exponents, dtype, seed=1):
     return np.ldexp((random.random(n) + 1) * random.choice([1, -1], n), exponents).astype(dtype)
 
 
-def _integers(x):
-    """Take finite numbers as integers of 64 bits times powers of two."""
-    x = np.ravel(x)
-    if x.dtype.kind in "iub":
-        return x.astype(np.uint64 if x.dtype.kind == "u" else np.int64), np.zeros(x.size, int)
-    mantissas, exponents = np.frexp(x.astype(np.float64))
-    return (mantissas * 2.0**53).astype(np.int64), exponents - 53
-
-
-def _added(integers, powers) -> Fraction:
-    """Add up integers times powers of two, power by power, by 20 bits, whose sums floats hold."""
-    total, least, bits = 0, int(powers.min(initial=0)), 2**20 - 1
-    for shift, some in ((0, integers & bits), (20, integers >> 20 & bits), (40, integers >> 40)):
-        sums = np.bincount(powers - least, some)
-        total += sum(int(sums[k]) << (k + shift) for k in np.flatnonzero(sums).tolist())
-    return total * Fraction(2) ** least
-
-
-def exact_sum(x) -> Fraction:
-    """Add up finite numbers."""
-    return _added(*_integers(x))
-
-
 def exact_products(a, b) -> Fraction:
     """Add up the products of finite numbers."""
-    (of_a, powers_a), (of_b, powers_b) = _integers(a), _integers(b)
+    (of_a, powers_a), (of_b, powers_b) = scaled(a), scaled(b)
     powers = powers_a + powers_b
     least = int(powers.min(initial=0))
     factors = zip(of_a.tolist(), of_b.tolist(), (powers - least).tolist(), strict=True)
@@ -151,9 +137,9 @@ def root(square: Fraction) -> Fraction:
     if square <= 0:
         return Fraction(0)
     bits = 160 - (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-    scaled = square * Fraction(4) ** bits
-    whole = math.isqrt(math.floor(scaled))
-    return (whole + Fraction(whole * whole != scaled, 2)) / Fraction(2) ** bits
+    times = square * Fraction(4) ** bits
+    whole = math.isqrt(math.floor(times))
+    return (whole + Fraction(whole * whole != times, 2)) / Fraction(2) ** bits
 
 
 def nearest_root(square: Fraction, dtype) -> np.generic:

@@ -1,7 +1,8 @@
 """The obviously right answers, and how far a float may be from them.
 
 Integers are reduced by NumPy, modulo 2^bits, and so are least and greatest elements found; floats
-are reduced as math.fsum and decimal do, far beyond their own precision. Nothing here asks gred.
+are added exactly, and multiplied as decimal does, far beyond their own precision. Nothing here
+asks gred.
 
 With unit roundoff u, k rounded operations give a relative error of at most
 gamma_k = k u / (1 - k u) (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
@@ -147,11 +148,27 @@ def _undecided(x: np.ndarray) -> tuple:
     return ((UNDECIDED,) * 2, (EXACTLY,) * 2) if x.dtype in COMPLEX else (UNDECIDED, EXACTLY)
 
 
-def _magnitude(x: np.ndarray) -> Fraction:
-    """Sum the magnitudes of all that is finite, exactly but for fsum's own rounding."""
-    finite = np.abs(_plain(x)[np.isfinite(_plain(x))])
-    half = Fraction(math.fsum(np.ldexp(finite, -200))) * 2**200
-    return half if half > 2**900 else Fraction(math.fsum(finite))
+def scaled(x: np.ndarray) -> tuple:
+    """Take finite numbers as integers of 64 bits times powers of two."""
+    x = np.ravel(x)
+    if x.dtype.kind in "iub":
+        return x.astype(np.uint64 if x.dtype.kind == "u" else np.int64), np.zeros(x.size, int)
+    mantissas, exponents = np.frexp(x.astype(np.float64))
+    return (mantissas * 2.0**53).astype(np.int64), exponents - 53
+
+
+def _added(integers: np.ndarray, powers: np.ndarray) -> Fraction:
+    """Add up integers times powers of two, power by power, by 20 bits, whose sums floats hold."""
+    total, least, bits = 0, int(powers.min(initial=0)), 2**20 - 1
+    for shift, some in ((0, integers & bits), (20, integers >> 20 & bits), (40, integers >> 40)):
+        sums = np.bincount(powers - least, some)
+        total += sum(int(sums[k]) << (k + shift) for k in np.flatnonzero(sums).tolist())
+    return total * Fraction(2) ** least
+
+
+def exact_sum(x: np.ndarray) -> Fraction:
+    """Add up finite numbers."""
+    return _added(*scaled(x))
 
 
 def sums_exactly(x: np.ndarray) -> bool:
@@ -163,23 +180,20 @@ def sums_exactly(x: np.ndarray) -> bool:
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     lowest_bit = np.frexp((whole & -whole).astype(np.float64))[1] - 1 + exponent - 53
     quantum = Fraction(2) ** int(lowest_bit.min())
-    return _magnitude(x) <= quantum * 2 ** MANTISSA_BITS[accumulator(x.dtype)]
+    return exact_sum(nonzero) <= quantum * 2 ** MANTISSA_BITS[accumulator(x.dtype)]
 
 
 def _sum(x: np.ndarray) -> tuple:
     if x.dtype in COMPLEX:
         return _of_both(_sum, x)
-    kind, magnitude, wide = accumulator(x.dtype), _magnitude(x), _plain(x)
+    kind, wide = accumulator(x.dtype), _plain(x)
+    magnitude = exact_sum(abs(wide[np.isfinite(wide)]))
     if magnitude * (1 + gamma(x.size + 2, kind)) >= Fraction(2) ** (EXPONENTS[kind] + 2):
         return _undecided(x)  # a partial sum may be beyond the greatest float
     if not np.isfinite(wide).all():
         with np.errstate(invalid="ignore"):
             return float(wide[~np.isfinite(wide)].sum()), EXACTLY
-    total = math.fsum(wide)
-    if sums_exactly(x):
-        return total, EXACTLY
-    rounding_of_fsum = Fraction(abs(total)) / 2**53 + magnitude / 2**53
-    return total, gamma(x.size, kind) * magnitude + rounding_of_fsum
+    return exact_sum(wide), EXACTLY if sums_exactly(x) else gamma(x.size, kind) * magnitude
 
 
 def _mean(x: np.ndarray) -> tuple:
