@@ -7,16 +7,7 @@ import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 from numpy.lib.array_utils import normalize_axis_tuple
-from reference import (
-    EXPONENTS,
-    INTEGERS,
-    MANTISSA_BITS,
-    PARTS,
-    REALS,
-    scaled,
-    exact_sum,
-    rounded,
-)
+from reference import EXPONENTS, INTEGERS, MANTISSA_BITS, PARTS, REALS, exact_sum, rounded, scaled
 
 TINY = Fraction(2) ** -1074
 BITS = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in REALS}

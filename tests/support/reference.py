@@ -176,9 +176,8 @@ def sums_exactly(x: np.ndarray) -> bool:
     nonzero = np.abs(_plain(x[x != 0]))
     if nonzero.size == 0:
         return True
-    mantissa, exponent = np.frexp(nonzero)
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest_bit = np.frexp((whole & -whole).astype(np.float64))[1] - 1 + exponent - 53
+    whole, powers = scaled(nonzero)
+    lowest_bit = np.frexp((whole & -whole).astype(np.float64))[1] - 1 + powers
     quantum = Fraction(2) ** int(lowest_bit.min())
     return exact_sum(nonzero) <= quantum * 2 ** MANTISSA_BITS[accumulator(x.dtype)]
 
