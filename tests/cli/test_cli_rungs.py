@@ -241,10 +241,8 @@ def test_an_array_of_a_tebielement_is_counted_at_once():
 
 def test_a_rung_is_predicted_as_it_was_measured():
     """The target: the median error is at most 15 %, and none is above 40 %."""
-    ladder, kept = (
-        {row["method"]: row for row in record.rows_of(one)}
-        for one in (record.read_json(LADDER), KEPT)
-    )
+    both = record.read_json(LADDER), KEPT
+    ladder, kept = ({row["method"]: row for row in record.rows_of(one)} for one in both)
     errors = []
     for rung in RUNGS:
         row, options = ladder[rung], {"method": rung, "dtype": "int32"}

@@ -157,10 +157,8 @@ def test_a_small_picture_has_the_same_lines_cells_and_texts():
 def test_the_pictures_of_the_documentation_are_what_show_draws(screen, tmp_path):
     """To draw them again: python -m gred show --all --out docs/pictures."""
     screen("show", "--all", "--out", tmp_path)
-    made, kept = (
-        {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.svg")}
-        for folder in (tmp_path, KEPT)
-    )
+    found = (folder.glob("*.svg") for folder in (tmp_path, KEPT))
+    made, kept = ({path.name: path.read_text(encoding="utf-8") for path in one} for one in found)
     assert made.keys() == kept.keys() == {"hero.svg", *(f"{rung}.svg" for rung in METHODS)}
     assert [name for name in made if made[name] != kept[name]] == []
     assert max(map(len, made.values())) < 70_000

@@ -51,8 +51,5 @@ def added(device, a, b):
 
 def drawn(dtype, n, spread, seed=1):
     """Draw two factors whose products' exponents are spread so far, with all bits of their type."""
-    random = np.random.default_rng([n, seed])
-    return [
-        of_exponents(random.integers(-spread // 4, spread // 4 + 1, n), dtype, seed + k)
-        for k in range(2)
-    ]
+    random, ends = np.random.default_rng([n, seed]), (-spread // 4, spread // 4 + 1)
+    return [of_exponents(random.integers(*ends, n), dtype, seed + k) for k in range(2)]

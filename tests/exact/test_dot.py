@@ -259,10 +259,7 @@ X, M = np.arange(3.0), np.ones((2, 3))
 LENGTHS = r"vectors of one length; got shapes \(.*\) and \("
 test_what_dot_refuses_is_said = refused_by(
     gred.dot,
-    *(
-        (pair, {}, ValueError, LENGTHS)
-        for pair in (([1.0], [1.0, 2.0]), (M, M), (1.0, 2.0), ([1], 1))
-    ),
+    *((ab, {}, ValueError, LENGTHS) for ab in (([1.0], [1.0, 2.0]), (M, M), (1.0, 2.0), ([1], 1))),
     ((X, X), {"method": "unroll8"}, ValueError, "method of dot must be 'auto'"),
     ((X, np.array(["a"] * 3)), {}, TypeError, "b: element type"),
     ((X, X), {"out": X}, TypeError, "out of dot can be ... alone"),

@@ -90,11 +90,8 @@ def test_axes_masks_degrees_and_types_have_their_meaning(name, axis):
     options = [{}, {"keepdims": True}, {"ddof": 1}, {"where": mask}, {"correction": 1}]
     for more in (*options, {"dtype": NARROW}):
         (rows, shape), (masks, _) = (rows_of(y, axis) for y in (x, more.get("where", x == x)))
-        ddof = more.get("ddof", more.get("correction", 0))
-        each = [
-            truth(name, row[shown], more.get("dtype"), ddof)
-            for row, shown in zip(rows, masks, strict=True)
-        ]
+        asked = more.get("dtype"), more.get("ddof", more.get("correction", 0))
+        each = [truth(name, row[one], *asked) for row, one in zip(rows, masks, strict=True)]
         with silenced():
             got = exact(name, x, axis, **more)
             shape = np.var(x, axis, keepdims=True).shape if "keepdims" in more else shape

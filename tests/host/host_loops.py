@@ -275,10 +275,8 @@ def pairwise() -> None:
         for name, (run, ones) in worst_of.items():
             x = np.where(np.arange(n) % run < ones, 1, lost).astype(dtype)
             count = int(np.count_nonzero(x == 1))
-            ours, numpys = (
-                abs(float(total - dtype.type(count)) - lost * (n - count))
-                for total in (note(gred.sum(x)), x.sum())
-            )
+            sums, small = (note(gred.sum(x)), x.sum()), lost * (n - count)
+            ours, numpys = (abs(float(total - dtype.type(count)) - small) for total in sums)
             assert name == "gred" or ours <= numpys, (dtype, n, ours, numpys)
             errors[name] = (ours if name == "gred" else numpys) / count
         assert errors["gred"] <= errors["NumPy"], (dtype, n, errors)

@@ -24,10 +24,8 @@ PYTHON = f"-I{sysconfig.get_path('include')}"
 LINKED = ("-no-pie", "-Wl,--unresolved-symbols=ignore-in-object-files", "-Wl,-z,muldefs")
 NO_LIMIT = 2**32 - 1
 
-pytestmark = [
-    needs_compiler,
-    pytest.mark.unsanitized,  # they are compiled with sanitizers, or without, by themselves
-]
+# They are compiled with sanitizers, or without, by themselves.
+pytestmark = [needs_compiler, pytest.mark.unsanitized]
 
 
 @pytest.fixture(scope="module")

@@ -141,10 +141,8 @@ _SCANS = {
     "least tiles": _SEGMENTS["least tiles"],
     "large blocks": (8, 8, 32 << 10, 4, 16, 8, 0),
 }
-_TILES = {
-    "tiles": _SEGMENTS["little tiles"],
-    "no tiles": (*_SEGMENTS["little tiles"][:-1], 1 << 60),
-}
+_TILES = {"tiles": _SEGMENTS["little tiles"]}
+_TILES["no tiles"] = (*_TILES["tiles"][:-1], 1 << 60)
 
 _TUNING = {f"{block}x{n}": (block, n) for block, n in ((32, 1), (64, 3), (256, 16), (512, 8))}
 _TUNING["1024x64"] = 1024, 64
