@@ -351,11 +351,8 @@ def test_sizes_are_numbers_ranges_and_lists_of_elements_or_bytes_and_methods_hav
     sizes = {"1000000": 10**6, "1e6": 10**6, "2**20": 1 << 20, "2^20": 1 << 20, "1_000": 1000}
     assert {text: options.parse_size(text) for text in sizes} == sizes
     assert options.parse_sizes("7, 2**3:2^4,7,1e1") == (7, 8, 10, 16)
-    for text, shown in {
-        "4B,64KiB,1TiB": ["4 B", "64 KiB", "1 TiB"],
-        "1KiB:4KiB": ["1 KiB", "2 KiB", "4 KiB"],
-        "2**3:2^5, 1000": ["8", "16", "32", "1,000"],
-    }.items():
+    many = {"4B,64KiB,1TiB": ["4 B", "64 KiB", "1 TiB"], "1KiB:4KiB": ["1 KiB", "2 KiB", "4 KiB"]}
+    for text, shown in (many | {"2**3:2^5, 1000": ["8", "16", "32", "1,000"]}).items():
         assert [str(extent) for extent in options.parse_extents(text)] == shown
     given = (("sum",), ("int8", "complex128"), ("flat",), options.parse_extents("64KiB"))
     found = cases.cases(cases.GRIDS["host", False], *given)

@@ -80,14 +80,12 @@ def test_bank_conflicts_are_marked():
     """Words 2 * stride apart: 4-byte elements of 64 threads meet two and two in a bank."""
     x = np.ones(64, np.int32)
     picture = Picture("shared_strided", x=x, block=64)
+    said = ["shared loads: 4 wavefronts, 2 conflicts", "shared stores: 2 wavefronts, 1 conflict"]
     for level in range(5):
         active = 32 >> level
         assert picture.count("line", "load", "clash", step=level + 1) == 2 * active
         assert picture.count("line", "store", "clash", step=level + 2) == active
-        assert picture.texts("bad", step=level + 1) == [
-            "shared loads: 4 wavefronts, 2 conflicts",
-            "shared stores: 2 wavefronts, 1 conflict",
-        ]
+        assert picture.texts("bad", step=level + 1) == said
     assert picture.count("line", "clash", step=6) == 1 * 2
     assert not Picture("shared_sequential", x=x, block=64).of("line", "clash")
 

@@ -302,12 +302,11 @@ def test_arrays_that_lie_apart_are_refused(place):
 # ---- other libraries' arrays ----
 
 GPU = [pytest.param(name, "cuda", marks=pytest.mark.gpu) for name in ("cupy", "torch", "jax.numpy")]
+LIBRARIES = [("torch", None), ("torch", "simulated"), ("jax.numpy", None), *GPU]
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i4", "u1"])
-@pytest.mark.parametrize(
-    ("module", "place"), [("torch", None), ("torch", "simulated"), ("jax.numpy", None), *GPU]
-)
+@pytest.mark.parametrize(("module", "place"), LIBRARIES)
 def test_in_other_libraries(module, place, dtype):
     """They multiply, and where there is a device it adds; on a GPU results are of the library."""
     xp = pytest.importorskip(module)

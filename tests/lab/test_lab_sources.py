@@ -197,11 +197,8 @@ __global__ void total(const int *in, int *out, size_t n)
 }
 """
 # Of 1000 ones in blocks of 256, the barriers of all passes' blocks, and shuffles and atomics.
-SUMS = {
-    "tree": (TREE, "float32", (4 + 1) * 9, 0, 0),
-    "types": (TYPES, "int64", (2 + 1) * 9, 0, 0),
-    "atomic": (ATOMIC, "int32", 4 * 2, 4 * 8 * 5, 4 * 8 + 4),
-}
+SUMS = {"tree": (TREE, "float32", (4 + 1) * 9, 0, 0), "types": (TYPES, "int64", (2 + 1) * 9, 0, 0)}
+SUMS["atomic"] = (ATOMIC, "int32", 4 * 2, 4 * 8 * 5, 4 * 8 + 4)
 
 
 @pytest.mark.parametrize("name", SUMS)

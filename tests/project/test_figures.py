@@ -197,11 +197,7 @@ PARTS = {
         *(12, (0.5, 0.95), (0.5, 0.95), (0.5, 0.95), (0.5, 0.15)),
     ),
     "halves": (lambda of, gpu: of.exact_figures.measure_halves(gpu), 5, (0.5, 0.95), (0.5, 0.95)),
-    "dot products": (
-        lambda of, gpu: of.exact_figures.measure_dot("float32", gpu),
-        3,
-        (0.001024, 0.8),
-    ),
+    "dot": (lambda of, gpu: of.exact_figures.measure_dot("float32", gpu), 3, (0.001024, 0.8)),
     "along axes": (lambda of, gpu: of.exact_figures.measure_axes("float64", gpu), 4),
     "calls": (lambda of, gpu: of.exact_figures.measure_calls("float64", gpu), 12),
     "host": (

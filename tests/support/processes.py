@@ -8,9 +8,7 @@ import sys
 import textwrap
 
 
-def printed(
-    code: str, *more: str, arguments=(), dropped=(), path: bool = False, **environment: str
-) -> str:
+def printed(code, *more, arguments=(), dropped=(), path=False, **environment) -> str:
     """Run code, one piece after the other, in a Python of its own, and return what it prints.
 
     With `path` it finds the tests' modules; `dropped` are variables that it does not get.

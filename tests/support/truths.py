@@ -250,10 +250,8 @@ def _root_of(variance: Truth) -> Truth:
 def _merged_mean(mean: Truth, x: np.ndarray) -> Truth:
     """Let a mean be merged from means, instead of a sum that is divided once."""
     if x.dtype in COMPLEX:
-        parts = [
-            _merged_mean(Truth(v, PARTS[x.dtype], e), part)
-            for v, e, part in zip(mean.value, mean.error, (x.real, x.imag), strict=True)
-        ]
+        both = zip(mean.value, mean.error, (x.real, x.imag), strict=True)
+        parts = [_merged_mean(Truth(v, PARTS[x.dtype], e), part) for v, e, part in both]
         return Truth(tuple(p.value for p in parts), x.dtype, tuple(p.error for p in parts))
     if x.dtype not in REALS or not isinstance(mean.value, Fraction) or not x.size:
         return mean
