@@ -55,12 +55,8 @@ def test_attributes_of_descriptions_are_lazy():
 
 KEYS = np.random.default_rng(8).integers(0, 9, SHAPE[0] * SHAPE[1])
 VALUES = np.nan_to_num(drawn().reshape(-1, SHAPE[2]))
-KEYED = {
-    "table": VALUES,
-    "singles": (VALUES[:, 0] / 2.0**200).astype("f4"),
-    "truth": VALUES[:, 1] > 0,
-    "integers": np.arange(42) % 20,
-}
+KEYED = {"table": VALUES, "truth": VALUES[:, 1] > 0, "integers": np.arange(42) % 20}
+KEYED["singles"] = (VALUES[:, 0] / 2.0**200).astype("f4")
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "count", "min", "max", "any", "count_nonzero"])

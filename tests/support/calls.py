@@ -22,6 +22,7 @@ import gred
 
 SHAPE = (20, 131)
 ANYWHERE = ("host", "simulated", "cuda")
+BROUGHT = (*ANYWHERE, "brought")
 ROUNDED = ("prod", "nanprod", "var", "std", "norm", "logsumexp", "describe")
 
 
@@ -78,12 +79,11 @@ def of_reductions():
             words = [name, *[f"along {axis}"] * (axis is not None), *options.values()]
             exact = name not in ROUNDED or bool(options)
             run = partial(getattr(gred, name), axis=axis, **options)
-            places = (*ANYWHERE, "brought")
             out = name not in ("minmax", "describe")
-            yield ", ".join(words), Call(run, places=places, exact=exact, out=out)
+            yield ", ".join(words), Call(run, places=BROUGHT, exact=exact, out=out)
         begun = {"initial": 1} if name in ("min", "max", "nanmin", "nanmax") else {}
         run, exact = shown(name, None, **begun), name not in ROUNDED
-        yield f"{name} under a mask", Call(run, OF["mask"], places, exact, out)
+        yield f"{name} under a mask", Call(run, OF["mask"], BROUGHT, exact, out)
 
 
 def of_rungs():
@@ -100,11 +100,7 @@ OTHERS = {
     "means under a mask": Call(shown("mean", 0), OF["mask"], out=True),
     "exact sums under a mask": Call(shown("sum", 1, **EXACTLY), OF["mask"], out=True),
     "var about a mean": Call(
-        lambda x, mean, **more: gred.var(x, 0, mean=mean, **more),
-        OF["mean"],
-        (*ANYWHERE, "brought"),
-        exact=False,
-        out=True,
+        lambda x, mean, **more: gred.var(x, 0, mean=mean, **more), OF["mean"], BROUGHT, False, True
     ),
     "batch invariant": Call(partial(gred.sum, axis=1, method="batch_invariant"), out=True),
     "dot": Call(gred.dot, OF["rows"]),

@@ -16,14 +16,9 @@ def printed(code, *more, arguments=(), dropped=(), path=False, **environment) ->
     variables = {name: text for name, text in os.environ.items() if name not in dropped}
     if path:
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    child = subprocess.run(
-        [sys.executable, "-c", "\n".join(map(textwrap.dedent, (code, *more))), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-        env={**variables, **environment},
-    )
+    line = [sys.executable, "-c", "\n".join(map(textwrap.dedent, (code, *more))), *arguments]
+    options = {"capture_output": True, "text": True, "timeout": 900, "check": False}
+    child = subprocess.run(line, env={**variables, **environment}, **options)
     assert child.returncode == 0, child.stderr
     return child.stdout
 

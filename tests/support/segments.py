@@ -6,14 +6,8 @@ from along import NAMES
 from devices import to_host
 from truths import numpys
 
-UFUNCS = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "min": np.minimum,
-    "max": np.maximum,
-    "any": np.logical_or,
-    "all": np.logical_and,
-}
+UFUNCS = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
+UFUNCS |= {"any": np.logical_or, "all": np.logical_and}
 every_op = pytest.mark.parametrize("op", UFUNCS)
 NUMPYS = {name: numpys(name) for name in NAMES if name != "ptp"}
 
