@@ -29,13 +29,10 @@ MEASURED = cache(partial(gred.read_limit, cold=False))
 
 
 def pytest_addoption(parser):
-    group = parser.getgroup("gred")
-    for selection, text in (
-        ("thorough", "run every case of each test"),
-        ("sanitized", "run few cases, and nothing that sanitizers disturb"),
-    ):
-        options = {"dest": "selection", "default": "usual", "const": selection, "help": text}
-        group.addoption(f"--{selection}", action="store_const", **options)
+    options = {"action": "store_const", "dest": "selection", "default": "usual"}
+    add = partial(parser.getgroup("gred").addoption, **options)
+    add("--thorough", const="thorough", help="run every case of each test")
+    add("--sanitized", const="sanitized", help="run few cases, and nothing that sanitizers disturb")
 
 
 @pytest.hookimpl(trylast=True)

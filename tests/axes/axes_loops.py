@@ -12,7 +12,7 @@ import math
 import sys
 
 import numpy as np
-from along import EXTREMES, NAMES, Drawn, drawn_for
+from along import ENDS, EXTREMES, NAMES, Drawn, drawn_for
 from host_loops import additions, at_every_offset, expect, guarded, note, report
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
 from samples import quietly
@@ -76,10 +76,9 @@ def every_name() -> None:
 def ends() -> None:
     """The ends of integers, in so many rows that sums of few bits overflow soon, if they do."""
     for dtype, rows in itertools.product(INTEGERS[1:], (16, 300, SLAB, 3 * SLAB)):
-        for value in (np.iinfo(dtype).min, np.iinfo(dtype).max):
-            for name in ("sum", *EXTREMES):
-                x = np.full((rows, 35), value, dtype)
-                check(name, Drawn(x, 0, {}, f"{rows} rows of {value}", False))
+        for value, name in itertools.product(ENDS[dtype], ("sum", *EXTREMES)):
+            x = np.full((rows, 35), value, dtype)
+            check(name, Drawn(x, 0, {}, f"{rows} rows of {value}", False))
     true = np.full((3000, 37), 255, np.uint8).view(np.bool_)
     for name, right in (("sum", 3000), ("count_nonzero", 3000), ("max", True)):
         expect(quietly(name, true, axis=0), right)

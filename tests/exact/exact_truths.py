@@ -1,5 +1,6 @@
 """What exact sums are: Python's fractions, rounded once. Nothing here asks gred."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -193,11 +194,10 @@ def edges(dtype):
     for exponent in [*range(least, greatest, step), greatest]:
         kept = (2 ** (bits - 1), 2 ** (bits - 1) + 1, 2**bits - 2, 2**bits - 1)
         last += [(exponent - bits + 1, k) for k in kept]
-    for exponent, kept in last:
-        for moved in (-TINY, Fraction(0), TINY):
-            value = (kept + Fraction(1, 2)) * Fraction(2) ** exponent + moved
-            if value.denominator <= TINY.denominator:
-                yield value
+    for (exponent, kept), moved in itertools.product(last, (-TINY, Fraction(0), TINY)):
+        value = (kept + Fraction(1, 2)) * Fraction(2) ** exponent + moved
+        if value.denominator <= TINY.denominator:
+            yield value
 
 
 def as_floats(value: Fraction):

@@ -141,12 +141,11 @@ def bytes_and_places(benchmarks):
         for shape in axes.shapes(flat.size):
             slack = {"rel": 0.03, "abs": 96}
             yield axes.bytes_read(shape.shaped(flat)), shape.shaped(places), slack
-    for number in range(20):
-        for shape in ((64, 256), (128, 8, 16)):
-            call = drawn.Drawn(f"sum{number}", "float32", shape, 0, "every second")
-            view = drawn.laid_out(np.empty(2 * call.nbytes, np.float32), call)
-            places = zip(np.indices(shape), view.strides, strict=True)
-            yield drawn.bytes_touched(call), sum(k * stride for k, stride in places), {}
+    for number, shape in itertools.product(range(20), ((64, 256), (128, 8, 16))):
+        call = drawn.Drawn(f"sum{number}", "float32", shape, 0, "every second")
+        view = drawn.laid_out(np.empty(2 * call.nbytes, np.float32), call)
+        places = zip(np.indices(shape), view.strides, strict=True)
+        yield drawn.bytes_touched(call), sum(k * stride for k, stride in places), {}
     for layout in ("flat", "columns", "rows", "inside", "sparse", "narrow"):
         case = case_of("sum", "float32", layout, 1 << 12)
         yield types.bytes_needed(case), case.view(np.arange(case.size) * case.type.itemsize), {}

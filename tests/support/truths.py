@@ -34,26 +34,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import reference
 from exact_truths import exact_square, exact_sum, root
-from reference import (
-    A_NAN,
-    COMPLEX,
-    EXACTLY,
-    EXPONENTS,
-    INTEGERS,
-    MANTISSA_BITS,
-    PARTS,
-    REALS,
-    UNDECIDED,
-    Truth,
-    accumulator,
-    elements,
-    gamma,
-    result_type,
-    rounded,
-    sums_exactly,
-    truth,
-)
+from reference import COMPLEX, EXACTLY, INTEGERS, REALS, UNDECIDED, Truth, elements, gamma, truth
 
 COUNTS = ("any", "all", "count_nonzero")
 PLACES = ("argmin", "argmax")
@@ -67,8 +50,8 @@ ORDERS = (None, 1, 2, np.inf, -np.inf, 0)
 FIELDS = ("count", "nans", "min", "max", "mean", "var", "sum")
 
 BOOL, INT64, WIDE = map(np.dtype, (np.bool_, np.int64, np.float64))
-LEAST = Fraction(2) ** -(EXPONENTS[WIDE] + MANTISSA_BITS[WIDE])
-GREATEST = Fraction(2) ** (EXPONENTS[WIDE] + 1)
+LEAST = Fraction(2) ** -(reference.EXPONENTS[WIDE] + reference.MANTISSA_BITS[WIDE])
+GREATEST = Fraction(2) ** (reference.EXPONENTS[WIDE] + 1)
 BATCH, SPREAD = 1024, 8
 
 
@@ -93,7 +76,7 @@ def _alone(value, dtype: np.dtype) -> Truth:
 
 
 def _nothing(dtype: np.dtype) -> Truth:
-    return _alone(A_NAN if dtype in COMPLEX else math.nan, dtype)
+    return _alone(reference.A_NAN if dtype in COMPLEX else math.nan, dtype)
 
 
 def type_of(name: str, given, dtype=None) -> np.dtype:
@@ -103,13 +86,13 @@ def type_of(name: str, given, dtype=None) -> np.dtype:
     if name in PLACES:
         return INT64
     if name in (*SPREADS, "norm"):
-        values = result_type("mean", given, dtype)
-        return PARTS.get(values, values)
+        values = reference.result_type("mean", given, dtype)
+        return reference.PARTS.get(values, values)
     if name == "ptp":
         return given if dtype is None else np.dtype(dtype)
     if name == "logsumexp":
-        return result_type("mean", given, dtype)
-    return result_type(WITHOUT_NAN[name], given, dtype)
+        return reference.result_type("mean", given, dtype)
+    return reference.result_type(WITHOUT_NAN[name], given, dtype)
 
 
 def depth(n: int) -> int:
@@ -124,7 +107,7 @@ def answer(name: str, array: np.ndarray, *, where=True, dtype=None, **options) -
         return _place(name, array, where)
     if name in WITHOUT_NAN:
         return _without_nan(name, array, where, dtype, **options)
-    kind = result_type("min" if name == "ptp" else "mean", array.dtype, dtype)
+    kind = reference.result_type("min" if name == "ptp" else "mean", array.dtype, dtype)
     x = elements(array, kind, where)
     if name == "std":
         return _root_of(_variance(x, **options))
@@ -188,7 +171,7 @@ def _without_nan(name, array, where, dtype, initial=None) -> Truth:
 def _range(x: np.ndarray) -> Truth:
     least, greatest = truth("min", x), truth("max", x)
     if x.dtype in COMPLEX:
-        if least.value[0] is A_NAN:
+        if least.value[0] is reference.A_NAN:
             return least
         parts = map(_difference, greatest.value, least.value)
         return Truth(tuple(parts), x.dtype, (EXACTLY,) * 2)
@@ -212,7 +195,7 @@ def _variance(x: np.ndarray, ddof=0) -> Truth:
         return _alone(math.nan, kind)
     squares = exact_square(x)
     deviations = squares - sum(exact_sum(part) ** 2 for part in (x.real, x.imag)) / max(n, 1)
-    rounding = SPREAD * depth(n) / Fraction(2) ** MANTISSA_BITS[WIDE]
+    rounding = SPREAD * depth(n) / Fraction(2) ** reference.MANTISSA_BITS[WIDE]
     error = rounding * root(deviations * squares) + rounding**2 * squares + 4 * n * LEAST
     if n <= 1 or squares == 0:
         error = EXACTLY
@@ -232,7 +215,7 @@ def _root_of_rounded(variance: Truth) -> Truth:
     value, kind, error = variance
     if not isinstance(value, Fraction):
         return _root_of(variance)
-    ends = rounded(value - error, kind), rounded(value + error, kind)
+    ends = reference.rounded(value - error, kind), reference.rounded(value + error, kind)
     if not isinstance(ends[1], Fraction):
         return _alone(UNDECIDED, kind)
     return _root_of(variance._replace(error=max(value - ends[0], ends[1] - value, error)))
@@ -251,7 +234,7 @@ def _merged_mean(mean: Truth, x: np.ndarray) -> Truth:
     """Let a mean be merged from means, instead of a sum that is divided once."""
     if x.dtype in COMPLEX:
         both = zip(mean.value, mean.error, (x.real, x.imag), strict=True)
-        parts = [_merged_mean(Truth(v, PARTS[x.dtype], e), part) for v, e, part in both]
+        parts = [_merged_mean(Truth(v, reference.PARTS[x.dtype], e), part) for v, e, part in both]
         return Truth(tuple(p.value for p in parts), x.dtype, tuple(p.error for p in parts))
     if x.dtype not in REALS or not isinstance(mean.value, Fraction) or not x.size:
         return mean
@@ -279,7 +262,7 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
     magnitudes, relative = np.abs(wide), gamma(10, WIDE) if is_complex else EXACTLY
     if ord == 1 and np.isfinite(magnitudes).all():
         value = exact_sum(magnitudes)
-        exactly = not relative and sums_exactly(magnitudes.astype(x.dtype))
+        exactly = not relative and reference.sums_exactly(magnitudes.astype(x.dtype))
         error = EXACTLY if exactly else (relative + gamma(depth(n), WIDE)) * value
         return Truth(value, kind, error)
     value = float(magnitudes.max(initial=0) if ord > 0 else magnitudes.min())
@@ -297,8 +280,8 @@ def _exponentials(x: np.ndarray) -> Truth:
     greatest = wide.max(initial=-np.inf)
     if not np.isfinite(greatest):
         return Truth(float(greatest), kind, EXACTLY)
-    value, relative = _logarithm(wide, greatest, accumulator(kind))
-    error = relative + gamma(2, accumulator(kind)) * _above(value)
+    value, relative = _logarithm(wide, greatest, reference.accumulator(kind))
+    error = relative + gamma(2, reference.accumulator(kind)) * _above(value)
     return Truth(Fraction(*value.as_integer_ratio()), kind, error)
 
 
@@ -322,10 +305,10 @@ def _logarithm(wide: np.ndarray, greatest, kind: np.dtype) -> tuple:
     """Take the logarithm of the sum, and bound the latter's relative error."""
     away = wide - greatest
     terms = np.exp(away)
-    sizes, total = abs(terms), terms.sum()
+    bits, sizes, total = reference.MANTISSA_BITS, abs(terms), terms.sum()
     lost = (sizes * np.where(np.isfinite(away.real), 2 * abs(away.real), 0)).sum()
-    error = 2.0 ** -MANTISSA_BITS[kind] * (lost + (24 + 8 * math.log2(wide.size + 1)) * sizes.sum())
-    error += 2.0 ** -MANTISSA_BITS[WIDE] * (lost + 8 * depth(wide.size) * sizes.sum())
+    error = 2.0 ** -bits[kind] * (lost + (24 + 8 * math.log2(wide.size + 1)) * sizes.sum())
+    error += 2.0 ** -bits[WIDE] * (lost + 8 * depth(wide.size) * sizes.sum())
     return greatest + np.log(total), _above(error / abs(total))
 
 
