@@ -47,12 +47,8 @@ def shown(out, method):
     return dict(itertools.zip_longest(titles, entries)), lines[place + 1]
 
 
-TRAFFIC_AND_CONFLICTS = {
-    "neighbored": ("12.0x", "0"),
-    "interleaved": ("3.1x", "0"),
-    "shared_strided": ("1.0x", "111M"),
-    "shared_sequential": ("1.0x", "0"),
-}
+TRAFFIC_AND_CONFLICTS = {"neighbored": ("12.0x", "0"), "interleaved": ("3.1x", "0")}
+TRAFFIC_AND_CONFLICTS |= {"shared_strided": ("1.0x", "111M"), "shared_sequential": ("1.0x", "0")}
 
 
 def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(screen, monkeypatch):

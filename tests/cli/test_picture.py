@@ -117,9 +117,8 @@ def boxes_of(root):
         y = float(text.get("y"))
         for part in (part for part in (text, *text) if part.text):
             places = part.get("x").split()  # of each character, if there are several
-            for x, letters in zip(
-                map(float, places), part.text if places[1:] else [part.text], strict=True
-            ):
+            texts = part.text if places[1:] else [part.text]
+            for x, letters in zip(map(float, places), texts, strict=True):
                 width = 0.6 * size * len(letters)
                 middle = {"value", "thread", "middle"} & set(kinds)
                 left = x - width / 2 if middle else x - width if "label" in kinds else x

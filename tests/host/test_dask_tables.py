@@ -24,11 +24,10 @@ along_axes = pytest.mark.parametrize("axis", AXES[:-1], ids=str)
 # ---- descriptions ----
 
 MASK = np.random.default_rng(6).random(SHAPE[1:]) < 0.7
+OPTIONS = [{}, {"keepdims": True}, {"where": MASK}, {"dtype": "c8"}]
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"keepdims": True}, {"where": MASK}, {"dtype": "c8"}], ids=" ".join
-)
+@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
 @along_axes
 @pytest.mark.parametrize("dtype", ["f8", "f4", BFLOAT16, "c16", "i2", "u8"])
 def test_descriptions_are_those_of_the_whole_array(dtype, axis, options):

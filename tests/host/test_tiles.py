@@ -8,13 +8,12 @@ from host_loops import guarded
 
 import gred
 
+TYPES = ("float32", "float64", "int8", "float16", "bool", "complex64", ">i4")
 BLOCKS = [(7, 3, 2), (60, 4, 5), (2, 300, 2), (400, 2, 3, 2), (3, 40, 2, 9), (90, 16, 1, 4)]
 BLOCKS += [(5, 2, 70, 3, 2)]
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float32", "float64", "int8", "float16", "bool", "complex64", ">i4"]
-)
+@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", BLOCKS, ids=str)
 def test_a_tile_of_several_blocks_is_of_numpys_elements(shape, dtype):
     """Few rows, of columns that are few or apart; integers, whose sums no order of them rounds."""

@@ -185,10 +185,8 @@ def test_what_is_counted_and_timed_is_not_taken_on_trust(faults, monkeypatch):
 
 
 def test_who_has_closed_its_pipe_may_take_its_time_to_end(tmp_path):
-    with (
-        open(tmp_path / "words", "w+b") as words,
-        subprocess.Popen(["sh", "-c", "sleep 1; exit 3"]) as child,
-    ):
+    late = ["sh", "-c", "sleep 1; exit 3"]
+    with open(tmp_path / "words", "w+b") as words, subprocess.Popen(late) as child:
         told = processes._silence(child, words, time.monotonic() + PATIENT)
     assert told == ("exit", "it has left its process, with status 3", ())
 

@@ -76,10 +76,8 @@ _GENERAL = {
     "small arrays": (8, 1 << 20, 0, 0, 2, 8, 7, 0, 0, 1 << 30),
     "unsplit columns": (5, 1, 0, 0, 2, 5, 5, 4),
 }
-_NO_ROWS = {
-    "short_rows": (0, 5, 0, False, 1),
-    "long_rows": (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0),
-}
+_NO_ROWS = {"short_rows": (0, 5, 0, False, 1)}
+_NO_ROWS["long_rows"] = (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0)
 
 _COLUMNS = {
     "alone": (8, 1, 0, 0, 2, 8, 5),
@@ -96,10 +94,8 @@ _SHARED = (5, 1, 0, 0, 2, 5, 5)
 _UNSPLIT = {"shared": _SHARED, **{f"{loads} loads": (*_SHARED, loads) for loads in (1, 2, 4)}}
 
 _ONE_BY_ONE = (2, 8, 5, 0, 0, 0, 1 << 30)
-_STRIDED = {
-    "a thread each": (8, 1, 0, 0, *_ONE_BY_ONE),
-    "teams and splits": (8, 1 << 20, 0, 1 << 16, *_ONE_BY_ONE),
-}
+_STRIDED = {"a thread each": (8, 1, 0, 0, *_ONE_BY_ONE)}
+_STRIDED["teams and splits"] = (8, 1 << 20, 0, 1 << 16, *_ONE_BY_ONE)
 
 _SHORT_ROWS = {
     "measured": (),

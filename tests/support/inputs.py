@@ -29,10 +29,8 @@ class Kind(NamedTuple):
 
 
 ELEMENT_TYPES = tuple(map(np.dtype, (np.int32, np.int64, np.uint64, np.float32, np.float64)))
-KINDS = (
-    *(Kind(t.name, t) for t in ELEMENT_TYPES),
-    Kind("int32 into int32", np.dtype(np.int32), np.dtype(np.int32)),
-)
+KINDS = tuple(Kind(t.name, t) for t in ELEMENT_TYPES)
+KINDS += (Kind("int32 into int32", np.dtype(np.int32), np.dtype(np.int32)),)
 FLOATS = tuple(kind for kind in KINDS if kind.given.kind == "f")
 MORE_KINDS = tuple(Kind(t.name, t) for t in EVERY_TYPE if t not in ELEMENT_TYPES)
 EVERY_KIND = (*KINDS, *MORE_KINDS)
