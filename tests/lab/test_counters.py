@@ -103,17 +103,10 @@ def test_rungs_do_what_arithmetic_says(rung):
     assert {name: getattr(got, name) for name in counts} == counts
 
 
-# Of a block and of a warp, in blocks of 256 threads.
-BARRIERS = {
-    "halving": (0, 0),
-    "interleaved": (8, 0),
-    "unroll8": (1 + 8, 0),
-    "unroll_warps8": (1 + 2, 6),
-    "complete_unroll8": (1 + 4, 6),
-    "template_unroll8": (1 + 2, 6),
-    "shared_last_warp": (1 + 2, 10),
-    "shuffle": (1, 0),
-}
+# Of a block and of a warp, in blocks of 256 threads; of the first ones no warp has any.
+BARRIERS = {"halving": (0, 0), "interleaved": (8, 0), "unroll8": (1 + 8, 0), "shuffle": (1, 0)}
+BARRIERS |= {"unroll_warps8": (1 + 2, 6), "complete_unroll8": (1 + 4, 6)}
+BARRIERS |= {"template_unroll8": (1 + 2, 6), "shared_last_warp": (1 + 2, 10)}
 # Elements of one block, and what its 8 warps do: loads of an element each, dependent ones.
 DEPENDENT = {
     "halving": (512, 16, 8),
