@@ -17,7 +17,7 @@ import gred
 from gred.cli import ladder, options, record, roofline, sweep, units
 from gred.cli.command import _JOBS as JOBS
 
-SIMULATED = ("--device", "simulated")
+SIMULATED, TABLE = ("--device", "simulated"), " --csv kept.csv"
 UNTIMED = ("--size", "700", *SIMULATED, "--methods", "halving,shuffle,recursive")
 FEW = (*UNTIMED, "--time")
 SWEEP = ("sweep", *SIMULATED, "--sizes", "64,2**7:2**9", "--block-sizes", "32,64", "--time")
@@ -69,13 +69,11 @@ def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(scree
             assert "70 % of shared-memory wavefronts are bank conflicts" in below
 
 
-@pytest.mark.parametrize(
-    "line", ["--size 2**20", "sweep --sizes 2**12 --block-sizes 64 --csv kept.csv"]
-)
+@pytest.mark.parametrize("line", ["--size 2**20", f"sweep --sizes 2**12 --block-sizes 64{TABLE}"])
 def test_nothing_is_shown_as_measured_that_was_not_nor_as_a_gpus(screen, timing, line):
     timing(lambda timed, _: timed._replace(seconds=0 * timed.seconds + 777))
     few = (*SIMULATED, "--methods", "shuffle")
-    out = screen(*line.removesuffix(" --csv kept.csv").split(), *few)
+    out = screen(*line.removesuffix(TABLE).split(), *few)
     assert "H200" in out
     assert "777 s" not in out
     assert "measured" not in out or "sweep" in line

@@ -14,7 +14,7 @@ from exactly import FLOATS, NAMES, NARROW, WIDE, check, exact, stored, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, EXPONENTS, INTEGERS, MANTISSA_BITS, REALS
-from samples import element_there, fetched, there
+from samples import fetched, there
 from thin import chosen
 
 import gred
@@ -207,7 +207,7 @@ def test_zeros_have_numpys_signs(device):
 def test_an_element_of_any_type_is_rounded_to_once(device, values, result):
     """By way of float64 the first would be a tie for a float32; integers are cut off at last."""
     parts = np.dtype(np.float32 if result == np.complex64 else result)
-    x, out = np.array(values), element_there(result, device)
+    x, out = np.array(values), there(np.zeros((), result), device)
     for name in ("sum", "mean", "nansum", "norm"):
         exact(name, there(x, device), out=out)
         right = truth(name, x, WIDE if parts.kind == "i" else parts)

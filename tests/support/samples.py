@@ -23,10 +23,6 @@ def there(x: np.ndarray, device: str, layout=lambda x: x):
     return laid_out(layout(x), device)
 
 
-def element_there(dtype, device: str):
-    return laid_out(np.zeros((), dtype), device)
-
-
 def fetched(out, device: str):
     """Read an element when all that writes to it is done."""
     if device == "cuda":
