@@ -7,9 +7,11 @@ other tests off it.
 import contextlib
 import fcntl
 import gc
+import importlib
 import os
 import sys
 from collections import defaultdict
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -18,19 +20,19 @@ from gpu_arrays import use_device
 from gpu_libraries import LIBRARIES
 from hypothesis import HealthCheck, settings
 from inputs import block_sizes, methods_on
+from scripts import BENCHMARKS
 from thin import NAME, one_in, pairwise
 
 import gred
 
+MEASURED = cache(partial(gred.read_limit, cold=False))
+
 
 def pytest_addoption(parser):
-    group = parser.getgroup("gred")
-    for selection, text in (
-        ("thorough", "run every case of each test"),
-        ("sanitized", "run few cases, and nothing that sanitizers disturb"),
-    ):
-        options = {"dest": "selection", "default": "usual", "const": selection, "help": text}
-        group.addoption(f"--{selection}", action="store_const", **options)
+    options = {"action": "store_const", "dest": "selection", "default": "usual"}
+    add = partial(parser.getgroup("gred").addoption, **options)
+    add("--thorough", const="thorough", help="run every case of each test")
+    add("--sanitized", const="sanitized", help="run few cases, and nothing that sanitizers disturb")
 
 
 @pytest.hookimpl(trylast=True)
@@ -45,10 +47,9 @@ def pytest_configure(config):
 def load_examples(config):
     """Let Hypothesis depend neither on the machine's pace nor on luck, unless somebody asks."""
     if not config.getoption("--hypothesis-profile", None):
-        slow = [HealthCheck.too_slow]
-        settings.register_profile(
-            "steady", deadline=None, derandomize=True, suppress_health_check=slow
-        )
+        steady = {"deadline": None, "derandomize": True}
+        steady["suppress_health_check"] = [HealthCheck.too_slow]
+        settings.register_profile("steady", **steady)
         settings.load_profile("steady")
     few = settings().max_examples // one_in()
     settings.register_profile("few", settings(), max_examples=few)
@@ -149,17 +150,13 @@ def jax_width():
     return jax and jax.config.jax_enable_x64
 
 
-def methods_here(place: str):
-    """List a device's methods; one for a GPU that is not here, as that is enough to be skipped."""
-    methods = methods_on(place)
-    return methods if GPU_IS_HERE or place != "cuda" else methods[-1:]
-
-
 def pytest_generate_tests(metafunc):
     names = metafunc.fixturenames
     if "device" not in names:
         return
-    pairs = [(place, method) for place in PLACES for method in methods_here(place)]
+    methods = {place: methods_on(place) for place in PLACES}
+    methods["cuda"] = methods["cuda"][0 if GPU_IS_HERE else -1 :]  # one is enough to be skipped
+    pairs = [(place, method) for place in PLACES for method in methods[place]]
     if "rung" in names:
         rungs = [parameter(*pair) for pair in pairs if block_sizes(pair[1]) != (None,)]
         metafunc.parametrize(("device", "rung"), rungs)
@@ -208,6 +205,33 @@ def refused(command):
         return err
 
     return run
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """Give a module, or what has attributes, other values for the time of a test."""
+
+    def change(module, **values):
+        for name, value in values.items():
+            monkeypatch.setattr(module, name, value)
+
+    return change
+
+
+class Scripts:
+    """The scripts as attributes, those in measures/, too; one is imported as it is named."""
+
+    def __getattr__(self, name):
+        measures = (BENCHMARKS / "measures" / f"{name}.py").exists()
+        return importlib.import_module(f"measures.{name}" if measures else name)
+
+
+@pytest.fixture
+def benchmarks(given, monkeypatch):
+    """Import the scripts as they import one another, with warm caches and limits measured once."""
+    given(gred, read_limit=MEASURED, kernel_time=partial(gred.kernel_time, cold=False))
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return Scripts()
 
 
 @pytest.fixture(scope="module")

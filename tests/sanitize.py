@@ -35,9 +35,7 @@ from reference import COMPLEX, EVERY_TYPE, REALS, agrees, truth
 from samples import silenced
 from segments import UFUNCS, by_one
 from test_axes_kernels import wrong_in_every_way
-from test_dot import (
-    test_elements_are_multiplied_and_added_along_any_axis as multiplied_and_added,
-)
+from test_dot import test_elements_are_multiplied_and_added_along_any_axis as multiplied_and_added
 from test_quantiles import test_rows_on_devices as selected
 
 import gred
@@ -168,9 +166,8 @@ def segments(device, _quick):
         for offsets, step in given:
             view = x[3::step]
             with forced("segments", sharing):
-                got = gred.reduceat(
-                    op, laid_out(view, device), laid_out(offsets, device)
-                ).to_numpy()
+                there = laid_out(view, device), laid_out(offsets, device)
+                got = gred.reduceat(op, *there).to_numpy()
             right = np.array_equal(got, by_one(op, view, offsets)[0])
             yield unless(right, f"{op} of {dtype} segments, {sharing}")
 
@@ -231,16 +228,8 @@ def products(device, _quick):
     yield unless(same(got, nearest(exact_products(x, x[::-1]), np.float64)), f"{got!r}")
 
 
-PARTS = {
-    "calls": calls,
-    "along axes": along_axes,
-    "rows": rows,
-    "segments": segments,
-    "exactly": exactly,
-    "by key": by_key,
-    "ranks": ranks,
-    "products": products,
-}
+PARTS = (calls, along_axes, rows, segments, exactly, by_key, ranks, products)
+PARTS = {part.__name__.replace("_", " "): part for part in PARTS}
 
 
 def printed(what, findings):

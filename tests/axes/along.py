@@ -13,9 +13,9 @@ from drawn import arrays, converts, masks, values
 from exact_truths import rows_of
 from hypothesis import strategies as st
 from numpy.lib.array_utils import normalize_axis_tuple
-from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS, result_type
+from reference import COMPLEX, EVERY_TYPE, INTEGERS, MANTISSA_BITS, PARTS, REALS, result_type
 from samples import quietly, silenced, takes, wrong_result
-from truths import COUNTS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, is_nan, is_true, type_of
+from truths import COUNTS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, is_true, type_of
 from truths import NAMES as OFF_LADDER
 
 LADDER = ("sum", "prod", "min", "max", "mean")
@@ -23,8 +23,7 @@ NAMES = (*LADDER, *COUNTS, *PLACES, *SPREADS, "ptp", *WITHOUT_NAN, "norm", "logs
 INITIAL = ("sum", "prod", "min", "max", "nansum", "nanprod", "nanmin", "nanmax")
 NEEDS_SOME = ("min", "max", "nanmin", "nanmax", *PLACES, "ptp", "minmax")
 EXTREMES = ("min", "max", *PLACES)
-HALVES = (np.dtype("f2"), BFLOAT16)
-BITS = {np.dtype("f2"): 11, BFLOAT16: 8, np.dtype("f4"): 24, np.dtype("f8"): 53}
+HALVES = REALS[:2]
 
 # Numbers near to each other, far apart, in steps, with outliers, of many magnitudes; halves first.
 SPREAD = {
@@ -65,7 +64,7 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
         masked = {} if where is True else {"where": where}
         return function(is_true(x) if base in COUNTS else home(x), axis=axis, **masked, **begun), 0
     shown = np.broadcast_to(where, x.shape)
-    shown = shown & ~is_nan(x) if name in WITHOUT_NAN else shown
+    shown = shown & (x == x) if name in WITHOUT_NAN else shown
     if x.dtype in INTEGERS and base in ("sum", "prod"):
         return getattr(np, base)(x, axis=axis, where=shown, **begun), 0
     wide = np.clongdouble if x.dtype in COMPLEX else np.longdouble
@@ -75,7 +74,7 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
     unit = 2.0**-53 if x.dtype in (*INTEGERS, np.float64, np.complex128) else 2.0**-24
     if base == "prod":
         right = values.prod(axis, **begun)
-        unit = max(unit, 2.0 ** -BITS.get(PARTS.get(x.dtype, x.dtype), 53))
+        unit = max(unit, 2.0 ** -MANTISSA_BITS.get(PARTS.get(x.dtype, x.dtype), 53))
         return right, (count.max(initial=1) + 2) * unit * abs(right) + 2.0**-149
     if base == "logsumexp":
         right = np.logaddexp.reduce(np.where(shown, x.astype(wide), -np.inf), axis)
@@ -91,7 +90,7 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
     finite = np.where(np.isfinite(values), values, 0)
     whole = (finite.real == np.rint(finite.real)).all() and (finite.imag == 0).all()
     most = int(count.max(initial=1)) * float(abs(finite).max(initial=0))
-    if whole and most <= 2.0 ** max(BITS.get(x.dtype, 53), 24):
+    if whole and most <= 2.0 ** max(MANTISSA_BITS.get(x.dtype, 53), 24):
         error = np.zeros(())
     if base == "sum":  # which no division by 1 may spoil
         return right, error

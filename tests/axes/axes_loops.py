@@ -12,8 +12,8 @@ import math
 import sys
 
 import numpy as np
-from along import EXTREMES, NAMES, Drawn, drawn_for
-from host_loops import Guarded, additions, at_every_offset, expect, note, report
+from along import ENDS, EXTREMES, NAMES, Drawn, drawn_for
+from host_loops import additions, at_every_offset, expect, guarded, note, report
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
 from samples import quietly
 from thin import chosen
@@ -35,7 +35,7 @@ SHAPES = [(shape[::step], axis) for shape in MATRICES for step, axis in ((1, 0),
 SHAPES += [((5, 3, 4), 1), ((700, 2, 3), 1), ((40, 20, 70), 1), ((3, 33, 500), 1)]
 SHAPES += [((2, 3000, 5), 1), ((80, 5, 130), (0, 2)), ((1100, 18, 8), (0, 2)), ((3, 700, 40), 0)]
 SHAPES += [((3, PARTED + more), 1) for more in (0, 1, PARTED + 65)]
-INSIDE = Guarded(300).inside
+INSIDE = guarded(300)
 
 
 def check(name: str, one: Drawn) -> None:
@@ -76,10 +76,9 @@ def every_name() -> None:
 def ends() -> None:
     """The ends of integers, in so many rows that sums of few bits overflow soon, if they do."""
     for dtype, rows in itertools.product(INTEGERS[1:], (16, 300, SLAB, 3 * SLAB)):
-        for value in (np.iinfo(dtype).min, np.iinfo(dtype).max):
-            for name in ("sum", *EXTREMES):
-                x = np.full((rows, 35), value, dtype)
-                check(name, Drawn(x, 0, {}, f"{rows} rows of {value}", False))
+        for value, name in itertools.product(ENDS[dtype], ("sum", *EXTREMES)):
+            x = np.full((rows, 35), value, dtype)
+            check(name, Drawn(x, 0, {}, f"{rows} rows of {value}", False))
     true = np.full((3000, 37), 255, np.uint8).view(np.bool_)
     for name, right in (("sum", 3000), ("count_nonzero", 3000), ("max", True)):
         expect(quietly(name, true, axis=0), right)

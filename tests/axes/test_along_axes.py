@@ -7,8 +7,10 @@ asked in test_axes_kernels.py, too, of every way in which threads share the work
 
 import inspect
 import itertools
+import math
 import warnings
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from samples import options_of, quietly, silenced, takes
 from truths import COUNTS, PLACES, RECORDS, SPREADS, numpys
 
 import gred
+from gred import _testing
 from gred.testing import SimulatedArray
 
 every_name = pytest.mark.parametrize("name", NAMES)
@@ -132,8 +135,11 @@ def test_warnings_are_numpys_and_come_once(device):
 
 
 @every_name
-def test_the_signature_begins_as_numpys(name):
-    """Names, their order and how they can be given; gred's own are keywords behind them."""
+def test_the_signature_begins_as_numpys_and_every_argument_goes_where_it_says(name):
+    """Names, their order and how they can be given; gred's own are keywords behind them.
+
+    By position and by name, what is said of an argument that is wrong names it.
+    """
     theirs = inspect.signature(numpys(name)).parameters
     ours = inspect.signature(getattr(gred, name)).parameters
 
@@ -148,16 +154,11 @@ def test_the_signature_begins_as_numpys(name):
     for key, parameter in theirs.items():
         if parameter.default is not np._NoValue:
             assert ours[key].default == parameter.default
-
-
-@every_name
-def test_every_argument_goes_where_the_signature_says(name):
-    """By position and by name: what is said of an argument that is wrong names it."""
     x, before = np.ones((2, 3)), []
     wrong = {"axis": "x", "out": 3, "keepdims": "x", "dtype": "x", "ord": "x", "ddof": "x"}
     wrong |= {"initial": "x", "where": np.ones(3)}
     defaults = {"axis": 0, "keepdims": False, "ddof": 0, "initial": 1}
-    for p in list(inspect.signature(getattr(gred, name)).parameters.values())[1:]:
+    for p in list(ours.values())[1:]:
         if p.name in wrong:
             with pytest.raises((TypeError, ValueError)) as named:
                 quietly(name, x, **{p.name: wrong[p.name]})
@@ -166,8 +167,8 @@ def test_every_argument_goes_where_the_signature_says(name):
                     getattr(gred, name)(x, *before, wrong[p.name])
                 assert str(placed.value) == str(named.value)
         before.append(defaults.get(p.name))
-    first = next(iter(inspect.signature(numpys(name)).parameters))
-    np.testing.assert_array_equal(getattr(gred, name)(**{first: x}), getattr(gred, name)(x))
+    named_first = getattr(gred, name)(**{next(iter(theirs)): x})
+    np.testing.assert_array_equal(named_first, getattr(gred, name)(x))
 
 
 @often(300)
@@ -302,3 +303,60 @@ def test_a_mean_that_another_call_leaves_on_the_gpu_is_given(name, library):
         assert type(got) is type(x) or library.module == "driver"
         want = getattr(np, name)(host.astype("f8"), axis)
         np.testing.assert_allclose(to_host(got), want, rtol=1e-5)
+
+
+# ---- the normal form of axes: which dimensions are one, and what it does not tell apart ----
+
+
+def form(shape, strides, axes, size=8, mask=None):
+    """Give the kind, whether all is aligned, and extents and strides of both parts."""
+    bits = sum(1 << axis for axis in axes)
+    told = _testing.axes(shape, strides, mask, size=size, axes=bits, in_order=False)
+    return SimpleNamespace(kind=told[0], aligned=told[1], kept=told[-2], reduced=told[-1])
+
+
+def of(shape, axes, size=4, **more):
+    """Ask for the form of an array in C order."""
+    strides = tuple(size * math.prod(shape[k + 1 :]) for k in range(len(shape)))
+    return form(shape, strides, axes, size, **more)
+
+
+# Shapes, axes and masks' strides: the kind, and extents that are kept and reduced.
+MERGED = [
+    ((64, 1000), [1], None, "rows", (64,), (1000,)),
+    ((2, 3, 4, 5), [2, 3], None, "rows", (6,), (20,)),
+    ((64, 1000), [0], None, "columns", (1000,), (64,)),
+    ((2, 3, 4, 5), [0, 1], None, "columns", (20,), (6,)),
+    ((8, 1024, 64), [1], None, "columns", (8, 64), (1024,)),  # in batches
+    ((4, 5, 6), [1, 2], (30, 6, 1), "rows", (4,), (30,)),
+    ((4, 5, 6), [1, 2], (0, 0, 1), None, (4,), (5, 6)),  # what a mask tells apart
+    ((4, 5, 6), [0], (1, 0, 1), None, (5, 6), (4,)),
+    ((0, 3), [0], None, None, (3,), (0,)),
+    ((), [], None, None, (), ()),
+    ((2, 1, 2, 1) * 16, range(0, 64, 4), None, None, (2,) * 16, (2,) * 16),
+]
+
+
+@pytest.mark.parametrize(("shape", "axes", "mask", "kind", "kept", "reduced"), MERGED)
+def test_dimensions_are_merged(shape, axes, mask, kind, kept, reduced):
+    told = of(shape, axes, mask=mask)
+    assert (told.kept[0], told.reduced[0]) == (kept, reduced)
+    if kind:
+        assert (told.kind, told.aligned) == (kind, True)
+        assert (told.reduced if kind == "rows" else told.kept)[1][-1] == 4
+
+
+def test_rows_of_no_aligned_distance_are_told():
+    assert [form((3, 4), (pitch, 8), [1]).aligned for pitch in (32, 33)] == [True, False]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_a_transposed_or_reversed_array_has_the_form_of_the_plain_one(order):
+    shape, strides = (4, 5, 6), (240, 48, 8)
+    for signs in itertools.product([1, -1], repeat=3):
+        turned = tuple(shape[k] for k in order), tuple(strides[k] * signs[k] for k in order)
+        for axes in ([0], [1], [2], [0, 1], [1, 2], [0, 2]):
+            plain = form(shape, strides, axes)
+            got = form(*turned, [order.index(axis) for axis in axes])
+            assert got.kind == plain.kind
+            assert plain.kind != "rows" or got.reduced == plain.reduced

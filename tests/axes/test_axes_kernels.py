@@ -15,6 +15,7 @@ from along import EXTREMES, NAMES, calls, check_call, drawn_for, wrong_along
 from devices import everywhere, flat_there, laid_out, on, parameter, put, to_host
 from drawn import often
 from forcing import CONFIGURATIONS, forced
+from host_loops import protect_around
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from processes import printed
@@ -41,23 +42,15 @@ APART += [((16, 16, 32), (0, 2)), ((1, 33, 32), (0, 2)), ((13, 2, 2, 37), (0, 2)
 APART += [((3, 2, 4, 2, 5, 33), (0, 2, 4)), ((30, 2, 70, 17), (0, 2))]
 APART += [((5, 2, 9, 24), (0, 2)), ((3, 8, 5, 7), (0, 1, 3)), ((5, 11, 2, 13), (1, 3))]
 SHORT_ROWS = [((rows, n), 1) for n in (*range(1, 131), 200, 255, 256, 257, 768) for rows in (1, 45)]
-SHORT_ROWS += [
-    ((k + more, n), 1) for n, k in ((2, 512), (4, 512), (31, 320)) for more in (-1, 0, 1)
-]
+SHORT_ROWS += [((k + d, n), 1) for n, k in ((2, 512), (4, 512), (31, 320)) for d in (-1, 0, 1)]
 SHORT_ROWS += [((5, k, n), 2) for k in (70, 131) for n in (1, 3, 6, 16, 31)]
 SHORT_ROWS += [((3, 4, 70, 5), 3), ((2, 33, 5, 7), 3)]
 LONG_ROWS = [((n, k), 1) for n, k in ((300, 133), (2, 9001), (3, 1), (7, 15), (6, 700), (3, 5000))]
 LONG_ROWS += [((3, 16 * packs + more), 1) for packs in (64, 128, 129) for more in (-1, 0, 7)]
 LONG_ROWS += [((40, 3, 64), (0, 2)), ((9, 2, 333), (0, 2)), ((40, 8, 32), (0, 2)), *APART[-2:]]
 COLUMNS = PLAIN + BATCHES + APART
-FAMILIES = {
-    "general": COLUMNS[::8] + LONG_ROWS,
-    "columns": COLUMNS,
-    "unsplit columns": COLUMNS,
-    "strided": COLUMNS,
-    "short rows": SHORT_ROWS,
-    "long rows": LONG_ROWS,
-}
+FAMILIES = dict.fromkeys(("columns", "unsplit columns", "strided"), COLUMNS)
+FAMILIES |= {"short rows": SHORT_ROWS, "long rows": LONG_ROWS, "general": COLUMNS[::8] + LONG_ROWS}
 # Of so many bytes as narrow sums and their squares hold, and of more.
 TALL = {
     "general": [((5000, 4), 0), ((3, 5000), 1)],
@@ -67,6 +60,7 @@ TALL = {
     "short rows": [((70, n), 1) for n in (2, 3, 8, 31, 64, 100, 131, 512)],
     "long rows": [((3, n), 1) for n in (9, 15, 64, 1000, 5001, 200_003)],  # 2^17 squares are 2^31
 }
+ENDS = [("i1", -128, 127), ("i1", 127, 0), ("u1", 255, 0)]
 WAYS = [(family, way) for family in FAMILIES for way in CONFIGURATIONS[family]]
 every_way = pytest.mark.parametrize(("family", "way"), WAYS, ids=map(" by ".join, WAYS))
 
@@ -122,9 +116,7 @@ def test_answers_and_refusals_are_numpys(place, way, call, seed):
 
 @everywhere
 @every_way
-@pytest.mark.parametrize(
-    ("dtype", "value", "other"), [("i1", -128, 127), ("i1", 127, 0), ("u1", 255, 0)]
-)
+@pytest.mark.parametrize(("dtype", "value", "other"), ENDS)
 def test_bytes_at_their_ends_are_added_without_overflow(
     place, family, way, shared, dtype, value, other
 ):
@@ -257,12 +249,7 @@ class Guarded:
         self.memory = SimulatedArray(np.zeros(SIZE + 3 * mmap.PAGESIZE, np.uint8))
         address = self.memory.__cuda_array_interface__["data"][0]
         self.begin = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE + mmap.PAGESIZE
-        self.protect(0)
-
-    def protect(self, how: int) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        for page in (self.begin - mmap.PAGESIZE, self.begin + SIZE):
-            assert libc.mprotect(ctypes.c_void_p(page), mmap.PAGESIZE, how) == 0
+        protect_around(self.begin, SIZE)
 
     def lay(self, x, at_end):
         """Lay an array as it lies now where this begins or ends: for NumPy, and for gred."""
@@ -286,7 +273,7 @@ def go_through() -> None:
                     got = to_host(quietly(name, there, axis=one.axis, **one.options))
                 for result in (got, quietly(name, x, axis=one.axis, **one.options)):
                     assert not one.wrong(name, result)
-    guarded.protect(mmap.PROT_READ | mmap.PROT_WRITE)
+    protect_around(guarded.begin, SIZE, mmap.PROT_READ | mmap.PROT_WRITE)
     print("all right")
 
 

@@ -92,11 +92,9 @@ def test_so_does_one_that_is_converted_or_begins_anywhere(dtype, device):
     x = (np.random.default_rng(5).normal(size=(33, 20_099)) * 1e7).astype(dtype)
     for begin, results in ((0, 1), (1, 2), (2, 31), (3, 33), (4, 33)):
         own = x[:, begin : 20_000 + begin]
+        ways = (own, 1), (own[:results].copy(), 1), (own[0].copy(), 0)
         for op in ("sum", "mean", "var"):
-            whole, part, one = (
-                made(op, y, axis, device, dtype="f4")
-                for y, axis in ((own, 1), (own[:results].copy(), 1), (own[0].copy(), 0))
-            )
+            whole, part, one = (made(op, *way, device, dtype="f4") for way in ways)
             assert first_of(whole, part)
             assert isinstance(one, np.float32)
             assert one == whole[0]

@@ -50,6 +50,21 @@ def answers_of(library, case):
     return answer if isinstance(answer, tuple) else (answer,)
 
 
+class Peer(libraries.NumPy):
+    """A library of some name that reduces by a function, and lacks some reductions."""
+
+    def __init__(self, key, call, lacks=()):
+        super().__init__("host")
+        self.key = self.title = self.pool = key
+        self.call, self.lacks, self.ours = call, lacks, key == "gred"
+        self.module = SimpleNamespace(as_tensor=np.asarray, tile=np.tile)
+
+    def function(self, case):
+        if case.reduction.name in self.lacks:
+            raise libraries.LackingError("no such reduction")
+        return self.call
+
+
 # ---- cases and data ----
 
 
@@ -143,11 +158,10 @@ def test_a_place_is_right_by_what_is_there_and_integers_are_equal_in_64_bits():
 
 
 @pytest.mark.parametrize("key", ["gred", "gred in pieces", *libraries.peers_on("host")])
-def test_a_library_on_the_host_is_right_or_says_what_it_lacks(key, monkeypatch):
+def test_a_library_on_the_host_is_right_or_says_what_it_lacks(key, given):
     """Also where data repeats, of any place, height and end, in a period that no row divides."""
     if key == "gred in pieces":
-        monkeypatch.setattr(data, "PERIOD", 96)
-        monkeypatch.setattr(data, "_CHUNK", 40)
+        given(data, PERIOD=96, _CHUNK=40)
     ours = key.startswith("gred")
     field = libraries.assemble("host", [] if ours else [key])
     if key in field.absent:

@@ -138,14 +138,11 @@ def test_what_limits_a_rung_follows_from_its_counts_and_so_does_its_time(screen,
     assert f"{words} {told.why()}" in out.partition("  predicted ")[2]
 
 
-@pytest.mark.parametrize(
-    ("rung", "near"),
-    [
-        ("halving", ["halving", "neighbored"]),
-        ("13", ["shared_strided", "shared_sequential", "shared_first_add"]),
-        ("cluster", ["bulk", "cluster"]),
-    ],
-)
+NEAR = {"halving": ["halving", "neighbored"], "cluster": ["bulk", "cluster"]}
+NEAR |= {"13": ["shared_strided", "shared_sequential", "shared_first_add"]}
+
+
+@pytest.mark.parametrize(("rung", "near"), NEAR.items(), ids=NEAR)
 def test_neighbours_stand_beside_it(screen, kept, rung, near):
     rows = [line.split() for line in screen("explain", rung, *SMALL).splitlines()]
     assert ["all", "passes", *near] in rows
@@ -244,10 +241,8 @@ def test_an_array_of_a_tebielement_is_counted_at_once():
 
 def test_a_rung_is_predicted_as_it_was_measured():
     """The target: the median error is at most 15 %, and none is above 40 %."""
-    ladder, kept = (
-        {row["method"]: row for row in record.rows_of(one)}
-        for one in (record.read_json(LADDER), KEPT)
-    )
+    both = record.read_json(LADDER), KEPT
+    ladder, kept = ({row["method"]: row for row in record.rows_of(one)} for one in both)
     errors = []
     for rung in RUNGS:
         row, options = ladder[rung], {"method": rung, "dtype": "int32"}
@@ -274,30 +269,25 @@ def test_what_the_fit_has_not_seen_is_predicted_as_well():
         assert told.seconds * 1e9 == pytest.approx(row["median_ns"], rel=KEPT["unseen"]["most"])
 
 
-@pytest.mark.parametrize(
-    ("rung", "options", "limit"),
-    [
-        ("shuffle_vector", {}, "memory"),
-        ("shuffle", {}, "waiting"),
-        ("neighbored", {}, "work"),
-        ("shared_sequential", {"block_size": 32}, "blocks"),
-        ("halving", {"size": 1}, "launches"),
-    ],
-)
-def test_what_binds_a_rung_is_said(rung, options, limit):
-    told = gred.roofline(**{"size": 2**28, "method": rung, "dtype": "int32", **options})
+BOUND = {"memory": {"method": "shuffle_vector"}, "waiting": {"method": "shuffle"}}
+BOUND |= {"work": {"method": "neighbored"}, "launches": {"method": "halving", "size": 1}}
+BOUND |= {"blocks": {"method": "shared_sequential", "block_size": 32}}
+
+
+@pytest.mark.parametrize("limit", BOUND)
+def test_what_binds_a_rung_is_said(limit):
+    told = gred.roofline(**{"size": 2**28, "dtype": "int32", **BOUND[limit]})
     assert told.limit == limit
     assert told.why() in repr(told)
 
 
 @pytest.mark.parametrize("named", ["cuda:0", "cuda"])
-def test_a_gpu_that_is_here_is_measured(monkeypatch, named):
+def test_a_gpu_that_is_here_is_measured(given, named):
     here = gred.Device("cuda:0", "Some GPU", 66, 2**34, 10**12, 2**25, "8.9")
     limit = gred.ReadLimit(np.array([1e-3, 2e-3, 3e-3]), 2**30, "cuda:0", 1, 1)
     times = gred.KernelTime(np.array([1e-3, 4e-3, 5e-3]), *[None] * 8)
-    monkeypatch.setattr(prediction, "devices", lambda: [here])
-    monkeypatch.setattr(prediction, "read_limit", lambda device: limit)
-    monkeypatch.setattr(prediction, "kernel_time", lambda *_, **__: times)
+    given(prediction, devices=lambda: [here], read_limit=lambda device: limit)
+    given(prediction, kernel_time=lambda *_, **__: times)
     told = gred.roofline(2**20, method="shuffle", device=named)
     gpu = (told.gpu.title, told.gpu.multiprocessors, told.gpu.bandwidth, told.gpu.block_interval)
     assert gpu == ("Some GPU", 66, 2**30 / 2e-3, 2 * H200.block_interval)

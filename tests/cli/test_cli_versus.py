@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_cli_libraries import HOST, case_of
+from test_cli_libraries import HOST, Peer, case_of
 
 import gred
 from gred.cli import cases, contest, data, libraries, measure, options, outcome, record, versus
@@ -41,18 +41,10 @@ def calls():
 def pretended(calls):
     """Make libraries of functions, which may be slow, wrong or absent: gred and some peers."""
 
-    class Pretended(libraries.Library):
-        package = "numpy"
+    def noted(key, function):
+        return lambda view, *_: calls.append((key, view)) or function(view)
 
-        def __init__(self, key, called):
-            super().__init__("host")
-            self.key = self.title = self.pool = key
-            self.ours, self.called = key == "gred", called
-
-        def function(self, case):
-            return lambda view, *mask: calls.append((self.key, view)) or self.called(view)
-
-    return lambda **functions: [Pretended(*named) for named in functions.items()]
+    return lambda **functions: [Peer(key, noted(key, f)) for key, f in functions.items()]
 
 
 @pytest.fixture
@@ -74,9 +66,8 @@ def competed(case, some, *sampling, device=HOST, **options):
     return {row["library"]: row for row in rows}
 
 
-def test_libraries_take_turns_in_changing_order(pretended, calls, monkeypatch):
-    monkeypatch.setattr(contest, "_SAMPLE_SECONDS", 1e-9)
-    monkeypatch.setattr(contest, "_LONG_SECONDS", 0.0)
+def test_libraries_take_turns_in_changing_order(pretended, calls, given):
+    given(contest, _SAMPLE_SECONDS=1e-9, _LONG_SECONDS=0.0)
     rows = competed(case_of(), pretended(gred=np.sum, a=np.sum, b=np.sum), 20, 0)
     assert {len(row["samples_ns"]) for row in rows.values()} == {20}
     timed = [key for key, _ in calls[-60:]]
@@ -360,11 +351,8 @@ def test_sizes_are_numbers_ranges_and_lists_of_elements_or_bytes_and_methods_hav
     sizes = {"1000000": 10**6, "1e6": 10**6, "2**20": 1 << 20, "2^20": 1 << 20, "1_000": 1000}
     assert {text: options.parse_size(text) for text in sizes} == sizes
     assert options.parse_sizes("7, 2**3:2^4,7,1e1") == (7, 8, 10, 16)
-    for text, shown in {
-        "4B,64KiB,1TiB": ["4 B", "64 KiB", "1 TiB"],
-        "1KiB:4KiB": ["1 KiB", "2 KiB", "4 KiB"],
-        "2**3:2^5, 1000": ["8", "16", "32", "1,000"],
-    }.items():
+    many = {"4B,64KiB,1TiB": ["4 B", "64 KiB", "1 TiB"], "1KiB:4KiB": ["1 KiB", "2 KiB", "4 KiB"]}
+    for text, shown in (many | {"2**3:2^5, 1000": ["8", "16", "32", "1,000"]}).items():
         assert [str(extent) for extent in options.parse_extents(text)] == shown
     given = (("sum",), ("int8", "complex128"), ("flat",), options.parse_extents("64KiB"))
     found = cases.cases(cases.GRIDS["host", False], *given)

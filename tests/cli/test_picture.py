@@ -80,14 +80,12 @@ def test_bank_conflicts_are_marked():
     """Words 2 * stride apart: 4-byte elements of 64 threads meet two and two in a bank."""
     x = np.ones(64, np.int32)
     picture = Picture("shared_strided", x=x, block=64)
+    said = ["shared loads: 4 wavefronts, 2 conflicts", "shared stores: 2 wavefronts, 1 conflict"]
     for level in range(5):
         active = 32 >> level
         assert picture.count("line", "load", "clash", step=level + 1) == 2 * active
         assert picture.count("line", "store", "clash", step=level + 2) == active
-        assert picture.texts("bad", step=level + 1) == [
-            "shared loads: 4 wavefronts, 2 conflicts",
-            "shared stores: 2 wavefronts, 1 conflict",
-        ]
+        assert picture.texts("bad", step=level + 1) == said
     assert picture.count("line", "clash", step=6) == 1 * 2
     assert not Picture("shared_sequential", x=x, block=64).of("line", "clash")
 
@@ -119,9 +117,8 @@ def boxes_of(root):
         y = float(text.get("y"))
         for part in (part for part in (text, *text) if part.text):
             places = part.get("x").split()  # of each character, if there are several
-            for x, letters in zip(
-                map(float, places), part.text if places[1:] else [part.text], strict=True
-            ):
+            texts = part.text if places[1:] else [part.text]
+            for x, letters in zip(map(float, places), texts, strict=True):
                 width = 0.6 * size * len(letters)
                 middle = {"value", "thread", "middle"} & set(kinds)
                 left = x - width / 2 if middle else x - width if "label" in kinds else x
@@ -150,19 +147,15 @@ def test_a_small_picture_has_the_same_lines_cells_and_texts():
         same = (e for e in small.iter() if e.get("class", "").removeprefix("dot ") == kind)
         assert sum(len(re.findall("[Mm]", e.get("d"))) for e in same) == len(ones)
     tags = (f"{SVG}text", f"{SVG}tspan")
-    spans = [
-        sorted("".join(e.text or "" for e in r.iter() if e.tag in tags)) for r in (full, small)
-    ]
-    assert spans[0] == spans[1]
+    of_full, of_small = ([e.text or "" for e in r.iter() if e.tag in tags] for r in (full, small))
+    assert sorted("".join(of_full)) == sorted("".join(of_small))
 
 
 def test_the_pictures_of_the_documentation_are_what_show_draws(screen, tmp_path):
     """To draw them again: python -m gred show --all --out docs/pictures."""
     screen("show", "--all", "--out", tmp_path)
-    made, kept = (
-        {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.svg")}
-        for folder in (tmp_path, KEPT)
-    )
+    found = (folder.glob("*.svg") for folder in (tmp_path, KEPT))
+    made, kept = ({path.name: path.read_text(encoding="utf-8") for path in one} for one in found)
     assert made.keys() == kept.keys() == {"hero.svg", *(f"{rung}.svg" for rung in METHODS)}
     assert [name for name in made if made[name] != kept[name]] == []
     assert max(map(len, made.values())) < 70_000

@@ -1,12 +1,14 @@
 """What exact sums are: Python's fractions, rounded once. Nothing here asks gred."""
 
+import itertools
 import math
 from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 from numpy.lib.array_utils import normalize_axis_tuple
-from reference import EXPONENTS, INTEGERS, MANTISSA_BITS, PARTS, REALS, rounded
+from reference import EXPONENTS, INTEGERS, MANTISSA_BITS, PARTS, REALS, exact_sum, rounded, scaled
 
 TINY = Fraction(2) ** -1074
 BITS = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in REALS}
@@ -15,14 +17,6 @@ BITS = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in REALS}
 def of_bits(bits, dtype):
     """Make the floats that have these bits."""
     return np.asarray(bits, BITS[dtype]).view(dtype)
-
-
-def bits_of(values):
-    """Tell all floats apart, zeros of either sign too, but for NaNs, which are one."""
-    values = np.asarray(values)
-    bits = values.view(BITS[values.dtype]).copy()
-    bits[np.isnan(values.astype(np.float64))] = 2 ** (8 * values.itemsize) - 1
-    return bits
 
 
 def mixed(n, seed=1):
@@ -38,32 +32,9 @@ def of_exponents(exponents, dtype, seed=1):
     return np.ldexp((random.random(n) + 1) * random.choice([1, -1], n), exponents).astype(dtype)
 
 
-def _integers(x):
-    """Take finite numbers as integers of 64 bits times powers of two."""
-    x = np.ravel(x)
-    if x.dtype.kind in "iub":
-        return x.astype(np.uint64 if x.dtype.kind == "u" else np.int64), np.zeros(x.size, int)
-    mantissas, exponents = np.frexp(x.astype(np.float64))
-    return (mantissas * 2.0**53).astype(np.int64), exponents - 53
-
-
-def _added(integers, powers) -> Fraction:
-    """Add up integers times powers of two, power by power, by 20 bits, whose sums floats hold."""
-    total, least, bits = 0, int(powers.min(initial=0)), 2**20 - 1
-    for shift, some in ((0, integers & bits), (20, integers >> 20 & bits), (40, integers >> 40)):
-        sums = np.bincount(powers - least, some)
-        total += sum(int(sums[k]) << (k + shift) for k in np.flatnonzero(sums).tolist())
-    return total * Fraction(2) ** least
-
-
-def exact_sum(x) -> Fraction:
-    """Add up finite numbers."""
-    return _added(*_integers(x))
-
-
 def exact_products(a, b) -> Fraction:
     """Add up the products of finite numbers."""
-    (of_a, powers_a), (of_b, powers_b) = _integers(a), _integers(b)
+    (of_a, powers_a), (of_b, powers_b) = scaled(a), scaled(b)
     powers = powers_a + powers_b
     least = int(powers.min(initial=0))
     factors = zip(of_a.tolist(), of_b.tolist(), (powers - least).tolist(), strict=True)
@@ -74,6 +45,13 @@ def exact_square(x) -> Fraction:
     """Add up the squares of magnitudes."""
     x = np.asarray(x)
     return exact_products(x.real, x.real) + exact_products(x.imag, x.imag)
+
+
+def comoment(a, b) -> Fraction:
+    """Add up the products of deviations from means; of complex numbers those of either part."""
+    if a.dtype.kind == "c":
+        return comoment(a.real, b.real) + comoment(a.imag, b.imag)
+    return exact_products(a, b) - exact_sum(a) * exact_sum(b) / a.size
 
 
 def nearest(value: Fraction, dtype) -> np.generic:
@@ -143,17 +121,22 @@ def dot(a, b, dtype=np.float64):
     return nearest(exact_products(a, b), dtype)
 
 
-def nearest_root(square: Fraction, dtype) -> np.generic:
-    """Round a square root to the nearest float of a type.
+def root(square: Fraction) -> Fraction:
+    """Take 160 bits of a square root, and one more bit where there are more.
 
-    A root's first thousand bits behind the point and, where it has more, one more bit are on the
-    same side of everything that lies half way between two floats as the root is.
+    So it is on the same side of everything that lies half way between two floats as the root is.
     """
-    bits = 1200
-    scaled = square * 4**bits
-    root = math.isqrt(math.floor(scaled))
-    more = Fraction(root * root != scaled, 2)
-    return nearest((root + more) / 2**bits, dtype)
+    if square <= 0:
+        return Fraction(0)
+    bits = 160 - (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    times = square * Fraction(4) ** bits
+    whole = math.isqrt(math.floor(times))
+    return (whole + Fraction(whole * whole != times, 2)) / Fraction(2) ** bits
+
+
+def nearest_root(square: Fraction, dtype) -> np.generic:
+    """Round a square root to the nearest float of a type."""
+    return nearest(root(square), dtype)
 
 
 def same(got, want) -> bool:
@@ -182,7 +165,7 @@ def kinds(dtype, n, seed):
     yield np.where(random.random(n) < 0.001, normal * 2.0**-20, normal).astype(dtype)
     yield (normal * np.exp2(steps)).astype(dtype)
     yield np.ldexp(normal, np.arange(n) % 12).astype(dtype)
-    yield np.where(np.arange(n) % 3, -1, 1).astype(dtype) * dtype.type(_greatest(dtype))
+    yield np.where(np.arange(n) % 3, -1, 1).astype(dtype) * ml_dtypes.finfo(dtype).max
     yield -np.zeros(n, dtype)
 
 
@@ -190,22 +173,12 @@ def any_floats(dtype, max_size=30):
     """Draw arrays of any bits; many have few exponents, so that they cancel and tie."""
     width = 8 * dtype.itemsize
     anything = st.integers(0, 2**width - 1)
-    special = st.sampled_from(
-        [0, 1, 2**width - 1, 2 ** (width - 1), 2 ** (width - 1) + 1]
-        + [int(bits_of(np.array([x], dtype))[0]) for x in (np.inf, -np.inf, 1, -1, 1.5)]
-        + [int(bits_of(np.array([x * _greatest(dtype)], dtype))[0]) for x in (1, -1)]
-    )
+    greatest = float(ml_dtypes.finfo(dtype).max)
+    some = np.array([np.inf, -np.inf, 1, -1, 1.5, greatest, -greatest], dtype)
+    ends = [0, 1, 2**width - 1, 2 ** (width - 1), 2 ** (width - 1) + 1]
+    special = st.sampled_from(ends + some.view(BITS[dtype]).tolist())
     arrays = st.lists(st.one_of(anything, special), max_size=max_size)
     return arrays.map(lambda bits: of_bits(bits, dtype))
-
-
-def finite_floats(dtype, max_size=30):
-    """Draw arrays of finite floats."""
-    return any_floats(dtype, max_size).map(lambda x: x[np.isfinite(x.astype(np.float64))])
-
-
-def _greatest(dtype):
-    return (2 - 2.0 ** (1 - MANTISSA_BITS[dtype])) * 2.0 ** (EXPONENTS[dtype] + 1)
 
 
 def edges(dtype):
@@ -221,24 +194,21 @@ def edges(dtype):
     for exponent in [*range(least, greatest, step), greatest]:
         kept = (2 ** (bits - 1), 2 ** (bits - 1) + 1, 2**bits - 2, 2**bits - 1)
         last += [(exponent - bits + 1, k) for k in kept]
-    for exponent, kept in last:
-        for moved in (-TINY, Fraction(0), TINY):
-            value = (kept + Fraction(1, 2)) * Fraction(2) ** exponent + moved
-            if value.denominator <= TINY.denominator:
-                yield value
+    for (exponent, kept), moved in itertools.product(last, (-TINY, Fraction(0), TINY)):
+        value = (kept + Fraction(1, 2)) * Fraction(2) ** exponent + moved
+        if value.denominator <= TINY.denominator:
+            yield value
 
 
 def as_floats(value: Fraction):
     """Write an exact value as a sum of float64s, the greatest first."""
-    parts = []
+    parts, most = [], Fraction(2) ** 1022
     while value:
         exponent = value.numerator.bit_length() - value.denominator.bit_length() - 1
-        high = value
-        if abs(value) < Fraction(2) ** 1023:
-            quantum = Fraction(2) ** max(exponent - 51, -1074)
-            high = math.trunc(value / quantum) * quantum
-        else:
-            high = Fraction(2) ** 1022 * (1 if value > 0 else -1)
+        quantum = Fraction(2) ** max(exponent - 51, -1074)
+        high = math.trunc(value / quantum) * quantum
+        if abs(value) >= 2 * most:
+            high = most if value > 0 else -most
         parts.append(float(high))
         value -= high
     return parts

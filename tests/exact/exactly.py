@@ -5,11 +5,12 @@ import pytest
 from devices import laid_out
 from exact_truths import of_exponents, same, truth
 from reference import COMPLEX, INTEGERS, REALS
-from samples import element_there, fetched, quietly
+from samples import fetched, quietly
 
 import gred
 
 NAMES = ("sum", "mean", "nansum", "nanmean")
+FLOATS = (np.float64, np.float32, np.float16)
 WIDE, NARROW = np.dtype(np.float64), np.dtype(np.float32)
 EVERY = [*REALS, *COMPLEX, *INTEGERS]
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
@@ -24,7 +25,7 @@ def exact(name, x, **options):
 
 def stored(name, x, device, dtype=None, **options):
     """Reduce to one element on the device where the array lies, and read it."""
-    out = element_there(dtype or x.dtype, device)
+    out = laid_out(np.zeros((), dtype or x.dtype), device)
     if np.dtype(dtype).kind in "fc" and not (name == "norm" and x.dtype in COMPLEX):
         options = {"dtype": dtype, **options}
     assert exact(name, laid_out(x, device), out=out, **options) is out
@@ -50,8 +51,5 @@ def added(device, a, b):
 
 def drawn(dtype, n, spread, seed=1):
     """Draw two factors whose products' exponents are spread so far, with all bits of their type."""
-    random = np.random.default_rng([n, seed])
-    return [
-        of_exponents(random.integers(-spread // 4, spread // 4 + 1, n), dtype, seed + k)
-        for k in range(2)
-    ]
+    random, ends = np.random.default_rng([n, seed]), (-spread // 4, spread // 4 + 1)
+    return [of_exponents(random.integers(*ends, n), dtype, seed + k) for k in range(2)]

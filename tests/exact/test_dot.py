@@ -259,10 +259,7 @@ X, M = np.arange(3.0), np.ones((2, 3))
 LENGTHS = r"vectors of one length; got shapes \(.*\) and \("
 test_what_dot_refuses_is_said = refused_by(
     gred.dot,
-    *(
-        (pair, {}, ValueError, LENGTHS)
-        for pair in (([1.0], [1.0, 2.0]), (M, M), (1.0, 2.0), ([1], 1))
-    ),
+    *((ab, {}, ValueError, LENGTHS) for ab in (([1.0], [1.0, 2.0]), (M, M), (1.0, 2.0), ([1], 1))),
     ((X, X), {"method": "unroll8"}, ValueError, "method of dot must be 'auto'"),
     ((X, np.array(["a"] * 3)), {}, TypeError, "b: element type"),
     ((X, X), {"out": X}, TypeError, "out of dot can be ... alone"),
@@ -305,12 +302,11 @@ def test_arrays_that_lie_apart_are_refused(place):
 # ---- other libraries' arrays ----
 
 GPU = [pytest.param(name, "cuda", marks=pytest.mark.gpu) for name in ("cupy", "torch", "jax.numpy")]
+LIBRARIES = [("torch", None), ("torch", "simulated"), ("jax.numpy", None), *GPU]
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i4", "u1"])
-@pytest.mark.parametrize(
-    ("module", "place"), [("torch", None), ("torch", "simulated"), ("jax.numpy", None), *GPU]
-)
+@pytest.mark.parametrize(("module", "place"), LIBRARIES)
 def test_in_other_libraries(module, place, dtype):
     """They multiply, and where there is a device it adds; on a GPU results are of the library."""
     xp = pytest.importorskip(module)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from exact_truths import exact_products, exact_sum, kinds, same, truths
 from exactly import WIDE
-from host_loops import Guarded
+from host_loops import guarded
 from processes import printed
 from reference import REALS
 from test_host_loops import BEST, SETS
@@ -52,7 +52,7 @@ def test_loops_of_all_instructions_are_exact(instructions):
 
 
 def test_nothing_is_read_behind_the_last_column():
-    memory = Guarded(18).inside
+    memory = guarded(18)
     for dtype, width, rows in chosen(itertools.product(REALS, (1, 5, 31, 33, 100), (2, 3, 200))):
         nbytes = min(rows * width * dtype.itemsize, memory.size // (width * 8) * width * 8)
         x = memory[memory.size - nbytes :].view(dtype).reshape(-1, width)

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 from drawn import examples
 from exact_truths import any_floats, as_floats, edges, kinds, same, total, truth
-from exactly import NAMES, NARROW, WIDE, check, exact, stored, typed
+from exactly import FLOATS, NAMES, NARROW, WIDE, check, exact, stored, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, EXPONENTS, INTEGERS, MANTISSA_BITS, REALS
-from samples import element_there, fetched, there
+from samples import fetched, there
 from thin import chosen
 
 import gred
 
-FLOATS = (np.float64, np.float32, np.float16)
 pytestmark = pytest.mark.usefixtures("shuffled")
 
 
@@ -167,12 +166,10 @@ def test_where_chooses_what_is_added(device, name):
         if name != "norm":
             x[: n // 300] = np.nan
         for where in (np.arange(n) % 3 == 1, x.real > 0, np.zeros(n, bool)):
-            expected = truth(name, x[where].real)
-            for mask in (where, there(where, device)):
-                got = exact(name, there(x, device), where=mask)
-                kept = stored(name, x, device, got.dtype, where=mask)
-                assert same(got.real, expected)
-                assert same(kept.real, expected)
+            check(device, name, x, where=where)
+            want = truth(name, x[where])
+            assert same(exact(name, there(x, device), where=where), want)
+            assert same(stored(name, x, device, want.dtype, where=where), want)
 
 
 @pytest.mark.parametrize("dtype", FLOATS[1:])
@@ -210,7 +207,7 @@ def test_zeros_have_numpys_signs(device):
 def test_an_element_of_any_type_is_rounded_to_once(device, values, result):
     """By way of float64 the first would be a tie for a float32; integers are cut off at last."""
     parts = np.dtype(np.float32 if result == np.complex64 else result)
-    x, out = np.array(values), element_there(result, device)
+    x, out = np.array(values), there(np.zeros((), result), device)
     for name in ("sum", "mean", "nansum", "norm"):
         exact(name, there(x, device), out=out)
         right = truth(name, x, WIDE if parts.kind == "i" else parts)

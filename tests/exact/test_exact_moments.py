@@ -7,18 +7,7 @@ import numpy as np
 import pytest
 from devices import everywhere, flat_there
 from drawn import examples
-from exact_truths import (
-    TINY,
-    edges,
-    exact_products,
-    exact_square,
-    exact_sum,
-    finite_floats,
-    nearest,
-    nearest_root,
-    rows_of,
-    same,
-)
+from exact_truths import TINY, any_floats, comoment, edges, nearest, nearest_root, rows_of, same
 from exactly import NARROW, WIDE
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,18 +27,16 @@ def exact(name, x, *arguments, **options):
     return getattr(gred, name)(x, *arguments, method="exact", **options)
 
 
-def comoment(a, b):
-    """Sum the products of deviations from the means."""
-    return exact_products(a, b) - exact_sum(a) * exact_sum(b) / len(a)
+def finite_floats(dtype, max_size=30):
+    """Draw arrays of finite floats."""
+    return any_floats(dtype, max_size).map(lambda x: x[np.isfinite(x.astype(WIDE))])
 
 
 def truth(name, x, dtype=None, ddof=0):
     """Round a variance, or its root, once."""
     x = np.ravel(x)
     dtype = dtype or PARTS.get(x.dtype, WIDE if x.dtype in INTEGERS else x.dtype)
-    of_sums = exact_sum(x.real) ** 2 + (exact_sum(x.imag) ** 2 if x.dtype in COMPLEX else 0)
-    squares = exact_square(x) if x.dtype in COMPLEX else exact_products(x, x)
-    return NAMES[name]((squares - of_sums / x.size) / (x.size - Fraction(ddof)), dtype)
+    return NAMES[name](comoment(x, x) / (x.size - Fraction(ddof)), dtype)
 
 
 def spread_out(n, dtype=WIDE, seed=1):
@@ -103,11 +90,8 @@ def test_axes_masks_degrees_and_types_have_their_meaning(name, axis):
     options = [{}, {"keepdims": True}, {"ddof": 1}, {"where": mask}, {"correction": 1}]
     for more in (*options, {"dtype": NARROW}):
         (rows, shape), (masks, _) = (rows_of(y, axis) for y in (x, more.get("where", x == x)))
-        ddof = more.get("ddof", more.get("correction", 0))
-        each = [
-            truth(name, row[shown], more.get("dtype"), ddof)
-            for row, shown in zip(rows, masks, strict=True)
-        ]
+        asked = more.get("dtype"), more.get("ddof", more.get("correction", 0))
+        each = [truth(name, row[one], *asked) for row, one in zip(rows, masks, strict=True)]
         with silenced():
             got = exact(name, x, axis, **more)
             shape = np.var(x, axis, keepdims=True).shape if "keepdims" in more else shape

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from devices import laid_out
 from exact_truths import exact_products, exact_sum, kinds, nearest, of_exponents, same, truth
-from exactly import WIDE, added, drawn, exact
+from exactly import FLOATS, WIDE, added, drawn, exact
 from reference import BFLOAT16, COMPLEX, REALS
 from samples import there
 from thin import chosen
@@ -22,8 +22,6 @@ STRETCH = 1_000_000  # numbers: more than all warps take before they choose wind
 MANY = 600_000  # products, likewise
 FIRST = 32_768  # elements: no fewer than those by which all warps choose them first
 LENGTHS = (1, 2, 5, 31, 129, 511, 512, 513, 2047, 2048, 2049, 4111, 16385, 70_001)
-FLOATS = (np.float64, np.float32, np.float16)
-NARROW = [dtype for dtype in REALS if dtype != WIDE]
 SIGNS = (1, -1)
 pytestmark = pytest.mark.usefixtures("shuffled")
 
@@ -87,10 +85,8 @@ def full_windows():
         x = np.full(2 * STRETCH, value)
         x[::3] = dtype(2.0**-10) * greatest
         yield x
-    for n, exponent, bit, sign in itertools.product(
-        (4096, 4095, 8192), (0, 5, 10), (43, 999), SIGNS
-    ):
-        x = np.full(n, sign * (2.0**exponent - 2.0 ** (exponent - bit)))
+    for n, power, bit, sign in itertools.product((4096, 4095, 8192), (0, 5, 10), (43, 999), SIGNS):
+        x = np.full(n, sign * (2.0**power - 2.0 ** (power - bit)))
         x[-1] = sign * 2.0**10
         yield x
     # The first windows leave as much of every part as they can, wherever they lie.

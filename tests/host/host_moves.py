@@ -15,9 +15,9 @@ from functools import wraps
 
 import numpy as np
 from along import home
-from drawn import values
-from host_loops import CHUNK, FLOATS, Guarded, near, note, report
-from reference import EVERY_TYPE, INTEGERS, truth
+from drawn import converts, values
+from host_loops import CHUNK, FLOATS, guarded, near, note, report
+from reference import EVERY_TYPE, INTEGERS
 from samples import silenced
 from thin import chosen
 
@@ -43,8 +43,7 @@ def check(x: np.ndarray, shown: np.ndarray | None) -> None:
         return
     flat = x.ravel() if shown is None else x[np.broadcast_to(shown, x.shape)]
     flat = flat.astype(x.dtype.newbyteorder("="))
-    exactly = flat.dtype in INTEGERS  # as Python adds, cut to the bits of NumPy's type
-    right = truth("sum", flat).value if exactly else home(flat).sum().astype(flat.dtype)
+    right = flat.sum() if flat.dtype in INTEGERS else home(flat).sum().astype(flat.dtype)
     about = x.dtype, x.shape, x.strides
     assert got == right, (*about, got, right)
     assert place is None or place == np.argmax(home(flat)), about
@@ -69,7 +68,7 @@ def part(memory: np.ndarray, n: int, dtype: np.dtype, stride: int, at_end: bool)
 @checked
 def rows() -> Views:
     """Of every length, distance, byte order and mask; bytes that are not 0 are as true as 1."""
-    memory, bytes_ = Guarded(81).inside, Guarded(4).inside
+    memory, bytes_ = guarded(81), guarded(4)
     every = itertools.product(EVERY_TYPE, LENGTHS, (1, 2, 3, 5), (0, 1, 2, 3), (False, True))
     for dtype, n, stride, mask_stride, at_end in chosen(every):
         random = np.random.default_rng(n)
@@ -88,31 +87,30 @@ def rows() -> Views:
         yield pairs["value"], None
 
 
+def cut(a: np.ndarray) -> Iterator[np.ndarray]:
+    """View an array in many ways, in some of them elements again and again."""
+    yield from (a[:, 1:-1, ::2], a[::-1, ::3, ::5], a[..., :3])
+    yield from (a[:, :, 1:-1].transpose(1, 0, 2), a[:, ::2].T)
+    for again in (a[:, :, :1], a[:, :1], a[:1, :, 3:4]):
+        yield np.broadcast_to(again, a.shape)
+    yield np.broadcast_to(a[:, 0, 0], (1000, 6))
+
+
 @checked
 def dimensions() -> Views:
     """Rows and columns of arrays, masks in another order, and elements again and again."""
-    layouts = (
-        lambda a: a[:, 1:-1, ::2],
-        lambda a: a[::-1, ::3, ::5],
-        lambda a: a[:, :, 1:-1].transpose(1, 0, 2),
-        lambda a: a[..., :3],
-        lambda a: a[:, ::2].T,
-        lambda a: np.broadcast_to(a[:, :, :1], a.shape),
-        lambda a: np.broadcast_to(a[:, :1], a.shape),
-        lambda a: np.broadcast_to(a[:1, :, 3:4], a.shape),
-        lambda a: np.broadcast_to(a[:, 0, 0], (1000, 6)),
-    )
-    for dtype, take in itertools.product(EVERY_TYPE, layouts):
-        x = whole_numbers(dtype, 6 * 50 * 70, 3).reshape(6, 50, 70)
-        view, shown = take(x), take(np.random.default_rng(0).random(x.shape) < 0.5)
-        for mask in (None, shown, np.asfortranarray(shown), shown[:1]):
-            yield view, mask
+    masks = np.random.default_rng(0).random((6, 50, 70)) < 0.5
+    for dtype in EVERY_TYPE:
+        x = whole_numbers(dtype, masks.size, 3).reshape(masks.shape)
+        for view, shown in zip(cut(x), cut(masks), strict=True):
+            for mask in (None, shown, np.asfortranarray(shown), shown[:1]):
+                yield view, mask
 
 
 @checked
 def long_rows() -> Views:
     """Rows about as long as those that are folded where they lie, and as a chunk, up to a guard."""
-    memory = Guarded(40).inside
+    memory = guarded(40)
     for dtype in EVERY_TYPE:
         for n in (960 // dtype.itemsize, 1500, CHUNK - 1, CHUNK, CHUNK + 1):
             every = itertools.product((n - 1, n, n + 1), (1, 2, 5, 9))
@@ -162,21 +160,13 @@ def values_of(dtype: np.dtype) -> np.ndarray:
         return np.array([*near, *more, 1e30, -1e30, np.inf, -np.inf, np.nan], float).astype(dtype)
 
 
-def is_defined(value: np.generic, to: np.dtype) -> bool:
-    """Tell whether C has an answer: integers do not hold every float."""
-    if to not in INTEGERS or to.kind == "b" or value.dtype in INTEGERS:
-        return True
-    real, info = float(np.real(home(np.asarray(value)))), np.iinfo(to)
-    return bool(np.isfinite(real)) and info.min - 1 < real < info.max + 1
-
-
 def conversions() -> None:
     """Every type to every type, at places of their own in a register."""
     for dtype, to in chosen(itertools.product(EVERY_TYPE, EVERY_TYPE)):
         for place, value in enumerate(values_of(dtype)):
             with silenced():
                 got, right = alone(value, place % 70, to), home(np.asarray(value)).astype(to)
-            if is_defined(value, to):
+            if converts(np.asarray(value), to):
                 same = np.array_equal(got, home(np.stack([right, right])), equal_nan=True)
                 assert same, (dtype, to, value, got, right)
 

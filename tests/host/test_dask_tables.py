@@ -24,11 +24,10 @@ along_axes = pytest.mark.parametrize("axis", AXES[:-1], ids=str)
 # ---- descriptions ----
 
 MASK = np.random.default_rng(6).random(SHAPE[1:]) < 0.7
+OPTIONS = [{}, {"keepdims": True}, {"where": MASK}, {"dtype": "c8"}]
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"keepdims": True}, {"where": MASK}, {"dtype": "c8"}], ids=" ".join
-)
+@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
 @along_axes
 @pytest.mark.parametrize("dtype", ["f8", "f4", BFLOAT16, "c16", "i2", "u8"])
 def test_descriptions_are_those_of_the_whole_array(dtype, axis, options):
@@ -55,12 +54,8 @@ def test_attributes_of_descriptions_are_lazy():
 
 KEYS = np.random.default_rng(8).integers(0, 9, SHAPE[0] * SHAPE[1])
 VALUES = np.nan_to_num(drawn().reshape(-1, SHAPE[2]))
-KEYED = {
-    "table": VALUES,
-    "singles": (VALUES[:, 0] / 2.0**200).astype("f4"),
-    "truth": VALUES[:, 1] > 0,
-    "integers": np.arange(42) % 20,
-}
+KEYED = {"table": VALUES, "truth": VALUES[:, 1] > 0, "integers": np.arange(42) % 20}
+KEYED["singles"] = (VALUES[:, 0] / 2.0**200).astype("f4")
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "count", "min", "max", "any", "count_nonzero"])

@@ -18,26 +18,21 @@ def masks(shape):
     random = np.random.default_rng(sum(shape))
     drawn = random.random([2 * n for n in shape]) < 0.7
     drawn[..., 0] = drawn[0] = False
-    inner, numbers = tuple(slice(n) for n in shape), np.arange(np.prod(shape)).reshape(shape)
+    inner, k = tuple(slice(n) for n in shape), np.arange(np.prod(shape)).reshape(shape)
     some = (drawn * random.integers(1, 256, drawn.shape)).astype(np.uint8).view(bool)
     for mask in (drawn, some):
         yield mask[inner].copy()
         yield mask[(slice(None, None, 2),) * len(shape)]
-    yield np.broadcast_to(drawn[inner][-1], shape)
-    yield np.broadcast_to(drawn[inner][..., -1:], shape)
-    yield np.zeros(shape, bool)
+    for again in (drawn[inner][-1], drawn[inner][..., -1:], False):
+        yield np.broadcast_to(again, shape)
     yield drawn[inner][::-1]
-    yield numbers == numbers.size - 1
-    yield numbers % 20_000 == 7  # in some chunks one
-    yield numbers % 11 > 0
-    yield (numbers < 10) | (numbers > 5000)
+    # The last one, one in some chunks, nearly all, and all but many neighbours.
+    yield from (k == k.size - 1, k % 20_000 == 7, k % 11 > 0, (k < 10) | (k > 5000))
 
 
 def views(x):
     """Bring the same kind of array to the loops in every way that there is."""
-    yield x
-    yield x[::-3]
-    yield x.astype(x.dtype.newbyteorder())
+    yield from (x, x[::-3], x.astype(x.dtype.newbyteorder()))
     yield x[: x.size // 7 * 7].reshape(-1, 7).T
     yield np.broadcast_to(x[:5000], (3, min(x.size, 5000)))
 
@@ -94,14 +89,11 @@ def test_halves_are_rounded_to_nearest_and_ties_to_even(half):
         x = np.stack([EVERY_HALF, random.permutation(EVERY_HALF), np.zeros_like(EVERY_HALF)])
         x = x.view(half)[:, : 65_530 + k]
         pairs = x[0].astype(np.float32) + x[1].astype(np.float32)
-        for expected, result in (
-            (pairs, gred.sum(x[:2], axis=0)),
-            (pairs, gred.sum(np.ascontiguousarray(x[:2].T), axis=1)),
-            (pairs, apart("sum", x[:2])),
-            (pairs.astype(np.float64) / 2, gred.mean(x[:2], axis=0)),
-            (pairs.astype(np.float64) / 3, gred.mean(x, axis=0)),
-        ):
-            assert same(result, expected.astype(half))
+        wide, rows = pairs.astype(np.float64), np.ascontiguousarray(x[:2].T)
+        for result in (gred.sum(x[:2], axis=0), gred.sum(rows, axis=1), apart("sum", x[:2])):
+            assert same(result, pairs.astype(half))
+        for n in (2, 3):
+            assert same(gred.mean(x[:n], axis=0), (wide / n).astype(half))
 
 
 @quiet

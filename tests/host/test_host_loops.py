@@ -14,7 +14,6 @@ from thin import of_selection
 
 import gred
 
-TESTS = Path(__file__).parents[1]
 ON_X86 = platform.machine() in ("x86_64", "AMD64")
 SETS = ("baseline", "avx2", "avx512") if ON_X86 else ("baseline",)
 BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
@@ -32,7 +31,7 @@ def test_all_instructions_are_right_and_make_the_same_bits(program):
     These need not be held against what is right once more: Python leaves assertions out. Sanitizers
     see the best alone.
     """
-    (path,) = TESTS.glob(f"*/{program}.py")
+    (path,) = Path(__file__).parents[1].glob(f"*/{program}.py")
     made, *digests = run(path, GRED_INSTRUCTIONS=BEST)
     assert made == BEST
     for other in SETS[: of_selection(SETS.index(BEST), SETS.index(BEST), 0)]:

@@ -17,23 +17,15 @@ import pytest
 from capsules import structure
 from toy_kernels import build, library, needs_compiler
 
-POOL = ("csrc/threads/threads.c", "csrc/threads/shared_job.c", "csrc/common/processor.c")
-SOURCES = (
-    "tests/threads/pool.c",
-    "csrc/cpu/chunk.c",
-    "csrc/cpu/folding.c",
-    "csrc/cpu/tiles.c",
-    *POOL,
-)
+SOURCES = ("tests/threads/pool.c", "csrc/threads/threads.c", "csrc/threads/shared_job.c")
+SOURCES += ("csrc/common/processor.c", "csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
 PYTHON = f"-I{sysconfig.get_path('include')}"
 # Gathering is left out, and the program's own processor_cores comes first.
 LINKED = ("-no-pie", "-Wl,--unresolved-symbols=ignore-in-object-files", "-Wl,-z,muldefs")
 NO_LIMIT = 2**32 - 1
 
-pytestmark = [
-    needs_compiler,
-    pytest.mark.unsanitized,  # they are compiled with sanitizers, or without, by themselves
-]
+# They are compiled with sanitizers, or without, by themselves.
+pytestmark = [needs_compiler, pytest.mark.unsanitized]
 
 
 @pytest.fixture(scope="module")

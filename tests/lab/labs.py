@@ -11,11 +11,8 @@ from gred.lab import checking, processes
 LADDER = Path(gred.__file__).parent / "kernels/ladder"
 RUNGS = Path(__file__).parents[1] / "rungs"
 HAS_COMPILER = any(map(shutil.which, ("c++", "g++", "clang++")))
-LAB = [
-    pytest.mark.unsanitized,
-    pytest.mark.usefixtures("patient_lab"),
-    pytest.mark.skipif(not HAS_COMPILER, reason="there is no C++ compiler here"),
-]
+needs_compiler = pytest.mark.skipif(not HAS_COMPILER, reason="there is no C++ compiler here")
+LAB = [pytest.mark.unsanitized, pytest.mark.usefixtures("patient_lab"), needs_compiler]
 
 
 def found(rung, *jobs, seconds=600.0):

@@ -28,30 +28,22 @@ def first_pass(*arguments, **options):
     return counted(*arguments, **options).passes[0]
 
 
-@pytest.fixture
-def script(monkeypatch):
-    """Import the script that has a profiler count, which knows what may differ."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import counters
-
-    return counters
-
-
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("rung", dict.fromkeys(row["method"] for row in ROWS))
-def test_counts_are_those_of_a_profiler(script, rung):
+def test_counts_are_those_of_a_profiler(benchmarks, rung):
     cases = {}
     for row in (row for row in ROWS if row["method"] == rung):
         cases.setdefault((rung, row["dtype"], row["size"], row["block_size"]), []).append(row)
     assert any(case[2:] == (2**20, 256) for case in cases)
     rows = [row for case in chosen(cases) for row in cases[case]]
-    assert list(script.differences(rows, PROFILED["machine"]["device"]["units"])) == []
+    assert list(benchmarks.counters.differences(rows, PROFILED["machine"]["device"]["units"])) == []
 
 
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("rung", ["neighbored", "shared_strided", "shared_sequential"])
-def test_no_figure_of_a_profiler_differs_unseen(script, rung):
+def test_no_figure_of_a_profiler_differs_unseen(benchmarks, rung):
     """One sector, wavefront or conflict less is named, and more noise than there is."""
+    script = benchmarks.counters  # which has a profiler count, and knows what may differ
     usual = {"method": rung, "dtype": "int32", "size": 65539, "block_size": 256, "pass": 1}
     (row,) = (row for row in ROWS if usual.items() <= row.items())
     for name in script.METRICS:
@@ -111,17 +103,10 @@ def test_rungs_do_what_arithmetic_says(rung):
     assert {name: getattr(got, name) for name in counts} == counts
 
 
-# Of a block and of a warp, in blocks of 256 threads.
-BARRIERS = {
-    "halving": (0, 0),
-    "interleaved": (8, 0),
-    "unroll8": (1 + 8, 0),
-    "unroll_warps8": (1 + 2, 6),
-    "complete_unroll8": (1 + 4, 6),
-    "template_unroll8": (1 + 2, 6),
-    "shared_last_warp": (1 + 2, 10),
-    "shuffle": (1, 0),
-}
+# Of a block and of a warp, in blocks of 256 threads; of the first ones no warp has any.
+BARRIERS = {"halving": (0, 0), "interleaved": (8, 0), "unroll8": (1 + 8, 0), "shuffle": (1, 0)}
+BARRIERS |= {"unroll_warps8": (1 + 2, 6), "complete_unroll8": (1 + 4, 6)}
+BARRIERS |= {"template_unroll8": (1 + 2, 6), "shared_last_warp": (1 + 2, 10)}
 # Elements of one block, and what its 8 warps do: loads of an element each, dependent ones.
 DEPENDENT = {
     "halving": (512, 16, 8),
@@ -144,10 +129,9 @@ def test_barriers_are_counted_once_a_block_and_loads_with_nothing_in_between_as_
 def test_divergence_is_seen_in_the_lanes_and_misalignment_in_the_sectors():
     """Of 32 lanes the modulo leaves 16 at the first level; packed threads come 32 at a time."""
     strides = [2**k for k in range(8)]
-    for rung, active in (
-        ("neighbored", sum(256 // max(32, 2 * stride) for stride in strides)),
-        ("neighbored_less", sum(-(-stride // 32) for stride in strides)),
-    ):
+    warps = {"neighbored": sum(256 // max(32, 2 * stride) for stride in strides)}
+    warps["neighbored_less"] = sum(-(-stride // 32) for stride in strides)
+    for rung, active in warps.items():
         got = first_pass(rung, 2**14)
         assert (got.merge_lanes, got.merge_requests) == (255 * got.blocks, active * got.blocks)
         assert got.active_lanes == 255 / active
@@ -205,10 +189,6 @@ def evenly(step, place=lambda k: k):
     return lanes(lambda k: NOBODY if k % step else place(k))
 
 
-def pairs(k):
-    return k // 2
-
-
 # Bytes, where the lanes' words lie: wavefronts and conflicts of loads, and of stores where Nsight
 # Compute counts others on an H200. Loads of 8 and 16 bytes are served a pair of lanes at a time
 # where it asks for one address.
@@ -223,14 +203,14 @@ WAVEFRONTS = [
     (16, every(1), (4, 0)),
     (16, every(2), (8, 4)),
     (8, every(0, 5), (1, 0), (2, 0)),
-    (8, lanes(pairs), (1, 0), (2, 0)),
+    (8, lanes(lambda k: k // 2), (1, 0), (2, 0)),
     (8, lanes(lambda k: k % 16), (2, 0)),
     (8, evenly(2), (2, 1), (2, 0)),
-    (8, evenly(2, pairs), (1, 0), (2, 0)),
+    (8, evenly(2, lambda k: k // 2), (1, 0), (2, 0)),
     (8, lanes(lambda k: NOBODY if k & 8 else k), (2, 0)),
     (8, evenly(16, lambda k: 16 * k), (2, 1), (2, 0)),
     (16, every(0, 5), (2, 0), (4, 0)),
-    (16, lanes(pairs), (2, 0), (4, 0)),
+    (16, lanes(lambda k: k // 2), (2, 0), (4, 0)),
     (16, evenly(8), (4, 2), (4, 0)),
 ]
 

@@ -71,9 +71,7 @@ def findings(faults):
     for path, named in NAMED.items():
         orders = {size: ORDERS.get((path, size), "forwards") for size in named}
         jobs = [case(rungs[path], size, order=order) for size, order in orders.items()]
-        told |= {
-            (path, size): one for size, one in zip(named, found(rungs[path], *jobs), strict=True)
-        }
+        told |= {(path, n): one for n, one in zip(named, found(rungs[path], *jobs), strict=True)}
     return told
 
 
@@ -187,10 +185,8 @@ def test_what_is_counted_and_timed_is_not_taken_on_trust(faults, monkeypatch):
 
 
 def test_who_has_closed_its_pipe_may_take_its_time_to_end(tmp_path):
-    with (
-        open(tmp_path / "words", "w+b") as words,
-        subprocess.Popen(["sh", "-c", "sleep 1; exit 3"]) as child,
-    ):
+    late = ["sh", "-c", "sleep 1; exit 3"]
+    with open(tmp_path / "words", "w+b") as words, subprocess.Popen(late) as child:
         told = processes._silence(child, words, time.monotonic() + PATIENT)
     assert told == ("exit", "it has left its process, with status 3", ())
 

@@ -24,12 +24,11 @@ __global__ void mine(Array data, uint64_t n, global<state_of<Fold>> partials)
 }
 """
 LIKE_SHUFFLE = "// launched like shuffle\n"
-IN_NO_NAMESPACE = f'{LIKE_SHUFFLE}#include "../warp.cuh"\n{RIGHT}'
 COMPILES = f'{LIKE_SHUFFLE}#include "../warp.cuh"\nnamespace KERNELS {{{RIGHT}}}'
 
 
 def test_what_does_not_compile_is_told_in_the_compilers_words(tmp_path):
-    path = saved(tmp_path, IN_NO_NAMESPACE)
+    path = saved(tmp_path, f'{LIKE_SHUFFLE}#include "../warp.cuh"\n{RIGHT}')  # in no namespace
     said = compile_error(path)
     assert re.match(rf"{path}:\d:\d+: error: ", said)
     assert "entries.cuh" not in said
@@ -94,15 +93,14 @@ MUCH = {
 
 
 @pytest.mark.parametrize("what", MUCH)
-def test_a_compiler_is_bounded_and_leaves_nothing(tmp_path, monkeypatch, what):
+def test_a_compiler_is_bounded_and_leaves_nothing(tmp_path, monkeypatch, given, what):
     left = tmp_path / "left"
     left.mkdir()
     os.mkfifo(tmp_path / "never.cuh")
     monkeypatch.setenv("TMPDIR", str(left))
-    monkeypatch.setattr(building, "_FILE_NBYTES", 1 << 20)
-    monkeypatch.setattr(building, "_MEMORY_KIB", 1 << 20)
+    given(building, _FILE_NBYTES=1 << 20, _MEMORY_KIB=1 << 20)
     if what == "time":
-        monkeypatch.setattr(building, "_SECONDS", 1)
+        given(building, _SECONDS=1)
     said = compile_error(saved(tmp_path, f"{MUCH[what]}\n{COMPILES}"))
     assert ("not done in 1 seconds" in said) == (what == "time")
     assert len(said) < 5000
@@ -199,11 +197,8 @@ __global__ void total(const int *in, int *out, size_t n)
 }
 """
 # Of 1000 ones in blocks of 256, the barriers of all passes' blocks, and shuffles and atomics.
-SUMS = {
-    "tree": (TREE, "float32", (4 + 1) * 9, 0, 0),
-    "types": (TYPES, "int64", (2 + 1) * 9, 0, 0),
-    "atomic": (ATOMIC, "int32", 4 * 2, 4 * 8 * 5, 4 * 8 + 4),
-}
+SUMS = {"tree": (TREE, "float32", (4 + 1) * 9, 0, 0), "types": (TYPES, "int64", (2 + 1) * 9, 0, 0)}
+SUMS["atomic"] = (ATOMIC, "int32", 4 * 2, 4 * 8 * 5, 4 * 8 + 4)
 
 
 @pytest.mark.parametrize("name", SUMS)

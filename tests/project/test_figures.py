@@ -7,6 +7,7 @@ import itertools
 import math
 import subprocess
 import sys
+from collections import Counter
 from fractions import Fraction
 from functools import partial
 from types import SimpleNamespace
@@ -14,10 +15,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scripts import CuPy, PyTorch
-from test_cli_libraries import case_of
+from test_cli_libraries import Peer, case_of
 
 import gred
-from gred.cli import libraries, record
+from gred.cli import record
 
 pytestmark = pytest.mark.unsanitized
 
@@ -27,15 +28,31 @@ LIMIT = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))  # 4 bytes a nano
 
 
 @pytest.fixture
+def clock(benchmarks, given):
+    """Time that only pretended calls take; `counts` says how often each was made."""
+    pretended = SimpleNamespace(now=0.0, counts=Counter())
+
+    def taking(seconds, name=None):
+        def call(*_, **__):
+            pretended.now += seconds
+            pretended.counts[name] += 1
+
+        return call
+
+    pretended.taking = taking
+    given(benchmarks.timing.time, perf_counter=lambda: pretended.now)
+    return pretended
+
+
+@pytest.fixture
 def gpu(benchmarks, given, monkeypatch):
     """A GPU without JAX, all the patience with its peers, and arrays of little memory."""
     for module in (benchmarks.axes_figures, benchmarks.exact_figures, benchmarks.segments_figures):
         given(module, PATIENCE=math.inf)
     given(benchmarks.device_times, OTHER_BYTES=64)
-    given(
-        benchmarks.axes_figures, peers=lambda: (CuPy(), PyTorch()), compile_ahead=lambda dtype: None
-    )
-    given(benchmarks.axes_figures, MIDDLES=((-1, 8, 8), (8, -1, 8)), SLICED=(8,), SIDES=(4, 8))
+    axes = benchmarks.axes_figures
+    given(axes, peers=lambda: (CuPy(), PyTorch()), compile_ahead=lambda dtype: None)
+    given(axes, MIDDLES=((-1, 8, 8), (8, -1, 8)), SLICED=(8,), SIDES=(4, 8))
     few = partial(benchmarks.exact_figures.cancelling, size=1 << 12)
     given(benchmarks.exact_figures, **SIZES, cancelling=few)
     monkeypatch.setitem(sys.modules, "jax", None)
@@ -124,12 +141,11 @@ def bytes_and_places(benchmarks):
         for shape in axes.shapes(flat.size):
             slack = {"rel": 0.03, "abs": 96}
             yield axes.bytes_read(shape.shaped(flat)), shape.shaped(places), slack
-    for number in range(20):
-        for shape in ((64, 256), (128, 8, 16)):
-            call = drawn.Drawn(f"sum{number}", "float32", shape, 0, "every second")
-            view = drawn.laid_out(np.empty(2 * call.nbytes, np.float32), call)
-            places = zip(np.indices(shape), view.strides, strict=True)
-            yield drawn.bytes_touched(call), sum(k * stride for k, stride in places), {}
+    for number, shape in itertools.product(range(20), ((64, 256), (128, 8, 16))):
+        call = drawn.Drawn(f"sum{number}", "float32", shape, 0, "every second")
+        view = drawn.laid_out(np.empty(2 * call.nbytes, np.float32), call)
+        places = zip(np.indices(shape), view.strides, strict=True)
+        yield drawn.bytes_touched(call), sum(k * stride for k, stride in places), {}
     for layout in ("flat", "columns", "rows", "inside", "sparse", "narrow"):
         case = case_of("sum", "float32", layout, 1 << 12)
         yield types.bytes_needed(case), case.view(np.arange(case.size) * case.type.itemsize), {}
@@ -180,11 +196,7 @@ PARTS = {
         *(12, (0.5, 0.95), (0.5, 0.95), (0.5, 0.95), (0.5, 0.15)),
     ),
     "halves": (lambda of, gpu: of.exact_figures.measure_halves(gpu), 5, (0.5, 0.95), (0.5, 0.95)),
-    "dot products": (
-        lambda of, gpu: of.exact_figures.measure_dot("float32", gpu),
-        3,
-        (0.001024, 0.8),
-    ),
+    "dot": (lambda of, gpu: of.exact_figures.measure_dot("float32", gpu), 3, (0.001024, 0.8)),
     "along axes": (lambda of, gpu: of.exact_figures.measure_axes("float64", gpu), 4),
     "calls": (lambda of, gpu: of.exact_figures.measure_calls("float64", gpu), 12),
     "host": (
@@ -216,21 +228,6 @@ def test_every_part_is_measured_with_pretended_times(benchmarks, pretended, give
     assert all(row["value"] > 0 for row in rows)
     bounded = [(row["value"], row["at_least"]) for row in rows if row["at_least"]]
     assert bounded[: len(told)] == told
-
-
-class Peer(libraries.NumPy):
-    """A library whose calls take so long, and which lacks a reduction."""
-
-    def __init__(self, key, call, lacks=()):
-        super().__init__("host")
-        self.key = self.title = key
-        self.call, self.lacks, self.ours = call, lacks, key == "gred"
-        self.module = SimpleNamespace(as_tensor=np.asarray, tile=np.tile)
-
-    def function(self, case):
-        if case.reduction.name in self.lacks:
-            raise libraries.LackingError("no such reduction")
-        return self.call
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from devices import BEST
 from hostile import Refuses
 from inputs import block_sizes, shown
 from processes import printed
@@ -14,7 +15,6 @@ from gred.testing import SimulatedArray
 ARRAY = np.arange(1, 1001)
 DEVICES = ("device", "'host'", "'simulated'", "'cuda'", "'cuda:N'")
 NAMES, ON_ONE = {"cuda": "cuda:0"}, {"method": "neighbored"}
-BEST = "cuda:0" if any(d.name == "cuda:0" for d in gred.devices()) else "simulated"
 
 
 def quickly(a=ARRAY, **options):
@@ -133,12 +133,10 @@ REFUSED = [
 REFUSED += [(SEE, *refused) for call, *refused in REFUSED if call is COUNT]
 
 
-@pytest.mark.parametrize(("call", "arguments", "options", "error", "words"), REFUSED, ids=shown)
-def test_what_cannot_be_measured_counted_or_predicted_is_refused(
-    call, arguments, options, error, words
-):
+@pytest.mark.parametrize(("call", "args", "more", "error", "words"), REFUSED, ids=shown)
+def test_what_cannot_be_measured_counted_or_predicted_is_refused(call, args, more, error, words):
     with pytest.raises(error) as caught:
-        call(*arguments, **options)
+        call(*args, **more)
     assert caught.type is error
     assert all(word in str(caught.value) for word in words), str(caught.value)
 

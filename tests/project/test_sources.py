@@ -155,9 +155,10 @@ def too_large(files):
     return [f"{what}: {size} of {most}" for what, size, most in sizes if size > most]
 
 
-@pytest.mark.parametrize(
-    "rule", [badly_written, upwards, python_in_kernels, cycles, too_large], ids=lambda r: r.__name__
-)
+RULES = (badly_written, upwards, python_in_kernels, cycles, too_large)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_layers_are_kept_apart_and_nothing_is_larger_than_one_can_read(rule):
     wrong = list(rule(every_source() if rule is too_large else sources()))
     assert not wrong, "\n" + "\n".join(wrong)

@@ -389,10 +389,8 @@ def test_a_warning_names_the_callers_file_and_can_be_an_error(name):
 
 def test_short_calls_of_many_threads_do_not_mix():
     def are_right(k):
-        a = np.full(7, k, np.int32)
-        return all(
-            (_core.sum(a), _core.mean(a), _core.max(a)) == (7 * k, k, k) for _ in range(3000)
-        )
+        a, every = np.full(7, k, np.int32), (_core.sum, _core.mean, _core.max)
+        return all([reduce(a) for reduce in every] == [7 * k, k, k] for _ in range(3000))
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(are_right, range(8)))

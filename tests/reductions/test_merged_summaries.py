@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from devices import to_host
-from exact_truths import exact_square, exact_sum, nearest, nearest_root, same, total
+from exact_truths import comoment, exact_sum, nearest, nearest_root, same, total
 from gpu_libraries import Cupy, Torch, of
 from reference import EVERY_TYPE
 from refusals import refused
@@ -51,7 +51,7 @@ def test_any_parts_make_the_whole(dtype):
 def test_variances_are_fractions(ddof):
     """Of deviations that are exact, and a mean that is far from 0."""
     x = np.random.default_rng(2).integers(-50, 50, 999) + 2.0**30
-    var = (exact_square(x) - exact_sum(x) ** 2 / 999) / (999 - Fraction(ddof))
+    var = comoment(x, x) / (999 - Fraction(ddof))
     merged = sum(gred.describe(part, ddof=ddof) for part in np.split(x, [10, 500]))
     # Means are off by units of 2^30: so are deviations of parts, by 2^-22, of some 30.
     assert abs(Fraction(float(merged.mean)) - exact_sum(x) / 999) <= 4 * Fraction(2.0**-22)
@@ -97,7 +97,7 @@ def spread_out(n):
 def test_exact_fields_are_fractions_rounded_once(dtype, ddof):
     x = spread_out(300).astype(dtype)
     kind = np.dtype("f8") if dtype == "i8" else x.dtype
-    var = (exact_square(x) - exact_sum(x) ** 2 / x.size) / (x.size - Fraction(ddof))
+    var = comoment(x, x) / (x.size - Fraction(ddof))
     found = gred.describe(x, ddof, method="exact")
     assert same(found.mean, total(x, kind, divisor=x.size))
     assert same(found.var, nearest(var, kind))

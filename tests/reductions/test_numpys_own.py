@@ -29,11 +29,8 @@ WITHOUT_NAN = ("nansum", "nanprod", "nanmin", "nanmax", "nanmean")
 OF_METHODS = {name: f"_{name}" for name in ("sum", "prod", "mean", "any", "all", "var", "std")}
 OF_METHODS |= {"ptp": "_ptp", "min": "_amin", "max": "_amax"}
 # What `np.sum` and its like call with a method's name, and those that gred takes of each.
-BY_NAME = {
-    "_wrapreduction": ("sum", "prod", "min", "max"),
-    "_wrapreduction_any_all": ("any", "all"),
-    "_wrapfunc": ("argmin", "argmax"),
-}
+BY_NAME = {"_wrapreduction": ("sum", "prod", "min", "max"), "_wrapfunc": ("argmin", "argmax")}
+BY_NAME["_wrapreduction_any_all"] = ("any", "all")
 # Of NumPy's files the tests that are run, or all where none is named; and what all of these make of
 # gred at least: less means that NumPy does not come by.
 FILES = {

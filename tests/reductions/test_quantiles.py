@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from devices import each_library, everywhere, flat_there, placed_by, to_host
-from reference import BFLOAT16
+from reference import BFLOAT16, MANTISSA_BITS
 from refusals import refused_by
 from samples import silenced
 from thin import chosen
@@ -43,8 +43,7 @@ def drawn(dtype, shape):
 
 def near(got, want, dtype):
     """Compare, to within four roundings of what is interpolated."""
-    bits = {"float16": 11, "bfloat16": 8, "float32": 24}.get(np.dtype(dtype).name, 53)
-    error = 4 * 2.0**-bits
+    error = 4 * 2.0 ** -MANTISSA_BITS.get(np.dtype(dtype), 53)
     return np.allclose(np.float64(got), np.float64(want), error, 100 * error, equal_nan=True)
 
 
@@ -78,23 +77,16 @@ def test_quantiles_and_medians_are_numpys(dtype, shape, by, monkeypatch):
 
 
 def patterns(n):
-    random = np.random.default_rng(n)
-    yield np.arange(n)
-    yield np.arange(n)[::-1]
-    yield np.zeros(n, int)
-    yield random.integers(0, 2, n)
-    yield np.minimum(np.arange(n), np.arange(n)[::-1])
-    yield np.repeat([3, 1, 2], -(-n // 3))[:n]
-    hidden = np.zeros(n, int)
+    up, hidden = np.arange(n), np.zeros(n, int)
     hidden[sampled(n)] = np.arange(4096) + 1
-    yield hidden
-    yield -hidden
+    yield from (up, up[::-1], 0 * up, np.minimum(up, up[::-1]), hidden, -hidden)
+    yield from (np.random.default_rng(n).integers(0, 2, n), np.repeat([3, 1, 2], -(-n // 3))[:n])
 
 
-def sampled(n, count=4096):
+def sampled(n):
     """Repeat what kernels/cpu/selection.cuh draws of so many elements."""
     state, places = n, []
-    for _ in range(count):
+    for _ in range(4096):
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
         places.append((state >> 32 << 32) * n >> 64)
     return places

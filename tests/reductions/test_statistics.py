@@ -85,7 +85,7 @@ def mean_by_itself(x, **options):
 
 ONE_TWO, ONES, EXACTLY = [1.0, 2.0], [1, 1], {"method": "exact"}
 ROWS, SHOWN = np.array([[1.0, 9.0, 2.0]] * 2, "f4"), [True, False, True]
-SOME_300, NARROW = np.full(3000, 300, "f2"), np.array([1, np.nan, 4], BFLOAT16)
+HALF, SOME_300, NARROW = np.float16, np.full(3000, 300, "f2"), np.array([1, np.nan, 4], BFLOAT16)
 # Calls of few numbers, what each warns of, and its answer.
 FEW = [
     (lambda: gred.mean(ONE_TWO, weights=[0, 0]), "to zero", np.nan),
@@ -103,15 +103,11 @@ FEW = [
     (lambda: gred.nanvar(NARROW), None, BFLOAT16.type(2.25)),
     (lambda: gred.nanargmax(NARROW), None, 2),
     # Products of narrow types are those of wide ones: 300 * 300 is beyond a float16.
-    (lambda: mean_by_itself(SOME_300), None, np.float16(300)),
+    (lambda: mean_by_itself(SOME_300), None, HALF(300)),
     (lambda: mean_by_itself(SOME_300, dtype="f8"), None, np.float64(300)),
     (lambda: mean_by_itself(np.array([1, 2, 3], BFLOAT16)), None, BFLOAT16.type(14 / 6)),
     (lambda: by_key("sum", np.int8([100, 100]), np.int8([2, 1])), None, [300]),
-    (
-        lambda: by_key("mean", np.float16([60000, 2]), np.float16([10, 1])),
-        None,
-        np.float16([600002 / 11]),
-    ),
+    (lambda: by_key("mean", HALF([60000, 2]), HALF([10, 1])), None, HALF([600002 / 11])),
 ]
 
 

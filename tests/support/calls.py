@@ -22,6 +22,7 @@ import gred
 
 SHAPE = (20, 131)
 ANYWHERE = ("host", "simulated", "cuda")
+BROUGHT = (*ANYWHERE, "brought")
 ROUNDED = ("prod", "nanprod", "var", "std", "norm", "logsumexp", "describe")
 
 
@@ -64,14 +65,10 @@ def shown(name, axis, **own):
     return lambda x, mask, **more: getattr(gred, name)(x, axis=axis, where=mask, **own, **more)
 
 
-def words_of(total):
-    return np.frombuffer(total.to_bytes(), np.uint8)
-
-
 def products_of(a, b):
     total = gred.ExactSum()
     total.add_products(a, b)
-    return words_of(total)
+    return total.words
 
 
 def of_reductions():
@@ -82,12 +79,11 @@ def of_reductions():
             words = [name, *[f"along {axis}"] * (axis is not None), *options.values()]
             exact = name not in ROUNDED or bool(options)
             run = partial(getattr(gred, name), axis=axis, **options)
-            places = (*ANYWHERE, "brought")
             out = name not in ("minmax", "describe")
-            yield ", ".join(words), Call(run, places=places, exact=exact, out=out)
+            yield ", ".join(words), Call(run, places=BROUGHT, exact=exact, out=out)
         begun = {"initial": 1} if name in ("min", "max", "nanmin", "nanmax") else {}
         run, exact = shown(name, None, **begun), name not in ROUNDED
-        yield f"{name} under a mask", Call(run, OF["mask"], places, exact, out)
+        yield f"{name} under a mask", Call(run, OF["mask"], BROUGHT, exact, out)
 
 
 def of_rungs():
@@ -104,11 +100,7 @@ OTHERS = {
     "means under a mask": Call(shown("mean", 0), OF["mask"], out=True),
     "exact sums under a mask": Call(shown("sum", 1, **EXACTLY), OF["mask"], out=True),
     "var about a mean": Call(
-        lambda x, mean, **more: gred.var(x, 0, mean=mean, **more),
-        OF["mean"],
-        (*ANYWHERE, "brought"),
-        exact=False,
-        out=True,
+        lambda x, mean, **more: gred.var(x, 0, mean=mean, **more), OF["mean"], BROUGHT, False, True
     ),
     "batch invariant": Call(partial(gred.sum, axis=1, method="batch_invariant"), out=True),
     "dot": Call(gred.dot, OF["rows"]),
@@ -121,14 +113,12 @@ OTHERS = {
     "each, exact": Call(partial(each, **EXACTLY), OF["rows"], out=True),
     "reduceat": Call(partial(gred.reduceat, "sum"), OF["segments"], out=True),
     "reduceat of extremes": Call(partial(gred.reduceat, "max"), OF["segments"], out=True),
-    "reduceat of spreads": Call(
-        partial(gred.reduceat, "var"), OF["segments"], exact=False, out=True
-    ),
+    "reduceat, spreads": Call(partial(gred.reduceat, "var"), OF["segments"], exact=False, out=True),
     "reduceat, exact": Call(partial(gred.reduceat, "sum", **EXACTLY), OF["segments"], out=True),
     "by_key": Call(partial(gred.by_key, "sum", num_keys=7), OF["keyed"]),
     "by_key of extremes": Call(partial(gred.by_key, "min", num_keys=7), OF["keyed"]),
     "by_key, exact": Call(partial(gred.by_key, "sum", num_keys=7, **EXACTLY), OF["keyed"]),
-    "ExactSum": Call(lambda x: words_of(gred.ExactSum(x))),
+    "ExactSum": Call(lambda x: gred.ExactSum(x).words),
     "ExactSum of products": Call(products_of, OF["rows"]),
     "var, exact": Call(partial(gred.var, **EXACTLY), places=HERE),
     "describe, exact": Call(partial(gred.describe, **EXACTLY), places=HERE),
@@ -138,9 +128,7 @@ OTHERS = {
     "reduceat of rows": Call(partial(gred.reduceat, "sum"), OF["segments of rows"], HERE),
     "by_key of rows": Call(partial(gred.by_key, "mean", num_keys=7), OF["keyed rows"], HERE),
     "by_key of places": Call(partial(gred.by_key, "argmax", num_keys=7), OF["keyed"], HERE),
-    "by_key, described": Call(
-        partial(gred.by_key, "describe", num_keys=7), OF["keyed"], HERE, False
-    ),
+    "by_key, records": Call(partial(gred.by_key, "describe", num_keys=7), OF["keyed"], HERE, False),
     "quantile": Call(partial(gred.quantile, q=[0.1, 0.5], axis=1), places=HERE),
     "median": Call(gred.median, places=HERE),
     "nanmedian": Call(partial(gred.nanmedian, axis=0), places=HERE),

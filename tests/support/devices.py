@@ -10,20 +10,19 @@ from gred.testing import SimulatedArray
 PLACES = ("host", "simulated", "cuda")
 GPUS = sum(device.name.startswith("cuda") for device in gred.devices())
 GPU_IS_HERE = GPUS > 0
+BEST = "cuda:0" if GPU_IS_HERE else "simulated"
 needs_gpu = pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU here")
 two_gpus = pytest.mark.skipif(GPUS < 2, reason="there is one GPU here, not two")
 
 
 def parameter(place: str, *more: str):
     """Make one parameter set, which skips if its device is not here."""
-    return pytest.param(
-        place, *more, id="-".join((place, *more)), marks=needs_gpu if place == "cuda" else ()
-    )
+    marks = needs_gpu if place == "cuda" else ()
+    return pytest.param(place, *more, id="-".join((place, *more)), marks=marks)
 
 
-each_library = pytest.mark.parametrize(
-    "library_name", [pytest.param(n, marks=pytest.mark.gpu) for n in ("cupy", "torch", "jax.numpy")]
-)
+ON_GPUS = [pytest.param(name, marks=pytest.mark.gpu) for name in ("cupy", "torch", "jax.numpy")]
+each_library = pytest.mark.parametrize("library_name", ON_GPUS)
 everywhere = pytest.mark.parametrize("place", [parameter(p) for p in PLACES if p != "host"])
 
 

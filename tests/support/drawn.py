@@ -127,4 +127,4 @@ def converts(x: np.ndarray, dtype: np.dtype) -> bool:
     real = x.real if x.dtype.kind == "c" else x
     real = np.asarray(real, np.float64)
     info = np.iinfo(dtype)
-    return bool((np.isfinite(real) & (real > info.min - 1.0) & (real < float(info.max))).all())
+    return bool((np.isfinite(real) & (real > info.min - 1.0) & (real < info.max + 1.0)).all())

@@ -21,7 +21,6 @@ FIELDS = {
 }
 NO_ROW = 2**32 - 1  # is so long
 NONE = 1 << 31
-LONGEST_SHORT_ROW = 48_000
 
 
 def force(configuration: dict[str, tuple[int, ...]]) -> None:
@@ -32,7 +31,7 @@ def force(configuration: dict[str, tuple[int, ...]]) -> None:
         if numbers and family == "axes":
             fields = _whole_axes(**fields)
         elif numbers and family == "short_rows":
-            fields |= {"longest": LONGEST_SHORT_ROW, "batch": 1}
+            fields |= {"longest": 48_000, "batch": 1}
         _testing.force(family, fields)
 
 
@@ -77,10 +76,8 @@ _GENERAL = {
     "small arrays": (8, 1 << 20, 0, 0, 2, 8, 7, 0, 0, 1 << 30),
     "unsplit columns": (5, 1, 0, 0, 2, 5, 5, 4),
 }
-_NO_ROWS = {
-    "short_rows": (0, 5, 0, False, 1),
-    "long_rows": (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0),
-}
+_NO_ROWS = {"short_rows": (0, 5, 0, False, 1)}
+_NO_ROWS["long_rows"] = (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0)
 
 _COLUMNS = {
     "alone": (8, 1, 0, 0, 2, 8, 5),
@@ -97,10 +94,8 @@ _SHARED = (5, 1, 0, 0, 2, 5, 5)
 _UNSPLIT = {"shared": _SHARED, **{f"{loads} loads": (*_SHARED, loads) for loads in (1, 2, 4)}}
 
 _ONE_BY_ONE = (2, 8, 5, 0, 0, 0, 1 << 30)
-_STRIDED = {
-    "a thread each": (8, 1, 0, 0, *_ONE_BY_ONE),
-    "teams and splits": (8, 1 << 20, 0, 1 << 16, *_ONE_BY_ONE),
-}
+_STRIDED = {"a thread each": (8, 1, 0, 0, *_ONE_BY_ONE)}
+_STRIDED["teams and splits"] = (8, 1 << 20, 0, 1 << 16, *_ONE_BY_ONE)
 
 _SHORT_ROWS = {
     "measured": (),
@@ -142,10 +137,8 @@ _SCANS = {
     "least tiles": _SEGMENTS["least tiles"],
     "large blocks": (8, 8, 32 << 10, 4, 16, 8, 0),
 }
-_TILES = {
-    "tiles": _SEGMENTS["little tiles"],
-    "no tiles": (*_SEGMENTS["little tiles"][:-1], 1 << 60),
-}
+_TILES = {"tiles": _SEGMENTS["little tiles"]}
+_TILES["no tiles"] = (*_TILES["tiles"][:-1], 1 << 60)
 
 _TUNING = {f"{block}x{n}": (block, n) for block, n in ((32, 1), (64, 3), (256, 16), (512, 8))}
 _TUNING["1024x64"] = 1024, 64

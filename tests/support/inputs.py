@@ -11,19 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from reference import (
-    BFLOAT16,
-    COMPLEX,
-    EVERY_TYPE,
-    EXPONENTS,
-    INTEGERS,
-    MANTISSA_BITS,
-    PARTS,
-    Truth,
-    is_real,
-    result_type,
-    truth,
-)
+from ml_dtypes import finfo
+from reference import COMPLEX, EVERY_TYPE, INTEGERS, PARTS, Truth, result_type, truth
 
 import gred
 from gred.cli.ladder import is_able
@@ -40,10 +29,8 @@ class Kind(NamedTuple):
 
 
 ELEMENT_TYPES = tuple(map(np.dtype, (np.int32, np.int64, np.uint64, np.float32, np.float64)))
-KINDS = (
-    *(Kind(t.name, t) for t in ELEMENT_TYPES),
-    Kind("int32 into int32", np.dtype(np.int32), np.dtype(np.int32)),
-)
+KINDS = tuple(Kind(t.name, t) for t in ELEMENT_TYPES)
+KINDS += (Kind("int32 into int32", np.dtype(np.int32), np.dtype(np.int32)),)
 FLOATS = tuple(kind for kind in KINDS if kind.given.kind == "f")
 MORE_KINDS = tuple(Kind(t.name, t) for t in EVERY_TYPE if t not in ELEMENT_TYPES)
 EVERY_KIND = (*KINDS, *MORE_KINDS)
@@ -127,9 +114,7 @@ def exact(op: str, kind: Kind, n: int) -> Case:
     elif op == "prod":
         array = _units_and_powers_of_two(kind.given, n, random)
     else:
-        array = _small_integers(
-            kind.given, n, random, 2 ** MANTISSA_BITS[PARTS.get(result, result)]
-        )
+        array = _small_integers(kind.given, n, random, 2 ** (finfo(result).nmant + 1))
     return _case(op, kind, array)
 
 
@@ -185,7 +170,7 @@ def _with_imaginary_parts(values: np.ndarray, given: np.dtype) -> np.ndarray:
 def _powers(given: np.dtype, dtype: np.dtype, n: int) -> np.ndarray:
     """Ones, with as many twos as a product in the type can hold."""
     powers = np.ones(n, given)
-    exponents = min(EXPONENTS[PARTS.get(t, t)] for t in (given, dtype) if t not in INTEGERS)
+    exponents = min(finfo(t).maxexp for t in (given, dtype) if t not in INTEGERS) - 2
     powers[: exponents // 2] *= given.type(1 if given == np.bool_ else 2)
     return powers
 
@@ -222,7 +207,7 @@ def _units_and_powers_of_two(given: np.dtype, n: int, random) -> np.ndarray:
     array = np.full(n, -1, given)
     if given in COMPLEX:
         array[:] = random.choice([-1, 1j, -1j], n)
-    count = EXPONENTS[PARTS.get(given, given)] // 2
+    count = finfo(given).maxexp // 2 - 1
     array[n - min(n, count // 2) :] *= given.type(2)
     array[random.integers(0, max(n, 1), min(n, count))] = -0.5
     return array
@@ -246,7 +231,6 @@ def _extremes(op: str, given: np.dtype, n: int, random) -> np.ndarray:
 
 
 def _others(given: np.dtype, n: int, random) -> np.ndarray:
-    if not is_real(given):
+    if given in INTEGERS:
         return random.integers(10, np.iinfo(given).max, n, given, endpoint=True)
-    greatest = 3e38 if given == BFLOAT16 else float(np.finfo(given).max)
-    return random.uniform(10, greatest, n).astype(given)
+    return random.uniform(10, float(finfo(given).max), n).astype(given)

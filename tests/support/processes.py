@@ -8,9 +8,7 @@ import sys
 import textwrap
 
 
-def printed(
-    code: str, *more: str, arguments=(), dropped=(), path: bool = False, **environment: str
-) -> str:
+def printed(code, *more, arguments=(), dropped=(), path=False, **environment) -> str:
     """Run code, one piece after the other, in a Python of its own, and return what it prints.
 
     With `path` it finds the tests' modules; `dropped` are variables that it does not get.
@@ -18,14 +16,9 @@ def printed(
     variables = {name: text for name, text in os.environ.items() if name not in dropped}
     if path:
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    child = subprocess.run(
-        [sys.executable, "-c", "\n".join(map(textwrap.dedent, (code, *more))), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-        env={**variables, **environment},
-    )
+    line = [sys.executable, "-c", "\n".join(map(textwrap.dedent, (code, *more))), *arguments]
+    options = {"capture_output": True, "text": True, "timeout": 900, "check": False}
+    child = subprocess.run(line, env={**variables, **environment}, **options)
     assert child.returncode == 0, child.stderr
     return child.stdout
 

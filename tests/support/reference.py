@@ -1,7 +1,8 @@
 """The obviously right answers, and how far a float may be from them.
 
-Integers are reduced as Python's, modulo 2^bits; floats as math.fsum and decimal do, far beyond
-their own precision; least and greatest elements by Python's comparison. Nothing here asks gred.
+Integers are reduced by NumPy, modulo 2^bits, and so are least and greatest elements found; floats
+are added exactly, and multiplied as decimal does, far beyond their own precision. Nothing here
+asks gred.
 
 With unit roundoff u, k rounded operations give a relative error of at most
 gamma_k = k u / (1 - k u) (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
@@ -28,8 +29,7 @@ import ml_dtypes
 import numpy as np
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-INTEGERS = tuple(map(np.dtype, NAMES))
+INTEGERS = tuple(map(np.dtype, ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]))
 REALS = (np.dtype(np.float16), BFLOAT16, np.dtype(np.float32), np.dtype(np.float64))
 COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 EVERY_TYPE = (*INTEGERS, *REALS, *COMPLEX)
@@ -53,11 +53,6 @@ class Truth(NamedTuple):
     error: Any
 
 
-def is_real(dtype: np.dtype) -> bool:
-    """Tell whether it is a floating-point type; bfloat16's kind does not say so."""
-    return np.dtype(dtype) in REALS
-
-
 def result_type(op: str, given, dtype=None) -> np.dtype:
     """Name the type of NumPy's result: sums of int32 are int64, means of integers are floats."""
     given = np.dtype(given).newbyteorder("=")
@@ -73,10 +68,6 @@ def result_type(op: str, given, dtype=None) -> np.dtype:
 def accumulator(result: np.dtype) -> np.dtype:
     """Name the type that floats are accumulated in: that of the results, but float32 at least."""
     return REALS[2] if result in REALS[:2] else result
-
-
-def _part(dtype: np.dtype) -> np.dtype:
-    return PARTS.get(dtype, dtype)
 
 
 def gamma(k: int, dtype: np.dtype) -> Fraction:
@@ -107,7 +98,7 @@ def rounded(value: Fraction | int | float, dtype: np.dtype) -> Fraction | float:
 
 def _plain(x: np.ndarray) -> np.ndarray:
     """Floats that all of NumPy and math can work with, of the same values."""
-    return x.astype(np.float64) if is_real(x.dtype) else x
+    return x.astype(np.float64) if x.dtype in REALS else x
 
 
 def elements(array: np.ndarray, kind: np.dtype, where=True, initial=None) -> np.ndarray:
@@ -131,37 +122,18 @@ def truth(op: str, array: np.ndarray, dtype=None, *, where=True, initial=None) -
         value, error = {"sum": _sum, "prod": _prod, "mean": _mean}[op](x)
         return Truth(value, kind, error)
     if op != "mean":
-        return Truth(_integer(op, x), kind, EXACTLY)
-    mean = math.trunc(float(_integer("sum", x)) / x.size)
+        return Truth(getattr(np, op)(x, dtype=kind).item(), kind, EXACTLY)
+    mean = math.trunc(float(x.sum(dtype=kind)) / x.size)
     return Truth(bool(mean) or bool(x.any()) if kind == np.bool_ else mean, kind, EXACTLY)
 
 
-# ---- integers and extremes ----
-
-
-def _integer(op: str, x: np.ndarray) -> int | bool:
-    """Wrap around at the type's ends; a bool is true if any is, or all are."""
-    if x.dtype == np.bool_:
-        return (any if op == "sum" else all)(x.tolist())
-    bits = 8 * x.dtype.itemsize
-    if op == "sum":
-        wrapped = sum(x.tolist()) % 2**bits
-    else:
-        wrapped = functools.reduce(lambda a, b: a * b % 2**bits, x.tolist(), 1)
-    return wrapped - 2**bits if x.dtype.kind == "i" and wrapped >= 2 ** (bits - 1) else wrapped
-
-
 def _extreme(op: str, x: np.ndarray) -> Truth:
-    """Take Python's least or greatest; one NaN is enough, and complex numbers go by their parts."""
-    choose = {"min": min, "max": max}[op]
-    if x.dtype in COMPLEX:
-        pairs = [(z.real, z.imag) for z in x.tolist()]
-        if any(math.isnan(part) for pair in pairs for part in pair):
-            return Truth((A_NAN, A_NAN), x.dtype, (EXACTLY,) * 2)
-        return Truth(choose(pairs), x.dtype, (EXACTLY,) * 2)
-    values = _plain(x).tolist()
-    nan = is_real(x.dtype) and any(map(math.isnan, values))
-    return Truth(math.nan if nan else choose(values), x.dtype, EXACTLY)
+    """One NaN is enough; complex numbers go by their real parts, then by the others."""
+    value = getattr(np, op)(_plain(x)).item()
+    if x.dtype not in COMPLEX:
+        return Truth(value, x.dtype, EXACTLY)
+    parts = (A_NAN, A_NAN) if np.isnan(value) else (value.real, value.imag)
+    return Truth(parts, x.dtype, (EXACTLY,) * 2)
 
 
 # ---- floats and complex numbers: a value and its error, or pairs of them ----
@@ -176,11 +148,27 @@ def _undecided(x: np.ndarray) -> tuple:
     return ((UNDECIDED,) * 2, (EXACTLY,) * 2) if x.dtype in COMPLEX else (UNDECIDED, EXACTLY)
 
 
-def _magnitude(x: np.ndarray) -> Fraction:
-    """Sum the magnitudes of all that is finite, exactly but for fsum's own rounding."""
-    finite = np.abs(_plain(x)[np.isfinite(_plain(x))])
-    half = Fraction(math.fsum(np.ldexp(finite, -200))) * 2**200
-    return half if half > 2**900 else Fraction(math.fsum(finite))
+def scaled(x: np.ndarray) -> tuple:
+    """Take finite numbers as integers of 64 bits times powers of two."""
+    x = np.ravel(x)
+    if x.dtype.kind in "iub":
+        return x.astype(np.uint64 if x.dtype.kind == "u" else np.int64), np.zeros(x.size, int)
+    mantissas, exponents = np.frexp(x.astype(np.float64))
+    return (mantissas * 2.0**53).astype(np.int64), exponents - 53
+
+
+def _added(integers: np.ndarray, powers: np.ndarray) -> Fraction:
+    """Add up integers times powers of two, power by power, by 20 bits, whose sums floats hold."""
+    total, least, bits = 0, int(powers.min(initial=0)), 2**20 - 1
+    for shift, some in ((0, integers & bits), (20, integers >> 20 & bits), (40, integers >> 40)):
+        sums = np.bincount(powers - least, some)
+        total += sum(int(sums[k]) << (k + shift) for k in np.flatnonzero(sums).tolist())
+    return total * Fraction(2) ** least
+
+
+def exact_sum(x: np.ndarray) -> Fraction:
+    """Add up finite numbers."""
+    return _added(*scaled(x))
 
 
 def sums_exactly(x: np.ndarray) -> bool:
@@ -188,27 +176,23 @@ def sums_exactly(x: np.ndarray) -> bool:
     nonzero = np.abs(_plain(x[x != 0]))
     if nonzero.size == 0:
         return True
-    mantissa, exponent = np.frexp(nonzero)
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest_bit = np.frexp((whole & -whole).astype(np.float64))[1] - 1 + exponent - 53
+    whole, powers = scaled(nonzero)
+    lowest_bit = np.frexp((whole & -whole).astype(np.float64))[1] - 1 + powers
     quantum = Fraction(2) ** int(lowest_bit.min())
-    return _magnitude(x) <= quantum * 2 ** MANTISSA_BITS[accumulator(x.dtype)]
+    return exact_sum(nonzero) <= quantum * 2 ** MANTISSA_BITS[accumulator(x.dtype)]
 
 
 def _sum(x: np.ndarray) -> tuple:
     if x.dtype in COMPLEX:
         return _of_both(_sum, x)
-    kind, magnitude, wide = accumulator(x.dtype), _magnitude(x), _plain(x)
+    kind, wide = accumulator(x.dtype), _plain(x)
+    magnitude = exact_sum(abs(wide[np.isfinite(wide)]))
     if magnitude * (1 + gamma(x.size + 2, kind)) >= Fraction(2) ** (EXPONENTS[kind] + 2):
         return _undecided(x)  # a partial sum may be beyond the greatest float
     if not np.isfinite(wide).all():
         with np.errstate(invalid="ignore"):
             return float(wide[~np.isfinite(wide)].sum()), EXACTLY
-    total = math.fsum(wide)
-    if sums_exactly(x):
-        return total, EXACTLY
-    rounding_of_fsum = Fraction(abs(total)) / 2**53 + magnitude / 2**53
-    return total, gamma(x.size, kind) * magnitude + rounding_of_fsum
+    return exact_sum(wide), EXACTLY if sums_exactly(x) else gamma(x.size, kind) * magnitude
 
 
 def _mean(x: np.ndarray) -> tuple:
@@ -238,7 +222,7 @@ def _leaves_range(x: np.ndarray, room: float) -> bool:
     """
     wide = np.complex128 if x.dtype in COMPLEX else np.float64
     logarithms = np.log2(np.abs(x[np.isfinite(x) & (x != 0)].astype(wide)))
-    limit = EXPONENTS[_part(accumulator(x.dtype))] * room
+    limit = EXPONENTS[accumulator(PARTS.get(x.dtype, x.dtype))] * room
     positive, negative = logarithms.clip(min=0).sum(), logarithms.clip(max=0).sum()
     return bool(positive > limit - 1 or negative < 1 - limit)
 
@@ -250,7 +234,7 @@ def _multiplies_exactly(x: np.ndarray) -> bool:
     """
     if x.dtype in COMPLEX:
         on_axes = ((x.real == 0) != (x.imag == 0)).all()
-        return bool(on_axes) and _multiplies_exactly((x.real + x.imag).astype(_part(x.dtype)))
+        return bool(on_axes) and _multiplies_exactly((x.real + x.imag).astype(PARTS[x.dtype]))
     mantissa, exponent = np.frexp(np.abs(_plain(x)))
     in_range = np.abs(exponent - 1).sum() <= EXPONENTS[accumulator(x.dtype)]
     return bool((mantissa == 0.5).all()) and in_range
@@ -289,7 +273,7 @@ def _complex_prod(x: np.ndarray) -> tuple:
     value = Fraction(real), Fraction(imaginary)
     if exact:
         return value, (EXACTLY,) * 2
-    relative = _compound(x.size, Fraction(1415, 1000) * gamma(2, _part(x.dtype)))
+    relative = _compound(x.size, Fraction(1415, 1000) * gamma(2, PARTS[x.dtype]))
     relative += Fraction(8 * x.size, 10 ** (DIGITS - 1))
     return value, (relative * (abs(value[0]) + abs(value[1])),) * 2
 
@@ -299,7 +283,7 @@ def _in_range(found, value, error, dtype: np.dtype) -> bool:
         return True
     if isinstance(value, float) and math.isnan(value):
         return math.isnan(found)
-    if not is_real(dtype) or (isinstance(value, float) and math.isinf(value)):
+    if dtype not in REALS or (isinstance(value, float) and math.isinf(value)):
         return found == value
     low, high = _bounds(Fraction(value), Fraction(error), dtype)
     return low <= found <= high
@@ -316,9 +300,9 @@ def agrees(got, expected: Truth) -> bool:
     if not isinstance(got, np.generic) or got.dtype != expected.dtype:
         return False
     if expected.dtype not in COMPLEX:
-        found = float(got) if is_real(got.dtype) else got.item()
+        found = float(got) if got.dtype in REALS else got.item()
         return _in_range(found, expected.value, expected.error, got.dtype)
     if expected.value[0] is A_NAN:
         return bool(np.isnan(got))
     parts = zip((got.real.item(), got.imag.item()), expected.value, expected.error, strict=True)
-    return all(_in_range(*part, _part(got.dtype)) for part in parts)
+    return all(_in_range(*part, PARTS[got.dtype]) for part in parts)

@@ -23,10 +23,6 @@ def there(x: np.ndarray, device: str, layout=lambda x: x):
     return laid_out(layout(x), device)
 
 
-def element_there(dtype, device: str):
-    return laid_out(np.zeros((), dtype), device)
-
-
 def fetched(out, device: str):
     """Read an element when all that writes to it is done."""
     if device == "cuda":
@@ -77,8 +73,7 @@ def wrong_record(name: str, got, x: np.ndarray, **options) -> str:
     else:
         fields = {field: getattr(got, field) for field in (*FIELDS, "std")}
         expected = record(x, **options)
-        for field in ("count", "nans"):
-            fields[field] = np.int64(fields[field])
+        fields |= {field: np.int64(fields[field]) for field in ("count", "nans")}
     about = f"{name} of {x.size} {x.dtype}, {options}"
     return "; ".join(
         f"{about}.{field}: {fields[field]!r}, not {shown(right)}"

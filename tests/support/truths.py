@@ -34,26 +34,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from exact_truths import exact_square, exact_sum
-from reference import (
-    A_NAN,
-    COMPLEX,
-    EXACTLY,
-    EXPONENTS,
-    INTEGERS,
-    MANTISSA_BITS,
-    PARTS,
-    UNDECIDED,
-    Truth,
-    accumulator,
-    elements,
-    gamma,
-    is_real,
-    result_type,
-    rounded,
-    sums_exactly,
-    truth,
-)
+import reference
+from exact_truths import exact_square, exact_sum, root
+from reference import COMPLEX, EXACTLY, INTEGERS, REALS, UNDECIDED, Truth, elements, gamma, truth
 
 COUNTS = ("any", "all", "count_nonzero")
 PLACES = ("argmin", "argmax")
@@ -67,9 +50,9 @@ ORDERS = (None, 1, 2, np.inf, -np.inf, 0)
 FIELDS = ("count", "nans", "min", "max", "mean", "var", "sum")
 
 BOOL, INT64, WIDE = map(np.dtype, (np.bool_, np.int64, np.float64))
-LEAST = Fraction(2) ** -(EXPONENTS[WIDE] + MANTISSA_BITS[WIDE])
-GREATEST = Fraction(2) ** (EXPONENTS[WIDE] + 1)
-BATCH, SPREAD, ROOT_BITS = 1024, 8, 160
+LEAST = Fraction(2) ** -(reference.EXPONENTS[WIDE] + reference.MANTISSA_BITS[WIDE])
+GREATEST = Fraction(2) ** (reference.EXPONENTS[WIDE] + 1)
+BATCH, SPREAD = 1024, 8
 
 
 def _logaddexp(a, axis=None, out=None, keepdims=False):
@@ -93,7 +76,7 @@ def _alone(value, dtype: np.dtype) -> Truth:
 
 
 def _nothing(dtype: np.dtype) -> Truth:
-    return _alone(A_NAN if dtype in COMPLEX else math.nan, dtype)
+    return _alone(reference.A_NAN if dtype in COMPLEX else math.nan, dtype)
 
 
 def type_of(name: str, given, dtype=None) -> np.dtype:
@@ -103,13 +86,13 @@ def type_of(name: str, given, dtype=None) -> np.dtype:
     if name in PLACES:
         return INT64
     if name in (*SPREADS, "norm"):
-        values = result_type("mean", given, dtype)
-        return PARTS.get(values, values)
+        values = reference.result_type("mean", given, dtype)
+        return reference.PARTS.get(values, values)
     if name == "ptp":
         return given if dtype is None else np.dtype(dtype)
     if name == "logsumexp":
-        return result_type("mean", given, dtype)
-    return result_type(WITHOUT_NAN[name], given, dtype)
+        return reference.result_type("mean", given, dtype)
+    return reference.result_type(WITHOUT_NAN[name], given, dtype)
 
 
 def depth(n: int) -> int:
@@ -124,7 +107,7 @@ def answer(name: str, array: np.ndarray, *, where=True, dtype=None, **options) -
         return _place(name, array, where)
     if name in WITHOUT_NAN:
         return _without_nan(name, array, where, dtype, **options)
-    kind = result_type("min" if name == "ptp" else "mean", array.dtype, dtype)
+    kind = reference.result_type("min" if name == "ptp" else "mean", array.dtype, dtype)
     x = elements(array, kind, where)
     if name == "std":
         return _root_of(_variance(x, **options))
@@ -136,12 +119,11 @@ def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
     """Describe an array, each field as the reductions of what is not NaN."""
     taken = np.asarray(array)[np.broadcast_to(where, np.shape(array))]
     taken = taken.astype(taken.dtype.newbyteorder("="))
-    nan = is_nan(taken)
-    x = taken[~nan]
+    x = taken[taken == taken]  # without NaN
     mean, variance = truth("mean", x), answer("var", x, ddof=ddof)
     fields = {
         "count": Truth(x.size, INT64, EXACTLY),
-        "nans": Truth(int(nan.sum()), INT64, EXACTLY),
+        "nans": Truth(taken.size - x.size, INT64, EXACTLY),
         "mean": _merged_mean(mean, elements(x, mean.dtype)) if x.size else _nothing(mean.dtype),
         "var": variance,
         "std": _root_of_rounded(variance),
@@ -158,10 +140,6 @@ def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
 # ---- counts and places ----
 
 
-def is_nan(x: np.ndarray) -> np.ndarray:
-    return np.zeros(x.shape, bool) if x.dtype in INTEGERS else np.isnan(x)
-
-
 def is_true(x: np.ndarray) -> np.ndarray:
     """Tell which elements are not zero; of a bool, any bit counts."""
     return np.array(x).view(np.uint8) != 0 if x.dtype == BOOL else np.array(x) != 0
@@ -169,26 +147,22 @@ def is_true(x: np.ndarray) -> np.ndarray:
 
 def _count(name: str, array: np.ndarray, where) -> Truth:
     true = is_true(array)[np.broadcast_to(where, array.shape)]
-    count = int(true.sum())
-    value = {"any": count > 0, "all": count == true.size, "count_nonzero": count}[name]
-    return Truth(value, type_of(name, array.dtype), EXACTLY)
+    return Truth(getattr(np, name)(true), type_of(name, array.dtype), EXACTLY)
 
 
 def _place(name: str, array: np.ndarray, where) -> Truth:
-    """Give the place in the whole array, in C order, of what is taken."""
+    """Give the place in the whole array, in C order, of what is taken; the first NaN is it."""
     flat = np.array(array).ravel()
-    flat = flat.astype(WIDE) if is_real(flat.dtype.newbyteorder("=")) else flat
+    flat = flat.astype(WIDE) if flat.dtype.newbyteorder("=") in REALS else flat
     taken = np.flatnonzero(np.broadcast_to(where, array.shape).ravel())
-    nan = np.flatnonzero(is_nan(flat[taken]))
-    first = nan[0] if nan.size else getattr(np, name)(flat[taken])
-    return Truth(int(taken[first]), INT64, EXACTLY)
+    return Truth(taken[getattr(np, name)(flat[taken])], INT64, EXACTLY)
 
 
 def _without_nan(name, array, where, dtype, initial=None) -> Truth:
     base = WITHOUT_NAN[name]
     taken = np.asarray(array)[np.broadcast_to(where, array.shape)]
     taken = taken.astype(taken.dtype.newbyteorder("="))
-    taken = taken[~is_nan(taken)]
+    taken = taken[taken == taken]  # without NaN
     if base in ("min", "max") and not taken.size and initial is None:
         return _nothing(type_of(name, array.dtype, dtype))
     return truth(base, taken, dtype, initial=initial)
@@ -197,31 +171,18 @@ def _without_nan(name, array, where, dtype, initial=None) -> Truth:
 def _range(x: np.ndarray) -> Truth:
     least, greatest = truth("min", x), truth("max", x)
     if x.dtype in COMPLEX:
-        if least.value[0] is A_NAN:
+        if least.value[0] is reference.A_NAN:
             return least
         parts = map(_difference, greatest.value, least.value)
         return Truth(tuple(parts), x.dtype, (EXACTLY,) * 2)
-    if is_real(x.dtype):
-        return Truth(_difference(greatest.value, least.value), x.dtype, EXACTLY)
-    bits = 8 * x.dtype.itemsize
-    wrapped = (greatest.value - least.value) % 2**bits
-    signed = x.dtype.kind == "i" and wrapped >= 2 ** (bits - 1)
-    return Truth(wrapped - 2**bits if signed else wrapped, x.dtype, EXACTLY)
+    is_float = x.dtype in REALS
+    value = _difference(greatest.value, least.value) if is_float else np.ptp(x).item()
+    return Truth(value, x.dtype, EXACTLY)
 
 
 def _difference(a: float, b: float):
     finite = math.isfinite(a) and math.isfinite(b)
     return Fraction(a) - Fraction(b) if finite else a - b
-
-
-def root(value: Fraction) -> Fraction:
-    """Take a square root to ROOT_BITS bits, and exactly where it is a float."""
-    if value <= 0:
-        return Fraction(0)
-    bits = 2 * ROOT_BITS - (value.numerator.bit_length() - value.denominator.bit_length())
-    bits += bits % 2
-    scaled = value * Fraction(2) ** bits
-    return Fraction(math.isqrt(scaled.numerator // scaled.denominator)) / Fraction(2) ** (bits // 2)
 
 
 # ---- variances ----
@@ -234,7 +195,7 @@ def _variance(x: np.ndarray, ddof=0) -> Truth:
         return _alone(math.nan, kind)
     squares = exact_square(x)
     deviations = squares - sum(exact_sum(part) ** 2 for part in (x.real, x.imag)) / max(n, 1)
-    rounding = SPREAD * depth(n) / Fraction(2) ** MANTISSA_BITS[WIDE]
+    rounding = SPREAD * depth(n) / Fraction(2) ** reference.MANTISSA_BITS[WIDE]
     error = rounding * root(deviations * squares) + rounding**2 * squares + 4 * n * LEAST
     if n <= 1 or squares == 0:
         error = EXACTLY
@@ -254,7 +215,7 @@ def _root_of_rounded(variance: Truth) -> Truth:
     value, kind, error = variance
     if not isinstance(value, Fraction):
         return _root_of(variance)
-    ends = rounded(value - error, kind), rounded(value + error, kind)
+    ends = reference.rounded(value - error, kind), reference.rounded(value + error, kind)
     if not isinstance(ends[1], Fraction):
         return _alone(UNDECIDED, kind)
     return _root_of(variance._replace(error=max(value - ends[0], ends[1] - value, error)))
@@ -272,12 +233,10 @@ def _root_of(variance: Truth) -> Truth:
 def _merged_mean(mean: Truth, x: np.ndarray) -> Truth:
     """Let a mean be merged from means, instead of a sum that is divided once."""
     if x.dtype in COMPLEX:
-        parts = [
-            _merged_mean(Truth(v, PARTS[x.dtype], e), part)
-            for v, e, part in zip(mean.value, mean.error, (x.real, x.imag), strict=True)
-        ]
+        both = zip(mean.value, mean.error, (x.real, x.imag), strict=True)
+        parts = [_merged_mean(Truth(v, reference.PARTS[x.dtype], e), part) for v, e, part in both]
         return Truth(tuple(p.value for p in parts), x.dtype, tuple(p.error for p in parts))
-    if not is_real(x.dtype) or not isinstance(mean.value, Fraction) or not x.size:
+    if x.dtype not in REALS or not isinstance(mean.value, Fraction) or not x.size:
         return mean
     magnitude = Fraction(math.fsum(np.abs(x.astype(WIDE)))) / x.size
     return mean._replace(error=mean.error + gamma(4 * depth(x.size), WIDE) * magnitude)
@@ -293,7 +252,9 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
     n, is_complex = x.size, x.dtype in COMPLEX
     wide = x.astype(np.complex128 if is_complex else WIDE)
     if ord != -np.inf and not np.isfinite(wide).all():
-        return Truth(_norm_of_infinities(wide), kind, EXACTLY)
+        # What infinities make; complex ones with NaN, too, are left open.
+        value = UNDECIDED if is_complex and np.isinf(wide).any() else math.nan
+        return Truth(value if np.isnan(wide).any() else math.inf, kind, EXACTLY)
     if ord in (None, 2):
         value = root(exact_square(x))
         exactly = n == 1 and not is_complex
@@ -301,18 +262,11 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
     magnitudes, relative = np.abs(wide), gamma(10, WIDE) if is_complex else EXACTLY
     if ord == 1 and np.isfinite(magnitudes).all():
         value = exact_sum(magnitudes)
-        exactly = not relative and sums_exactly(magnitudes.astype(x.dtype))
+        exactly = not relative and reference.sums_exactly(magnitudes.astype(x.dtype))
         error = EXACTLY if exactly else (relative + gamma(depth(n), WIDE)) * value
         return Truth(value, kind, error)
     value = float(magnitudes.max(initial=0) if ord > 0 else magnitudes.min())
     return Truth(value, kind, relative * Fraction(value) if math.isfinite(value) else EXACTLY)
-
-
-def _norm_of_infinities(wide: np.ndarray):
-    """Say what infinities make, and NaN; complex ones with NaN, too, are left open."""
-    if not np.isnan(wide).any():
-        return math.inf
-    return UNDECIDED if wide.dtype.kind == "c" and np.isinf(wide).any() else math.nan
 
 
 # ---- exponentials ----
@@ -326,8 +280,8 @@ def _exponentials(x: np.ndarray) -> Truth:
     greatest = wide.max(initial=-np.inf)
     if not np.isfinite(greatest):
         return Truth(float(greatest), kind, EXACTLY)
-    value, relative = _logarithm(wide, greatest, accumulator(kind))
-    error = relative + gamma(2, accumulator(kind)) * _above(value)
+    value, relative = _logarithm(wide, greatest, reference.accumulator(kind))
+    error = relative + gamma(2, reference.accumulator(kind)) * _above(value)
     return Truth(Fraction(*value.as_integer_ratio()), kind, error)
 
 
@@ -351,10 +305,10 @@ def _logarithm(wide: np.ndarray, greatest, kind: np.dtype) -> tuple:
     """Take the logarithm of the sum, and bound the latter's relative error."""
     away = wide - greatest
     terms = np.exp(away)
-    sizes, total = abs(terms), terms.sum()
+    bits, sizes, total = reference.MANTISSA_BITS, abs(terms), terms.sum()
     lost = (sizes * np.where(np.isfinite(away.real), 2 * abs(away.real), 0)).sum()
-    error = 2.0 ** -MANTISSA_BITS[kind] * (lost + (24 + 8 * math.log2(wide.size + 1)) * sizes.sum())
-    error += 2.0 ** -MANTISSA_BITS[WIDE] * (lost + 8 * depth(wide.size) * sizes.sum())
+    error = 2.0 ** -bits[kind] * (lost + (24 + 8 * math.log2(wide.size + 1)) * sizes.sum())
+    error += 2.0 ** -bits[WIDE] * (lost + 8 * depth(wide.size) * sizes.sum())
     return greatest + np.log(total), _above(error / abs(total))
 
 
