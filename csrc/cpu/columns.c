@@ -152,14 +152,7 @@ static const struct slab_loop *loop_to_results(const struct job *job)
  * and "few side by side" in benchmarks/tuning/host.json). */
 static bool pays(const struct plan *plan)
 {
-    enum {
-        LONG_BYTES = 256,
-        SHORT = 16,
-        NEAR = 4,
-        LONG_NEAR = 63,
-        LONG_APART = 256,
-        FEW_APART = 8
-    };
+    enum { LONG = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, BESIDE = 8 };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input);
     if (axes->reduced.dimensions > 1)
@@ -169,11 +162,11 @@ static bool pays(const struct plan *plan)
     const int64_t stride = axes->reduced.strides[0];
     const struct merged_row row = merge_dimensions(axes);
     if (plan->n > SLAB_PART_ROWS && blocks_of(axes, row) > 1 &&
-        row.columns <= (stride == size ? 2 * FEW_APART : FEW_APART))
+        row.columns <= (stride == size ? 2 * BESIDE : BESIDE))
         return false;
     if (stride == size)
-        return axes->reduced.swapped ? plan->n <= SHORT : plan->n * (uint64_t)size < LONG_BYTES;
-    return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
+        return axes->reduced.swapped ? plan->n <= SHORT : plan->n * (uint64_t)size < LONG;
+    return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG);
 }
 
 /* Of masked results, those that need not know what their mask hides, or only how much. */
