@@ -204,7 +204,7 @@ LONG_ROWS = {
     ],
     "few results are shared by blocks once one has much to do": [
         *each((128, 1 << 15), axis=1, splits=1),
-        *each((64, 1 << 16), axis=1, splits=many(2)),
+        *each((64, 1 << 15), (64, 1 << 16), axis=1, splits=many(2)),
         *each((1, 1 << 26), axis=1, splits=many(2 * H200), all_read=True),
     ],
     "rows of few loads are read by few threads each": [
