@@ -20,15 +20,17 @@ struct along_any : kernel_axes_of_any {};
 
 static_assert(sizeof(along_any) + 3 * sizeof(void *) <= 4096, "older GPUs take no more arguments");
 
-/* Arguments as loads read them. Operands of instructions come through another cache, which misses
- * each line once more, and a warp waits for every miss there, while loads wait together. */
+/* Arguments as loads read them, where states are small enough to leave a register for that.
+ * Operands of instructions come through another cache, which misses each line once more, and a warp
+ * waits for every miss there, while loads wait together. */
+template <class Fold>
 __device__ __forceinline__ const kernel_axes &loaded(const along &arguments)
 {
 #ifdef __CUDA_ARCH__
-    return (&arguments)[arguments.launch.block >> 16]; /* 0, which the compiler does not know */
-#else
-    return arguments;
+    if constexpr (sizeof(state_of<Fold>) <= sizeof(uint64_t))
+        return (&arguments)[arguments.launch.block >> 16]; /* 0, which compilers do not know */
 #endif
+    return arguments;
 }
 
 /* A thread's place among those of its block. */

@@ -334,10 +334,9 @@ struct share_of_result {
 
 template <class Fold, class In, bool Strided>
 __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Strided>)
-    fold_rows_of_type(SHARED_PARAMETER(along) arguments, global<state_of<Fold>> partials,
-                      global<uint64_t>, global<unsigned> tickets)
+    fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
+                      global<unsigned> tickets)
 {
-    const kernel_axes &x = loaded(arguments);
     const teammate me = place_in_row(x, threadIdx.x);
     const global<const list_tile> tile = !Strided && x.list ? x.list + blockIdx.x : nullptr;
     const unsigned team = x.launch.team, splits = unsigned(x.launch.splits);

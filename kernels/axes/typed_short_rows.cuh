@@ -395,7 +395,7 @@ __global__ void __launch_bounds__(1 << SHORT_ROWS_BLOCK, short_rows_blocks)
     fold_short_rows(SHARED_PARAMETER(along) arguments, global<state_of<Fold>>, global<uint64_t>,
                     global<unsigned>)
 {
-    const kernel_axes &x = loaded(arguments);
+    const kernel_axes &x = loaded<Fold>(arguments);
     if constexpr (Strided)
         fold_brought<Fold, In, true>(x);
     else

@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(threads_of_strided, strided_blocks<sizeof(stat
     fold_strided(SHARED_PARAMETER(along) arguments, global<state_of<Fold>> partials,
                  global<uint64_t>, global<unsigned> tickets)
 {
-    const kernel_axes &x = loaded(arguments);
+    const kernel_axes &x = loaded<Fold>(arguments);
     const strided_tile &tile = x.launch.strided;
     const unsigned inner = x.launch.inner, lanes = tile.results * inner,
                    row = threadIdx.x * tile.reciprocal >> 16, lane = threadIdx.x - row * lanes,
