@@ -140,7 +140,8 @@ def typical(found: dict[str, Call]) -> dict[str, float]:
     turns, taken = 0, 0.0
     while taken < SECONDS or (turns < TURNS and taken < LONG):
         for name in order.sample(list(seconds), len(seconds)):
-            time.sleep(settling)
+            if settling:
+                time.sleep(settling)
             if seconds[name][0] <= LONG:
                 seconds[name].append(once(found[name]))
         turns, taken = turns + 1, time.perf_counter() - began

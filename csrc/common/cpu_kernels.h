@@ -2,6 +2,7 @@
  * types that are known when a call is made; NULL: there is none of these. */
 #pragma once
 
+#include "common/arithmetic.h"
 #include "common/exact.h"
 #include "common/quantile.h"
 #include "common/reduction.h"
@@ -69,7 +70,6 @@ enum {
     SLAB_PART_ROWS = 16,         /* at most */
     SLAB_PARTS = 128,            /* at most, ... */
     SLAB_PARTS_OF_BYTES = 16,    /* and of elements of a byte where positions matter */
-    SLAB_ROOM = 208 << 10,
 };
 
 static inline struct slab_parts slab_parts_of(uint64_t n)
@@ -98,14 +98,25 @@ struct slab {
     double divisor;        /* of those that are floats; 0: none */
     int64_t block_stride, row_stride;
     const char *end; /* up to here memory may be read, whatever it means */
-    void *room;      /* SLAB_ROOM bytes, aligned to a cache line, for the loop's own use */
+    void *room;      /* slab_room's bytes, aligned to a cache line, for the loop's own use */
 };
 
 /* What folds a slab to a state for each result, in the order of blocks and columns: one of those of
  * kernels/cpu/, which know more of it. */
 struct slab_loop {
     void (*fold)(const struct slab_loop *, const struct slab *, void *states);
+    size_t bytes;         /* of the lanes of a group of columns */
+    unsigned step, parts; /* columns of a group, and of a result */
+    bool is_tree;         /* what parts have put away merges as a tree */
 };
+
+/* Bytes for slabs of up to so many results and parts, the latter a power of 2: of a tree, for as
+ * many states of each group of columns as it has levels. */
+static inline size_t slab_room(const struct slab_loop *loop, uint64_t results, uint64_t parts)
+{
+    const uint64_t groups = results * loop->parts / loop->step + 2;
+    return groups * loop->bytes * (loop->is_tree ? exponent_up(parts) + 1 : 1);
+}
 
 /* Rows of n elements, at any distances, to columns. */
 struct transposition {

@@ -4,6 +4,7 @@
  * results; where those are few, the branches of each one's tree, too; and of a single one, or of
  * huge ones, the elements, as of an array by itself. */
 #include "common/arithmetic.h"
+#include "common/spare.h"
 #include "cpu/chunk.h"
 #include "cpu/finalize.h"
 #include "cpu/tiles.h"
@@ -11,7 +12,6 @@
 #include "run/explanation.h"
 #include "threads/gather.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -209,7 +209,8 @@ static void fold_at_once(const struct along *self, struct workspace *own, uint64
 
 static struct workspace workspace_at(const struct along *self, char *memory)
 {
-    memcpy(memory + self->chunks_at, &self->chunks, sizeof self->chunks);
+    if (!self->at_once)
+        memcpy(memory + self->chunks_at, &self->chunks, sizeof self->chunks);
     return (struct workspace){
         .buffer = memory,
         .states = memory + self->states,
@@ -337,7 +338,7 @@ static void describe(struct along *self, const struct job *job)
     enum { LEAST_TILES = 64 };
     const struct plan *plan = self->plan = job->plan;
     const struct axes *axes = self->axes = plan->axes;
-    self->tiles.job = (struct job *)job;
+    self->tiles = (struct tiles){.job = (struct job *)job};
     chunks_describe(&self->chunks, job);
     self->parts = parts_cut(plan->n);
     /* What lies in rows has nothing of its neighbours' between its elements. */
@@ -374,7 +375,7 @@ static void explain(const struct along *self, const struct job *job)
 static bool share_results(struct job *job)
 {
     static const struct tile_works works = {fold_results, fold_run, finish_group};
-    struct along *self = calloc(1, sizeof *self); /* threads' stacks may be small */
+    struct along *self = spare_take(sizeof *self); /* threads' stacks may be small */
     bool done = true;
     if (!self)
         return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
@@ -383,7 +384,7 @@ static bool share_results(struct job *job)
         explain(self, job);
     else
         done = tiles_do(&self->tiles, self->groups, self->runs, "partials", &works, self);
-    free(self);
+    spare_give(self, sizeof *self);
     return done;
 }
 

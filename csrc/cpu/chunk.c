@@ -70,7 +70,7 @@ void chunks_describe(struct chunks *self, const struct job *job)
     const struct plan *plan = job->plan;
     const struct layout *layout = plan->layout;
     fold_values *const direct = chunk_loop(job);
-    self->layout = *layout;
+    layout_copy(layout, &self->layout);
     self->instructions = job->instructions;
     self->way = chunk_way(job);
     self->indexed = fold_is_indexed(plan->fold);

@@ -28,17 +28,17 @@ static bool lie_side_by_side(const struct axes *axes)
     return axes->strides[axes->outer - 1] == (int64_t)element_size(axes->reduced.input);
 }
 
-/* The outer dimensions from `first` on lie as one row of so many columns, though results may not.
- */
+/* The outer dimensions from `first` on lie as one row of so many columns, though results may not;
+ * and of such rows the next one has so many. */
 struct merged_row {
     unsigned first;
-    uint64_t columns;
+    uint64_t columns, blocks;
 };
 
 static struct merged_row merge_dimensions(const struct axes *axes)
 {
     const unsigned inner = axes->outer - 1;
-    struct merged_row row = {inner, axes->shape[inner]};
+    struct merged_row row = {inner, axes->shape[inner], 1};
     for (; row.first > 0; row.first--) {
         const int64_t columns = (int64_t)row.columns;
         if (axes->strides[row.first - 1] != columns * axes->strides[inner] ||
@@ -47,12 +47,8 @@ static struct merged_row merge_dimensions(const struct axes *axes)
             break;
         row.columns *= axes->shape[row.first - 1];
     }
+    row.blocks = row.first ? axes->shape[row.first - 1] : 1;
     return row;
-}
-
-static uint64_t blocks_of(const struct axes *axes, struct merged_row row)
-{
-    return row.first ? axes->shape[row.first - 1] : 1;
 }
 
 /* Whether a tile may have columns of several blocks: what is gathered then is one row of them all,
@@ -62,16 +58,20 @@ static bool gathers_blocks(const struct plan *plan)
     return plan->n <= SLAB_PART_ROWS && !plan->axes->reduced.mask;
 }
 
+/* Columns that a tile may have, if it were as wide. */
+static uint64_t columns_together(const struct plan *plan)
+{
+    const struct merged_row row = merge_dimensions(plan->axes);
+    return gathers_blocks(plan) ? row.columns * row.blocks : row.columns;
+}
+
 /* Rows of several dimensions are gathered one run after the other, where columns are many and lie
  * side by side, or rows are few. */
 static bool are_wide(const struct plan *plan)
 {
     enum { WIDE = 16 };
-    const struct axes *axes = plan->axes;
-    const struct merged_row row = merge_dimensions(axes);
-    return gathers_blocks(plan)
-               ? row.columns * blocks_of(axes, row) >= WIDE
-               : !axes->reduced.mask && lie_side_by_side(axes) && row.columns >= WIDE;
+    return (gathers_blocks(plan) || (!plan->axes->reduced.mask && lie_side_by_side(plan->axes))) &&
+           columns_together(plan) >= WIDE;
 }
 
 /* Whether a result's elements, if there are several, are no farther from each other than from its
@@ -148,25 +148,28 @@ static const struct slab_loop *loop_to_results(const struct job *job)
 
 /* Columns always, whatever is beside them: so all results of an array are folded in one order,
  * which that of other arrays may differ from, where rows are taken for one. Rows that are short are
- * transposed sooner than folded one by one, unless few of them lie at one distance ("transposed"
- * and "few side by side" in benchmarks/tuning/host.json). */
+ * transposed sooner than folded one by one, unless few of them lie at one distance ("transposed",
+ * "few rows" and "few side by side" in benchmarks/tuning/host.json). */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, BESIDE = 8 };
+    enum { LONG = 192, LONG_SWAPPED = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256, BESIDE = 8 };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input);
+    const uint64_t n = plan->n;
     if (axes->reduced.dimensions > 1)
         return are_wide(plan);
     if (!are_rows(axes))
         return true;
     const int64_t stride = axes->reduced.strides[0];
     const struct merged_row row = merge_dimensions(axes);
-    if (plan->n > SLAB_PART_ROWS && blocks_of(axes, row) > 1 &&
+    if (n > SLAB_PART_ROWS && row.blocks > 1 &&
         row.columns <= (stride == size ? 2 * BESIDE : BESIDE))
         return false;
+    if (stride == size && axes->reduced.swapped)
+        return n <= LONG_SWAPPED;
     if (stride == size)
-        return axes->reduced.swapped ? plan->n <= SHORT : plan->n * (uint64_t)size < LONG;
-    return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG);
+        return n * (uint64_t)size < LONG && (axes->reduced.mask || n < columns_together(plan));
+    return n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
 /* Of masked results, those that need not know what their mask hides, or only how much. */
@@ -310,7 +313,7 @@ static void describe_workspace(struct columns *self)
     const uint64_t columns = self->cut.group * least(self->cut.width, self->cut.row),
                    rows = least(self->cut.run * SLAB_PART_ROWS, self->plan->n);
     self->tile_bytes = tiles_aligned(columns * self->width);
-    self->brought = SLAB_ROOM;
+    self->brought = tiles_aligned(slab_room(self->loop, columns, self->cut.run));
     self->unconverted =
         self->brought + (self->input.brings ? tiles_aligned(rows * columns * self->input.size) : 0);
     self->counts = self->unconverted +
@@ -367,7 +370,7 @@ static bool is_narrow(const struct plan *plan)
 {
     enum { ROWS = 4, BYTES = 64 };
     const struct merged_row row = merge_dimensions(plan->axes);
-    return gathers_blocks(plan) && plan->n <= ROWS && blocks_of(plan->axes, row) > 1 &&
+    return gathers_blocks(plan) && plan->n <= ROWS && row.blocks > 1 &&
            row.columns * element_size(plan->layout->input) <= BYTES;
 }
 
@@ -401,7 +404,7 @@ static void describe(struct columns *self, const struct job *job)
     }
     const struct merged_row row = merge_dimensions(axes);
     self->cut.row = row.columns;
-    self->cut.blocks = blocks_of(axes, row);
+    self->cut.blocks = row.blocks;
     self->input.block_stride = row.first ? axes->strides[row.first - 1] : 0;
     self->input.end = axes_end(axes);
     coalesce_rows(self);

@@ -4,9 +4,9 @@
 #include "cpu/tiles.h"
 
 #include "common/arithmetic.h"
+#include "common/spare.h"
 
 #include <fenv.h>
-#include <stdlib.h>
 
 /* Nanoseconds of one thread's time: "sharing" in benchmarks/tuning/host.json. */
 enum {
@@ -64,18 +64,22 @@ static bool lack_memory(struct tiles *self, const char *purpose)
     return false;
 }
 
+static size_t tiles_bytes(const struct tiles *self)
+{
+    return self->threads * self->workspace + self->common;
+}
+
 bool tiles_open(struct tiles *self, uint64_t tiles, const char *purpose)
 {
     self->threads = threads_for(&self->job->threads, tiles);
     self->workspace = tiles_aligned(self->workspace);
-    const size_t bytes = self->threads * self->workspace + tiles_aligned(self->common);
-    self->memory = aligned_alloc(tiles_aligned(1), bytes ? bytes : tiles_aligned(1));
+    self->memory = spare_take(tiles_bytes(self));
     return self->memory || lack_memory(self, purpose);
 }
 
 void tiles_close(struct tiles *self)
 {
-    free(self->memory);
+    spare_give(self->memory, tiles_bytes(self));
 }
 
 static void do_tile(void *context, uint64_t index, unsigned thread)

@@ -2,6 +2,7 @@
 
 #include "python/call.h"
 
+#include "common/spare.h"
 #include "plan/arguments.h"
 
 #include <math.h>
@@ -170,7 +171,7 @@ static bool view_means(struct call *call, PyObject *means)
 struct call *call_begin(struct module_state *state, enum reduction reduction, int frames,
                         PyObject *const *slots)
 {
-    struct call *call = PyMem_Malloc(sizeof *call); /* most of which a short call never touches */
+    struct call *call = spare_take(sizeof *call); /* most of which a short call never touches */
     if (!call)
         return (void *)PyErr_NoMemory();
     memset(call, 0, offsetof(struct call, asked));
@@ -232,5 +233,5 @@ void call_close(struct call **at)
     array_release(&call->output.view);
     listed_free(call->listed);
     Py_XDECREF(call->present);
-    PyMem_Free(call);
+    spare_give(call, sizeof *call);
 }

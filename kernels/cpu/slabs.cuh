@@ -132,9 +132,7 @@ struct slab_states {
 /* An accumulator's functions, of so many groups that lie side by side. What has taken rows, which
  * may be none, goes to states at once where these are given, and is kept in lanes otherwise. */
 struct column_loop : slab_loop {
-    size_t bytes, element, state; /* of a group's lanes, an element and a state */
-    unsigned step, parts;         /* columns of a group, and of a result */
-    bool is_tree;
+    size_t element, state; /* bytes */
     /* `anew`: what lanes hold so far is nothing. */
     void (*take)(char *lanes, const struct column_part &, unsigned groups, bool anew,
                  const struct slab_states *);
@@ -142,9 +140,7 @@ struct column_loop : slab_loop {
     void (*put)(const char *lanes, const struct slab_states &); /* NULL: `take` does it */
 };
 
-constexpr unsigned tree_levels = 8;
 constexpr size_t cache_line = 64;
-static_assert(SLAB_PARTS <= 1 << (tree_levels - 1), "a slab's parts need more levels");
 
 /* One slab's block, and where its states go. */
 struct slab_of_columns {
@@ -300,9 +296,6 @@ template <class Columns, class State, unsigned Parts>
 void take_part(char *lanes, const struct column_part &rows, unsigned groups, bool anew,
                const struct slab_states *to)
 {
-    constexpr unsigned levels = Columns::is_tree ? tree_levels : 1;
-    static_assert(levels * (SLAB_COLUMNS / Columns::step + 1) * sizeof(Columns) <= SLAB_ROOM,
-                  "a slab needs more room");
     Columns *const all = reinterpret_cast<Columns *>(lanes);
     part_of<typename Columns::element> part = {rows};
     for (unsigned group = 0; group < groups; group++) {
@@ -354,17 +347,14 @@ constexpr auto putter() -> decltype(column_loop::put)
  * states are taken by one function for all of them, which makes those at once that are most asked
  * for. */
 template <class Columns, class State, unsigned Parts = parts_of<State>::count, class AtOnce = State>
-constexpr column_loop loop_by = {{fold_blocks},
-                                 sizeof(Columns),
-                                 sizeof(typename Columns::element),
-                                 sizeof(State),
-                                 Columns::step,
-                                 Parts,
-                                 Columns::is_tree,
-                                 take_part < Columns,
-                                 AtOnce,
-                                 std::is_same_v<State, AtOnce> ? Parts : parts_of<AtOnce>::count >
-                                 , joiner<Columns>(), putter<Columns, State, Parts, AtOnce>()};
+constexpr column_loop loop_by = {
+    {fold_blocks, sizeof(Columns), Columns::step, Parts, Columns::is_tree},
+    sizeof(typename Columns::element),
+    sizeof(State),
+    take_part < Columns,
+    AtOnce,
+    std::is_same_v<State, AtOnce> ? Parts : parts_of<AtOnce>::count >
+    , joiner<Columns>(), putter<Columns, State, Parts, AtOnce>()};
 
 template <class Columns, class AtOnce, class State>
 constexpr const column_loop &loop_to = loop_by<Columns, State, parts_of<State>::count, AtOnce>;

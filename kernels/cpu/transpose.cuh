@@ -29,12 +29,12 @@ LANES_FUNCTION vector<uint64_t, 16> square_loaded(const char *at, std::index_seq
                                            std::index_sequence<2 * Lanes...>()));
 }
 
-/* So many bytes of each of several rows. */
-template <class T, unsigned Step>
-LANES_FUNCTION vector<uint8_t> squares_loaded(const char *at, int64_t apart)
+/* So many bytes of each of several rows, which begin where `row` says. */
+template <class T, unsigned Step, class Row>
+LANES_FUNCTION vector<uint8_t> squares_loaded(Row row)
 {
     const auto square = [=](unsigned k) {
-        return square_loaded<T, Step>(at + k * apart, std::make_index_sequence<16 / sizeof(T)>());
+        return square_loaded<T, Step>(row(k), std::make_index_sequence<16 / sizeof(T)>());
     };
 #if defined(__AVX512BW__)
     __m512i x = _mm512_castsi128_si512(__m128i(square(0)));
@@ -81,14 +81,18 @@ struct square_transpose {
         __builtin_prefetch(at + k * stride + byte);
     }
 
-    /* The first `n` elements of so many rows, each of bytes that may be read. */
-    LANES_FUNCTION static void transpose(const char *at, int64_t stride, unsigned n, size_t apart,
-                                         char *to)
+    /* The first `n` elements of `there` rows, each of bytes that may be read. */
+    template <bool Whole>
+    LANES_FUNCTION static void transpose(const char *at, int64_t stride, unsigned there, unsigned n,
+                                         size_t apart, char *to)
     {
         vector<T> x[side], y[side];
         constexpr auto all = std::make_index_sequence<register_bytes / sizeof(T)>();
         EACH_REGISTER(unsigned k = 0; k < side; k++)
-        x[k] = vector<T>(squares_loaded<T, Step>(at + k * stride, side * stride));
+        x[k] = vector<T>(squares_loaded<T, Step>([=](unsigned number) {
+            const unsigned row = k + number * side;
+            return at + (Whole || row < there ? row : there - 1) * stride;
+        }));
         EACH_REGISTER(unsigned stage = 1; stage < side; stage *= 2)
         {
             EACH_REGISTER(unsigned k = 0; k < side / 2; k++)
@@ -101,7 +105,7 @@ struct square_transpose {
         }
         EACH_REGISTER(unsigned k = 0; k < side; k++)
         if (k < n)
-            memcpy(to + k * apart, &x[k], sizeof x[k]);
+            memcpy(to + k * apart, &x[k], Whole ? sizeof x[k] : there * sizeof(T));
     }
 };
 
@@ -117,8 +121,8 @@ void transpose_one_by_one(const struct transposition &from, uint64_t first, uint
     }
 }
 
-/* Whole squares of rows, and returns how many rows those are. The last elements of long rows are
- * turned once more, with some of those before. */
+/* Squares of rows, and returns how many rows those are. The last elements of long rows, and the
+ * last of many rows, are transposed once more, with some of those before. */
 template <class T, unsigned Step>
 uint64_t transpose_squares(const struct transposition &from, uint64_t columns, char *target)
 {
@@ -127,10 +131,13 @@ uint64_t transpose_squares(const struct transposition &from, uint64_t columns, c
     const int64_t bytes = int64_t(n * Step * sizeof(T)), rows_ahead = transposed_ahead / bytes + 1;
     const bool one_by_one = from.row_stride == bytes,
                share_lines = from.row_stride < int64_t(line) && from.row_stride > -int64_t(line);
+    const unsigned there = from.rows < square::rows ? unsigned(from.rows) : square::rows;
+    const int64_t beyond = int64_t(there - 1) * from.row_stride;
     uint64_t row = 0;
-    for (; row + square::rows <= from.rows; row += square::rows) {
-        const char *const at = from.at + int64_t(row) * from.row_stride;
-        const int64_t beyond = int64_t(square::rows - 1) * from.row_stride;
+    for (uint64_t next = 0; next < from.rows; next = row) {
+        if (next + there > from.rows)
+            next = from.rows - there;
+        const char *const at = from.at + int64_t(next) * from.row_stride;
         if (at + (beyond > 0 ? beyond : 0) + last * Step * sizeof(T) + square::read > from.end)
             break;
         const char *ahead = at + transposed_ahead;
@@ -141,10 +148,13 @@ uint64_t transpose_squares(const struct transposition &from, uint64_t columns, c
             else if (!share_lines)
                 square::ask(at + rows_ahead * from.row_stride, from.row_stride,
                             begin * Step * sizeof(T));
-            square::transpose(at + begin * Step * sizeof(T), from.row_stride,
-                              n < square::side ? unsigned(n) : square::side, columns * sizeof(T),
-                              target + (begin * columns + row) * sizeof(T));
+            const auto transpose = there == square::rows ? &square::template transpose<true>
+                                                         : &square::template transpose<false>;
+            transpose(at + begin * Step * sizeof(T), from.row_stride, there,
+                      n < square::side ? unsigned(n) : square::side, columns * sizeof(T),
+                      target + (begin * columns + next) * sizeof(T));
         }
+        row = next + there;
     }
     return row;
 }

@@ -1,0 +1,38 @@
+#include "common/spare.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { CACHE_LINE = 64, BLOCKS = 4 };
+
+/* AddressSanitizer is to see where each call's memory ends. */
+#ifdef __SANITIZE_ADDRESS__
+enum { BLOCK = 0 };
+#else
+enum { BLOCK = 32 << 10 };
+#endif
+
+static void *_Atomic kept[BLOCKS];
+
+void *spare_take(size_t bytes)
+{
+    for (int k = 0; bytes <= BLOCK && k < BLOCKS; k++) {
+        void *const at = atomic_load_explicit(&kept[k], memory_order_relaxed)
+                             ? atomic_exchange(&kept[k], NULL)
+                             : NULL;
+        if (at)
+            return at;
+    }
+    const size_t lines = (bytes > BLOCK ? bytes : BLOCK) / CACHE_LINE + 1;
+    return aligned_alloc(CACHE_LINE, lines * CACHE_LINE);
+}
+
+void spare_give(void *at, size_t bytes)
+{
+    for (int k = 0; at && bytes <= BLOCK && k < BLOCKS; k++) {
+        void *none = NULL;
+        if (atomic_compare_exchange_strong(&kept[k], &none, at))
+            return;
+    }
+    free(at);
+}
