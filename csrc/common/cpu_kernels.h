@@ -97,8 +97,9 @@ struct slab {
     bool finishes;         /* states are results: NumPy's sums begin with 0, and so are never -0 */
     double divisor;        /* of those that are floats; 0: none */
     int64_t block_stride, row_stride;
-    const char *end; /* up to here memory may be read, whatever it means */
-    void *room;      /* slab_room's bytes, aligned to a cache line, for the loop's own use */
+    const char *end;            /* up to here memory may be read, whatever it means */
+    const unsigned char *valid; /* of loops that take a mask: a byte for each element, row by row */
+    void *room; /* slab_room's bytes, aligned to a cache line, for the loop's own use */
 };
 
 /* What folds a slab to a state for each result, in the order of blocks and columns: one of those of
@@ -202,9 +203,10 @@ struct cpu_kernels {
 
     /* Of results side by side: folded in the accumulator, or results as they are, where that is the
      * elements' own type, or whose truth values' extremes are, where it is ELEMENT_BOOL. `few`: of
-     * at most SLAB_PART_ROWS rows; then complex numbers that no lanes take have a state each. */
+     * at most SLAB_PART_ROWS rows; then complex numbers that no lanes take have a state each.
+     * `masked`: what takes a mask. */
     const struct slab_loop *(*columns)(enum fold, enum element input, enum element accumulator,
-                                       bool few);
+                                       bool few, bool masked);
 
     transpose_rows *(*transpose)(size_t size);
 

@@ -128,8 +128,10 @@ struct finished {
 void states_finish(enum reduction, const struct finish *, const uint32_t *counts,
                    const void *states, uint64_t n, const struct finished *);
 
-/* Whether no number is in one of those states at least, of a fold that leaves NaN out. */
-bool states_lack_numbers(enum fold, enum element accumulator, const void *states, uint64_t n);
+/* Whether one of those states at least has too few elements: none, or, of variances, no more than
+ * ddof. Of folds that leave NaN out, of positions and of variances. */
+bool states_lack_numbers(enum fold, enum element accumulator, const void *states, uint64_t n,
+                         double ddof);
 
 /* States of the variance's fold, n of them, as if about other means, `step` numbers apart. */
 void states_about(enum element accumulator, void *states, uint64_t n,

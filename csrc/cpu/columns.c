@@ -83,6 +83,12 @@ static bool are_rows(const struct axes *axes)
            (int64_t)layout_distance(reduced->strides[0]) <= axes->strides[axes->outer - 1];
 }
 
+/* Whether lanes go by the mask itself, since no element would change nothing. */
+static bool takes_mask(const struct plan *plan)
+{
+    return plan->layout->mask && (plan->fold == FOLD_variance || fold_is_indexed(plan->fold));
+}
+
 /* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
 static const struct slab_loop *loop_from(const struct job *job, enum element input,
                                          enum element state)
@@ -90,7 +96,8 @@ static const struct slab_loop *loop_from(const struct job *job, enum element inp
     enum { WIDE = 64 };
     const struct plan *plan = job->plan;
     const bool pays = plan->n <= SLAB_PART_ROWS && merge_dimensions(plan->axes).columns >= WIDE;
-    return cpu_kernels(job->instructions)->columns(plan->fold, input, state, pays);
+    return cpu_kernels(job->instructions)
+        ->columns(plan->fold, input, state, pays, takes_mask(plan));
 }
 
 /* What takes elements as they are; NULL: they have to be converted. What a mask hides of extremes
@@ -137,7 +144,7 @@ static const struct slab_loop *loop_to_results(const struct job *job)
     if (plan->fold == FOLD_nonzero || truth)
         return finish->result == ELEMENT_BOOL
                    ? cpu_kernels(job->instructions)
-                         ->columns(any ? FOLD_max : FOLD_min, input, ELEMENT_BOOL, false)
+                         ->columns(any ? FOLD_max : FOLD_min, input, ELEMENT_BOOL, false, false)
                    : NULL;
     if (!(reduction_is_stored(plan->reduction) || is_best_number(plan)) || divided ||
         element_is_complex(finish->result))
@@ -152,7 +159,9 @@ static const struct slab_loop *loop_to_results(const struct job *job)
  * "few rows" and "few side by side" in benchmarks/tuning/host.json). */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG = 192, LONG_SWAPPED = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256, BESIDE = 8 };
+    enum { LONG = 192, LONG_SWAPPED = 16, LONG_APART = 256 }; /* bytes, elements, elements */
+    enum { NEAR = 4, LONG_NEAR = 63, BESIDE = 8 };
+    enum { LONG_MASKED = 128, LONG_POSITIONS = 4096, FEW_MASKED = 15 };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input);
     const uint64_t n = plan->n;
@@ -167,8 +176,11 @@ static bool pays(const struct plan *plan)
         return false;
     if (stride == size && axes->reduced.swapped)
         return n <= LONG_SWAPPED;
+    if (stride == size && axes->reduced.mask)
+        return n <= (fold_is_indexed(plan->fold) ? LONG_POSITIONS : LONG_MASKED) &&
+               columns_together(plan) > least(n, FEW_MASKED);
     if (stride == size)
-        return n * (uint64_t)size < LONG && (axes->reduced.mask || n < columns_together(plan));
+        return n * (uint64_t)size < LONG && n < columns_together(plan);
     return n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
@@ -180,8 +192,9 @@ bool columns_suit(const struct job *job)
     union scalar neutral;
     if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || plan->launch.batch_invariant)
         return false;
-    if (plan->layout->mask && ((plan->counts && (plan->fold != FOLD_sum || plan->n > UINT32_MAX)) ||
-                               !columns_neutral(plan->fold, plan->accumulator, &neutral)))
+    if (plan->layout->mask && !takes_mask(plan) &&
+        ((plan->counts && (plan->fold != FOLD_sum || plan->n > UINT32_MAX)) ||
+         !columns_neutral(plan->fold, plan->accumulator, &neutral)))
         return false;
     return pays(plan) && (loop_of(job) || loop_of_converted(job));
 }
@@ -310,6 +323,7 @@ static void describe_results(struct columns *self)
 
 static void describe_workspace(struct columns *self)
 {
+    enum { MORE = 256 }; /* bytes of a mask that lanes may read beyond it */
     const uint64_t columns = self->cut.group * least(self->cut.width, self->cut.row),
                    rows = least(self->cut.run * SLAB_PART_ROWS, self->plan->n);
     self->tile_bytes = tiles_aligned(columns * self->width);
@@ -318,7 +332,8 @@ static void describe_workspace(struct columns *self)
         self->brought + (self->input.brings ? tiles_aligned(rows * columns * self->input.size) : 0);
     self->counts = self->unconverted +
                    (self->input.convert ? tiles_aligned(rows * columns * self->input.stored) : 0);
-    self->states = self->counts + (self->counted ? tiles_aligned(columns * sizeof(uint32_t)) : 0);
+    self->valid = self->counts + (self->counted ? tiles_aligned(columns * sizeof(uint32_t)) : 0);
+    self->states = self->valid + (self->input.masked ? tiles_aligned(rows * columns + MORE) : 0);
     self->tiles.workspace = self->states + self->cut.together * self->tile_bytes;
 }
 
@@ -339,7 +354,8 @@ static void find_loop(struct columns *self)
     self->input.fill = kernels->fill(self->input.size);
     self->input.brings = self->input.convert || layout->mask || self->input.way != COLUMNS_IN_PLACE;
     self->counted = layout->mask && self->plan->counts;
-    if (layout->mask)
+    self->input.masked = takes_mask(self->plan);
+    if (layout->mask && !self->input.masked)
         columns_neutral(self->plan->fold,
                         self->input.convert ? self->plan->accumulator : layout->input,
                         &self->input.neutral);

@@ -17,6 +17,7 @@ struct columns_input {
     int64_t mask_row_stride, mask_column_stride;
     move_tile *move;
     transpose_rows *transpose; /* NULL: elements are moved */
+    bool masked;               /* the loop takes the mask; else what that hides is filled */
     fill_hidden *fill;
     convert_elements *convert; /* to the loop's type; NULL: they are of it, or it takes them */
     union scalar neutral;      /* what masked elements become */
@@ -45,14 +46,14 @@ struct columns {
     struct tiles tiles; /* the threads' states of shared runs are in common */
     const struct slab_loop *loop;
     fold_pairs *merge;
-    size_t width;                                /* of a state, bytes */
-    bool dense;                                  /* a tile's results lie as its states do */
-    bool direct;                                 /* states are results, and go where those do */
-    bool tells;                                  /* which of these are NaN */
-    double divisor;                              /* of those; 0: none */
-    bool counted;                                /* how many elements the mask shows of each */
-    size_t brought, unconverted, counts, states; /* where these begin in a workspace */
-    size_t tile_bytes;                           /* of a tile's states */
+    size_t width;   /* of a state, bytes */
+    bool dense;     /* a tile's results lie as its states do */
+    bool direct;    /* states are results, and go where those do */
+    bool tells;     /* which of these are NaN */
+    double divisor; /* of those; 0: none */
+    bool counted;   /* how many elements the mask shows of each */
+    size_t brought, unconverted, counts, valid, states; /* where these begin in a workspace */
+    size_t tile_bytes;                                  /* of a tile's states */
 };
 
 /* The neutral element, which a fold makes nothing of and masked elements become; false: there is

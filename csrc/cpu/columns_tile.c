@@ -120,6 +120,32 @@ static const unsigned char *mask_at(const struct columns *self, const struct out
     return mask ? mask + tile->first.mask_offset + row * mask_stride : NULL;
 }
 
+/* A byte for each element, as these lie once they are brought. */
+static void bring_mask(const struct columns *self, struct slab *slab, const unsigned char *mask,
+                       uint64_t rows, int64_t stride, char *to)
+{
+    const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
+    const int64_t apart = self->input.mask_column_stride, last = (int64_t)slab->columns - 1;
+    const char *const at = (const char *)mask;
+    slab->valid = (const unsigned char *)to;
+    if (stride == 1 && apart > 0) {
+        const struct transposition bytes = {.at = at,
+                                            .rows = slab->columns,
+                                            .n = rows,
+                                            .row_stride = apart,
+                                            .stride = stride,
+                                            .end = at + last * apart + rows};
+        kernels->transpose(1)(&bytes, slab->columns, to);
+    } else {
+        const struct tile bytes = {.at = at,
+                                   .rows = rows,
+                                   .columns = slab->columns,
+                                   .row_stride = stride,
+                                   .column_stride = apart};
+        kernels->move(1, 1, false)(&bytes, to);
+    }
+}
+
 /* Makes a slab of one block, of a tile's rows from `first` on, of what does not lie as one, or is
  * not to be folded as it lies. */
 static void bring(const struct columns *self, const struct output_tile *tile, struct slab *slab,
@@ -140,7 +166,9 @@ static void bring(const struct columns *self, const struct output_tile *tile, st
     }
     if (self->input.convert)
         self->input.convert(unconverted, rows * columns, to);
-    for (uint64_t row = 0; mask && row < rows; row++)
+    if (self->input.masked)
+        bring_mask(self, slab, mask, rows, mask_stride, workspace + self->valid);
+    for (uint64_t row = 0; mask && !self->input.masked && row < rows; row++)
         self->input.fill(to + row * row_bytes, slab->columns, mask + (int64_t)row * mask_stride,
                          self->input.mask_column_stride, &self->input.neutral);
     slab->at = to;

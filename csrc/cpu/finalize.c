@@ -6,17 +6,14 @@
 #include "run/result.h"
 
 /* Whether what is to be said of one result is to be said of all that are made of as many elements.
- * Of what leaves NaN out nothing is, as long as there are numbers. */
+ * Of those whose states tell how many they are made of nothing is, as long as they are enough. */
 static bool tells_of_all(const struct plan *plan, const struct finalize *self)
 {
-    switch (plan->fold) {
-    case FOLD_nanmin:
-    case FOLD_nanmax:
-    case FOLD_nansum:
-        return !states_lack_numbers(plan->fold, plan->accumulator, self->states, self->n);
-    default: /* indices and variances tell of how many they are made themselves */
-        return (!fold_is_indexed(plan->fold) && plan->fold != FOLD_variance) || !plan->layout->mask;
-    }
+    const enum fold fold = plan->fold;
+    const bool leaves_nan = fold == FOLD_nanmin || fold == FOLD_nanmax || fold == FOLD_nansum,
+               masked = plan->layout->mask && (fold_is_indexed(fold) || fold == FOLD_variance);
+    return !(leaves_nan || masked) ||
+           !states_lack_numbers(fold, plan->accumulator, self->states, self->n, plan->finish.ddof);
 }
 
 /* The state that is made of no more elements than any other. */

@@ -128,9 +128,18 @@ struct column_ranges : column_lanes<In, In> {
     }
 };
 
+/* Under a mask, lanes that have taken an element. */
+template <class T, bool Masked>
+struct lanes_with_any {
+    lanes<T> any = {};
+};
+
+template <class T>
+struct lanes_with_any<T, false> {};
+
 /* Positions have as many bits as elements. */
-template <class In, class Order>
-struct column_positions : column_lanes<In, In> {
+template <class In, class Order, bool Masked = false>
+struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In)>, Masked> {
     using joined = column_positions;
     using keys = winning<In, Order>;
     using K = key<In>;
@@ -160,6 +169,12 @@ struct column_positions : column_lanes<In, In> {
         put_each(all.best, n, [=, &rows, &at](unsigned k, K best) {
             to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
         });
+        if constexpr (Masked) {
+            position taken[step];
+            memcpy(taken, &this->any, sizeof taken);
+            for (unsigned k = 0; k < n; k++)
+                to[k].index = taken[k] ? to[k].index : UINT64_MAX;
+        }
     }
 
   private:
@@ -176,11 +191,19 @@ struct column_positions : column_lanes<In, In> {
             {
                 const auto x = keys::of(part[row] + r * in_register);
                 auto better = keys::better(x, best.at[r]);
+                auto valid = ~decltype(better){};
+                if constexpr (Masked) {
+                    valid = part.template is_valid<position>(row, r * in_register);
+                    better |= this->any.at[r] == 0;
+                    this->any.at[r] |= vector<position>(valid);
+                }
                 if constexpr (WithNan)
                     better |= key_of<In>::nan(x) & ~key_of<In>::nan(best.at[r]);
                 else if constexpr (keys::nan_is_chosen)
-                    nans |= key_of<In>::nan(x);
-                best.at[r] = WithNan ? (better ? x : best.at[r]) : keys::best(x, best.at[r]);
+                    nans |= key_of<In>::nan(x) & valid;
+                better &= valid;
+                best.at[r] =
+                    WithNan || Masked ? (better ? x : best.at[r]) : keys::best(x, best.at[r]);
                 found.at[r] = better ? here : found.at[r];
             }
         }

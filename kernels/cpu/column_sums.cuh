@@ -269,6 +269,68 @@ struct column_variances : variances_in_lanes<Parts>, column_lanes<In, double> {
     }
 };
 
+/* The same under a mask, of real numbers: lanes have counts of their own. */
+struct counted_variances_in_lanes {
+    lanes<double> count, mean, squares;
+
+    LANES_FUNCTION void join(const counted_variances_in_lanes &other)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto a = count.at[r], b = other.count.at[r], all = a + b,
+                       delta = other.mean.at[r] - mean.at[r], share = b / all,
+                       joined = squares.at[r] + other.squares.at[r] + delta * delta * (a * share);
+            const auto is_first = a == 0, is_last = b == 0;
+            const auto later = is_first ? other.mean.at[r] : mean.at[r] + delta * share,
+                       more = is_first ? other.squares.at[r] : joined;
+            mean.at[r] = is_last ? mean.at[r] : later;
+            squares.at[r] = is_last ? squares.at[r] : more;
+            count.at[r] = all;
+        }
+    }
+
+    template <class State, unsigned>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        const values_in_lanes<double> counts(count), means(mean), deviations(squares);
+        each_value<lanes_bytes / sizeof(double)>(n, [=, &counts, &means, &deviations](unsigned k) {
+            to[k] = {counts[k], means[k], deviations[k]};
+        });
+    }
+};
+
+template <class In>
+struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, double> {
+    using joined = counted_variances_in_lanes;
+    using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
+    static constexpr bool is_tree = true;
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        const vector<double> nothing = {}, one = in_all(1.0);
+        if (part.rows == 0)
+            return;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const unsigned lane = r * in_register;
+            vector<double> n = {}, sum = {}, away = {};
+            for (unsigned row = 0; row < part.rows; row++) {
+                const auto valid = part.template is_valid<int64_t>(row, lane);
+                sum += valid ? converted<double>(part[row] + lane) : nothing;
+                n += valid ? one : nothing;
+            }
+            const auto average = n == 0 ? nothing : sum / n;
+            for (unsigned row = 0; row < part.rows; row++) {
+                const auto delta = converted<double>(part[row] + lane) - average;
+                away += part.template is_valid<int64_t>(row, lane) ? delta * delta : nothing;
+            }
+            count.at[r] = n;
+            mean.at[r] = average;
+            squares.at[r] = away;
+        }
+    }
+};
+
 /* ---- exponentials ---- */
 
 /* The greatest of each column's elements, NaN if there is one, and the sum of exponentials. */

@@ -198,6 +198,21 @@ const slab_loop *converting_loop_of(enum fold fold)
     return nullptr;
 }
 
+/* What takes a mask: positions and, in float64, variances, of real numbers. */
+template <class In, class V>
+const slab_loop *masked_loop_of(enum fold fold)
+{
+    if constexpr (!is_complex<V> && !is_truth<In>) {
+        if (fold == FOLD_argmin)
+            return &loop_by<column_positions<In, least, true>, state_of<argmin<V>>>;
+        if (fold == FOLD_argmax)
+            return &loop_by<column_positions<In, greatest, true>, state_of<argmax<V>>>;
+        if constexpr (is_float<In>)
+            return &loop_by<column_masked_variances<In>, state_of<variance<V>>>;
+    }
+    return nullptr;
+}
+
 /* Of elements as truth values: the maximum and the minimum. */
 template <class In>
 const slab_loop *loop_of_truths(enum fold fold)
@@ -225,8 +240,15 @@ const slab_loop *narrow_loop_of(enum fold fold)
 using namespace KERNELS;
 
 const slab_loop *KERNELS::find_columns(enum fold fold, enum element input, enum element accumulator,
-                                       bool few)
+                                       bool few, bool masked)
 {
+    if (masked)
+        return visit_pairs(
+            input, accumulator,
+            [=](auto in, auto v) {
+                return masked_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
+            },
+            [](auto, auto) { return (const slab_loop *)nullptr; });
     if (accumulator == ELEMENT_BOOL)
         return visit_elements(
             input, [=](auto in, auto) { return loop_of_truths<type_in<decltype(in)>>(fold); });

@@ -109,11 +109,19 @@ bool any_lacks(const void *states, uint64_t n, Lacks lacks)
 }
 
 template <class V>
-bool lack_numbers(enum fold fold, const void *states, uint64_t n)
+bool lack_numbers(enum fold fold, const void *states, uint64_t n, double ddof)
 {
-    using sums = state_of<nansum<V>>;
-    if (fold == FOLD_nansum)
-        return any_lacks<sums>(states, n, [](const sums &s) { return s.count == 0; });
+    if (fold_is_indexed(fold))
+        return any_lacks<value_at<V>>(states, n,
+                                      [](const auto &at) { return at.index == UINT64_MAX; });
+    if constexpr (!std::is_integral_v<V>) {
+        if (fold == FOLD_variance)
+            return any_lacks<state_of<variance<V>>>(states, n,
+                                                    [=](const auto &s) { return s.count <= ddof; });
+        if (fold == FOLD_nansum)
+            return any_lacks<state_of<nansum<V>>>(states, n,
+                                                  [](const auto &s) { return s.count == 0; });
+    }
     return any_lacks<V>(states, n, [](V x) { return is_nan(x); });
 }
 
@@ -167,11 +175,12 @@ void states_finish(enum reduction reduction, const struct finish *how, const uin
         finish_many({*how, counts ? 1 : divisor, counts, states, n, *to}, *finalizer);
 }
 
-bool states_lack_numbers(enum fold fold, enum element accumulator, const void *states, uint64_t n)
+bool states_lack_numbers(enum fold fold, enum element accumulator, const void *states, uint64_t n,
+                         double ddof)
 {
     switch (accumulator) {
-#define LACK(V) lack_numbers<V>(fold, states, n)
-        ACCUMULATORS_floats(LACK) default : return false;
+#define LACK(V) lack_numbers<V>(fold, states, n, ddof)
+        ACCUMULATORS_all(LACK) default : return false;
     }
 }
 

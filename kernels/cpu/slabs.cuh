@@ -29,6 +29,8 @@ struct column_part {
     int64_t stride;
     unsigned rows, first; /* the latter's number in its slab, before which there are others */
     uint64_t before;
+    const unsigned char *valid; /* of each element, or NULL */
+    int64_t valid_stride;
 
     /* A row's number among all, where no neighbours are taken for one. */
     LANES_FUNCTION uint64_t index_of(unsigned row) const
@@ -42,6 +44,14 @@ struct part_of : column_part {
     LANES_FUNCTION const In *operator[](unsigned row) const
     {
         return reinterpret_cast<const In *>(at + int64_t(row) * stride);
+    }
+
+    /* Whether lanes of so many bits as a Mask's, from column `lane` on, take part. */
+    template <class Mask>
+    LANES_FUNCTION auto is_valid(unsigned row, unsigned lane) const
+    {
+        const unsigned char *const from = valid + int64_t(row) * valid_stride + lane;
+        return as<Mask>(loaded<narrow_vector<Mask, uint8_t>>(from)) != 0;
     }
 };
 
@@ -199,7 +209,13 @@ struct slab_of_columns {
         const unsigned column = column_of(group), there = columns - column;
         const size_t size = loop.step * loop.element;
         struct column_part part = {at + int64_t(row) * slab.row_stride + column * loop.element,
-                                   slab.row_stride, end - row, row, slab.before + first};
+                                   slab.row_stride,
+                                   end - row,
+                                   row,
+                                   slab.before + first,
+                                   slab.valid ? slab.valid + size_t(row) * columns + column
+                                              : nullptr,
+                                   int64_t(columns)};
         const int64_t last = int64_t(part.rows - 1) * part.stride;
         if (there >= loop.step || part.at + (last > 0 ? last : 0) + size <= slab.end)
             return part;
@@ -308,6 +324,7 @@ void take_part(char *lanes, const struct column_part &rows, unsigned groups, boo
         else
             all[group] = taken;
         part.at += Columns::step * sizeof(typename Columns::element);
+        part.valid += part.valid ? Columns::step : 0;
     }
 }
 

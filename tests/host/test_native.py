@@ -18,7 +18,8 @@ from capsules import structure
 from toy_kernels import build, library, needs_compiler
 
 SOURCES = ("tests/threads/pool.c", "csrc/threads/threads.c", "csrc/threads/shared_job.c")
-SOURCES += ("csrc/common/processor.c", "csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
+SOURCES += ("csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
+SOURCES += ("csrc/common/processor.c", "csrc/common/layout.c", "csrc/common/spare.c")
 PYTHON = f"-I{sysconfig.get_path('include')}"
 # Gathering is left out, and the program's own processor_cores comes first.
 LINKED = ("-no-pie", "-Wl,--unresolved-symbols=ignore-in-object-files", "-Wl,-z,muldefs")
