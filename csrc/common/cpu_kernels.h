@@ -195,6 +195,14 @@ struct selection_part {
 
 enum { SELECTION_PART = 1 << 13 };
 
+/* Sorts the columns of n rows of SORTED_ROW bytes each, of unsigned integers. */
+typedef void sort_columns(void *keys, uint64_t n);
+
+enum {
+    SORTED_ROW = 128,
+    SORTED_MOST = 512 /* keys of a result */
+};
+
 /* ---- the table ---- */
 
 struct cpu_kernels {
@@ -231,6 +239,9 @@ struct cpu_kernels {
     /* Where nobody knows how to ask the processor, these say that something was rounded. */
     unrounded_values *(*unrounded_sums)(enum element, bool leaves_out);
     unrounded_columns *(*unrounded_column_sums)(enum element);
+
+    /* Of integers of so many bytes. */
+    sort_columns *(*sort)(size_t size);
 };
 
 #define CPU_KERNELS_OF(instructions) cpu_kernels_##instructions
@@ -249,6 +260,11 @@ const struct cpu_kernels *cpu_kernels(enum instructions);
 /* One result; in room for twice its elements, and for the keys of its ranks. A sorted one needs
  * only this. */
 void selection_of(const struct selection *, uint64_t result, char *workspace);
+
+/* So many results from number `first` on, of at most SORTED_MOST elements each, and as many as a
+ * row of keys has; in room for the rows of keys, and for the keys of a result's ranks. */
+void selection_of_few(const struct selection *, sort_columns *, uint64_t first, uint64_t count,
+                      char *workspace);
 
 /* The same of one long result, in parts of SELECTION_PART elements, with room for all of their keys
  * and of its ranks; `filter` has selection_filter done for each part, and puts what they have kept

@@ -1,6 +1,6 @@
 /* Memory that calls take for as long as they last. A few blocks are kept for the next call: malloc
  * would join each with its neighbours and cut it off anew, which takes a short call longer than its
- * elements do. */
+ * elements do ("short calls" in benchmarks/tuning/host.json). */
 #pragma once
 
 #include <stddef.h>

@@ -23,182 +23,6 @@ enum {
     STRETCH = 1 << 26   /* elements between two thoughts of the watch */
 };
 
-static bool lie_side_by_side(const struct axes *axes)
-{
-    return axes->strides[axes->outer - 1] == (int64_t)element_size(axes->reduced.input);
-}
-
-/* The outer dimensions from `first` on lie as one row of so many columns, though results may not;
- * and of such rows the next one has so many. */
-struct merged_row {
-    unsigned first;
-    uint64_t columns, blocks;
-};
-
-static struct merged_row merge_dimensions(const struct axes *axes)
-{
-    const unsigned inner = axes->outer - 1;
-    struct merged_row row = {inner, axes->shape[inner], 1};
-    for (; row.first > 0; row.first--) {
-        const int64_t columns = (int64_t)row.columns;
-        if (axes->strides[row.first - 1] != columns * axes->strides[inner] ||
-            (axes->reduced.mask &&
-             axes->mask_strides[row.first - 1] != columns * axes->mask_strides[inner]))
-            break;
-        row.columns *= axes->shape[row.first - 1];
-    }
-    row.blocks = row.first ? axes->shape[row.first - 1] : 1;
-    return row;
-}
-
-/* Whether a tile may have columns of several blocks: what is gathered then is one row of them all,
- * which pays where a block has few rows ("host, 2 cores" in benchmarks/tuning/cases.json). */
-static bool gathers_blocks(const struct plan *plan)
-{
-    return plan->n <= SLAB_PART_ROWS && !plan->axes->reduced.mask;
-}
-
-/* Columns that a tile may have, if it were as wide. */
-static uint64_t columns_together(const struct plan *plan)
-{
-    const struct merged_row row = merge_dimensions(plan->axes);
-    return gathers_blocks(plan) ? row.columns * row.blocks : row.columns;
-}
-
-/* Rows of several dimensions are gathered one run after the other, where columns are many and lie
- * side by side, or rows are few. */
-static bool are_wide(const struct plan *plan)
-{
-    enum { WIDE = 16 };
-    return (gathers_blocks(plan) || (!plan->axes->reduced.mask && lie_side_by_side(plan->axes))) &&
-           columns_together(plan) >= WIDE;
-}
-
-/* Whether a result's elements, if there are several, are no farther from each other than from its
- * neighbour's. */
-static bool are_rows(const struct axes *axes)
-{
-    const struct layout *reduced = &axes->reduced;
-    return reduced->dimensions && !lie_side_by_side(axes) &&
-           (int64_t)layout_distance(reduced->strides[0]) <= axes->strides[axes->outer - 1];
-}
-
-/* Whether lanes go by the mask itself, since no element would change nothing. */
-static bool takes_mask(const struct plan *plan)
-{
-    return plan->layout->mask && (plan->fold == FOLD_variance || fold_is_indexed(plan->fold));
-}
-
-/* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
-static const struct slab_loop *loop_from(const struct job *job, enum element input,
-                                         enum element state)
-{
-    enum { WIDE = 64 };
-    const struct plan *plan = job->plan;
-    const bool pays = plan->n <= SLAB_PART_ROWS && merge_dimensions(plan->axes).columns >= WIDE;
-    return cpu_kernels(job->instructions)
-        ->columns(plan->fold, input, state, pays, takes_mask(plan));
-}
-
-/* What takes elements as they are; NULL: they have to be converted. What a mask hides of extremes
- * becomes the worst of a wider type, which initial= may be of: that of the elements' own would be
- * better than that. */
-static const struct slab_loop *loop_of(const struct job *job)
-{
-    const struct plan *plan = job->plan;
-    const enum element input = plan->layout->input, type = plan->layout->type;
-    const bool fills_with_worst =
-        plan->layout->mask && (plan->fold == FOLD_min || plan->fold == FOLD_max);
-    return type == input || (type == plan->accumulator && !fills_with_worst)
-               ? loop_from(job, input, plan->accumulator)
-               : NULL;
-}
-
-static const struct slab_loop *loop_of_converted(const struct job *job)
-{
-    return loop_from(job, job->plan->accumulator, job->plan->accumulator);
-}
-
-/* Where there is nothing but NaN, that has to be said. */
-static bool is_best_number(const struct plan *plan)
-{
-    return plan->fold == FOLD_nanmin || plan->fold == FOLD_nanmax;
-}
-
-/* Where results are what a state is, or that divided, and need nothing else; NULL: they do. Loops
- * divide sums of floats alone: a mean that is to be an integer is divided before it is cast.
- * Whether any element is true is their largest truth value, whether all are the smallest. */
-static const struct slab_loop *loop_to_results(const struct job *job)
-{
-    const struct plan *plan = job->plan;
-    const struct finish *finish = &plan->finish;
-    const enum element input = plan->layout->input;
-    const bool divided = reduction_row(plan->reduction)->counts &&
-                         (plan->fold != FOLD_sum || element_is_integer(finish->result)),
-               extreme = plan->fold == FOLD_min || plan->fold == FOLD_max,
-               narrow = extreme && finish->result == input,
-               truth = extreme && input == ELEMENT_BOOL && !divided,
-               any = plan->fold == FOLD_max || plan->reduction == REDUCTION_any;
-    if (finish->has_initial || !finish->from_nothing || finish->result != plan->results.types[0])
-        return NULL;
-    if (plan->fold == FOLD_nonzero || truth)
-        return finish->result == ELEMENT_BOOL
-                   ? cpu_kernels(job->instructions)
-                         ->columns(any ? FOLD_max : FOLD_min, input, ELEMENT_BOOL, false, false)
-                   : NULL;
-    if (!(reduction_is_stored(plan->reduction) || is_best_number(plan)) || divided ||
-        element_is_complex(finish->result))
-        return NULL;
-    return finish->result == plan->accumulator || narrow ? loop_from(job, input, finish->result)
-                                                         : NULL;
-}
-
-/* Columns always, whatever is beside them: so all results of an array are folded in one order,
- * which that of other arrays may differ from, where rows are taken for one. Rows that are short are
- * transposed sooner than folded one by one, unless few of them lie at one distance ("transposed",
- * "few rows" and "few side by side" in benchmarks/tuning/host.json). */
-static bool pays(const struct plan *plan)
-{
-    enum { LONG = 192, LONG_SWAPPED = 16, LONG_APART = 256 }; /* bytes, elements, elements */
-    enum { NEAR = 4, LONG_NEAR = 63, BESIDE = 8 };
-    enum { LONG_MASKED = 128, LONG_POSITIONS = 4096, FEW_MASKED = 15 };
-    const struct axes *axes = plan->axes;
-    const int64_t size = (int64_t)element_size(plan->layout->input);
-    const uint64_t n = plan->n;
-    if (axes->reduced.dimensions > 1)
-        return are_wide(plan);
-    if (!are_rows(axes))
-        return true;
-    const int64_t stride = axes->reduced.strides[0];
-    const struct merged_row row = merge_dimensions(axes);
-    if (n > SLAB_PART_ROWS && row.blocks > 1 &&
-        row.columns <= (stride == size ? 2 * BESIDE : BESIDE))
-        return false;
-    if (stride == size && axes->reduced.swapped)
-        return n <= LONG_SWAPPED;
-    if (stride == size && axes->reduced.mask)
-        return n <= (fold_is_indexed(plan->fold) ? LONG_POSITIONS : LONG_MASKED) &&
-               columns_together(plan) > least(n, FEW_MASKED);
-    if (stride == size)
-        return n * (uint64_t)size < LONG && n < columns_together(plan);
-    return n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
-}
-
-/* Of masked results, those that need not know what their mask hides, or only how much. */
-bool columns_suit(const struct job *job)
-{
-    const struct plan *plan = job->plan;
-    const struct axes *axes = plan->axes;
-    union scalar neutral;
-    if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || plan->launch.batch_invariant)
-        return false;
-    if (plan->layout->mask && !takes_mask(plan) &&
-        ((plan->counts && (plan->fold != FOLD_sum || plan->n > UINT32_MAX)) ||
-         !columns_neutral(plan->fold, plan->accumulator, &neutral)))
-        return false;
-    return pays(plan) && (loop_of(job) || loop_of_converted(job));
-}
-
 static uint64_t power_of_2_from(uint64_t n)
 {
     return (uint64_t)1 << exponent_up(n);
@@ -233,7 +57,7 @@ static void describe_brought(struct columns *self)
     cut_columns(self, self->input.way == COLUMNS_TRANSPOSED ? least(most, transposed) : most);
     self->cut.run = power_of_2_from(least(
         elements / least(self->cut.width, self->cut.row) / SLAB_PART_ROWS + 1, parts_most(self)));
-    const bool several = gathers_blocks(self->plan) && self->cut.in_row == 1;
+    const bool several = columns_gather_blocks(self->plan) && self->cut.in_row == 1;
     const uint64_t fitting = several ? least(most, elements / n) / self->cut.row : 1;
     self->cut.group = least(self->cut.blocks, fitting > 1 ? fitting : 1);
     if (self->cut.group > 1) /* a row of several blocks is moved */
@@ -308,14 +132,14 @@ static void describe_results(struct columns *self)
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
     const struct slab_loop *const loop =
-        self->input.convert || axes->reduced.mask ? NULL : loop_to_results(self->job);
+        self->input.convert || axes->reduced.mask ? NULL : columns_loop_to_results(self->job);
     self->dense = self->cut.coalesced == 1 && self->cut.row == axes->shape[inner] &&
                   axes->places[inner] == 1 &&
                   (self->cut.group == 1 || axes->places[inner - 1] == (int64_t)self->cut.row);
     self->direct = loop && self->cut.runs == 1 && self->dense;
     if (self->direct) {
         self->loop = loop;
-        self->tells = is_best_number(self->plan);
+        self->tells = columns_are_best_numbers(self->plan);
         self->width = element_size(self->plan->finish.result);
         self->divisor = reduction_row(self->plan->reduction)->counts ? (double)self->plan->n : 0;
     }
@@ -341,10 +165,10 @@ static void find_loop(struct columns *self)
 {
     const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
     const struct layout *layout = self->plan->layout;
-    self->loop = loop_of(self->job);
+    self->loop = columns_loop(self->job);
     self->input.stored = self->input.size = element_size(layout->input);
     if (!self->loop) {
-        self->loop = loop_of_converted(self->job);
+        self->loop = columns_loop_of_converted(self->job);
         self->input.convert = kernels->convert(layout->input, layout->type);
         self->input.size = element_size(self->plan->accumulator);
     }
@@ -354,7 +178,7 @@ static void find_loop(struct columns *self)
     self->input.fill = kernels->fill(self->input.size);
     self->input.brings = self->input.convert || layout->mask || self->input.way != COLUMNS_IN_PLACE;
     self->counted = layout->mask && self->plan->counts;
-    self->input.masked = takes_mask(self->plan);
+    self->input.masked = columns_take_mask(self->plan);
     if (layout->mask && !self->input.masked)
         columns_neutral(self->plan->fold,
                         self->input.convert ? self->plan->accumulator : layout->input,
@@ -385,8 +209,8 @@ static void describe_tiles(struct columns *self)
 static bool is_narrow(const struct plan *plan)
 {
     enum { ROWS = 4, BYTES = 64 };
-    const struct merged_row row = merge_dimensions(plan->axes);
-    return gathers_blocks(plan) && plan->n <= ROWS && row.blocks > 1 &&
+    const struct merged_row row = columns_merged(plan->axes);
+    return columns_gather_blocks(plan) && plan->n <= ROWS && row.blocks > 1 &&
            row.columns * element_size(plan->layout->input) <= BYTES;
 }
 
@@ -395,9 +219,9 @@ static enum columns_way way_of(const struct plan *plan)
     const struct axes *axes = plan->axes;
     if (axes->reduced.swapped || axes->reduced.dimensions > 1)
         return COLUMNS_MOVED;
-    if (are_rows(axes))
+    if (columns_are_rows(axes))
         return COLUMNS_TRANSPOSED;
-    return lie_side_by_side(axes) && !is_narrow(plan) ? COLUMNS_IN_PLACE : COLUMNS_MOVED;
+    return columns_lie_together(axes) && !is_narrow(plan) ? COLUMNS_IN_PLACE : COLUMNS_MOVED;
 }
 
 static void describe(struct columns *self, const struct job *job)
@@ -418,7 +242,8 @@ static void describe(struct columns *self, const struct job *job)
         self->input.mask_row_stride = axes->reduced.dimensions ? axes->reduced.mask_strides[0] : 0;
         self->input.mask_column_stride = axes->mask_strides[inner];
     }
-    const struct merged_row row = merge_dimensions(axes);
+    const struct merged_row row = columns_merged(axes);
+    self->input.mask_block_stride = row.first ? axes->mask_strides[row.first - 1] : 0;
     self->cut.row = row.columns;
     self->cut.blocks = row.blocks;
     self->input.block_stride = row.first ? axes->strides[row.first - 1] : 0;

@@ -14,7 +14,7 @@ struct columns_input {
     size_t stored, size; /* of an element, and of one as the loop takes it, bytes */
     int64_t row_stride, column_stride, block_stride;
     uint64_t inner; /* rows at one distance from each other: those of the last dimension */
-    int64_t mask_row_stride, mask_column_stride;
+    int64_t mask_row_stride, mask_column_stride, mask_block_stride;
     move_tile *move;
     transpose_rows *transpose; /* NULL: elements are moved */
     bool masked;               /* the loop takes the mask; else what that hides is filled */
@@ -23,6 +23,40 @@ struct columns_input {
     union scalar neutral;      /* what masked elements become */
     const char *end;           /* of all elements */
 };
+
+/* ---- what is chosen for a plan ---- */
+
+/* The outer dimensions from `first` on lie as one row of so many columns, though results may not;
+ * and of such rows the next one has so many. */
+struct merged_row {
+    unsigned first;
+    uint64_t columns, blocks;
+};
+
+struct merged_row columns_merged(const struct axes *);
+
+/* Whether neighbouring results' elements are neighbours, or a result's own, if there are several,
+ * are no farther from each other than from its neighbour's. */
+bool columns_lie_together(const struct axes *);
+bool columns_are_rows(const struct axes *);
+
+/* Whether lanes go by the mask itself, since no element would change nothing. */
+bool columns_take_mask(const struct plan *);
+
+/* Whether a tile may have columns of several blocks: what is gathered then is one row of them all,
+ * which pays where a block has few rows ("host, 2 cores" in benchmarks/tuning/cases.json). */
+bool columns_gather_blocks(const struct plan *);
+
+/* Whether of nothing but NaN that has to be said. */
+bool columns_are_best_numbers(const struct plan *);
+
+/* What takes elements as they are, or once they are converted; and what makes results, where these
+ * are what a state is, or that divided, and need nothing else. NULL: there is none. */
+const struct slab_loop *columns_loop(const struct job *);
+const struct slab_loop *columns_loop_of_converted(const struct job *);
+const struct slab_loop *columns_loop_to_results(const struct job *);
+
+/* ---- how it is cut ---- */
 
 /* How results are cut into output tiles, and the rows of these into runs. */
 struct columns_cut {

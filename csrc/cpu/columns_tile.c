@@ -127,8 +127,17 @@ static void bring_mask(const struct columns *self, struct slab *slab, const unsi
     const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
     const int64_t apart = self->input.mask_column_stride, last = (int64_t)slab->columns - 1;
     const char *const at = (const char *)mask;
+    move_tile *const move = kernels->move(1, 1, false);
     slab->valid = (const unsigned char *)to;
-    if (stride == 1 && apart > 0) {
+    if (slab->blocks > 1) {
+        for (uint64_t row = 0; row < rows; row++, to += slab->blocks * slab->columns)
+            move(&(struct tile){.at = at + (int64_t)row * stride,
+                                .rows = slab->blocks,
+                                .columns = slab->columns,
+                                .row_stride = self->input.mask_block_stride,
+                                .column_stride = apart},
+                 to);
+    } else if (stride == 1 && apart > 0) {
         const struct transposition bytes = {.at = at,
                                             .rows = slab->columns,
                                             .n = rows,
@@ -137,12 +146,12 @@ static void bring_mask(const struct columns *self, struct slab *slab, const unsi
                                             .end = at + last * apart + rows};
         kernels->transpose(1)(&bytes, slab->columns, to);
     } else {
-        const struct tile bytes = {.at = at,
-                                   .rows = rows,
-                                   .columns = slab->columns,
-                                   .row_stride = stride,
-                                   .column_stride = apart};
-        kernels->move(1, 1, false)(&bytes, to);
+        move(&(struct tile){.at = at,
+                            .rows = rows,
+                            .columns = slab->columns,
+                            .row_stride = stride,
+                            .column_stride = apart},
+             to);
     }
 }
 

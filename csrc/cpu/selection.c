@@ -6,11 +6,13 @@
 #include <string.h>
 
 /* Elements: of a result that threads share, where there are fewer than so many for each of them,
- * and of a call that is not worth a second thread. */
-enum { LONG = 1 << 16, FOR_EACH = 4, ALONE = 1 << 13 };
+ * and of a call that is not worth a second thread. Of those of a result that are sorted, as many as
+ * pay for each result ("sorted" in benchmarks/tuning/host.json). */
+enum { LONG = 1 << 16, FOR_EACH = 4, ALONE = 1 << 13, SORTED_FOR_EACH = 24 };
 
 struct selecting {
     const struct selection *all;
+    sort_columns *sort;
     struct selected one;
     struct tiles *tiles; /* of parts of one result */
     const uint64_t *bracket;
@@ -47,6 +49,30 @@ static bool find_many(struct job *job, struct selecting *self)
                            .workspace = bytes + 2 * all->of.count * size};
     return tiles_do(&shared, all->outer * all->inner, 1, "order statistics",
                     &(struct tile_works){.whole = do_result}, self);
+}
+
+/* ---- results of few elements, as many at a time as lanes sort ---- */
+
+static unsigned do_few(void *context, uint64_t tile, char *workspace)
+{
+    const struct selecting *self = context;
+    const struct selection *all = self->all;
+    const uint64_t most = SORTED_ROW / element_size(all->of.input), first = tile * most;
+    selection_of_few(all, self->sort, first, least(most, all->outer * all->inner - first),
+                     workspace);
+    return 0;
+}
+
+static bool find_few(struct job *job, struct selecting *self)
+{
+    const struct selection *all = self->all;
+    const size_t size = element_size(all->of.input);
+    struct tiles shared = {.job = job,
+                           .sharing = {.pieces = all->n * all->outer * all->inner > ALONE ? 2 : 1},
+                           .workspace = all->n * SORTED_ROW};
+    self->sort = cpu_kernels(job->instructions)->sort(size);
+    return tiles_do(&shared, divide_up(all->outer * all->inner * size, SORTED_ROW), 1,
+                    "order statistics", &(struct tile_works){.whole = do_few}, self);
 }
 
 /* ---- parts of one ---- */
@@ -112,5 +138,8 @@ bool selection_run(struct job *job, const struct selection *all)
     struct selecting self = {.all = all};
     const uint64_t few = (uint64_t)threads_for(&job->threads, UINT32_MAX) * FOR_EACH;
     const bool is_long = all->n >= LONG && !all->of.sorted && all->outer * all->inner < few;
+    if (all->n <= SORTED_MOST && all->n <= all->outer * all->inner * SORTED_FOR_EACH &&
+        !all->of.sorted)
+        return find_few(job, &self);
     return is_long ? find_long(job, &self) : find_many(job, &self);
 }

@@ -172,8 +172,9 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
         if constexpr (Masked) {
             position taken[step];
             memcpy(taken, &this->any, sizeof taken);
+            constexpr auto worst = Order::template worst<decltype(to->value)>;
             for (unsigned k = 0; k < n; k++)
-                to[k].index = taken[k] ? to[k].index : UINT64_MAX;
+                to[k] = taken[k] ? to[k] : State::of(worst, UINT64_MAX);
         }
     }
 

@@ -282,6 +282,66 @@ void select_all(const struct selection &all, uint64_t result, K *keys)
     self.store();
 }
 
+/* ---- several results of few elements, side by side ---- */
+
+/* A result's keys, to a column. */
+template <bool Floats, class K>
+LANES_FUNCTION void store_column(const selecting<K> &self, K *to)
+{
+    const char *at = self.at(0);
+    for (uint64_t i = 0; i < self.all.n; i++, at += self.all.stride, to += SORTED_ROW / sizeof(K))
+        *to = self.form.template of<Floats>(loaded<K>(at));
+}
+
+/* Those of results that are neighbours in their array. */
+template <class K>
+void store_columns(const selecting<K> &self, uint64_t results, K *to)
+{
+    if (results == 1)
+        return self.form.infinity ? store_column<true>(self, to) : store_column<false>(self, to);
+    const char *at = self.at(0);
+    for (uint64_t i = 0; i < self.all.n; i++, at += self.all.stride, to += SORTED_ROW / sizeof(K))
+        store_keys(self.form, at, results, self.all.inner_stride, to);
+}
+
+template <class K>
+void select_few(const struct selection &all, sort_columns *sort, uint64_t first, uint64_t count,
+                K *keys)
+{
+    constexpr uint64_t row = SORTED_ROW / sizeof(K);
+    const uint64_t results = all.outer * all.inner;
+    uint64_t numbers[row] = {};
+    selecting<K> self = {all, {first, all.n, nullptr}};
+    for (uint64_t lane = 0, some; lane < count; lane += some) {
+        self.one.result = first + lane;
+        some = std::min(count - lane, all.inner - self.one.result % all.inner);
+        store_columns(self, some, keys + lane);
+    }
+    for (uint64_t lane = 0; !self.form.infinity && lane < row; lane++)
+        numbers[lane] = all.n;
+    for (uint64_t i = 0; self.form.infinity && i < all.n; i++)
+        for (uint64_t lane = 0; lane < row; lane++)
+            numbers[lane] += keys[i * row + lane] != self.form.nan;
+    sort(keys, all.n);
+    for (uint64_t k = 0; k < all.of.count; k++) {
+        const size_t size = element_size(all.of.out);
+        const struct quantile_place of_all = quantile_place(all.of.method, all.of.shares[k], all.n);
+        char *out = all.out + (k * results + first) * size;
+        for (uint64_t lane = 0; lane < count; lane++, out += size) {
+            struct quantile_place place = of_all;
+            K low = self.form.nan, high = low;
+            if (numbers[lane] < all.n && all.of.leaves_out && numbers[lane])
+                place = quantile_place(all.of.method, all.of.shares[k], numbers[lane]);
+            if (numbers[lane] == all.n || (all.of.leaves_out && numbers[lane])) {
+                low = keys[place.below * row + lane];
+                high = keys[place.above * row + lane];
+            }
+            quantile_store(out, self.form.value(low), self.form.value(high), place.part,
+                           all.of.input, all.of.out);
+        }
+    }
+}
+
 /* ---- one result, by parts ---- */
 
 template <class K>
@@ -361,6 +421,12 @@ void select_long(selecting<K> self, K *kept, Filter filter)
 void selection_of(const struct selection *all, uint64_t result, char *workspace)
 {
     OF_KEYS(KERNELS::select_all(*all, result, reinterpret_cast<K *>(workspace)););
+}
+
+void selection_of_few(const struct selection *all, sort_columns *sort, uint64_t first,
+                      uint64_t count, char *workspace)
+{
+    OF_KEYS(KERNELS::select_few(*all, sort, first, count, reinterpret_cast<K *>(workspace)););
 }
 
 void selection_of_long(const struct selection *all, const struct selected *one, char *kept,

@@ -22,5 +22,6 @@ window_values *find_windows(enum element, unsigned windows, bool leaves_out);
 window_products *find_product_windows(enum element, unsigned windows);
 unrounded_values *find_unrounded(enum element, bool leaves_out);
 unrounded_columns *find_unrounded_columns(enum element);
+sort_columns *find_sort(size_t size);
 
 } // namespace KERNELS

@@ -3,6 +3,7 @@
 #include "exponentials.cuh"
 #include "norms.cuh"
 #include "products.cuh"
+#include "sort.cuh"
 #include "table.h"
 #include "types.cuh"
 
@@ -194,8 +195,17 @@ fold_values *KERNELS::find_values(enum fold fold, enum element input, enum eleme
         });
 }
 
+sort_columns *KERNELS::find_sort(size_t size)
+{
+    return size == 1   ? sort_rows<uint8_t>
+           : size == 2 ? sort_rows<uint16_t>
+           : size == 4 ? sort_rows<uint32_t>
+                       : sort_rows<uint64_t>;
+}
+
 const struct cpu_kernels CPU_KERNELS(GRED_INSTRUCTIONS) = {
     find_values,  find_columns,         find_transpose, find_move,
     find_fill,    find_convert,         find_dot,       find_dot_slabs,
     find_windows, find_product_windows, find_unrounded, find_unrounded_columns,
+    find_sort,
 };
