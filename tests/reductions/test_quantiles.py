@@ -19,7 +19,7 @@ METHODS += ("hazen", "weibull", "median_unbiased", "normal_unbiased")
 METHODS += ("inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 CHOOSING = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 TYPES = ("?", "i1", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", BFLOAT16)
-SHAPES = ((1,), (9,), (1000,), (70_001,), (4, 50), (50, 4), (700, 20), (2, 33, 40))
+SHAPES = ((1,), (9,), (1000,), (70_001,), (4, 50), (50, 4), (700, 20), (2, 33, 40), (3, 5, 90))
 HUGE = [np.broadcast_to(np.int8(1), (rows, 2**64 // 1088)) for rows in (1, 64)]
 SHARES = [0, 0.1, 0.25, 0.5, 0.77, 1]
 LAYOUTS = {
@@ -92,7 +92,7 @@ def sampled(n):
     return places
 
 
-@pytest.mark.parametrize("n", [2, 511, 513, 5000, (1 << 16) - 1, (1 << 16) + 1, 300_000])
+@pytest.mark.parametrize("n", [2, 100, 511, 512, 513, 5000, (1 << 16) - 1, (1 << 16) + 1, 300_000])
 @pytest.mark.parametrize("dtype", ["i4", "f8", "f2"])
 def test_orders_that_samples_are_misled_by(n, dtype):
     """Elements where the sample is taken lie beside all others, so that its bracket is wrong."""
@@ -103,8 +103,11 @@ def test_orders_that_samples_are_misled_by(n, dtype):
         for method, place in (("lower", np.floor), ("higher", np.ceil)):
             got = gred.quantile(y, SHARES, method=method)
             assert np.array_equal(got, ordered[place(np.array(SHARES) * (n - 1)).astype(int)])
-        rows, right = np.stack([y, y[::-1], y]), ordered[int(0.3 * (n - 1))]
-        assert np.array_equal(gred.quantile(rows, 0.3, 1, method="lower"), np.full(3, right))
+        for count in (3, 39)[: 1 + (n < 1000)]:
+            rows = np.stack([y, y[::-1], y] * (count // 3))
+            right = np.full(count, ordered[int(0.3 * (n - 1))])
+            assert np.array_equal(gred.quantile(rows, 0.3, 1, method="lower"), right)
+            assert np.array_equal(gred.quantile(rows.T.copy(), 0.3, 0, method="lower"), right)
 
 
 INF, SOME = np.inf, [[np.nan] * 6, [0, 1] + [np.nan] * 4, [0, 1, 2, 3] + [np.nan] * 2, range(6)]
