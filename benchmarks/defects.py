@@ -323,7 +323,7 @@ PYTHON = [
         "Sums of exponentials of a column's parts are added as if these had one greatest element.",
         "other.sums.at[r] * exponential<T>(other.most.at[r], greatest);",
         "other.sums.at[r];",
-        "reductions/test_statistics.py",
+        "host/test_host_loops.py",
     ),
     Defect(
         "quantile of numbers",
@@ -337,7 +337,7 @@ PYTHON = [
     Defect(
         "sorted side by side",
         "edge",
-        "kernels/cpu/sort.cuh",
+        "kernels/cpu/vectors.cpp",
         "A merge of columns compares rows from the first on, in every step.",
         "from = p, apart = q - p",
         "from = 0, apart = q - p",
@@ -377,7 +377,7 @@ PYTHON = [
         "Where all that a mask shows is as bad as can be, there is no position.",
         "better |= this->any.at[r] == 0;",
         "better |= valid & 0;",
-        "host/test_host_loops.py",
+        "host/test_host.py",
     ),
     Defect(
         "results of permuted dimensions",

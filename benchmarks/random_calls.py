@@ -79,9 +79,15 @@ class Measured(NamedTuple):
 # ---- what others call it ----
 
 
-def of_torch(torch: Any, call: Drawn, x: Any) -> Call:
-    """Find PyTorch's call."""
+def of_torch(torch: Any, call: Drawn, x: Any) -> Call | None:
+    """Find PyTorch's call, if it has one."""
     axis = call.axis
+    if call.op in ("nanvar", "nanargmax"):
+        return None
+    if call.op == "ptp":
+        return lambda: torch.amax(x, dim=axis) - torch.amin(x, dim=axis)
+    if call.op == "median":
+        return lambda: torch.quantile(x, 0.5, dim=axis)
     if call.op == "min":
         return lambda: torch.amin(x, dim=axis)
     if call.op == "std":
@@ -124,17 +130,18 @@ class Gpu:
         tensor = laid_out(self.flat(call.dtype), call)
         array = tensor if call.dtype == "bfloat16" else self.cupy.from_dlpack(tensor)
         function, stream = getattr(gred, call.op), self.times.stream
-        out = function(array, axis=call.axis, stream=stream)
-        if not hasattr(out, "__cuda_array_interface__"):
-            out = self.cupy.asarray(out)
         theirs = of_torch(self.torch, call, tensor)
-        found: dict[str, Call] = {
-            "gred": lambda: function(array, axis=call.axis, out=out, stream=stream),
-            "PyTorch": theirs,
-        }
+        found: dict[str, Call] = {"gred": lambda: function(array, axis=call.axis)}
+        if call.op != "median":  # which goes by the libraries' current streams
+            out = function(array, axis=call.axis, stream=stream)
+            if not hasattr(out, "__cuda_array_interface__"):
+                out = self.cupy.asarray(out)
+            found["gred"] = lambda: function(array, axis=call.axis, out=out, stream=stream)
+        if theirs:
+            found["PyTorch"] = theirs
         if array is not tensor and hasattr(self.cupy, call.op):
             found["CuPy"] = of_numpy(self.cupy, call, array)
-        if number < self.compiled:
+        if theirs and number < self.compiled:
             self.torch._dynamo.reset()
             found["torch.compile"] = self.torch.compile(theirs, dynamic=False)
         return found
@@ -154,9 +161,10 @@ def result_bytes(call: Drawn) -> int:
     is_float = call.dtype.startswith(("float", "bfloat", "complex"))
     if call.op in ("any", "all"):
         return kept
-    if call.op in ("argmax", "count_nonzero") or (call.op not in ("min", "max") and not is_float):
+    is_index = call.op in ("argmin", "argmax", "nanargmax", "count_nonzero")
+    if is_index or (call.op not in ("min", "max", "ptp") and not is_float):
         return 8 * kept
-    is_real = call.op in ("var", "std", "norm") and call.dtype.startswith("complex")
+    is_real = call.op in ("var", "std", "nanvar", "norm") and call.dtype.startswith("complex")
     return kept * SIZES[call.dtype] // (2 if is_real else 1)
 
 
@@ -182,8 +190,9 @@ class Host:
         bottleneck = getattr(self.bottleneck, name, None)
         if bottleneck and isinstance(call.axis, int) and call.dtype in ("float32", "float64"):
             found["bottleneck"] = lambda: bottleneck(x, axis=call.axis)
-        if self.torch:
-            found["PyTorch"] = of_torch(self.torch, call, self.torch.from_numpy(x))
+        theirs = of_torch(self.torch, call, self.torch.from_numpy(x)) if self.torch else None
+        if theirs:
+            found["PyTorch"] = theirs
         return found
 
     def measure(self, calls: Sequence[Drawn]) -> Iterator[Measured]:

@@ -18,7 +18,8 @@ TYPES = {
 SIZES = {name: KINDS[name].itemsize for name in TYPES}
 OPS = {
     **{"sum": 6, "mean": 4, "max": 4, "min": 1, "argmax": 3, "var": 4, "std": 1, "any": 2},
-    **{"all": 1, "prod": 1, "norm": 2, "nansum": 1, "count_nonzero": 1},
+    **{"all": 1, "prod": 1, "norm": 2, "nansum": 1, "count_nonzero": 1, "argmin": 1, "ptp": 1},
+    **{"nanmean": 1, "nanvar": 1, "nanargmax": 1, "median": 1},
 }
 LAYOUTS = {"": 14, "permuted": 2, "offset": 2, "every second": 2}
 # Of images, models and tables: batches, channels, heads, patches, widths, words of a vocabulary.
@@ -30,8 +31,9 @@ KNOWN = (
 LENGTH_MOST = 1 << 17
 SECTOR = 32
 # Of two axes some library has none, or means something else.
-OF_ONE_AXIS = ("argmax", "norm", "prod")
-LACKS = {"argmax": ("complex64",), "max": ("complex64",), "min": ("complex64",)}
+OF_ONE_AXIS = ("argmin", "argmax", "nanargmax", "norm", "prod")
+LACKS = {op: ("complex64",) for op in ("min", "max", "argmin", "argmax", "nanargmax")}
+LACKS |= {op: ("complex64", "bool") for op in ("ptp", "median")}
 
 Axis = int | tuple[int, ...]
 

@@ -280,11 +280,10 @@ struct counted_variances_in_lanes {
             const auto a = count.at[r], b = other.count.at[r], all = a + b,
                        delta = other.mean.at[r] - mean.at[r], share = b / all,
                        joined = squares.at[r] + other.squares.at[r] + delta * delta * (a * share);
-            const auto is_first = a == 0, is_last = b == 0;
-            const auto later = is_first ? other.mean.at[r] : mean.at[r] + delta * share,
-                       more = is_first ? other.squares.at[r] : joined;
-            mean.at[r] = is_last ? mean.at[r] : later;
-            squares.at[r] = is_last ? squares.at[r] : more;
+            const auto some = a == 0 ? other.squares.at[r] : joined,
+                       between = a == 0 ? other.mean.at[r] : mean.at[r] + delta * share;
+            mean.at[r] = b == 0 ? mean.at[r] : between;
+            squares.at[r] = b == 0 ? squares.at[r] : some;
             count.at[r] = all;
         }
     }
@@ -308,9 +307,7 @@ struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, do
     LANES_FUNCTION void take(const part_of<In> &part)
     {
         const vector<double> nothing = {}, one = in_all(1.0);
-        if (part.rows == 0)
-            return;
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        EACH_REGISTER(unsigned r = 0; part.rows > 0 && r < lanes_registers; r++)
         {
             const unsigned lane = r * in_register;
             vector<double> n = {}, sum = {}, away = {};

@@ -52,6 +52,18 @@ def test_positions_and_counts_are_of_what_a_mask_shows(dtype, n):
                 assert getattr(gred, name)(view, where=mask) == right, (name, view.strides)
 
 
+@pytest.mark.parametrize("dtype", ["i1", "u8", "f2", "f4", "f8"])
+def test_the_first_of_what_a_mask_shows_is_a_position_however_bad_it_is(dtype):
+    ends = (np.inf, -np.inf) if dtype[0] == "f" else (np.iinfo(dtype).max, np.iinfo(dtype).min)
+    mask = np.random.default_rng(1).random((40, 33)) < 0.2
+    mask[-1] = mask[:, -1] = True
+    for (name, worst), axis in itertools.product(
+        zip(("argmin", "argmax"), ends, strict=True), (0, 1)
+    ):
+        got = getattr(gred, name)(np.full(mask.shape, worst, dtype), axis, where=mask)
+        assert np.array_equal(got, mask.argmax(axis)), name
+
+
 # ---- many results at once ----
 
 
