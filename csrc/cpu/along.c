@@ -139,10 +139,13 @@ static void fold_side_by_side(const struct along *self, struct workspace *own, s
     for (unsigned k = 0; k < count; k++)
         if (self->chunks.indexed || self->plan->n == 0)
             memcpy(lanes[k].states, self->identity, width);
-    for (uint64_t chunk = first; chunk < end; chunk++)
+    unsigned left = count;
+    for (uint64_t chunk = first; left > 0 && chunk < end; chunk++)
         for (unsigned k = 0; k < count; k++)
-            if (!lanes[k].settled)
+            if (!lanes[k].settled) {
                 fold_next_chunk(self, own, &lanes[k], chunk, chunk - first);
+                left -= lanes[k].settled;
+            }
     for (unsigned k = 0; k < count; k++)
         for (; lanes[k].depth > 1; lanes[k].depth--)
             self->chunks.merge(lanes[k].states + (lanes[k].depth - 2) * width, 2);

@@ -12,7 +12,8 @@ enum { LONG = 1 << 16, FOR_EACH = 4, ALONE = 1 << 13, SORTED_FOR_EACH = 24 };
 
 struct selecting {
     const struct selection *all;
-    sort_columns *sort;
+    sort_columns *sort; /* of few elements, results_a_tile of these at a time */
+    uint64_t results_a_tile;
     struct selected one;
     struct tiles *tiles; /* of parts of one result */
     const uint64_t *bracket;
@@ -57,9 +58,11 @@ static unsigned do_few(void *context, uint64_t tile, char *workspace)
 {
     const struct selecting *self = context;
     const struct selection *all = self->all;
-    const uint64_t most = SORTED_ROW / element_size(all->of.input), first = tile * most;
-    selection_of_few(all, self->sort, first, least(most, all->outer * all->inner - first),
-                     workspace);
+    const uint64_t results = all->outer * all->inner,
+                   most = SORTED_ROW / element_size(all->of.input),
+                   end = least((tile + 1) * self->results_a_tile, results);
+    for (uint64_t first = tile * self->results_a_tile; first < end; first += most)
+        selection_of_few(all, self->sort, first, least(most, end - first), workspace);
     return 0;
 }
 
@@ -71,7 +74,8 @@ static bool find_few(struct job *job, struct selecting *self)
                            .sharing = {.pieces = all->n * all->outer * all->inner > ALONE ? 2 : 1},
                            .workspace = all->n * SORTED_ROW};
     self->sort = cpu_kernels(job->instructions)->sort(size);
-    return tiles_do(&shared, divide_up(all->outer * all->inner * size, SORTED_ROW), 1,
+    self->results_a_tile = (ALONE / all->n / SORTED_ROW + 1) * (SORTED_ROW / size);
+    return tiles_do(&shared, divide_up(all->outer * all->inner, self->results_a_tile), 1,
                     "order statistics", &(struct tile_works){.whole = do_few}, self);
 }
 

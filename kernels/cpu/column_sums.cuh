@@ -18,26 +18,6 @@ LANES_FUNCTION bool is_power_of_2(double count)
     return (n & (n - 1)) == 0;
 }
 
-/* Folds of truths, each 0 or 1. */
-template <class T, bool All>
-struct truth_fold {
-    LANES_FUNCTION static T identity()
-    {
-        return All;
-    }
-
-    LANES_FUNCTION static T merge(T a, T b)
-    {
-        return All ? a & b : a | b;
-    }
-};
-
-template <class T>
-using either = truth_fold<T, false>;
-
-template <class T>
-using both = truth_fold<T, true>;
-
 /* Integers, within the bits that a slab's rows need, are told apart by their signs. */
 template <class In>
 using room_for = std::conditional_t<
@@ -307,7 +287,9 @@ struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, do
     LANES_FUNCTION void take(const part_of<In> &part)
     {
         const vector<double> nothing = {}, one = in_all(1.0);
-        EACH_REGISTER(unsigned r = 0; part.rows > 0 && r < lanes_registers; r++)
+        if (part.rows == 0)
+            return;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
             const unsigned lane = r * in_register;
             vector<double> n = {}, sum = {}, away = {};

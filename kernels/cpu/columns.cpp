@@ -55,6 +55,26 @@ constexpr const slab_loop *count_of()
     return &loop_by<column_sums<telling_element<In>, counted, truths>, uint64_t>;
 }
 
+/* Folds of truths, each 0 or 1. */
+template <class T, bool All>
+struct truth_fold {
+    LANES_FUNCTION static T identity()
+    {
+        return All;
+    }
+
+    LANES_FUNCTION static T merge(T a, T b)
+    {
+        return All ? a & b : a | b;
+    }
+};
+
+template <class T>
+using either = truth_fold<T, false>;
+
+template <class T>
+using both = truth_fold<T, true>;
+
 /* Whether any element is true, or all are. */
 template <class In, template <class> class Fold>
 constexpr const slab_loop *truth_of_columns()

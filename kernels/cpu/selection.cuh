@@ -323,10 +323,18 @@ void select_few(const struct selection &all, sort_columns *sort, uint64_t first,
         for (uint64_t lane = 0; lane < row; lane++)
             numbers[lane] += keys[i * row + lane] != self.form.nan;
     sort(keys, all.n);
+    const bool is_whole = std::count(numbers, numbers + count, all.n) == int64_t(count);
     for (uint64_t k = 0; k < all.of.count; k++) {
         const size_t size = element_size(all.of.out);
         const struct quantile_place of_all = quantile_place(all.of.method, all.of.shares[k], all.n);
         char *out = all.out + (k * results + first) * size;
+        if (is_whole && of_all.part == 0 && all.of.input == all.of.out) { /* elements */
+            K chosen[row];
+            for (uint64_t lane = 0; lane < row; lane++)
+                chosen[lane] = self.form.bits(keys[of_all.below * row + lane]);
+            memcpy(out, chosen, count * size);
+            continue;
+        }
         for (uint64_t lane = 0; lane < count; lane++, out += size) {
             struct quantile_place place = of_all;
             K low = self.form.nan, high = low;
