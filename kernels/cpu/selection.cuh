@@ -309,16 +309,14 @@ void select_few(const struct selection &all, sort_columns *sort, uint64_t first,
                 K *keys)
 {
     constexpr uint64_t row = SORTED_ROW / sizeof(K);
-    const uint64_t results = all.outer * all.inner;
-    uint64_t numbers[row] = {};
+    uint64_t numbers[row];
     selecting<K> self = {all, {first, all.n, nullptr}};
+    std::fill_n(numbers, row, self.form.infinity ? 0 : all.n);
     for (uint64_t lane = 0, some; lane < count; lane += some) {
         self.one.result = first + lane;
         some = std::min(count - lane, all.inner - self.one.result % all.inner);
         store_columns(self, some, keys + lane);
     }
-    for (uint64_t lane = 0; !self.form.infinity && lane < row; lane++)
-        numbers[lane] = all.n;
     for (uint64_t i = 0; self.form.infinity && i < all.n; i++)
         for (uint64_t lane = 0; lane < row; lane++)
             numbers[lane] += keys[i * row + lane] != self.form.nan;
@@ -327,7 +325,7 @@ void select_few(const struct selection &all, sort_columns *sort, uint64_t first,
     for (uint64_t k = 0; k < all.of.count; k++) {
         const size_t size = element_size(all.of.out);
         const struct quantile_place of_all = quantile_place(all.of.method, all.of.shares[k], all.n);
-        char *out = all.out + (k * results + first) * size;
+        char *out = all.out + (k * all.outer * all.inner + first) * size;
         if (is_whole && of_all.part == 0 && all.of.input == all.of.out) { /* elements */
             K chosen[row];
             for (uint64_t lane = 0; lane < row; lane++)
@@ -336,14 +334,11 @@ void select_few(const struct selection &all, sort_columns *sort, uint64_t first,
             continue;
         }
         for (uint64_t lane = 0; lane < count; lane++, out += size) {
-            struct quantile_place place = of_all;
-            K low = self.form.nan, high = low;
-            if (numbers[lane] < all.n && all.of.leaves_out && numbers[lane])
-                place = quantile_place(all.of.method, all.of.shares[k], numbers[lane]);
-            if (numbers[lane] == all.n || (all.of.leaves_out && numbers[lane])) {
-                low = keys[place.below * row + lane];
-                high = keys[place.above * row + lane];
-            }
+            const uint64_t n = all.of.leaves_out || numbers[lane] == all.n ? numbers[lane] : 0;
+            const struct quantile_place place =
+                n && n < all.n ? quantile_place(all.of.method, all.of.shares[k], n) : of_all;
+            const K low = n ? keys[place.below * row + lane] : self.form.nan,
+                    high = n ? keys[place.above * row + lane] : self.form.nan;
             quantile_store(out, self.form.value(low), self.form.value(high), place.part,
                            all.of.input, all.of.out);
         }
