@@ -15,6 +15,8 @@ from gred.docstrings import text_of
 
 def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
     """Make a mask of what is a number, and let through by another, in the array's library."""
+    if type(a) is np.ndarray and a.dtype.kind in "fc" and where is True:
+        return a, a == a
     values, present = nulls_apart(a, "a")
     array = array_of(values)
     if present is not None:
