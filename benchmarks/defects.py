@@ -88,6 +88,15 @@ HOST = [
         "reductions/test_every_call.py",
     ),
     Defect(
+        "kept memory",
+        "race",
+        "csrc/common/spare.c",
+        "Memory that is kept for a call is given to every call.",
+        "? atomic_exchange(&kept[k], NULL)",
+        "? atomic_load(&kept[k])",
+        "reductions/test_every_call.py",
+    ),
+    Defect(
         "caller's arithmetic",
         "race",
         "csrc/threads/threads.c",
