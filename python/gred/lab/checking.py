@@ -108,11 +108,17 @@ def _check(build: Build, jobs: list[dict[str, Any]]) -> Report:
     found: dict[tuple[Any, ...], Finding] = {}
     for answer in _answers(build, jobs):
         finding = _heard(build, jobs[answer.number], answer)
-        if finding and finding[:1] + finding[2:4] not in found:
+        if finding and not _is_known(finding, found):
             found[finding[:1] + finding[2:4]] = _explained(build, jobs[answer.number], finding)
         if len(found) == FINDINGS_MAX or (found and time.monotonic() > enough):
             break
     return Report(found.values())
+
+
+def _is_known(finding: Finding, found: dict[tuple[Any, ...], Finding]) -> bool:
+    """Tell what was found before: past an array's end lies what other blocks are yet to write."""
+    kinds = {finding.kind, "bounds"} if finding.kind in ("unwritten", "race") else {finding.kind}
+    return any((kind, finding.file, finding.line) in found for kind in kinds)
 
 
 def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Answer]:
