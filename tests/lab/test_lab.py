@@ -238,3 +238,14 @@ def test_a_rung_gets_a_few_cores_however_many_there_are_since_each_takes_address
     worker._bound({"device": "simulated", "memory": 1 << 32, "seconds": 5})
     assert asked == [*range(8)]
     assert limits[resource.RLIMIT_AS] == (1 << 32, 1 << 32)
+
+
+@pytest.mark.parametrize("later", ["unwritten", "race"])
+def test_what_lies_past_an_arrays_end_is_no_second_fault_of_its_line(later):
+    first, case = ("mine.cuh", 20), (897, 256, "shuffled")
+    known = {("bounds", *first): checking.Finding("bounds", "", *first, *case)}
+    told = [(later, *first), ("bounds", *first), (later, "mine.cuh", 21), ("barrier", *first)]
+    findings = [checking.Finding(kind, "", file, line, *case) for kind, file, line in told]
+    assert [checking._is_known(each, known) for each in findings] == [True, True, False, False]
+    unread = {(later, *first): findings[0]}
+    assert not checking._is_known(findings[1], unread)
