@@ -262,7 +262,7 @@ const struct cpu_kernels *cpu_kernels(enum instructions);
 void selection_of(const struct selection *, uint64_t result, char *workspace);
 
 /* So many results from number `first` on, of at most SORTED_MOST elements each, and as many as a
- * row of keys has; in room for the rows of keys, and for the keys of a result's ranks. */
+ * row of keys has; in room for these rows. */
 void selection_of_few(const struct selection *, sort_columns *, uint64_t first, uint64_t count,
                       char *workspace);
 

@@ -56,6 +56,12 @@ bool fold_is_on_ladder(enum fold);
 /* Whether an element's position in the array matters. */
 bool fold_is_indexed(enum fold);
 
+/* Whether a state tells of how many elements it is made: of none, or, of variances, their count. */
+static inline bool fold_tells_count(enum fold fold)
+{
+    return fold_is_indexed(fold) || fold == FOLD_variance;
+}
+
 /* Whether the least or the greatest element is asked for, or that of numbers. */
 bool fold_is_extreme(enum fold);
 

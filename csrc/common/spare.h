@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* At least so many bytes, in cache lines of their own; NULL: there is no memory. */
+/* At least so many bytes, whatever they hold, in cache lines of their own; NULL: there is none. */
 void *spare_take(size_t bytes);
 
 /* Gives back as many as were taken; NULL: none. */

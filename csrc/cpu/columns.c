@@ -147,7 +147,6 @@ static void describe_results(struct columns *self)
 
 static void describe_workspace(struct columns *self)
 {
-    enum { MORE = 256 }; /* bytes of a mask that lanes may read beyond it */
     const uint64_t columns = self->cut.group * least(self->cut.width, self->cut.row),
                    rows = least(self->cut.run * SLAB_PART_ROWS, self->plan->n);
     self->tile_bytes = tiles_aligned(columns * self->width);
@@ -157,7 +156,9 @@ static void describe_workspace(struct columns *self)
     self->counts = self->unconverted +
                    (self->input.convert ? tiles_aligned(rows * columns * self->input.stored) : 0);
     self->valid = self->counts + (self->counted ? tiles_aligned(columns * sizeof(uint32_t)) : 0);
-    self->states = self->valid + (self->input.masked ? tiles_aligned(rows * columns + MORE) : 0);
+    /* The last row's lanes may read a group beyond it. */
+    self->states =
+        self->valid + (self->input.masked ? tiles_aligned(rows * columns + self->loop->step) : 0);
     self->tiles.workspace = self->states + self->cut.together * self->tile_bytes;
 }
 

@@ -24,7 +24,7 @@ struct merged_row columns_merged(const struct axes *axes)
 
 bool columns_take_mask(const struct plan *plan)
 {
-    return plan->layout->mask && (plan->fold == FOLD_variance || fold_is_indexed(plan->fold));
+    return plan->layout->mask && fold_tells_count(plan->fold);
 }
 
 bool columns_gather_blocks(const struct plan *plan)
@@ -123,9 +123,17 @@ const struct slab_loop *columns_loop_to_results(const struct job *job)
  * "few rows", "few side by side" and "masked" in benchmarks/tuning/host.json). */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG = 192, LONG_SWAPPED = 16, LONG_APART = 256 }; /* bytes, elements, elements */
-    enum { NEAR = 4, LONG_NEAR = 63, BESIDE = 8 };
-    enum { LONG_MASKED = 128, LONG_POSITIONS = 4096, FEW_MASKED = 15 };
+    enum {
+        LONG = 192, /* bytes of a row that is not transposed, ... */
+        LONG_SWAPPED = 16,
+        LONG_MASKED = 128,
+        LONG_POSITIONS = 4096, /* elements: under a mask, too */
+        LONG_NEAR = 63,        /* up to NEAR elements apart */
+        LONG_APART = 256,
+        NEAR = 4,
+        FEW_MASKED = 15, /* rows that are not worth their masks' transposition */
+        BESIDE = 8       /* columns of a block that is too narrow for tall columns */
+    };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input);
     const uint64_t n = plan->n;

@@ -122,8 +122,9 @@ void transpose_one_by_one(const struct transposition &from, uint64_t first, uint
 }
 
 /* Squares of rows, and returns how many rows those are. The last elements of long rows, and the
- * last of many rows, are transposed once more, with some of those before. */
-template <class T, unsigned Step>
+ * last of many rows, are transposed once more, with some of those before. `Whole`: rows are no
+ * fewer than a square's. */
+template <class T, unsigned Step, bool Whole>
 uint64_t transpose_squares(const struct transposition &from, uint64_t columns, char *target)
 {
     using square = square_transpose<T, Step>;
@@ -131,7 +132,7 @@ uint64_t transpose_squares(const struct transposition &from, uint64_t columns, c
     const int64_t bytes = int64_t(n * Step * sizeof(T)), rows_ahead = transposed_ahead / bytes + 1;
     const bool one_by_one = from.row_stride == bytes,
                share_lines = from.row_stride < int64_t(line) && from.row_stride > -int64_t(line);
-    const unsigned there = from.rows < square::rows ? unsigned(from.rows) : square::rows;
+    const unsigned there = Whole ? square::rows : unsigned(from.rows);
     const int64_t beyond = int64_t(there - 1) * from.row_stride;
     uint64_t row = 0;
     for (uint64_t next = 0; next < from.rows; next = row) {
@@ -148,15 +149,22 @@ uint64_t transpose_squares(const struct transposition &from, uint64_t columns, c
             else if (!share_lines)
                 square::ask(at + rows_ahead * from.row_stride, from.row_stride,
                             begin * Step * sizeof(T));
-            const auto transpose = there == square::rows ? &square::template transpose<true>
-                                                         : &square::template transpose<false>;
-            transpose(at + begin * Step * sizeof(T), from.row_stride, there,
-                      n < square::side ? unsigned(n) : square::side, columns * sizeof(T),
-                      target + (begin * columns + next) * sizeof(T));
+            square::template transpose<Whole>(at + begin * Step * sizeof(T), from.row_stride, there,
+                                              n < square::side ? unsigned(n) : square::side,
+                                              columns * sizeof(T),
+                                              target + (begin * columns + next) * sizeof(T));
         }
         row = next + there;
     }
     return row;
+}
+
+template <class T, unsigned Step>
+uint64_t transpose_most(const struct transposition &from, uint64_t columns, char *target)
+{
+    return from.rows < square_transpose<T, Step>::rows
+               ? transpose_squares<T, Step, false>(from, columns, target)
+               : transpose_squares<T, Step, true>(from, columns, target);
 }
 
 template <class T>
@@ -165,9 +173,9 @@ void transpose_all(const struct transposition *from, uint64_t columns, char *tar
     uint64_t row = 0;
     if constexpr (sizeof(T) < square_bytes) {
         if (from->stride == sizeof(T))
-            row = transpose_squares<T, 1>(*from, columns, target);
+            row = transpose_most<T, 1>(*from, columns, target);
         else if (from->stride == 2 * sizeof(T))
-            row = transpose_squares<T, 2>(*from, columns, target);
+            row = transpose_most<T, 2>(*from, columns, target);
     }
     transpose_one_by_one<T>(*from, row, columns, target);
 }

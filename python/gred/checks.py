@@ -228,8 +228,6 @@ def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
 
     The elements lie where Arrow has them: of pyarrow, of Polars, and what pandas gives to pyarrow.
     """
-    if type(a) is np.ndarray:
-        return a, None
     library = type(a).__module__.partition(".")[0]
     of_arrow = library in ("pyarrow", "polars", "pandas") and not hasattr(a, "columns")
     if not (of_arrow and _count_nulls(a)):
