@@ -40,6 +40,15 @@ KERNELS = [
         "axes/test_axes_kernels.py",
     ),
     Defect(
+        "merges of a sort",
+        "edge",
+        "kernels/keys/select.cuh",
+        "Elements of two blocks that are sorted apart are compared.",
+        "k / (2 * Length) == (k + Apart) / (2 * Length)",
+        "true",
+        "reductions/test_quantiles.py",
+    ),
+    Defect(
         "bytes in order",
         "type",
         "csrc/schedule/choice.c",

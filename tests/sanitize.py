@@ -208,9 +208,9 @@ def by_key(device, _quick):
 
 
 def ranks(device, _quick):
-    """Select in rows of every type, by one warp, by several, and by all blocks together."""
+    """Select in rows of every type, by a thread, a warp, several, and by all blocks together."""
     ordered = [dtype for dtype in EVERY_TYPE if dtype not in COMPLEX]
-    for dtype, shape in itertools.product(ordered, ((40, 30), (5, 900), (1, 40_000))):
+    for dtype, shape in itertools.product(ordered, ((3, 30, 50), (5, 90), (5, 900), (1, 40_000))):
         yield held(selected, device, dtype, shape)
 
 

@@ -309,17 +309,29 @@ enum {
     SELECT_PASS_WORDS = SELECT_DIGITS + 8 /* whole sectors of 32 bytes */
 };
 
-/* Quantiles of rows as a kernel's argument: number k of row r goes to number k * rows + r. */
+/* Elements of a row that one thread sorts, at most, of so many bytes, and threads of a block that
+ * do so ("sorted" in benchmarks/tuning/selection.json). */
+#define SELECT_SORTED(bytes) ((bytes) > 4 ? 64u : 128u)
+enum { SELECT_SORTERS = 128 };
+
+/* Quantiles of rows as a kernel's argument: number k of row r goes to number k * rows + r. Elements
+ * lie as in an array of shape (rows / inner, n, inner). */
 struct kernel_select {
     struct quantiles of; /* but for the shares */
     double shares[SHARES_MOST];
-    const void *values; /* n of each row, one after the other */
-    uint64_t rows, n;
+    struct quantile_place places[SHARES_MOST]; /* of rows whose elements all take part */
+    const void *values;
+    uint64_t rows, n, inner; /* inner is 1 unless threads sort rows */
     unsigned *passes; /* zeros, for SELECT_PASSES of them a row; NULL: a block selects in a row by
                        * itself */
     void *out;
     unsigned out_bytes; /* of a quantile */
 };
+
+static inline bool select_sorts(const struct kernel_select *self)
+{
+    return !self->of.sorted && self->n <= SELECT_SORTED(element_size(self->of.input));
+}
 
 /* Of each quantile's two ranks a pass a byte and one more, and one for NaNs. */
 #define SELECT_PASSES(shares, element) (2 * (shares) * ((element) + 1) + 1)

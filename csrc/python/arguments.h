@@ -16,6 +16,7 @@
     ARGUMENT(KEYS, "keys", "")                                                                     \
     ARGUMENT(NUM_KEYS, "num_keys", "")                                                             \
     ARGUMENT(DROPS, "drops", "")                                                                   \
+    ARGUMENT(INNER, "inner", "")                                                                   \
     ARGUMENT(QUANTILES, "quantiles", "")                                                           \
     ARGUMENT(OP, "op", "'sum'")                                                                    \
     ARGUMENT(AXIS, "axis", "None")                                                                 \

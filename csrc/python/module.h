@@ -34,7 +34,7 @@ struct module_state {
     NAMED(reduceat, 11, 11, 11, OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM,     \
           ORD, DDOF, METHOD)                                                                       \
     NAMED(by_key, 8, 8, 8, OP, KEYS, VALUES, NUM_KEYS, DROPS, DTYPE, DDOF, METHOD)                 \
-    NAMED(select_rows, 4, 4, 4, VALUES, NUM_KEYS, QUANTILES, DTYPE)                                \
+    NAMED(select_rows, 5, 5, 5, VALUES, NUM_KEYS, INNER, QUANTILES, DTYPE)                         \
     NAMED(each, 9, 9, 9, OP, A, DTYPE, OUT, ORD, DDOF, INITIAL, METHOD, STREAM)                    \
     NAMED(settle, 7, 7, 7, A, OP, AXIS, DTYPE, ORD, DDOF, METHOD)                                  \
     NAMED(counters, 1, 2, 2, A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM,      \

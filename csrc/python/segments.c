@@ -184,18 +184,23 @@ SLOTS_FUNCTION(by_key)
 
 /* ---- quantiles ---- */
 
-static bool take_rows(PyObject *asked, const struct view *values, uint64_t rows,
+static bool take_rows(PyObject *asked, const struct view *values, uint64_t rows, uint64_t inner,
                       struct kernel_select *select)
 {
-    *select = (struct kernel_select){.rows = rows, .n = rows ? values->n / rows : 0};
+    *select =
+        (struct kernel_select){.rows = rows, .n = rows ? values->n / rows : 0, .inner = inner};
     if (!quantiles_parse(asked, &select->of))
         return false;
-    if (select->n == 0 || values->n % rows || select->of.count > SHARES_MOST ||
+    select->of.input = values->layout.input;
+    if (select->n == 0 || values->n % rows || inner == 0 || rows % inner ||
+        (inner > 1 && !select_sorts(select)) || select->of.count > SHARES_MOST ||
         (select->n > INT32_MAX && !select->of.sorted))
         return type_error("select_rows takes what gred/statistics/quantiles.py gives it");
-    memcpy(select->shares, select->of.shares, select->of.count * sizeof *select->shares);
+    for (uint64_t k = 0; k < select->of.count; k++) {
+        select->shares[k] = select->of.shares[k];
+        select->places[k] = quantile_place(select->of.method, select->shares[k], select->n);
+    }
     select->of.shares = NULL;
-    select->of.input = values->layout.input;
     return true;
 }
 
@@ -203,10 +208,12 @@ SLOTS_FUNCTION(select_rows)
 {
     struct kernel_select select;
     const Py_ssize_t rows = PyNumber_AsSsize_t(slots[NUM_KEYS], PyExc_OverflowError);
-    OPENED *call = rows < 0 ? NULL : call_begin(state, REDUCTION_max, WRAPPER_FRAMES, slots);
+    const Py_ssize_t inner = PyNumber_AsSsize_t(slots[INNER], PyExc_OverflowError);
+    OPENED *call =
+        rows < 0 || inner < 0 ? NULL : call_begin(state, REDUCTION_max, WRAPPER_FRAMES, slots);
     if (!call || !call_view(call, "values", false, slots) ||
         !check_dimensions(&call->view, "values") ||
-        !take_rows(slots[QUANTILES], &call->view, (uint64_t)rows, &select) ||
+        !take_rows(slots[QUANTILES], &call->view, (uint64_t)rows, (uint64_t)inner, &select) ||
         !describe(call, NULL, (uint64_t)rows * select.of.count, true) || !make_plan(call))
         return NULL;
     call->plan.segments.quantiles = &select;

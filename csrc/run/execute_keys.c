@@ -244,17 +244,20 @@ static bool arrange(struct selecting *self)
     const struct facts *facts = &self->on.machine->facts;
     const struct kernel_select *select = &self->select;
     const uint64_t limit = self->on.run->workspace_limit;
-    const struct kernel_key key = {KERNEL_SELECT, FOLDS, select->of.input, ELEMENTS, METHODS, 0};
+    const bool sorts = select_sorts(select);
+    const struct kernel_key key = {KERNEL_SELECT, FOLDS,   select->of.input,
+                                   ELEMENTS,      METHODS, sorts ? (unsigned)select->n : 0};
     self->step = (struct step){
         .kernel = facts->kernels->find(key),
-        .grid = least(select->rows, GRID_MOST),
-        .block = select->n <= SHORT  ? 32
-                 : select->n <= LONG ? 128
-                                     : 512,
-        .shared_bytes = SELECT_WORDS * sizeof(uint32_t),
+        .grid = sorts ? divide_up(select->rows, SELECT_SORTERS) : least(select->rows, GRID_MOST),
+        .block = sorts                ? SELECT_SORTERS
+                 : select->n <= SHORT ? 32
+                 : select->n <= LONG  ? 128
+                                      : 512,
+        .shared_bytes = sorts ? 0 : SELECT_WORDS * sizeof(uint32_t),
         .cluster = 1,
     };
-    if (select->of.sorted || select->n / TOGETHER < select->rows)
+    if (sorts || select->of.sorted || select->n / TOGETHER < select->rows)
         return true;
     const uint64_t passes =
         select->rows * SELECT_PASSES(select->of.count, element_size(select->of.input));

@@ -1,6 +1,7 @@
 /* Order statistics of rows by radix selection: a digit of 8 bits after the other, from the highest
  * on, of the keys that begin as the ranked one does. A row is read once a digit, by a block, or
- * by all blocks of a cooperative launch, which add up their counts in global memory. */
+ * by all blocks of a cooperative launch, which add up their counts in global memory. Short rows are
+ * sorted, each by a thread. */
 #pragma once
 
 #include "../vector.cuh"
@@ -267,26 +268,37 @@ struct row_ranks {
     }
 };
 
-template <bool Floats, class K>
-__device__ __forceinline__ void select_in_row(const kernel_select &x, select_team &team,
-                                              const rank_key<K> &form, uint64_t r)
+/* A row's quantiles, of its so many numbers; key_of(rank) finds a key. */
+template <class K, class KeyOf>
+__device__ __forceinline__ void make_quantiles(const kernel_select &x, const rank_key<K> &form,
+                                               uint64_t r, uint64_t numbers, bool stores,
+                                               KeyOf key_of)
 {
-    row_ranks<Floats, K> ranks(x, form, r);
-    const uint64_t numbers = ranks.numbers(team);
     const bool none = numbers == 0 || (numbers < x.n && !x.of.leaves_out);
 #pragma unroll 1
     for (unsigned k = 0; k < x.of.count; k++) {
         struct quantile_place place = {0, 0, 0};
         K low = rank_key<K>::nan, high = low;
         if (!none) {
-            place = quantile_place(x.of.method, x.shares[k], numbers);
-            low = ranks.at(team, place.below);
-            high = place.part > 0 ? ranks.at(team, place.above) : low;
+            place =
+                numbers == x.n ? x.places[k] : quantile_place(x.of.method, x.shares[k], numbers);
+            low = key_of(place.below);
+            high = place.part > 0 ? key_of(place.above) : low;
         }
-        if (threadIdx.x == 0 && (blockIdx.x == 0 || !team.pass))
+        if (stores)
             quantile_store(static_cast<char *>(x.out) + (k * x.rows + r) * x.out_bytes,
                            form.value(low), form.value(high), place.part, x.of.input, x.of.out);
     }
+}
+
+template <bool Floats, class K>
+__device__ __forceinline__ void select_in_row(const kernel_select &x, select_team &team,
+                                              const rank_key<K> &form, uint64_t r)
+{
+    row_ranks<Floats, K> ranks(x, form, r);
+    const bool stores = threadIdx.x == 0 && (blockIdx.x == 0 || !team.pass);
+    make_quantiles(x, form, r, ranks.numbers(team), stores,
+                   [&](uint64_t rank) { return ranks.at(team, rank); });
 }
 
 template <class K>
@@ -299,6 +311,70 @@ __global__ void __launch_bounds__(512) select_rows(SHARED_PARAMETER(kernel_selec
             select_in_row<true>(x, team, form, r);
         else
             select_in_row<false>(x, team, form, r);
+}
+
+/* ---- short rows ---- */
+
+/* Batcher's odd-even merge sort, as in Batcher (1968), "Sorting networks and their applications":
+ * its comparisons do not depend on the keys, so that all of these stay in registers. Merges sorted
+ * runs of Length, by comparing keys that are Apart and less. */
+template <unsigned Length = 1, unsigned Apart = Length, unsigned N, class Word>
+__device__ __forceinline__ void sort_in_registers(Word (&keys)[N])
+{
+    constexpr unsigned first = Apart < Length ? Apart : 0;
+#pragma unroll
+    for (unsigned k = first; k + Apart < N; k++) {
+        const bool compares =
+            (k - first) / Apart % 2 == 0 && k / (2 * Length) == (k + Apart) / (2 * Length);
+        const Word a = keys[k], b = keys[k + Apart];
+        keys[k] = compares && b < a ? b : a;
+        keys[k + Apart] = compares && b < a ? a : b;
+    }
+    if constexpr (Apart > 1)
+        sort_in_registers<Length, Apart / 2>(keys);
+    else if constexpr (2 * Length < N)
+        sort_in_registers<2 * Length>(keys);
+}
+
+/* Of a row of at most N elements, `inner` apart, which a thread sorts. */
+template <bool Floats, class K, unsigned N>
+__device__ __forceinline__ void sort_row(const kernel_select &x, const rank_key<K> &form,
+                                         uint64_t r)
+{
+    std::conditional_t<sizeof(K) < sizeof(uint32_t), uint32_t, K> keys[N];
+    const uint64_t outer = x.inner == 1           ? r
+                           : x.rows <= UINT32_MAX ? uint32_t(r) / uint32_t(x.inner)
+                                                  : r / x.inner;
+    const global<const K> row = static_cast<const K *>(x.values) + outer * (x.n - 1) * x.inner + r;
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        keys[k] = k < x.n ? form.template of<Floats>(row[k * x.inner]) : rank_key<K>::nan;
+    unsigned numbers = unsigned(x.n);
+    if constexpr (Floats)
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            numbers -= k < x.n && keys[k] == rank_key<K>::nan;
+    sort_in_registers(keys);
+    make_quantiles(x, form, r, numbers, true, [&](uint64_t rank) {
+        K found = 0;
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            found = k == rank ? K(keys[k]) : found;
+        return found;
+    });
+}
+
+template <class K, unsigned N>
+__global__ void __launch_bounds__(SELECT_SORTERS) sort_rows(SHARED_PARAMETER(kernel_select) x)
+{
+    const rank_key<K> form(x.of.input);
+    const uint64_t r = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (r >= x.rows)
+        return;
+    if (form.infinity)
+        sort_row<true, K, N>(x, form, r);
+    else
+        sort_row<false, K, N>(x, form, r);
 }
 
 } // namespace KERNELS

@@ -18,17 +18,34 @@ const void *of_values(enum kernel_kind kind)
     return kind == KERNEL_KEYS ? KERNEL_ENTRY(add_by_key<V>) : KERNEL_ENTRY(extremes_by_key<V>);
 }
 
-const void *of_width(enum element input)
+/* What sorts rows of so many elements in a thread's registers. */
+template <class K, unsigned Least = 8>
+const void *sorter(unsigned n)
+{
+    if constexpr (Least < SELECT_SORTED(sizeof(K)))
+        if (n > Least)
+            return sorter<K, 2 * Least>(n);
+    return KERNEL_ENTRY(sort_rows<K, Least>);
+}
+
+/* 0: of any number. */
+template <class K>
+const void *of_length(unsigned n)
+{
+    return n > 0 ? sorter<K>(n) : KERNEL_ENTRY(select_rows<K>);
+}
+
+const void *of_width(enum element input, unsigned n)
 {
     switch (element_size(input)) {
     case 1:
-        return KERNEL_ENTRY(select_rows<uint8_t>);
+        return of_length<uint8_t>(n);
     case 2:
-        return KERNEL_ENTRY(select_rows<uint16_t>);
+        return of_length<uint16_t>(n);
     case 4:
-        return KERNEL_ENTRY(select_rows<uint32_t>);
+        return of_length<uint32_t>(n);
     default:
-        return KERNEL_ENTRY(select_rows<uint64_t>);
+        return of_length<uint64_t>(n);
     }
 }
 
@@ -41,7 +58,7 @@ const void *keys_kernel(kernel_key key)
     if (key.kind == KERNEL_KEYS_STORE)
         return KERNEL_ENTRY(store_extremes);
     if (key.kind == KERNEL_SELECT)
-        return of_width(key.input);
+        return of_width(key.input, key.variant);
     switch (key.accumulator) {
     case ELEMENT_FLOAT32:
         return of_values<float>(key.kind);

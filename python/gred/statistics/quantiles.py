@@ -203,13 +203,20 @@ def _on_host(xp: Any, blocks: Any, results: int, asked: _Asked, dtype: str | Non
 
 
 def _on_device(xp: Any, blocks: Any, results: int, asked: _Asked, dtype: str | None) -> Any:
-    n, flat = int(blocks.shape[1]), xp.moveaxis(blocks, 1, 2).reshape(-1)
-    if len(asked.shares) > _SELECTED_ON_DEVICE or n > _ROW_MOST:
+    if results == 0:
+        nothing = blocks.reshape((len(asked.shares), 0))
+        return nothing if dtype is None else brought(np.empty(nothing.shape), nothing)
+    n, inner = map(int, blocks.shape[1:])
+    is_short = n <= (64 if blocks.itemsize > 4 else 128)  # a thread sorts it, wherever it lies
+    if inner > 1 and not is_short:
+        blocks, inner = xp.moveaxis(blocks, 1, 2), 1
+    flat = blocks.reshape(-1)
+    if not is_short and (len(asked.shares) > _SELECTED_ON_DEVICE or n > _ROW_MOST):
         ordered = xp.sort(flat.reshape((results, n)))
         flat = (ordered.values if xp.__name__ == "torch" else ordered).reshape(-1)
         asked = asked._replace(is_sorted=True)
     found = [
-        _core.select_rows(flat, results, asked._replace(shares=shares), dtype)
+        _core.select_rows(flat, results, inner, asked._replace(shares=shares), dtype)
         for shares in np.split(asked.shares, range(_SHARES_MOST, len(asked.shares), _SHARES_MOST))
     ]
     return found[0] if len(found) == 1 else xp.concatenate(found)
