@@ -18,7 +18,6 @@ from devices import GPU_IS_HERE
 from drawn import converts
 from hostile import Text, offering, streaming
 from inputs import OPS, shown
-from numpys import FLOATS, SMALL, A, as_in_numpy, everywhere
 from processes import printed
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 from samples import quietly, silenced, wrong
@@ -27,6 +26,37 @@ from truths import NAMES, PLACES
 import gred
 
 pytestmark = pytest.mark.usefixtures("the_next_call_is_right")
+
+# ---- beside NumPy's own functions, in the places where both are asked ----
+
+WHERE = [{"device": "host"}, {"method": "unroll2", "device": "simulated"}]
+everywhere = pytest.mark.parametrize("where", WHERE, ids=["host", "simulated"])
+A = np.array([[3, 1, 2], [9, 8, 7]])
+FLOATS = A / 4
+SMALL = A.astype(np.uint8)
+
+
+def outcome(function, *arguments, **options):
+    """Tell what a call returns, with its type, or the type of what it raises."""
+    with silenced():
+        try:
+            result = function(*arguments, **options)
+        except Exception as error:
+            return type(error)
+    return repr(result), type(result), result.dtype
+
+
+def as_in_numpy(op, a, place, **options):
+    """Hold a call against NumPy's; an exception of NumPy's may be of a class of its own."""
+    ours, expected = getattr(gred, op), outcome(getattr(np, op), a, **options)
+    if isinstance(expected, type):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            ours(a, **place, **options)
+        allowed = next(t for t in (OverflowError, TypeError, ValueError) if issubclass(expected, t))
+        assert isinstance(caught.value, allowed), f"{caught.value!r}, not {expected}"
+    else:
+        assert outcome(ours, a, **place, **options) == expected
+
 
 # ---- initial= and dtype= ----
 

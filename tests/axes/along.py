@@ -294,17 +294,14 @@ def check_call(call, **where):
         else:
             got = quietly(name, x, **where, **options)
             assert not is_decided(x, options) or not wrong_results(name, got, x, axes, options)
-            if "mean" not in options:
-                check_strides(got, np.any(x, tuple(axes), keepdims=options["keepdims"]))
+            # Results lie as NumPy's, of a byte each, do.
+            numpys = np.asarray(np.any(x, tuple(axes), keepdims=options["keepdims"]))
+            for field in () if "mean" in options else got if isinstance(got, tuple) else (got,):
+                theirs = zip(numpys.shape, numpys.strides, strict=True)
+                mine = zip(np.shape(field), np.asarray(field).strides, strict=True)
+                mine = [step // field.itemsize for n, step in mine if n > 1]
+                assert mine == [step for n, step in theirs if n > 1]
     assert x.tobytes() == before
-
-
-def check_strides(got, numpys):
-    """Hold where results lie against where NumPy's, of a byte each, do."""
-    for field in got if isinstance(got, tuple) else (got,):
-        theirs = zip(np.shape(numpys), np.asarray(numpys).strides, strict=True)
-        mine = zip(np.shape(field), np.asarray(field).strides, strict=True)
-        assert [m // field.itemsize for n, m in mine if n > 1] == [m for n, m in theirs if n > 1]
 
 
 @st.composite
@@ -360,13 +357,6 @@ def shape_of(shape, axes, keepdims=False):
     return tuple(1 if k in axes else n for k, n in enumerate(shape) if k not in axes or keepdims)
 
 
-def has_no_value(name, options, nothing) -> bool:
-    """Tell whether a reduction of nothing is no number."""
-    if not nothing or "initial" in options:
-        return False
-    return name in ("min", "max", *PLACES, "ptp", "mean") or options.get("ord") == -np.inf
-
-
 def is_refused(name, x, axes, options):
     """Tell whether there are no elements for what needs some, or may be none."""
     mask = options.get("where", True)
@@ -399,10 +389,11 @@ def wrong_results(name, got, x, axes, options):
             return f"{name}: {type(field)} of {field.shape}, not {shape}"
     masked, _ = rows_of(np.broadcast_to(options.get("where", True), x.shape), axes)
     options = {k: v for k, v in options.items() if k not in ("axis", "keepdims", "where")}
+    of_nothing = name in ("min", "max", *PLACES, "ptp", "mean") or options.get("ord") == -np.inf
     each = zip(*map(np.ravel, fields), strict=True)
     for one, row, mask in zip(each, rows_of(x, axes)[0], masked, strict=True):
         result = getattr(type(got), "_make", tuple)(one) if name in RECORDS else one[0]
-        if has_no_value(name, options, not mask.any()):
+        if of_nothing and "initial" not in options and not mask.any():
             if result.dtype.kind in "fc" and not np.isnan(result):
                 return f"{name} of nothing: {result!r}"
         elif found := wrong_result(name, result, row, where=mask, **options):

@@ -8,7 +8,7 @@ import pytest
 from devices import everywhere, flat_there
 from drawn import examples
 from exact_truths import TINY, any_floats, comoment, edges, nearest, nearest_root, rows_of, same
-from exactly import NARROW, WIDE
+from exactly import NARROW, WIDE, exact
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, INTEGERS, PARTS, REALS
@@ -21,10 +21,6 @@ from gred.testing import SimulatedArray
 
 NAMES = {"var": nearest, "std": nearest_root}
 every_name = pytest.mark.parametrize("name", NAMES)
-
-
-def exact(name, x, *arguments, **options):
-    return getattr(gred, name)(x, *arguments, method="exact", **options)
 
 
 def finite_floats(dtype, max_size=30):

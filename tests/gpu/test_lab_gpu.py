@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import labs
 import numpy as np
 import pytest
 from devices import GPU_IS_HERE
@@ -198,12 +199,10 @@ def gpu_goes_on():
     assert gred.sum(np.arange(100003), device="cuda") == 100003 * 50001
 
 
-def found(rung, size, seconds=600.0):
+def found(rung, size, **options):
     """Run one length on the GPU, in a process of its own, and give what is found."""
     job = edges.case(rung._build.form, size, 64, order=f"on {rung.gpu}")
-    job |= {"kind": "answer", "device": rung.gpu}
-    (answer,) = processes.answers({**rung._build.asked("cuda"), "jobs": [job]}, seconds)
-    return checking._heard(rung._build, job, answer)
+    return labs.found(rung, job | {"kind": "answer", "device": rung.gpu}, kind="cuda", **options)[0]
 
 
 MISTAKES = {
@@ -224,7 +223,7 @@ def test_a_mistake_on_a_gpu_is_told_and_python_goes_on(faults, monkeypatch, size
     kind, text = MISTAKES[size]
     if kind == "time":  # a kernel without an end
         monkeypatch.setattr("gred.lab.building._GPU_START_SECONDS", 5)
-    finding = found(faults, size, 1.0 if kind == "time" else 600.0)
+    finding = found(faults, size, seconds=1.0 if kind == "time" else 600.0)
     assert re.fullmatch(kind, finding.kind)
     assert re.search(text, finding.text)
     assert finding.case == f"{size} elements, blocks of 64, on cuda:0"

@@ -15,10 +15,10 @@ needs_compiler = pytest.mark.skipif(not HAS_COMPILER, reason="there is no C++ co
 LAB = [pytest.mark.unsanitized, pytest.mark.usefixtures("patient_lab"), needs_compiler]
 
 
-def found(rung, *jobs, seconds=600.0):
+def found(rung, *jobs, seconds=600.0, kind="counting"):
     """Run in one process, and give what is found in each run."""
     build = rung._build
-    answers = processes.answers({**build.asked("counting"), "jobs": jobs}, seconds)
+    answers = processes.answers({**build.asked(kind), "jobs": jobs}, seconds)
     return [checking._heard(build, *pair) for pair in zip(jobs, answers, strict=False)]
 
 

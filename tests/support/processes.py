@@ -1,4 +1,4 @@
-"""Pythons of their own, for what must not have happened before; Ctrl-C for this one."""
+"""Pythons and threads of their own, for what must not have happened before; Ctrl-C for this one."""
 
 import contextlib
 import os
@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 
 def printed(code, *more, arguments=(), dropped=(), path=False, **environment) -> str:
@@ -37,6 +38,12 @@ def in_a_child(work) -> None:
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def in_a_fresh_thread(work):
+    """Do some work in a thread that has used no GPU and copies no context; return its result."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
 
 
 @contextlib.contextmanager

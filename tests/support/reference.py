@@ -157,18 +157,14 @@ def scaled(x: np.ndarray) -> tuple:
     return (mantissas * 2.0**53).astype(np.int64), exponents - 53
 
 
-def _added(integers: np.ndarray, powers: np.ndarray) -> Fraction:
-    """Add up integers times powers of two, power by power, by 20 bits, whose sums floats hold."""
+def exact_sum(x: np.ndarray) -> Fraction:
+    """Add up finite numbers, power by power, by 20 bits, whose sums floats hold."""
+    integers, powers = scaled(x)
     total, least, bits = 0, int(powers.min(initial=0)), 2**20 - 1
     for shift, some in ((0, integers & bits), (20, integers >> 20 & bits), (40, integers >> 40)):
         sums = np.bincount(powers - least, some)
         total += sum(int(sums[k]) << (k + shift) for k in np.flatnonzero(sums).tolist())
     return total * Fraction(2) ** least
-
-
-def exact_sum(x: np.ndarray) -> Fraction:
-    """Add up finite numbers."""
-    return _added(*scaled(x))
 
 
 def sums_exactly(x: np.ndarray) -> bool:

@@ -4,7 +4,7 @@ import contextlib
 import warnings
 
 import numpy as np
-from devices import laid_out, to_host
+from devices import to_host
 from gpu_arrays import call
 from inputs import OPS as LADDER
 from reference import agrees, truth
@@ -16,11 +16,6 @@ import gred
 def takes(name: str, dtype) -> bool:
     """Tell whether a reduction is one of this type: the range of bools is not, as in NumPy."""
     return not (name == "ptp" and np.dtype(dtype) == np.bool_)
-
-
-def there(x: np.ndarray, device: str, layout=lambda x: x):
-    """Put an array where a device reads it, laid out there as it is here."""
-    return laid_out(layout(x), device)
 
 
 def fetched(out, device: str):
