@@ -5,7 +5,6 @@ import csv
 import itertools
 import json
 import re
-import subprocess
 import sys
 import warnings
 from importlib import metadata
@@ -13,6 +12,7 @@ from importlib import metadata
 import numpy as np
 import pytest
 from devices import GPU_IS_HERE
+from processes import output_of
 from scripts import BENCHMARKS
 
 import gred
@@ -221,7 +221,7 @@ def test_help_leads_to_every_job_and_tells_options_and_the_version(screen):
 
 def test_module_runs_as_a_command():
     line = [sys.executable, "-m", "gred", *FEW, "--methods", "shared,7"]
-    out = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    out = output_of(line)
     assert "shared_sequential" in out
     assert "unroll_warps2" in out
 

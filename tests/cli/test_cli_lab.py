@@ -1,10 +1,9 @@
 """`python -m gred lab` marks rungs of one's own; docs/your-own-rung.md shows what happens."""
 
 import re
-from pathlib import Path
 
 import numpy as np
-from labs import LAB, LADDER, saved
+from labs import LAB, LADDER, PAGE, saved
 from written import check_examples
 
 import gred
@@ -12,7 +11,6 @@ from gred.cli import units
 from gred.prediction import H200, predict_counted
 
 pytestmark = LAB
-PAGE = Path(__file__).parents[2] / "docs/your-own-rung.md"
 SIMULATED = ("--size", "4096", "--device", "simulated")
 
 

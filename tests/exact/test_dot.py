@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from devices import everywhere, laid_out, placed_by, to_host
+from devices import everywhere, laid_out, to_host
 from drawn import examples
 from exact_truths import any_floats, dot, same
 from exactly import EVERY, both_methods, quiet, typed
@@ -311,7 +311,8 @@ def test_in_other_libraries(module, place, dtype):
     xp = pytest.importorskip(module)
     if module == "jax.numpy" and dtype not in (("f2", "f4", "c8") if place else ("f4",)):
         pytest.skip("of 32 bits, unless JAX is told otherwise")
-    put = partial(placed_by, module) if place == "cuda" else xp.asarray
+    on_gpu = {"device": "cuda"} if (module, place) == ("torch", "cuda") else {}
+    put = partial(xp.asarray, **on_gpu)
     options = {"device": place} if place == "simulated" else {}
     for of_a, of_b, axis in ALONG:
         a, b = drawn(dtype, of_a, 1), drawn(dtype, of_b, 2)

@@ -4,7 +4,6 @@ import ctypes
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from devices import GPU_IS_HERE
 from labs import LADDER, RUNGS, saved
+from processes import output_of
 
 import gred
 from gred import _core
@@ -48,8 +48,7 @@ def test_a_rung_in_whatever_folder_is_compiled_for_one_architecture(tmp_path):
     library = build.compiled("cuda")
     assert ctypes.CDLL(str(library)).lab_flat
     if shutil.which("cuobjdump"):
-        command = ["cuobjdump", "--list-elf", library]
-        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        listed = output_of(["cuobjdump", "--list-elf", library])
         assert set(re.findall(r"sm_\w+", listed)) == {"sm_90"}
 
 

@@ -17,16 +17,16 @@ from collections.abc import Callable, Iterable, Iterator
 
 import ml_dtypes
 import numpy as np
-from along import EXTREMES, HALVES, home
+from along import EXTREMES
 from drawn import values
-from reference import COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
+from reference import COMPLEX, EVERY_TYPE, HALVES, INTEGERS, PARTS, home
+from reference import REALS as FLOATS
 from samples import quietly, wrong_result
 from thin import chosen
 from truths import COUNTS, PLACES, WITHOUT_NAN
 
 import gred
 
-FLOATS = REALS
 ORDERS = (1, 2, np.inf, -np.inf)
 UNIT = {dtype: 2.0**-24 for dtype in FLOATS} | {np.dtype(np.float64): 2.0**-53}
 CHUNK = 4096

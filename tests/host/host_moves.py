@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 
 import numpy as np
-from along import home
 from drawn import converts, values
 from host_loops import CHUNK, FLOATS, guarded, near, note
-from reference import EVERY_TYPE, INTEGERS
+from reference import EVERY_TYPE, INTEGERS, home
 from samples import silenced
 from thin import chosen
 

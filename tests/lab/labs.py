@@ -10,6 +10,7 @@ from gred.lab import checking, processes
 
 LADDER = Path(gred.__file__).parent / "kernels/ladder"
 RUNGS = Path(__file__).parents[1] / "rungs"
+PAGE = Path(__file__).parents[2] / "docs/your-own-rung.md"
 HAS_COMPILER = any(map(shutil.which, ("c++", "g++", "clang++")))
 needs_compiler = pytest.mark.skipif(not HAS_COMPILER, reason="there is no C++ compiler here")
 LAB = [pytest.mark.unsanitized, pytest.mark.usefixtures("patient_lab"), needs_compiler]

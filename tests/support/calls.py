@@ -11,12 +11,11 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 import pytest
-from along import home
 from devices import GPU_IS_HERE, laid_out, to_host
 from drawn import misaligned
 from exactly import of_products
 from inputs import methods_on
-from reference import INTEGERS
+from reference import INTEGERS, home
 from samples import silenced
 
 import gred

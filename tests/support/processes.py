@@ -18,10 +18,15 @@ def printed(code, *more, arguments=(), dropped=(), path=False, **environment) ->
     if path:
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     line = [sys.executable, "-c", "\n".join(map(textwrap.dedent, (code, *more))), *arguments]
-    options = {"capture_output": True, "text": True, "timeout": 900, "check": False}
-    child = subprocess.run(line, env={**variables, **environment}, **options)
-    assert child.returncode == 0, child.stderr
-    return child.stdout
+    return output_of(line, env={**variables, **environment})
+
+
+def output_of(command, **options) -> str:
+    """Run a command that is to end well, and return what it prints."""
+    options = {"capture_output": True, "text": True, "timeout": 1800, **options}
+    done = subprocess.run(command, check=False, **options)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
 
 
 def in_a_child(work) -> None:

@@ -38,14 +38,13 @@ def quietly(name: str, a, *arguments, **options):
         return getattr(gred, name)(a, *arguments, **options)
 
 
-def wrong(name: str, a, x: np.ndarray, *, device=None, method=None, **options) -> str:
+def wrong(name: str, a, x: np.ndarray, *, device=None, **options) -> str:
     """Reduce a, which holds x, and say what is wrong with the result; nothing if it is right.
 
     The mask of the options is NumPy's; `mask` is where that lies for the device, if elsewhere.
     """
     mask = options.pop("mask", options.get("where", True))
     given = {**options, "device": device, **({"where": mask} if "where" in options else {})}
-    given |= {"method": method} if method else {}
     return wrong_result(name, quietly(name, a, **given), x, **options)
 
 
