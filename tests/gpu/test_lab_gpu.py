@@ -101,12 +101,10 @@ def failed(error):
 
 def test_what_cuda_says_is_told_as_a_kind_of_mistake():
     build = SimpleNamespace(line_at=lambda frames: None)
-    for answer, kind in (
-        (failed("cudaErrorIllegalAddress"), "bounds"),
-        (failed("cudaErrorMisalignedAddress"), "alignment"),
-        (failed("cudaErrorLaunchFailure"), "crash"),
-        (processes.Answer(0, None, "time", "it was not done"), "time"),
-    ):
+    errors = {"IllegalAddress": "bounds", "MisalignedAddress": "alignment"}
+    errors["LaunchFailure"] = "crash"
+    answers = [(failed(f"cudaError{error}"), kind) for error, kind in errors.items()]
+    for answer, kind in (*answers, (processes.Answer(0, None, "time", "it was not done"), "time")):
         assert checking._finding(build, {}, (1, 32, "forward"), answer).kind == kind
 
 
