@@ -40,7 +40,7 @@ HOST = [
         "A row of several blocks is gathered at the distance of a block's rows.",
         "blocks ? slab->block_stride : slab->row_stride",
         "slab->row_stride",
-        "host/test_tiles.py",
+        "host/test_host.py",
     ),
     Defect(
         "beginning of a row",
@@ -49,7 +49,7 @@ HOST = [
         "What the first elements of a row do not settle is settled by them.",
         "return self->chunks.settled(state, PROBE);",
         "return true;",
-        "host/test_tiles.py",
+        "host/test_host.py",
     ),
     Defect(
         "position in a chunk",
@@ -185,7 +185,7 @@ HOST = [
         "return (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)) &&\n"
         "               wrong_type(reading, key, is_address ?",
         "return wrong_type(reading, key, is_address ?",
-        "gpu/test_cuda_interface.py",
+        "arrays/test_simulated_arrays.py",
     ),
     Defect(
         "memory of an absent GPU",
@@ -194,7 +194,7 @@ HOST = [
         "Without CUDA, memory of a GPU is taken for the host's.",
         "    note_absence(failure);\n    return LOCATED_NOWHERE;",
         "    (void)failure;\n    return LOCATED_ELSEWHERE;",
-        "gpu/test_cuda_interface.py",
+        "arrays/test_simulated_arrays.py",
     ),
     Defect(
         "warning of an empty slice",
@@ -314,7 +314,7 @@ PYTHON = [
         "Rungs of one's own are not checked at one element more than a warp or a block takes.",
         "for k in (-1, 0, 1)}",
         "for k in (-1, 0)}",
-        "lab/test_lab_exercises.py",
+        "lab/test_lab.py",
     ),
     Defect(
         "rank beside the bracket",

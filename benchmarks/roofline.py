@@ -48,7 +48,7 @@ class Point(NamedTuple):
 
     def error(self, gpu: Gpu) -> float:
         """Give how far the prediction is from the measured time, as a share of that."""
-        predicted = prediction.predict_counted(self.counted, gpu).seconds
+        predicted = prediction.predict(self.counted, gpu).seconds
         return predicted / (1e-9 * self.row["median_ns"]) - 1
 
 

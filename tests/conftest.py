@@ -38,14 +38,7 @@ def pytest_addoption(parser):
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
     os.environ[NAME] = config.getoption("selection")
-    load_examples(config)
-    config.addinivalue_line("markers", "gpu: runs on a GPU only")
-    config.addinivalue_line("markers", "gpu_alone: no other worker may use the GPU's memory")
-    config.addinivalue_line("markers", "unsanitized: measures memory or time, or has no C in it")
-
-
-def load_examples(config):
-    """Let Hypothesis depend neither on the machine's pace nor on luck, unless somebody asks."""
+    # Hypothesis depends neither on the machine's pace nor on luck, unless somebody asks.
     if not config.getoption("--hypothesis-profile", None):
         steady = {"deadline": None, "derandomize": True}
         steady["suppress_health_check"] = [HealthCheck.too_slow]
@@ -54,6 +47,9 @@ def load_examples(config):
     few = settings().max_examples // one_in()
     settings.register_profile("few", settings(), max_examples=few)
     settings.load_profile("few")
+    config.addinivalue_line("markers", "gpu: runs on a GPU only")
+    config.addinivalue_line("markers", "gpu_alone: no other worker may use the GPU's memory")
+    config.addinivalue_line("markers", "unsanitized: measures memory or time, or has no C in it")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -64,7 +60,11 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("selection") == "sanitized":
         kept = [item for item in kept if not item.get_closest_marker("unsanitized")]
     if one_in() > 1 and not any("[" in name for name in config.args):
-        kept = thinned(kept)
+        names = defaultdict(list)  # of every two values that a test's parameters have, one case
+        for item in kept:
+            names[item.function].append(name_of(item))
+        some = {test: pairwise(of_it) for test, of_it in names.items()}
+        kept = [item for item in kept if name_of(item) in some[item.function]]
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = kept
@@ -76,24 +76,10 @@ def without_gpu(items):
     for item in items:
         if needs_gpu.mark not in item.own_markers:
             kept.append(item)
-        elif parametrised(item) not in told:
-            told.add(parametrised(item))
+        elif item.function not in told:
+            told.add(item.function)
             kept.append(item)
     return kept
-
-
-def thinned(items):
-    """Choose cases of each test that has parameters, of every two values one."""
-    names = defaultdict(list)
-    for item in items:
-        names[parametrised(item)].append(name_of(item))
-    kept = {test: pairwise(of_it) for test, of_it in names.items()}
-    return [item for item in items if name_of(item) in kept[parametrised(item)]]
-
-
-def parametrised(item):
-    """Tell tests apart; one that several classes inherit is one of each."""
-    return item.cls, item.function
 
 
 def name_of(item):

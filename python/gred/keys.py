@@ -98,8 +98,7 @@ def _reduced(name: str, keys: Any, values: Any, num_keys: Any, axis: int, rest: 
     reduce = _on_device if on_device(values) else _at_once
     if len(counts) == len(shape) == 1:
         return reduce(name, code, values, counts[0], rest)
-    if xp is None:
-        raise _without_library(values)
+    _check_library(xp, values)
     front = xp.moveaxis(values, dim, 0)
     results = reduce(name, code, front, math.prod(counts), rest)
     dimensions = tuple(range(len(counts)))
@@ -116,8 +115,7 @@ def _weighted(
     if rest.method != "auto":
         raise ValueError("by_key with weights takes method 'auto' alone")
     xp, key, weights = library_of(values), _keys(keys), beside(weights, values)
-    if xp is None or library_of(weights) is not xp:
-        raise _without_library(values)
+    _check_library(xp if library_of(weights) is xp else None, values)
     axis = normalize_axis_index(axis, values.ndim)
     if weights.ndim == 1 < values.ndim:
         weights = weights.reshape([-1 if k == axis else 1 for k in range(values.ndim)])
@@ -149,8 +147,7 @@ def _described(
         raise TypeError(
             f"describe by key by method 'exact' takes NumPy's arrays; got a {type(values).__name__}"
         )
-    if xp is None:
-        raise _without_library(values)
+    _check_library(xp, values)
     if method not in ("auto", "exact"):
         raise ValueError(f"describe by key takes method 'auto' or 'exact', not {method!r}")
     if values.ndim == 0:
@@ -198,8 +195,7 @@ def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[An
     counts = _counts(codes, num_keys)
     if len(codes) == 1:
         return codes[0], counts
-    if xp is None:
-        raise _without_library(values)
+    _check_library(xp, values)
     return _joined(np if here else xp, codes, counts), counts
 
 
@@ -290,12 +286,13 @@ _SUMS = ("sum", "mean", "nansum", "nanmean")
 _BY_KERNELS = (*_SUMS, "count_nonzero", "min", "max", "nanmin", "nanmax")
 
 
-def _without_library(values: Any) -> TypeError:
-    return TypeError(
-        f"by_key takes arrays of {type(values).__name__} for sums, means and extremes of one "
-        f"dimension by one key; others it sorts by their own library, CuPy, PyTorch or JAX: copy "
-        f"keys and values to the host, or to one of these"
-    )
+def _check_library(xp: Any, values: Any) -> None:
+    if xp is None:
+        raise TypeError(
+            f"by_key takes arrays of {type(values).__name__} for sums, means and extremes of one "
+            f"dimension by one key; others it sorts by their own library, CuPy, PyTorch or JAX: "
+            f"copy keys and values to the host, or to one of these"
+        )
 
 
 def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
@@ -317,8 +314,7 @@ def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> An
         found = _core.by_key(name, keys, flat, count * width, *options)
         if found is not NotImplemented:
             return found
-    if not xp:
-        raise _without_library(values)
+    _check_library(xp, values)
     return _sorted(name, keys, values, count, rest)
 
 

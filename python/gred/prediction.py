@@ -216,12 +216,7 @@ def _last_loads(counts: Counts, warps: int) -> int:
     return 1 + sum(math.ceil(requests / warps) for requests in alone)
 
 
-def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
-    """Predict a sum of `size` elements."""
-    return predict_counted(counted(launch, size), gpu)
-
-
-def predict_counted(counted: Counters, gpu: Gpu) -> Roofline:
+def predict(counted: Counters, gpu: Gpu) -> Roofline:
     """Predict a sum from the counts of its passes, which are launched as the method's are."""
     method, block, size = counted.method, counted.block_size, counted.size
     if counted.passes and counted.passes[0].blocks > _GRID_MOST:
@@ -315,7 +310,7 @@ def roofline(
     """
     gpu = H200 if device is None else _gpu_here(device)
     launch = make_launch(method, block_size, dtype, gpu)
-    found = predict(launch, checked_size(size), gpu)
+    found = predict(counted(launch, checked_size(size)), gpu)
     if device is None:
         return found
     how: Any = {name: getattr(found, name) for name in ("method", "block_size", "dtype")}

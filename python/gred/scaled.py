@@ -68,15 +68,12 @@ class Launch(NamedTuple):
     dtype: np.dtype
     multiprocessors: int
 
-    def first_pass(self, size: int, multiprocessors: int | None = None) -> Counts:
-        """Count the first pass, element by element."""
-        return _first_pass(self, size, multiprocessors or self.multiprocessors)
 
-
-def _count_first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
-    method, block_size, dtype, _ = launch
+def _count_first_pass(launch: Launch, size: int, multiprocessors: int | None = None) -> Counts:
+    """Count the first pass, element by element."""
+    method, block_size, dtype, whole = launch
     options: dict[str, Any] = {"method": method.name, "block_size": block_size, "dtype": dtype}
-    counted = counters(np.ones(size, dtype), **options, multiprocessors=multiprocessors)
+    counted = counters(np.ones(size, dtype), **options, multiprocessors=multiprocessors or whole)
     first: Counts = counted.passes[0]
     return first
 
@@ -100,29 +97,29 @@ def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
 
 def _pass(launch: Launch, size: int) -> Counts:
     if size <= WHOLE:
-        return launch.first_pass(size)
+        return _first_pass(launch, size)
     stride = _STRIDES.get(launch.method.name)
     if stride:
         stride = stride.of(launch)
         grown = stride.for_grid * launch.block_size
-        resident = launch.first_pass(max(1 << 16, grown), stride.unit).threads
+        resident = _first_pass(launch, max(1 << 16, grown), stride.unit).threads
         least = max(stride.at_least * resident, grown)
         share = size // (launch.multiprocessors // stride.unit) // _VECTOR * _VECTOR
         if share > least:
             return _of_share(launch, share, stride.per_iteration * resident, least, stride.unit)
     if stride and stride is not _PAIRS:  # which loads are in flight together depends on the grid
-        return launch.first_pass(size)
+        return _first_pass(launch, size)
     period = _PER_THREAD * launch.block_size
-    return _extrapolated(launch.first_pass, size, period, period)
+    return _extrapolated(functools.partial(_first_pass, launch), size, period, period)
 
 
 def _of_share(launch: Launch, share: int, period: int, least: int, unit: int) -> Counts:
     """Count the share of a unit of multiprocessors, times all; and what one block does for all."""
     units = launch.multiprocessors // unit
-    one = _extrapolated(lambda size: launch.first_pass(size, unit), share, period, least)
+    one = _extrapolated(lambda size: _first_pass(launch, size, unit), share, period, least)
     parts = [(units, one)]
     if launch.method.name in _FOLD_PARTIALS:
-        short = launch.first_pass(least, unit)
+        short = _first_pass(launch, least, unit)
         parts += [(1, _of_grid(launch, least, unit)), (-units, short)]
     return _mixed(parts)
 
@@ -131,7 +128,7 @@ def _of_grid(launch: Launch, share: int, unit: int) -> Counts:
     """Count a short share of each; their partials are taken in by whole warps."""
 
     def count(more: int) -> Counts:
-        return launch.first_pass((1 + more) * share, (1 + more) * unit)
+        return _first_pass(launch, (1 + more) * share, (1 + more) * unit)
 
     partials = count(1).atomic_lanes // 2  # of a unit; a single block draws no ticket
     period = WARP // math.gcd(WARP, partials)

@@ -31,16 +31,13 @@ REFUSALS = (TypeError, ValueError, BufferError)
 observed = pytest.fixture(exchanges.observed, autouse=True)
 
 
-def only(x):
+def only(x, lend=lambda x, **options: x.__dlpack__(**options)):
     """Leave nothing of an array but DLPack."""
-    lends = {"__dlpack__": lambda _, **options: x.__dlpack__(**options)}
+    lends = {"__dlpack__": lambda _, **options: lend(x, **options)}
     return offering(__dlpack_device__=lambda _: x.__dlpack_device__(), **lends)
 
 
-def only_old(x):
-    """Leave nothing but what there was before DLPack 1.0."""
-    lends = {"__dlpack__": lambda _, *, stream=None: x.__dlpack__()}
-    return offering(__dlpack_device__=lambda _: x.__dlpack_device__(), **lends)
+only_old = partial(only, lend=lambda x, *, stream=None: x.__dlpack__())  # as before DLPack 1.0
 
 
 WAYS = {

@@ -13,7 +13,7 @@ from drawn import arrays, converts, masks, values
 from exact_truths import rows_of
 from hypothesis import strategies as st
 from numpy.lib.array_utils import normalize_axis_tuple
-from reference import COMPLEX, EVERY_TYPE, INTEGERS, MANTISSA_BITS, PARTS, REALS, result_type
+from reference import COMPLEX, EVERY_TYPE, HALVES, INTEGERS, MANTISSA_BITS, PARTS, REALS, home
 from samples import quietly, silenced, takes, wrong_result
 from truths import COUNTS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, is_true, type_of
 from truths import NAMES as OFF_LADDER
@@ -23,7 +23,6 @@ NAMES = (*LADDER, *COUNTS, *PLACES, *SPREADS, "ptp", *WITHOUT_NAN, "norm", "logs
 INITIAL = ("sum", "prod", "min", "max", "nansum", "nanprod", "nanmin", "nanmax")
 NEEDS_SOME = ("min", "max", "nanmin", "nanmax", *PLACES, "ptp", "minmax")
 EXTREMES = ("min", "max", *PLACES)
-HALVES = REALS[:2]
 
 # Numbers near to each other, far apart, in steps, with outliers, of many magnitudes; halves first.
 SPREAD = {
@@ -42,15 +41,6 @@ SPREAD = {
     "alternating": lambda n, r: np.where(np.arange(n) % 2, 1e8, -1e8) + r.normal(size=n),
 }
 OF_HALVES = tuple(SPREAD)[:6]
-
-
-def result_of(name: str, dtype, asked=None) -> np.dtype:
-    return (result_type if name in LADDER else type_of)(name, dtype, asked)
-
-
-def home(x: np.ndarray) -> np.ndarray:
-    """Give halves as floats that NumPy is at home with."""
-    return x.astype(np.float64) if x.dtype in HALVES else x
 
 
 def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mean=None, **begun):
@@ -125,7 +115,7 @@ def wrong_along(name: str, got, x: np.ndarray, axis, *, dtype=None, **options) -
     """Say what is wrong with results; nothing if they are of their type and as near as can be."""
     with silenced():
         right, error = right_along(name, x if dtype is None else x.astype(dtype), axis, **options)
-        right, result = np.asarray(right), result_of(name, x.dtype, dtype)
+        right, result = np.asarray(right), type_of(name, x.dtype, dtype)
         if (got.dtype, got.shape) != (result, right.shape):
             return f"{name} of {x.dtype}: {got.shape} {got.dtype}, not {right.shape} {result}"
         right = right.astype(result) if result in INTEGERS else right
@@ -294,17 +284,14 @@ def check_call(call, **where):
         else:
             got = quietly(name, x, **where, **options)
             assert not is_decided(x, options) or not wrong_results(name, got, x, axes, options)
-            if "mean" not in options:
-                check_strides(got, np.any(x, tuple(axes), keepdims=options["keepdims"]))
+            # Results lie as NumPy's, of a byte each, do.
+            numpys = np.asarray(np.any(x, tuple(axes), keepdims=options["keepdims"]))
+            for field in () if "mean" in options else got if isinstance(got, tuple) else (got,):
+                theirs = zip(numpys.shape, numpys.strides, strict=True)
+                mine = zip(np.shape(field), np.asarray(field).strides, strict=True)
+                mine = [step // field.itemsize for n, step in mine if n > 1]
+                assert mine == [step for n, step in theirs if n > 1]
     assert x.tobytes() == before
-
-
-def check_strides(got, numpys):
-    """Hold where results lie against where NumPy's, of a byte each, do."""
-    for field in got if isinstance(got, tuple) else (got,):
-        theirs = zip(np.shape(numpys), np.asarray(numpys).strides, strict=True)
-        mine = zip(np.shape(field), np.asarray(field).strides, strict=True)
-        assert [m // field.itemsize for n, m in mine if n > 1] == [m for n, m in theirs if n > 1]
 
 
 @st.composite
@@ -322,7 +309,7 @@ def calls(draw, flat=False):
     if draw(st.integers(0, 2)) == 0:
         options["where"] = draw(masks(array.shape))
     if name in INITIAL and draw(st.booleans()):
-        kind = result_type(WITHOUT_NAN.get(name, name), array.dtype)
+        kind = type_of(name, array.dtype)
         options["initial"] = kind.type(draw(st.sampled_from([0, 1, 1 if kind == np.bool_ else 2])))
     if name in (*LADDER, "nansum", "nanprod", "nanmean", *SPREADS) and draw(st.integers(0, 4)) == 0:
         options["dtype"] = draw(st.sampled_from(types_for(name, array.dtype.newbyteorder("="))))
@@ -360,13 +347,6 @@ def shape_of(shape, axes, keepdims=False):
     return tuple(1 if k in axes else n for k, n in enumerate(shape) if k not in axes or keepdims)
 
 
-def has_no_value(name, options, nothing) -> bool:
-    """Tell whether a reduction of nothing is no number."""
-    if not nothing or "initial" in options:
-        return False
-    return name in ("min", "max", *PLACES, "ptp", "mean") or options.get("ord") == -np.inf
-
-
 def is_refused(name, x, axes, options):
     """Tell whether there are no elements for what needs some, or may be none."""
     mask = options.get("where", True)
@@ -399,10 +379,11 @@ def wrong_results(name, got, x, axes, options):
             return f"{name}: {type(field)} of {field.shape}, not {shape}"
     masked, _ = rows_of(np.broadcast_to(options.get("where", True), x.shape), axes)
     options = {k: v for k, v in options.items() if k not in ("axis", "keepdims", "where")}
+    of_nothing = name in ("min", "max", *PLACES, "ptp", "mean") or options.get("ord") == -np.inf
     each = zip(*map(np.ravel, fields), strict=True)
     for one, row, mask in zip(each, rows_of(x, axes)[0], masked, strict=True):
         result = getattr(type(got), "_make", tuple)(one) if name in RECORDS else one[0]
-        if has_no_value(name, options, not mask.any()):
+        if of_nothing and "initial" not in options and not mask.any():
             if result.dtype.kind in "fc" and not np.isnan(result):
                 return f"{name} of nothing: {result!r}"
         elif found := wrong_result(name, result, row, where=mask, **options):

@@ -1,19 +1,14 @@
 """What test_host_loops.py checks along axes, in a process whose loops are of other instructions.
 
-    export PYTHONPATH=$(printf %s: tests/*/)
-    GRED_INSTRUCTIONS=avx2 python tests/axes/axes_loops.py [checks ...]
-
 Each check compares results along axes with what is exactly right about each result's own elements.
-Printed is as host_loops.py prints.
 """
 
 import itertools
 import math
-import sys
 
 import numpy as np
 from along import ENDS, EXTREMES, NAMES, Drawn, drawn_for
-from host_loops import additions, at_every_offset, expect, guarded, note, report
+from host_loops import additions, at_every_offset, expect, guarded, note
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
 from samples import quietly
 from thin import chosen
@@ -100,6 +95,3 @@ def bits() -> None:
 
 
 CHECKS = (every_name, ends, alignments, bits)
-
-if __name__ == "__main__":
-    report(CHECKS, sys.argv[1:])

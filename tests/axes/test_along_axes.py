@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from along import NAMES, calls, check_call, normal, result_of, shape_of
+from along import NAMES, calls, check_call, normal, shape_of
 from devices import to_host
 from drawn import often
 from hostile import Index
@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
 from refusals import refused_by
 from samples import options_of, quietly, silenced, takes
-from truths import COUNTS, PLACES, RECORDS, SPREADS, numpys
+from truths import COUNTS, PLACES, RECORDS, SPREADS, numpys, type_of
 
 import gred
 from gred import _testing
@@ -181,7 +181,7 @@ def test_out_is_numpys_or_refused_where_numpy_refuses_it(call, kind, order):
         return  # of which NumPy's functions know less
     kind = np.dtype("i8") if name in PLACES else kind
     if name in ("ptp", "nanmean", *SPREADS):
-        kind = result_of(name, x.dtype)
+        kind = type_of(name, x.dtype)
     shape = shape_of(x.shape, normal(options["axis"], x.ndim), options["keepdims"])
     theirs, out = np.zeros(shape, kind), np.zeros(shape, kind, order)
     with silenced():
@@ -198,7 +198,7 @@ def test_out_is_numpys_or_refused_where_numpy_refuses_it(call, kind, order):
     whole = kind in INTEGERS and x.dtype.newbyteorder("=") in INTEGERS
     if whole and not narrowed and name in ("sum", "min", "max", *COUNTS, *PLACES):
         np.testing.assert_array_equal(out, theirs)
-    elif kind == result_of(name, x.dtype):
+    elif kind == type_of(name, x.dtype):
         np.testing.assert_array_equal(out, quietly(name, x, **options))
 
 

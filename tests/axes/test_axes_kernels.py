@@ -12,7 +12,7 @@ import mmap
 import numpy as np
 import pytest
 from along import EXTREMES, NAMES, calls, check_call, drawn_for, wrong_along
-from devices import everywhere, flat_there, laid_out, on, parameter, put, to_host
+from devices import everywhere, flat_there, laid_out, on, put, to_host
 from drawn import often
 from forcing import CONFIGURATIONS, forced
 from host_loops import protect_around
@@ -218,12 +218,11 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("place", [*map(parameter, ("host", "simulated", "cuda"))])
 @pytest.mark.parametrize("name", ["argmin", "argmax"])
 @pytest.mark.parametrize("layout", PARTS.values(), ids=PARTS)
-def test_positions_of_one_element_each_are_zero_and_all_that_is_written(place, name, layout):
-    x = laid_out(np.full((5, 1, 6), np.nan, "f4"), place)
-    memory, out = put(np.full(120, 7), place, layout)
+def test_positions_of_one_element_each_are_zero_and_all_that_is_written(device, name, layout):
+    x = laid_out(np.full((5, 1, 6), np.nan, "f4"), device)
+    memory, out = put(np.full(120, 7), device, layout)
     getattr(gred, name)(x, axis=1, out=out)
     expected = np.full(120, 7)
     layout(expected)[...] = 0

@@ -11,16 +11,17 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from along import home, result_of
 from devices import everywhere, laid_out, to_host
 from exact_truths import of_exponents, same, truth
+from exactly import typed
 from gpu_libraries import Cupy, Jax, Torch, of
 from processes import printed
-from reference import COMPLEX, EVERY_TYPE, INTEGERS, REALS
+from reference import COMPLEX, EVERY_TYPE, INTEGERS, REALS, home
 from refusals import refused_by
 from samples import silenced
 from segments import NUMPYS, nearly_same, of_none, whole
 from thin import chosen
+from truths import type_of
 
 import gred
 from gred import _core
@@ -31,7 +32,6 @@ OF_ONE = {op: NUMPYS[op] for op in NUMPYS if op != "nanprod"} | {"count": len}
 ON_DEVICES = ("sum", "mean", "min", "max", "count_nonzero", "nansum", "nanmin", "nanmax", "nanmean")
 OF_SQUARES = ("prod", "var", "std", "norm", "logsumexp")
 every_op = pytest.mark.parametrize("op", OF_ONE)
-every_float = pytest.mark.parametrize("dtype", REALS, ids=str)
 
 
 def keys_of(num_keys, n=N, kind="i8", hot=False):
@@ -108,7 +108,7 @@ def test_each_key_has_what_numpy_says_of_its_values(device, op):
         x = filled(op, dtype, n, random)
         got = by_key(device, op, keys, x, num_keys)
         assert got.shape == (num_keys,)
-        assert got.dtype == ("i8" if op == "count" else result_of(op, dtype))
+        assert got.dtype == ("i8" if op == "count" else type_of(op, dtype))
         first = keys[:1].tolist() if n else []
         check(got, op, keys, x, {0, num_keys - 1, num_keys // 2, *first, *range(0, num_keys, 997)})
 
@@ -281,12 +281,6 @@ def test_a_library_on_a_gpu_gets_its_own_arrays(op, library):
 # ---- exact sums ----
 
 
-def same_bits(got, op, keys, x, dtype):
-    """Hold the sums or means of some keys against the right ones, rounded once."""
-    for key in (int(keys[0]), int(np.bincount(keys).argmax()), int(keys.max())):
-        assert same(got[key], truth(op, x[keys == key], dtype)), key
-
-
 def far_apart(dtype, times, random):
     """Give numbers near a sample, far above and below it, a few or many, and at any distance."""
     wider = {4: 5, 8: 70}.get(dtype.itemsize, 5 if dtype.kind == "V" else 1)
@@ -300,7 +294,7 @@ def far_apart(dtype, times, random):
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "nansum", "nanmean"])
-@every_float
+@typed
 def test_exact_results_are_each_rounded_once_in_any_order(device, dtype, op):
     """On the host of several parts, too, and of numbers that are far apart."""
     cases = ((2, False), (FEW, False), (FEW, True), (MANY, False), (MANY, True))
@@ -313,13 +307,14 @@ def test_exact_results_are_each_rounded_once_in_any_order(device, dtype, op):
         x[::50] = np.nan if op.startswith("nan") else 0
         got = by_key(device, op, keys, x, num_keys, method="exact")
         assert (got.dtype, got.shape) == (dtype, (num_keys,))
-        same_bits(got, op, keys, x, dtype)
+        for key in (int(keys[0]), int(np.bincount(keys).argmax()), int(keys.max())):
+            assert same(got[key], truth(op, x[keys == key], dtype)), key
         order = np.random.default_rng(7).permutation(len(x))
         again = by_key(device, op, keys[order], x[order], num_keys, method="exact")
         assert same(again, got)
 
 
-@every_float
+@typed
 def test_the_ends_of_a_type_are_added_without_a_rounding(device, dtype):
     smallest, greatest = ml_dtypes.finfo(dtype).smallest_subnormal, ml_dtypes.finfo(dtype).max
     x = np.array([greatest, smallest, greatest, smallest, -greatest, 0, -0.0, -smallest], dtype)

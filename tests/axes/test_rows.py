@@ -17,7 +17,7 @@ from along import DATA, filled
 from devices import laid_out
 from inputs import OPS
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
-from samples import all_right, options_of, silenced, takes, there, wrong
+from samples import all_right, options_of, silenced, takes, wrong
 from thin import chosen
 from truths import NAMES, PLACES
 
@@ -61,7 +61,7 @@ def test_the_last_element_may_decide(name, device):
     for n, dtype in chosen(itertools.product((*LENGTHS, 2**16 + 1), EVERY_TYPE), name, device):
         x = np.full(n, name == "all", dtype)
         x[-1] = name == "any"
-        assert getattr(gred, name)(there(x, device)) == (name == "any"), (n, dtype)
+        assert getattr(gred, name)(laid_out(x, device)) == (name == "any"), (n, dtype)
 
 
 @every_name
@@ -134,7 +134,7 @@ def test_every_place_in_a_batch_counts(dtype, device):
     places = (first[:, None] + np.arange(16 // dtype.itemsize)).ravel()
     for at in chosen(map(int, places), dtype):
         x[at], y[at] = greatest, least
-        on_device, other = there(x, device), there(y, device)
+        on_device, other = laid_out(x, device), laid_out(y, device)
         assert gred.argmax(on_device) == gred.argmin(other) == at
         assert gred.minmax(on_device) == gred.minmax(other) == (least, greatest)
         assert gred.count_nonzero(on_device) == (1 if least == 0 else n)

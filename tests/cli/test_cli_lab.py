@@ -1,18 +1,16 @@
 """`python -m gred lab` marks rungs of one's own; docs/your-own-rung.md shows what happens."""
 
 import re
-from pathlib import Path
 
 import numpy as np
-from labs import LAB, LADDER, saved
+from labs import LAB, LADDER, PAGE, saved
 from written import check_examples
 
 import gred
 from gred.cli import units
-from gred.prediction import H200, predict_counted
+from gred.prediction import H200, predict
 
 pytestmark = LAB
-PAGE = Path(__file__).parents[2] / "docs/your-own-rung.md"
 SIMULATED = ("--size", "4096", "--device", "simulated")
 
 
@@ -37,7 +35,7 @@ def test_a_right_rung_stands_beside_the_ladders(screen):
     assert names == ["3 interleaved", "* interleaved", "6 unroll8"]
     assert rows[0][1:] == rows[1][1:]
     told = gred.counters(np.ones(4096, np.int32), method="interleaved", block_size=256, dtype="i4")
-    time = units.time_text(predict_counted(told, H200).seconds)
+    time = units.time_text(predict(told, H200).seconds)
     assert [row.endswith(time) for row in rows] == [True, True, False]
     out = screen("lab", path, "--methods", "3", *SIMULATED, "--time")
     assert re.search(r"simulated +[\d.]+ .s; interleaved takes [\d.]+ .s", out)

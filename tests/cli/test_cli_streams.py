@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from test_cli import FEW
+from test_cli import FEW, SIMULATED
 from test_cli_rungs import LADDER
 
 import gred
@@ -24,7 +24,6 @@ sys.exit(main())
 """
 PLAIN = "import sys; sys.modules['rich'] = sys.modules['matplotlib'] = None"
 PROGRAMS = {"rich": WARM, "plain": PLAIN + WARM}
-SIMULATED = ("--device", "simulated")
 SWEEP = ("sweep", *SIMULATED, "--sizes", "64", "--block-sizes", "32")
 SWEEP += ("--samples", "2", "--methods", "neighbored,atomic")
 VERSUS = ("versus", "--device", "host", "--peers", "numpy", "--samples", "2", "--sizes", "64")

@@ -1,7 +1,6 @@
 """What `python -m gred versus` promises: every answer checked, every library's turn, all shown."""
 
 import csv
-import functools
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,16 +15,9 @@ from gred.cli import cases, contest, data, libraries, measure, options, outcome,
 from gred.cli.measure import Clock, Sampling
 from gred.cli.plots import versus as plots
 
-MEASURED = functools.cache(contest.read_limit)
 TINY = ("versus", "--device", "host", "--peers", "numpy", "--samples", "2", "--sizes", "64,4KiB")
 QUICK = cases.GRIDS["host", True]
 TINY += ("--reductions", "sum,argmax", "--types", "float32,int8", "--layouts", "flat,columns")
-
-
-@pytest.fixture(autouse=True)
-def limits(monkeypatch):
-    """Measure the limit of a size once, for all tests."""
-    monkeypatch.setattr(contest, "read_limit", MEASURED)
 
 
 # ---- turns ----

@@ -18,9 +18,9 @@ both_methods = pytest.mark.parametrize("how", ["auto", "exact"])
 quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
-def exact(name, x, **options):
+def exact(name, x, *arguments, **options):
     """Reduce without a word about means of nothing."""
-    return quietly(name, x, method="exact", **options)
+    return quietly(name, x, *arguments, method="exact", **options)
 
 
 def stored(name, x, device, dtype=None, **options):
@@ -41,10 +41,16 @@ def check(device, name, x, dtype=None, where=None):
     assert all(same(one, want) for one in got), (name, x[:5], x.size, got, want)
 
 
-def added(device, a, b):
-    """Add the products of arrays on a device, without any rounding."""
+def of_products(a, b, device="host"):
+    """Make a sum of the products of arrays that are laid out on a device."""
     products = gred.ExactSum()
     products.add_products(laid_out(a, device), laid_out(b, device))
+    return products
+
+
+def added(device, a, b):
+    """Add the products of arrays on a device, without any rounding."""
+    products = of_products(a, b, device)
     assert products.count == np.size(a)
     return products.fraction()
 

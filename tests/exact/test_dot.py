@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from devices import everywhere, laid_out, placed_by, to_host
+from devices import everywhere, laid_out, to_host
 from drawn import examples
 from exact_truths import any_floats, dot, same
 from exactly import EVERY, both_methods, quiet, typed
@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, INTEGERS, MANTISSA_BITS, PARTS
 from refusals import refused_by
-from samples import there
 
 import gred
 from gred import _core
@@ -190,7 +189,7 @@ def test_types_that_mix_are_promoted_as_numpy_does_and_multiplied_as_they_are(de
         assert same(got, want) or rounded, of_b
         assert np.allclose(fast.astype("c16"), want.astype("c16"), 1e-2, 0.1)
         for how in ("auto", "exact"):
-            one = gred.dot(there(x[0], device), there(y[0], device), method=how)
+            one = gred.dot(laid_out(x[0], device), laid_out(y[0], device), method=how)
             assert one.dtype == got.dtype == fast.dtype
             assert one.dtype == gred.vecdot(x[:0], y[0], method=how).dtype
         if BFLOAT16 not in (of_a, of_b):
@@ -225,7 +224,7 @@ def test_few_long_vectors_are_taken_one_by_one(monkeypatch, how):
 
 @both_methods
 def test_the_dot_product_of_nothing_is_zero_and_zeros_are_positive(device, how):
-    x = there(np.ones(0, np.int8), device)
+    x = laid_out(np.ones(0, np.int8), device)
     for other in (x, np.ones(0, np.int8)):
         assert same(gred.dot(x, other, method=how), np.int64(0))
     for n in (1, 5000):
@@ -289,7 +288,7 @@ test_what_vecdot_refuses_is_said = refused_by(
 
 @everywhere
 def test_arrays_that_lie_apart_are_refused(place):
-    x, y = X, there(X, place)
+    x, y = X, laid_out(X, place)
     for a, b in ((y, x), (x, y), *[(y, SimulatedArray(x))] * (place == "cuda")):
         with pytest.raises(ValueError, match=r"a lies on '.*' and b on '.*'; both have to lie on"):
             gred.dot(a, b)
@@ -312,7 +311,8 @@ def test_in_other_libraries(module, place, dtype):
     xp = pytest.importorskip(module)
     if module == "jax.numpy" and dtype not in (("f2", "f4", "c8") if place else ("f4",)):
         pytest.skip("of 32 bits, unless JAX is told otherwise")
-    put = partial(placed_by, module) if place == "cuda" else xp.asarray
+    on_gpu = {"device": "cuda"} if (module, place) == ("torch", "cuda") else {}
+    put = partial(xp.asarray, **on_gpu)
     options = {"device": place} if place == "simulated" else {}
     for of_a, of_b, axis in ALONG:
         a, b = drawn(dtype, of_a, 1), drawn(dtype, of_b, 2)

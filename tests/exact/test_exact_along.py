@@ -12,7 +12,6 @@ from devices import everywhere, laid_out, to_host
 from exact_truths import kinds, of_bits, same, truths
 from exactly import NAMES, NARROW, WIDE, exact, quiet, typed
 from reference import BFLOAT16, COMPLEX, MANTISSA_BITS, REALS
-from samples import there
 from thin import chosen
 
 import gred
@@ -164,20 +163,20 @@ def test_a_mask_leaves_elements_out_of_each_result(device, dtype, axis):
     x = random.normal(size=(50, 37)).astype(dtype)
     shown = random.random(x.shape) < 0.4
     shown[:, 5], shown[6] = False, True
-    for mask in (shown, there(shown, device)):
-        got = along("sum", there(x, device), axis, where=mask)
+    for mask in (shown, laid_out(shown, device)):
+        got = along("sum", laid_out(x, device), axis, where=mask)
         assert same(got, truths("sum", x, axis, where=shown))
 
 
 @both_axes
 def test_initial_values_take_part_and_the_sign_of_zero_is_numpys(device, axis):
     x = np.random.default_rng(5).normal(size=(40, 40))
-    got = along("sum", there(x, device), axis, initial=0.1)
+    got = along("sum", laid_out(x, device), axis, initial=0.1)
     ends = np.full((1, 40) if axis == 0 else (40, 1), 0.1)
     assert same(got, truths("sum", np.append(x, ends, axis), axis))
     zeros = np.array([[-0.0, 0.0, -0.0], [-0.0, -0.0, -0.0]])
     for options in ({}, {"initial": None}, {"initial": -0.0}):
-        got = along("sum", there(zeros, device), axis, **options)
+        got = along("sum", laid_out(zeros, device), axis, **options)
         assert same(got, np.add.reduce(zeros, axis, **options))
 
 
@@ -196,8 +195,8 @@ def test_nothing_has_sums_and_means(device):
 def test_what_is_written_to_out_is_rounded_once(place, dtype, out_type):
     x = (np.random.default_rng(8).normal(size=(3, 4, 140)) * 9).astype(dtype)
     for axis, name in chosen(itertools.product(range(3), ("sum", "mean")), dtype, out_type):
-        out = there(np.zeros(np.delete(x.shape, axis), out_type), place)
-        getattr(gred, name)(there(x, place), axis, method="exact", out=out)
+        out = laid_out(np.zeros(np.delete(x.shape, axis), out_type), place)
+        getattr(gred, name)(laid_out(x, place), axis, method="exact", out=out)
         want = truths(name, x, axis, out_type if out_type in REALS else WIDE).astype(out_type)
         assert same(to_host(out).reshape(want.shape), want)
 
@@ -205,7 +204,7 @@ def test_what_is_written_to_out_is_rounded_once(place, dtype, out_type):
 @everywhere
 @pytest.mark.parametrize(("shape", "axis"), [((1300, 33), 0), ((3, 40_000), 1), ((2, 1300, 40), 1)])
 def test_results_that_blocks_share_are_made_one_by_one_where_memory_is_short(place, shape, axis):
-    ones = there(np.ones(shape, np.float32), place)
+    ones = laid_out(np.ones(shape, np.float32), place)
     whole = gred.explain(ones, axis=axis, method="exact")
     assert whole.at_once == whole.results > 1
     for less, at_once in ((0, whole.results), (1, 1)):
@@ -223,7 +222,7 @@ def test_a_window_is_emptied_before_its_sum_rounds():
     """
 
     def threads_of_a_column(x):
-        (step,) = gred.explain(there(x, "simulated"), axis=0, method="exact").steps
+        (step,) = gred.explain(laid_out(x, "simulated"), axis=0, method="exact").steps
         return step.grid // 2 * step.block_size // 32
 
     n, results = 200_000, 33
@@ -232,5 +231,5 @@ def test_a_window_is_emptied_before_its_sum_rounds():
     ones = max(20_000, threads * 8)
     x = np.full((n, results), 2.0**-5 + 2.0**-28, np.float32)
     x[:ones] = 1
-    got = along("sum", there(x, "simulated"), 0, dtype=np.float64)
+    got = along("sum", laid_out(x, "simulated"), 0, dtype=np.float64)
     assert (got == ones + (n - ones) * (2.0**-5 + 2.0**-28)).all()

@@ -8,13 +8,14 @@ import math
 
 import numpy as np
 import pytest
+from devices import laid_out
 from drawn import examples
 from exact_truths import any_floats, as_floats, edges, kinds, same, total, truth
 from exactly import FLOATS, NAMES, NARROW, WIDE, check, exact, stored, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, EXPONENTS, INTEGERS, MANTISSA_BITS, REALS
-from samples import fetched, there
+from samples import fetched
 from thin import chosen
 
 import gred
@@ -168,7 +169,7 @@ def test_where_chooses_what_is_added(device, name):
         for where in (np.arange(n) % 3 == 1, x.real > 0, np.zeros(n, bool)):
             check(device, name, x, where=where)
             want = truth(name, x[where])
-            assert same(exact(name, there(x, device), where=where), want)
+            assert same(exact(name, laid_out(x, device), where=where), want)
             assert same(stored(name, x, device, want.dtype, where=where), want)
 
 
@@ -180,8 +181,8 @@ def test_a_sum_may_begin_beyond_what_its_type_has_digits_for(device, dtype):
         assert same(stored("sum", x, device, WIDE, initial=initial), expected)
         if not abs(initial) > 60000:
             narrow = total([*x.tolist(), dtype(initial)], dtype)
-            assert same(exact("sum", there(x, device), initial=initial), narrow)
-            nans = there(np.append(x, dtype(np.nan)), device)
+            assert same(exact("sum", laid_out(x, device), initial=initial), narrow)
+            nans = laid_out(np.append(x, dtype(np.nan)), device)
             assert same(exact("nansum", nans, initial=initial), narrow)
     x = np.array([1 + 2j, 3 - 4j], np.complex64)
     assert stored("sum", x, device, np.complex128, initial=1e200 + 2j) == 1e200 + 0j
@@ -194,10 +195,10 @@ def test_zeros_have_numpys_signs(device):
         for initial in ({}, {"initial": -0.0}, {"initial": 0.0}, {"initial": None}):
             if x or initial.get("initial", 0) is not None:
                 numpys = np.add.reduce(values, **initial) if initial else np.sum(values)
-                assert same(exact("sum", there(values, device), **initial).real, numpys.real)
+                assert same(exact("sum", laid_out(values, device), **initial).real, numpys.real)
                 assert same(stored("sum", values, device, **initial).real, numpys.real)
         for name in ("nansum", "mean") if x else ():
-            assert same(exact(name, there(values, device)).real, values.real.dtype.type(0))
+            assert same(exact(name, laid_out(values, device)).real, values.real.dtype.type(0))
 
 
 @pytest.mark.parametrize("result", [*FLOATS, np.complex64, np.int32])
@@ -207,19 +208,19 @@ def test_zeros_have_numpys_signs(device):
 def test_an_element_of_any_type_is_rounded_to_once(device, values, result):
     """By way of float64 the first would be a tie for a float32; integers are cut off at last."""
     parts = np.dtype(np.float32 if result == np.complex64 else result)
-    x, out = np.array(values), there(np.zeros((), result), device)
+    x, out = np.array(values), laid_out(np.zeros((), result), device)
     for name in ("sum", "mean", "nansum", "norm"):
-        exact(name, there(x, device), out=out)
+        exact(name, laid_out(x, device), out=out)
         right = truth(name, x, WIDE if parts.kind == "i" else parts)
         assert fetched(out, device) == right.astype(result)
     if result == np.complex64:
-        exact("sum", there(x * (1 + 1j), device), out=out)
+        exact("sum", laid_out(x * (1 + 1j), device), out=out)
         assert fetched(out, device) == result(truth("sum", x, parts) * (1 + 1j))
 
 
 @pytest.mark.parametrize("op", ["sum", "norm"])
 def test_it_is_told_and_measured(device, op):
-    x = there(np.full(3000, 0.1), device)
+    x = laid_out(np.full(3000, 0.1), device)
     told = gred.explain(x, op, method="exact")
     assert told.method == "exact"
     assert device != "host" or "in chunks of 4,096" in told.array
@@ -236,13 +237,13 @@ def test_what_is_lost_is_warned_of(device):
     for name, x, options in (("mean", [], {}), ("mean", [1.0], where), ("nanmean", [math.nan], {})):
         with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
             assert math.isnan(getattr(gred, name)(x, method="exact", device=device, **options))
-    x = there(np.array([1e100 + 1j, 1, -1e100]), device)
+    x = laid_out(np.array([1e100 + 1j, 1, -1e100]), device)
     with pytest.warns(np.exceptions.ComplexWarning):
         assert gred.sum(x, dtype=float, method="exact") == 1.0
 
 
 def test_other_reductions_and_orders_are_refused(device):
-    x = there(np.ones(1), device)
+    x = laid_out(np.ones(1), device)
     for name in ("prod", "min", "max", "any", "ptp", "nanprod", "argmax"):
         with pytest.raises(ValueError, match=f"nanmean and the norm of order 2; not for {name}"):
             getattr(gred, name)(x, method="exact")

@@ -8,7 +8,7 @@ import pytest
 from devices import everywhere, flat_there
 from drawn import examples
 from exact_truths import TINY, any_floats, comoment, edges, nearest, nearest_root, rows_of, same
-from exactly import NARROW, WIDE
+from exactly import NARROW, WIDE, exact
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, INTEGERS, PARTS, REALS
@@ -21,10 +21,6 @@ from gred.testing import SimulatedArray
 
 NAMES = {"var": nearest, "std": nearest_root}
 every_name = pytest.mark.parametrize("name", NAMES)
-
-
-def exact(name, x, *arguments, **options):
-    return getattr(gred, name)(x, *arguments, method="exact", **options)
 
 
 def finite_floats(dtype, max_size=30):
@@ -47,6 +43,8 @@ def spread_out(n, dtype=WIDE, seed=1):
 
 
 # ---- variances ----
+
+THERE = gred.sum(SimulatedArray(np.arange(6.0).reshape(2, 3)), axis=0)
 
 
 @every_name
@@ -109,6 +107,7 @@ def test_arrays_of_devices_and_lists_make_the_same_bits(place, name):
     whole = np.concatenate([one.ravel() for one in arrays])
     assert same(exact(name, iter(arrays), ddof=1), truth(name, whole, WIDE, 1))
     assert same(exact("var", [[1, 2], [3, 4.0]], axis=0)[0], np.float64(1))
+    assert exact("var", THERE) == np.var([3.0, 5.0, 7.0])  # without a library, taken whole
 
 
 # ---- covariances ----
@@ -190,13 +189,6 @@ def test_types_and_degrees_of_freedom_are_asked_for_by_any_name():
         assert gred.cov(x, dtype=name).dtype == kind
     for ddof in (1, np.int64(1), np.float32(1), True):
         assert gred.cov(x, ddof=ddof) == exact("var", x, ddof=1)
-
-
-THERE = gred.sum(SimulatedArray(np.arange(6.0).reshape(2, 3)), axis=0)
-
-
-def test_arrays_without_a_library_are_taken_whole():
-    assert gred.var(THERE, method="exact") == np.var([3.0, 5.0, 7.0])
 
 
 LIST = [SimulatedArray(np.ones(30)), SimulatedArray(np.ones(2))]

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 from exact_truths import any_floats, as_floats, edges, exact_sum, mixed, nearest, same, total
-from exactly import WIDE, typed
+from exactly import WIDE, of_products, typed
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import REALS
@@ -24,12 +24,6 @@ GREATEST = sys.float_info.max
 TINY = 2.0**-1074
 INF, NAN = math.inf, math.nan
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-
-
-def of_products(a, b):
-    products = gred.ExactSum()
-    products.add_products(a, b)
-    return products
 
 
 def check(accumulator, exact, dtype):

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from devices import laid_out
 from exact_truths import exact_products, exact_sum, kinds, nearest, of_exponents, same, truth
-from exactly import FLOATS, WIDE, added, drawn, exact
+from exactly import FLOATS, WIDE, added, drawn, exact, of_products
 from reference import BFLOAT16, COMPLEX, REALS
-from samples import there
 from thin import chosen
 
 import gred
@@ -144,7 +143,7 @@ def test_blocks_of_any_size_make_the_same_bits(device, block_size):
     for dtype, spread in itertools.product((*FLOATS[:2], COMPLEX[1]), (6, 80, 240)):
         x = drawn(np.float32, 20_000, spread)[0].astype(dtype)
         for name in ("sum", "norm"):
-            assert same(exact(name, there(x, device), **options), truth(name, x))
+            assert same(exact(name, laid_out(x, device), **options), truth(name, x))
 
 
 # ---- products, and numbers of the same spread ----
@@ -254,7 +253,6 @@ def test_one_product_that_is_not_finite_is_seen_anywhere(device, x, y):
     for spot in (0, 1, 700, 4095, 4096, 20_000):
         a, b = np.full(20_001, 1.5), np.full(20_001, 0.5)
         a[spot], b[spot] = x, y
-        got = gred.ExactSum()
-        got.add_products(there(a, device), there(b, device))
+        got = of_products(a, b, device)
         with np.errstate(invalid="ignore"):
             assert same(got.value(), np.float64(x) * np.float64(y))

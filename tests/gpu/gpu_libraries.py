@@ -193,11 +193,3 @@ def of(*libraries):
 
 
 of_libraries = of(*LIBRARIES[1:])  # that make arrays of their own for results
-
-
-def of_ways(methods):
-    """Run a test for every method with the driver's arrays, and for those of others by one."""
-    writing = [one for one in LIBRARIES[1:] if one.writes]
-    ways = [(Driver, method) for method in methods] + [(one, "auto") for one in writing]
-    names = [f"{library.module}-{method}" for library, method in ways]
-    return pytest.mark.parametrize(("library", "method"), ways, ids=names, indirect=["library"])

@@ -14,7 +14,7 @@ import pytest
 from devices import GPUS, on_gpu, two_gpus
 from gpu_arrays import ADDRESS, GpuArray, Memory, Stream, call, is_busy, on, use_device, write_later
 from inputs import methods_on
-from processes import interrupted_after, printed
+from processes import in_a_fresh_thread, interrupted_after, printed
 
 import gred
 
@@ -22,12 +22,6 @@ pytestmark = pytest.mark.gpu
 METHODS = ("auto", *methods_on("cuda"))
 N, SHAPE = 100_003, (37, 1001)
 X = np.arange(np.prod(SHAPE), dtype=np.float32).reshape(SHAPE) % 97
-
-
-def in_a_fresh_thread(work):
-    """Do some work in a thread that has no current context, and return its result."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(work).result()
 
 
 def test_a_pool_of_threads_reduces_a_librarys_arrays(library):

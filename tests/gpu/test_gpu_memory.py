@@ -8,26 +8,16 @@ import contextlib
 import ctypes
 import gc
 import mmap
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from capsules import CUDA, CUDA_MANAGED, Producer, capsule_of
 from exact_truths import nearest, same
-from gpu_arrays import (
-    ADDRESS,
-    SIZE,
-    GpuArray,
-    Memory,
-    call,
-    free_bytes,
-    library,
-    status_of,
-    synchronize,
-)
+from gpu_arrays import ADDRESS, SIZE, GpuArray, Memory, call, free_bytes, status_of, synchronize
 from hostile import BYTES, NBYTES, REFUSALS, check, elements_at
 from inputs import methods_on
+from processes import in_a_fresh_thread
 
 import gred
 
@@ -52,7 +42,6 @@ PINNED, ON_DEVICE, READ_AND_WRITE = 1, 1, 3
 @contextlib.contextmanager
 def mapped(pieces: int, numbers):
     """Reserve addresses of which some pieces, by their numbers, are memory of the first GPU."""
-    library()
     # CUmemAllocationProp and CUmemAccessDesc, whose first fields are integers.
     properties = (ctypes.c_int * 8)(PINNED, 0, ON_DEVICE, 0)
     access = (ctypes.c_int * 3)(ON_DEVICE, 0, READ_AND_WRITE)
@@ -78,7 +67,6 @@ def mapped(pieces: int, numbers):
 @contextlib.contextmanager
 def memory_of(kind):
     """Get memory in some way; what is written to that which is mapped goes on in another piece."""
-    library()
     with contextlib.ExitStack() as held:
         if kind == "registered":
             memory = np.frombuffer(mmap.mmap(-1, MOST), np.uint8)
@@ -103,13 +91,6 @@ REACHING_FAR += [{"shape": (2,), "strides": (-(2**40),)}]
 REACHING_FAR += [{"shape": (2**20, 2**20), "strides": (8, 2**21)}]
 
 
-def here_and_in_a_fresh_thread(work):
-    """Do some work in this thread, and in one that has no current context."""
-    work()
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(work).result()
-
-
 @pytest.mark.parametrize("kind", [*Memory.KINDS, "registered", "of a pool", "mapped"])
 @pytest.mark.parametrize("method", METHODS)
 def test_memory_of_every_kind_is_read_and_written_where_it_lies_and_no_further(kind, method):
@@ -132,7 +113,8 @@ def test_memory_of_every_kind_is_read_and_written_where_it_lies_and_no_further(k
                 with pytest.raises(ValueError, match=r"a: "):
                     gred.sum(a.described(**changes), method=method)
 
-        here_and_in_a_fresh_thread(work)
+        work()
+        in_a_fresh_thread(work)
         synchronize()
         assert out.host()[0] == host.sum()
     if kind not in ("of a pool", "mapped"):
@@ -153,7 +135,8 @@ def test_addresses_that_are_reserved_and_not_mapped_are_refused():
             there = whole[3 * words : 5 * words]
             assert gred.sum(there) == gred.sum(there, method="unroll8")
 
-        here_and_in_a_fresh_thread(work)
+        work()
+        in_a_fresh_thread(work)
 
 
 @pytest.mark.parametrize("pointer", [1 << 12, 1 << 40, 1 << 47, 2**64 - 4096, None], ids=str)
@@ -204,26 +187,6 @@ BAD = [{"method": "none"}, {"block_size": 48}, {"dtype": "O"}, {"device": "host"
 BAD += [{"initial": "x"}, {"where": [[True, False]]}, {"out": GpuArray}, {"stream": 0}]
 
 
-def no_stream():
-    """Name memory that can be read, but is no stream."""
-    memory = ctypes.create_string_buffer(2**12)
-    with pytest.raises(gred.CudaError) as caught:
-        gred.sum(GpuArray.of(np.arange(10)), stream=ctypes.addressof(memory))
-    error = caught.value
-    assert isinstance(error, RuntimeError)
-    assert error.call.startswith("cuda")
-    assert error.name.startswith("cudaError")
-    assert str(error) == f"{error.call}: {error.text} ({error.name})"
-
-
-def too_much():
-    """Measure what would need a working copy of terabytes; a measurement is never in pieces."""
-    huge = GpuArray.of(np.ones(1, np.int32)).described(shape=(2**38,), strides=(0,))
-    with pytest.raises(MemoryError, match="cudaMalloc"):
-        gred.kernel_time(huge, method="halving", samples=1, warmup=0)
-    assert gred.sum(np.arange(10), method="halving", device="cuda") == 45
-
-
 def every_method():
     a, out = GpuArray.of(ONES), GpuArray.of(np.zeros(1, np.int64))
     for method in METHODS:
@@ -234,14 +197,25 @@ def every_method():
 
 
 def every_refusal():
+    """Of memory that can be read, but is no stream, too, and of a working copy of terabytes."""
     a = GpuArray.of(ONES)
     for options in BAD:
         with pytest.raises((TypeError, ValueError)):
             gred.sum(a, **options)
     with pytest.raises(ValueError, match="a: "):
         gred.sum(a.described(shape=(2**38,)))
-    no_stream()
-    too_much()
+    memory = ctypes.create_string_buffer(2**12)
+    with pytest.raises(gred.CudaError) as caught:
+        gred.sum(GpuArray.of(np.arange(10)), stream=ctypes.addressof(memory))
+    error = caught.value
+    assert isinstance(error, RuntimeError)
+    assert error.call.startswith("cuda")
+    assert error.name.startswith("cudaError")
+    assert str(error) == f"{error.call}: {error.text} ({error.name})"
+    huge = GpuArray.of(np.ones(1, np.int32)).described(shape=(2**38,), strides=(0,))
+    with pytest.raises(MemoryError, match="cudaMalloc"):  # a measurement is never in pieces
+        gred.kernel_time(huge, method="halving", samples=1, warmup=0)
+    assert gred.sum(np.arange(10), method="halving", device="cuda") == 45
 
 
 def many_results():

@@ -25,7 +25,7 @@ from gpu_arrays import (
     write_later,
     zero_on,
 )
-from gpu_libraries import Cupy, Jax, Numba, Torch, of, of_ways
+from gpu_libraries import Cupy, Driver, Jax, Numba, Torch, of
 from hostile import streaming
 from inputs import methods_on
 
@@ -34,7 +34,10 @@ import gred
 pytestmark = pytest.mark.gpu
 N = 100_003
 METHODS = ("auto", *methods_on("cuda"))
-every_way = of_ways(METHODS)
+# Every method with the driver's arrays, and those of others by one.
+WAYS = [(Driver, m) for m in METHODS] + [(one, "auto") for one in (Cupy, Torch, Numba)]
+NAMES = [f"{library.module}-{method}" for library, method in WAYS]
+every_way = pytest.mark.parametrize(("library", "method"), WAYS, ids=NAMES, indirect=["library"])
 
 
 def zeros(n=N, dtype=np.int32):

@@ -4,15 +4,16 @@ import ctypes
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import labs
 import numpy as np
 import pytest
 from devices import GPU_IS_HERE
 from labs import LADDER, RUNGS, saved
+from processes import output_of
 
 import gred
 from gred import _core
@@ -47,8 +48,7 @@ def test_a_rung_in_whatever_folder_is_compiled_for_one_architecture(tmp_path):
     library = build.compiled("cuda")
     assert ctypes.CDLL(str(library)).lab_flat
     if shutil.which("cuobjdump"):
-        command = ["cuobjdump", "--list-elf", library]
-        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        listed = output_of(["cuobjdump", "--list-elf", library])
         assert set(re.findall(r"sm_\w+", listed)) == {"sm_90"}
 
 
@@ -101,12 +101,10 @@ def failed(error):
 
 def test_what_cuda_says_is_told_as_a_kind_of_mistake():
     build = SimpleNamespace(line_at=lambda frames: None)
-    for answer, kind in (
-        (failed("cudaErrorIllegalAddress"), "bounds"),
-        (failed("cudaErrorMisalignedAddress"), "alignment"),
-        (failed("cudaErrorLaunchFailure"), "crash"),
-        (processes.Answer(0, None, "time", "it was not done"), "time"),
-    ):
+    errors = {"IllegalAddress": "bounds", "MisalignedAddress": "alignment"}
+    errors["LaunchFailure"] = "crash"
+    answers = [(failed(f"cudaError{error}"), kind) for error, kind in errors.items()]
+    for answer, kind in (*answers, (processes.Answer(0, None, "time", "it was not done"), "time")):
         assert checking._finding(build, {}, (1, 32, "forward"), answer).kind == kind
 
 
@@ -198,12 +196,10 @@ def gpu_goes_on():
     assert gred.sum(np.arange(100003), device="cuda") == 100003 * 50001
 
 
-def found(rung, size, seconds=600.0):
+def found(rung, size, **options):
     """Run one length on the GPU, in a process of its own, and give what is found."""
     job = edges.case(rung._build.form, size, 64, order=f"on {rung.gpu}")
-    job |= {"kind": "answer", "device": rung.gpu}
-    (answer,) = processes.answers({**rung._build.asked("cuda"), "jobs": [job]}, seconds)
-    return checking._heard(rung._build, job, answer)
+    return labs.found(rung, job | {"kind": "answer", "device": rung.gpu}, kind="cuda", **options)[0]
 
 
 MISTAKES = {
@@ -224,7 +220,7 @@ def test_a_mistake_on_a_gpu_is_told_and_python_goes_on(faults, monkeypatch, size
     kind, text = MISTAKES[size]
     if kind == "time":  # a kernel without an end
         monkeypatch.setattr("gred.lab.building._GPU_START_SECONDS", 5)
-    finding = found(faults, size, 1.0 if kind == "time" else 600.0)
+    finding = found(faults, size, seconds=1.0 if kind == "time" else 600.0)
     assert re.fullmatch(kind, finding.kind)
     assert re.search(text, finding.text)
     assert finding.case == f"{size} elements, blocks of 64, on cuda:0"

@@ -1,7 +1,7 @@
 """What test_host_loops.py checks, in a process whose loops are of instructions that it asks for.
 
     export PYTHONPATH=$(printf %s: tests/*/)
-    GRED_INSTRUCTIONS=avx2 python tests/host/host_loops.py [lengths ...]
+    GRED_INSTRUCTIONS=avx2 python -c "from host_loops import *; report(CHECKS)"  # or some of them
 
 Each check compares with what is exactly right, unless `python -O` leaves that out. Printed are the
 instructions and then, a line a check, a digest of all results' bits, which are to be the same for
@@ -13,21 +13,20 @@ import hashlib
 import itertools
 import math
 import mmap
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import ml_dtypes
 import numpy as np
-from along import EXTREMES, HALVES, home
+from along import EXTREMES
 from drawn import values
-from reference import COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
+from reference import COMPLEX, EVERY_TYPE, HALVES, INTEGERS, PARTS, home
+from reference import REALS as FLOATS
 from samples import quietly, wrong_result
 from thin import chosen
 from truths import COUNTS, PLACES, WITHOUT_NAN
 
 import gred
 
-FLOATS = REALS
 ORDERS = (1, 2, np.inf, -np.inf)
 UNIT = {dtype: 2.0**-24 for dtype in FLOATS} | {np.dtype(np.float64): 2.0**-53}
 CHUNK = 4096
@@ -326,14 +325,8 @@ CHECKS = (lengths, alignments, specials, scales, ends, halves, settled, first_of
 CHECKS += (accuracy, pairwise, products, bits)
 
 
-def report(checks: Sequence[Callable[[], None]], names: Sequence[str] = ()) -> None:
-    """Run the checks, or those that are named."""
+def report(checks: Iterable[Callable[[], None]]) -> None:
     print(gred.explain(np.ones(3)).array.split(" by ")[1].split()[0])
     for check in checks:
-        if not names or check.__name__ in names:
-            check()
-            print(check.__name__, DIGEST.hexdigest(), flush=True)
-
-
-if __name__ == "__main__":
-    report(CHECKS, sys.argv[1:])
+        check()
+        print(check.__name__, DIGEST.hexdigest(), flush=True)

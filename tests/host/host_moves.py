@@ -1,23 +1,17 @@
 """What test_host_loops.py checks of layouts, in a process whose loops are of other instructions.
 
-    export PYTHONPATH=$(printf %s: tests/*/)
-    GRED_INSTRUCTIONS=avx2 python tests/host/host_moves.py [checks ...]
-
 Arrays that are strided, masked, of the other byte order or converted are brought together before
 they are folded; of integers, and of floats that are integers, sums then miss no element unseen.
-Printed is as host_loops.py prints.
 """
 
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 
 import numpy as np
-from along import home
 from drawn import converts, values
-from host_loops import CHUNK, FLOATS, guarded, near, note, report
-from reference import EVERY_TYPE, INTEGERS
+from host_loops import CHUNK, FLOATS, guarded, near, note
+from reference import EVERY_TYPE, INTEGERS, home
 from samples import silenced
 from thin import chosen
 
@@ -187,6 +181,3 @@ def halves() -> None:
 
 
 CHECKS = (rows, dimensions, long_rows, bits, conversions, halves)
-
-if __name__ == "__main__":
-    report(CHECKS, sys.argv[1:])

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16
 from samples import silenced
+from test_quantiles import METHODS
 
 import gred
 
@@ -97,13 +98,11 @@ def test_wrong_keys_are_refused_when_they_are_read_or_dropped_where_that_is_aske
 
 # ---- quantiles ----
 
-METHODS = ["linear", "lower", "higher", "nearest", "midpoint", "interpolated_inverted_cdf"]
-METHODS += ["hazen", "weibull", "median_unbiased", "normal_unbiased"]
 SHARES = [(0.3, SHAPE), ([0.0, 1.0, 0.5], (4, 3, 5))]
 SHARES += [(np.linspace(0, 1, 40).reshape(8, 5), (6, 1, 2))]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS[:10])  # but those by the distribution
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "u8", "i1", "?", ">f4"])
 @pytest.mark.parametrize(("q", "chunks"), SHARES, ids=range(3))
 def test_quantiles_are_numpys(dtype, method, q, chunks):

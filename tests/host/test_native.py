@@ -8,13 +8,13 @@ import ctypes
 import functools
 import itertools
 import os
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
 from capsules import structure
+from processes import output_of
 from toy_kernels import build, library, needs_compiler
 
 SOURCES = ("tests/threads/pool.c", "csrc/threads/threads.c", "csrc/threads/shared_job.c")
@@ -52,10 +52,7 @@ def run(*words) -> str:
     """Run a program that decides by itself how many threads there are."""
     environment = {name: text for name, text in os.environ.items() if name != "OMP_NUM_THREADS"}
     environment["TSAN_OPTIONS"] = "halt_on_error=1"
-    options = {"capture_output": True, "text": True, "timeout": 1800, "env": environment}
-    done = subprocess.run(words, check=False, **options)
-    assert done.returncode == 0, done.stderr + done.stdout
-    return done.stdout
+    return output_of(words, env=environment)
 
 
 STRICT = ("-Wall", "-Wextra", "-Werror")

@@ -11,7 +11,6 @@ import hashlib
 import math
 import os
 import shutil
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -179,10 +178,9 @@ def run_mpi(n, *_):
     """Open MPI starts nothing for root unless it is told twice."""
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = [MPIEXEC, "-n", str(n), sys.executable, __file__]
-    options = {"capture_output": True, "text": True, "timeout": 900, "check": False}
-    done = subprocess.run(command, env=os.environ | ONE_THREAD | as_root, **options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.split()
+    from processes import output_of
+
+    return output_of(command, env=os.environ | ONE_THREAD | as_root).split()
 
 
 def run_torch(n, folder, backend):

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from calls import CALLS, check, drawn, lie, places_of, results, told
-from processes import printed
+from processes import in_a_fresh_thread, printed
 from reference import EVERY_TYPE
 from samples import silenced, takes
 from thin import chosen
@@ -56,14 +56,10 @@ def test_other_threads_go_on_while_one_reduces():
 def test_the_order_of_threads_belongs_to_its_own_context():
     """A thread that starts afresh runs forwards; one that copies the context runs as this one."""
 
-    def looked(*call):
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(*call).result()
-
     look = partial(gred._core.thread_order.get, None)
     with gred.thread_order("backwards"):
-        here, fresh = look(), looked(look)
-        copied = looked(contextvars.copy_context().run, look)
+        here, fresh = look(), in_a_fresh_thread(look)
+        copied = in_a_fresh_thread(partial(contextvars.copy_context().run, look))
     after = look()
     assert copied == here != after
     if not getattr(sys.flags, "thread_inherit_context", False):

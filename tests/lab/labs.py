@@ -10,15 +10,16 @@ from gred.lab import checking, processes
 
 LADDER = Path(gred.__file__).parent / "kernels/ladder"
 RUNGS = Path(__file__).parents[1] / "rungs"
+PAGE = Path(__file__).parents[2] / "docs/your-own-rung.md"
 HAS_COMPILER = any(map(shutil.which, ("c++", "g++", "clang++")))
 needs_compiler = pytest.mark.skipif(not HAS_COMPILER, reason="there is no C++ compiler here")
 LAB = [pytest.mark.unsanitized, pytest.mark.usefixtures("patient_lab"), needs_compiler]
 
 
-def found(rung, *jobs, seconds=600.0):
+def found(rung, *jobs, seconds=600.0, kind="counting"):
     """Run in one process, and give what is found in each run."""
     build = rung._build
-    answers = processes.answers({**build.asked("counting"), "jobs": jobs}, seconds)
+    answers = processes.answers({**build.asked(kind), "jobs": jobs}, seconds)
     return [checking._heard(build, *pair) for pair in zip(jobs, answers, strict=False)]
 
 

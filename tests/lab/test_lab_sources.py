@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labs import LAB, LADDER, compile_error, saved
+from labs import LAB, LADDER, PAGE, compile_error, saved
 
 import gred
 from gred.lab import building
@@ -37,7 +37,6 @@ def test_what_does_not_compile_is_told_in_the_compilers_words(tmp_path):
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", said)  # no commands to a terminal
 
 
-PAGE = Path(__file__).parents[2] / "docs/your-own-rung.md"
 (SHOWN,) = re.findall(r"```cpp\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 TREE = f"#include <cuda_runtime.h>\n// a block's tree\n{SHOWN}"
 ODD = COMPILES.replace("{\n    ", "{\n    struct what {} odd;\n    ")

@@ -10,14 +10,13 @@ import os
 import posixpath
 import re
 import runpy
-import subprocess
 import sys
 import sysconfig
 import zipfile
 from pathlib import Path
 
 import pytest
-from processes import printed
+from processes import output_of, printed
 from test_sources import ROOT, includes, sources, text_of
 
 import gred
@@ -412,7 +411,7 @@ def test_gred_takes_the_core_of_the_package_of_kernels(building, tmp_path):
     made = building("kernels_wheel").kernels_wheel(path, tmp_path)
     assert made.name == f"gred_cuda13-{gred.__version__}-{TAG}.whl"
     install = ["-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-compile", "--target"]
-    subprocess.run([sys.executable, *install, site, made], check=True)
+    output_of([sys.executable, *install, site, made])
     code = """
         import importlib.metadata, gred
         print(gred._core.__file__, gred.sum([1, 2, 3]))

@@ -4,6 +4,7 @@ They lead a newcomer where they say.
 """
 
 import ast
+import doctest
 import importlib
 import json
 import os
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 from devices import to_host
 from test_sources import ROOT, text_of
-from written import check_examples, check_module
+from written import OPTIONS, check_examples
 
 import gred
 from gred.cli import record
@@ -58,7 +59,8 @@ def test_examples_are_true(name):
     if name in TEXTS:
         check_examples(TEXTS[name], name, more_than=-1 if name.startswith("docs/") else 0)
     else:
-        check_module(importlib.import_module(name))
+        results = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
+        assert results.attempted > results.failed == 0
 
 
 @pytest.fixture

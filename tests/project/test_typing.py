@@ -6,12 +6,12 @@ import inspect
 import operator
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from numpydoc import validate
+from processes import output_of
 
 import gred
 
@@ -63,8 +63,7 @@ def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_ch
     command = [sys.executable, "-m", "mypy.stubtest", "gred", "user", "--mypy-config-file"]
     command += ["strict.ini", "--allowlist", "allowed", "--ignore-unused-allowlist"]
     variables = {**os.environ, "PYTHONPATH": path, "MYPYPATH": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=variables)
-    assert done.returncode == 0, done.stdout + done.stderr
+    output_of(command, cwd=tmp_path, env=variables)
 
 
 def stubbed():

@@ -7,7 +7,7 @@ are rounded, too.
 
 import numpy as np
 import pytest
-from along import calls, is_decided, result_of
+from along import calls, is_decided
 from drawn import arrays, converts, every_type, masks, often, values
 from exact_truths import same
 from hypothesis import assume, given
@@ -16,7 +16,7 @@ from inputs import OPS, methods_on, reduce
 from inputs import takes as runs
 from reference import BFLOAT16, COMPLEX, INTEGERS, agrees, result_type, truth
 from samples import wrong_result
-from truths import PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer
+from truths import PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer, type_of
 from truths import numpys as numpys_own
 
 import gred
@@ -64,62 +64,54 @@ def outcome(function, *arguments, **options):
         return error
 
 
-def test_answers_types_and_errors_are_numpys(device):
+@often(800)
+@given(data=st.data())
+def test_answers_types_and_errors_are_numpys(device, data):
     """Where NumPy has the very function, its type and its kind of error; and the true value."""
-
-    @often(800)
-    @given(call=drawn_calls(device))
-    def check(call):
-        name, array, options, method = call
-        before, dtype = array.tobytes(), options.get("dtype")
-        theirs = outcome(numpys, name, array, options)
-        got = outcome(getattr(gred, name), array, method=method, device=device, **options)
-        assert array.tobytes() == before
-        if isinstance(theirs, Exception):
-            assert isinstance(got, type(theirs)), got
-            return
-        kind = result_of(name, array.dtype, dtype)
-        is_known = decided(name, array, options, kind)
-        assert not is_known or not wrong_result(name, got, array, **options)
-        if BFLOAT16 in (array.dtype, kind, dtype):
-            return
-        theirs = np.asarray(theirs)[()]
-        of_parts = name in SPREADS and theirs.dtype in COMPLEX  # NumPy's own NaN of nothing
-        assert of_parts or (got.dtype, type(got)) == (theirs.dtype, type(theirs))
-        assert kind not in INTEGERS or not is_known or got == theirs
-
-    check()
+    name, array, options, method = data.draw(drawn_calls(device))
+    before, dtype = array.tobytes(), options.get("dtype")
+    theirs = outcome(numpys, name, array, options)
+    got = outcome(getattr(gred, name), array, method=method, device=device, **options)
+    assert array.tobytes() == before
+    if isinstance(theirs, Exception):
+        assert isinstance(got, type(theirs)), got
+        return
+    kind = type_of(name, array.dtype, dtype)
+    is_known = decided(name, array, options, kind)
+    assert not is_known or not wrong_result(name, got, array, **options)
+    if BFLOAT16 in (array.dtype, kind, dtype):
+        return
+    theirs = np.asarray(theirs)[()]
+    of_parts = name in SPREADS and theirs.dtype in COMPLEX  # NumPy's own NaN of nothing
+    assert of_parts or (got.dtype, type(got)) == (theirs.dtype, type(theirs))
+    assert kind not in INTEGERS or not is_known or got == theirs
 
 
 @pytest.mark.parametrize("asked", [False, True], ids=["no dtype", "a dtype"])
-def test_out_holds_what_numpys_would(device, asked):
+@often(400)
+@given(data=st.data())
+def test_out_holds_what_numpys_would(device, asked, data):
     """With a dtype the result is of that type, and becomes the type of `out` at last.
 
     Without one the elements become what their type and that of `out` promote to, first.
     """
-
-    @often(400)
-    @given(data=st.data())
-    def check(data):
-        op = data.draw(st.sampled_from(("sum", "prod", "min", "max")))
-        array = data.draw(arrays().filter(lambda a: a.size > 0))
-        given_type, dtype = array.dtype.newbyteorder("="), data.draw(every_type)
-        if not asked and BFLOAT16 in (dtype, given_type):
-            dtype = given_type
-        out = np.zeros(data.draw(st.sampled_from([(), (1,), (1, 1)])), dtype)
-        if data.draw(st.booleans()) and dtype != BFLOAT16:
-            out = out.astype(dtype.newbyteorder())
-        kind = data.draw(every_type) if asked else np.promote_types(given_type, dtype)
-        options = {"dtype": kind} if asked else {}
-        assert reduce(op, array, device=device, out=out, **options) is out
-        if not decided(op, array, {}, kind):
-            return
-        result, right = reduce(op, array, device=device, dtype=kind), truth(op, array, kind)
-        assert agrees(result, right), f"{result!r}, not {right}"
-        if converts(np.asarray(result), dtype):
-            assert same(out.astype(dtype).ravel()[0], result.astype(dtype)), f"{out!r}: {result!r}"
-
-    check()
+    op = data.draw(st.sampled_from(("sum", "prod", "min", "max")))
+    array = data.draw(arrays().filter(lambda a: a.size > 0))
+    given_type, dtype = array.dtype.newbyteorder("="), data.draw(every_type)
+    if not asked and BFLOAT16 in (dtype, given_type):
+        dtype = given_type
+    out = np.zeros(data.draw(st.sampled_from([(), (1,), (1, 1)])), dtype)
+    if data.draw(st.booleans()) and dtype != BFLOAT16:
+        out = out.astype(dtype.newbyteorder())
+    kind = data.draw(every_type) if asked else np.promote_types(given_type, dtype)
+    options = {"dtype": kind} if asked else {}
+    assert reduce(op, array, device=device, out=out, **options) is out
+    if not decided(op, array, {}, kind):
+        return
+    result, right = reduce(op, array, device=device, dtype=kind), truth(op, array, kind)
+    assert agrees(result, right), f"{result!r}, not {right}"
+    if converts(np.asarray(result), dtype):
+        assert same(out.astype(dtype).ravel()[0], result.astype(dtype)), f"{out!r}: {result!r}"
 
 
 def numpys(name, array, options):

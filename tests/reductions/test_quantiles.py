@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from devices import each_library, everywhere, flat_there, placed_by, to_host
+from devices import everywhere, flat_there, to_host
+from gpu_libraries import Cupy, Jax, Torch, of
 from reference import BFLOAT16, MANTISSA_BITS
 from refusals import refused_by
 from samples import silenced
@@ -223,11 +224,12 @@ def test_a_workspace_too_small_for_all_blocks_together(place):
         assert np.array_equal(to_host(_core.select_rows(x, 1, 1, asked, None)), whole)
 
 
-@each_library
-def test_in_the_libraries_of_devices(library_name):
+@pytest.mark.gpu
+@of(Cupy, Torch, Jax)
+def test_in_the_libraries_of_devices(library):
     x = drawn("f4", (37, 50, 3))
     x[3, 4] = np.nan
-    there = placed_by(library_name, x)
+    there = library.make(x)
     for axis, (ours, numpys) in itertools.product((None, 0, 1, (0, 2)), BOTH):
         got = ours(there, SHARES, axis)
         assert type(got) is type(there)

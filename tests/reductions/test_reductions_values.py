@@ -14,9 +14,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from along import OF_HALVES, SPREAD
+from devices import laid_out
 from exact_truths import root
 from reference import COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS, agrees
-from samples import all_right, options_of, silenced, takes, there, wrong, wrong_result
+from samples import all_right, options_of, silenced, takes, wrong, wrong_result
 from thin import chosen
 from truths import NAMES, ORDERS, SPREADS, WITHOUT_NAN, answer
 
@@ -62,7 +63,7 @@ def test_variances_are_within_chans_bound(data, name, device):
             mask = np.arange(n) % 41 != 0 if n > 2 else np.ones(n, bool)
             with silenced():
                 x[~mask] = 1e9
-            found += wrong(name, there(x, device), x, where=mask, mask=there(mask, device))
+            found += wrong(name, laid_out(x, device), x, where=mask, mask=laid_out(mask, device))
         assert not found
 
 

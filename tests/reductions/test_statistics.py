@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from devices import each_library, everywhere, flat_there, laid_out, placed_by, to_host
+from devices import everywhere, flat_there, laid_out, to_host
+from gpu_libraries import Cupy, Jax, Torch, of
 from reference import BFLOAT16
 from refusals import refused
 from samples import silenced
@@ -51,8 +52,8 @@ def test_weighted_means_and_spreads_are_numpys(name, axis, dtype):
 
 def test_weights_of_the_axes_alone_and_of_what_is_shown():
     x, w = drawn()
-    for axis, of in ((1, w[0, :, 0]), ((0, 2), w[:, 0]), ((2, 0), w[:, 0].T)):
-        assert np.allclose(gred.mean(x, axis, weights=of), np.average(x, axis, of), 1e-13)
+    for axis, own in ((1, w[0, :, 0]), ((0, 2), w[:, 0]), ((2, 0), w[:, 0].T)):
+        assert np.allclose(gred.mean(x, axis, weights=own), np.average(x, axis, own), 1e-13)
     counts = np.array([0, 3, 1, 8, 2])
     repeated = np.repeat(x, counts, 1)
     assert np.allclose(gred.var(x, 1, weights=counts, ddof=1), repeated.var(1, ddof=1), 1e-12)
@@ -153,10 +154,11 @@ def test_by_key_each_key_has_its_weights(axis, op):
             assert np.allclose(got.take(key, axis), weighted(op, *of_key, axis, 0.5), 1e-13)
 
 
-@each_library
-def test_weights_in_the_libraries_of_devices(library_name):
+@pytest.mark.gpu
+@of(Cupy, Torch, Jax)
+def test_weights_in_the_libraries_of_devices(library):
     x, w = drawn("f4")
-    there, weights, keys = (placed_by(library_name, a) for a in (x, w, np.arange(6) % 3))
+    there, weights, keys = map(library.make, (x, w, np.arange(6) % 3))
     for axis, (name, near) in itertools.product(AXES[1:], (("mean", 1e-5), ("std", 1e-4))):
         got = getattr(gred, name)(there, axis, weights=weights)
         assert type(got) is type(there)
@@ -211,13 +213,12 @@ def test_arrays_that_cannot_be_compared_are_refused(place):
         gred.nanvar(flat_there(np.ones(3), place))
 
 
-@each_library
+@pytest.mark.gpu
+@of(Cupy, Torch)
 @every_name
-def test_a_librarys_own_arrays_stay_there(name, library_name):
-    if library_name == "jax.numpy":
-        pytest.skip("of 32 bits, unless JAX is told otherwise")
+def test_a_librarys_own_arrays_stay_there(name, library):
     x = with_nans("f8")
-    there = placed_by(library_name, x)
+    there = library.make(x)
     got = getattr(gred, name)(there, 1)
     assert type(got) is type(there)
     assert np.allclose(to_host(got), getattr(np, name)(x, 1), 1e-14)

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 import pytest
-from along import home
 from devices import GPU_IS_HERE, laid_out, to_host
 from drawn import misaligned
+from exactly import of_products
 from inputs import methods_on
-from reference import INTEGERS
+from reference import INTEGERS, home
 from samples import silenced
 
 import gred
@@ -63,12 +63,6 @@ def each(*arrays, **options):
 def shown(name, axis, **own):
     """Make a reduction under a mask."""
     return lambda x, mask, **more: getattr(gred, name)(x, axis=axis, where=mask, **own, **more)
-
-
-def products_of(a, b):
-    total = gred.ExactSum()
-    total.add_products(a, b)
-    return total.words
 
 
 def of_reductions():
@@ -119,7 +113,7 @@ OTHERS = {
     "by_key of extremes": Call(partial(gred.by_key, "min", num_keys=7), OF["keyed"]),
     "by_key, exact": Call(partial(gred.by_key, "sum", num_keys=7, **EXACTLY), OF["keyed"]),
     "ExactSum": Call(lambda x: gred.ExactSum(x).words),
-    "ExactSum of products": Call(products_of, OF["rows"]),
+    "ExactSum of products": Call(lambda a, b: of_products(a, b).words, OF["rows"]),
     "var, exact": Call(partial(gred.var, **EXACTLY), places=HERE),
     "describe, exact": Call(partial(gred.describe, **EXACTLY), places=HERE),
     # Made on the host, or by the library whose arrays they are of.

@@ -21,8 +21,6 @@ def parameter(place: str, *more: str):
     return pytest.param(place, *more, id="-".join((place, *more)), marks=marks)
 
 
-ON_GPUS = [pytest.param(name, marks=pytest.mark.gpu) for name in ("cupy", "torch", "jax.numpy")]
-each_library = pytest.mark.parametrize("library_name", ON_GPUS)
 everywhere = pytest.mark.parametrize("place", [parameter(p) for p in PLACES if p != "host"])
 
 
@@ -81,12 +79,6 @@ def to_host(got):
         if hasattr(got, way):
             return getattr(got, way)()
     return np.asarray(got.cpu() if hasattr(got, "cpu") else got)
-
-
-def placed_by(library_name: str, x: np.ndarray):
-    """Have a library put an array on its GPU; skip where it is not installed."""
-    library = pytest.importorskip(library_name)
-    return library.asarray(x, **({"device": "cuda"} if library_name == "torch" else {}))
 
 
 def on_gpu(number: int, host: np.ndarray, where: str = "device") -> GpuArray:

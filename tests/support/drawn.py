@@ -34,7 +34,12 @@ def values(dtype: np.dtype, flavour: str, n: int, random) -> np.ndarray:
     if dtype == np.bool_:
         return random.integers(0, 2, n).astype(bool)
     if dtype in INTEGERS:
-        return _integers(np.iinfo(dtype), flavour, n, random).astype(dtype)
+        info = np.iinfo(dtype)
+        if flavour == "special":
+            return random.choice(np.array([info.min, info.max, 0, 1], dtype), n)
+        if flavour == "any bits":
+            return random.integers(info.min, info.max, n, dtype, endpoint=True)
+        return random.integers(max(info.min, -9), 10, n).astype(dtype)
     if flavour == "any bits":
         bits = BITS[dtype.itemsize]
         return random.integers(0, np.iinfo(bits).max, n, bits, endpoint=True).view(dtype)
@@ -46,14 +51,6 @@ def values(dtype: np.dtype, flavour: str, n: int, random) -> np.ndarray:
     if flavour == "small":
         return random.integers(-9, 10, n).astype(dtype)
     return random.normal(size=n).astype(dtype)
-
-
-def _integers(info, flavour: str, n: int, random) -> np.ndarray:
-    if flavour == "special":
-        return random.choice(np.array([info.min, info.max, 0, 1], info.dtype), n)
-    if flavour == "any bits":
-        return random.integers(info.min, info.max, n, info.dtype, endpoint=True)
-    return random.integers(max(info.min, -9), 10, n)
 
 
 def misaligned(x: np.ndarray) -> np.ndarray:

@@ -149,7 +149,11 @@ def mixed(op: str, given: np.dtype, dtype: np.dtype, n: int) -> Case:
         bits = _any_bits(given, n, random)
         return _case(op, kind, abs(bits // 2) if (op, dtype) == ("mean", np.uint64) else bits)
     if op == "prod" and dtype not in INTEGERS:
-        return _case(op, kind, _powers(given, dtype, n))
+        # Ones, with as many twos as a product in the type can hold.
+        powers = np.ones(n, given)
+        exponents = min(finfo(t).maxexp for t in (given, dtype) if t not in INTEGERS) - 2
+        powers[: exponents // 2] *= given.type(1 if given == np.bool_ else 2)
+        return _case(op, kind, powers)
     most = 5 if np.float16 in (given, dtype) else 50
     odd = 2 * random.integers(0, most, n) + 1
     if dtype == np.bool_ and op == "sum":
@@ -165,14 +169,6 @@ def mixed(op: str, given: np.dtype, dtype: np.dtype, n: int) -> Case:
 
 def _with_imaginary_parts(values: np.ndarray, given: np.dtype) -> np.ndarray:
     return (values + 1j * values[::-1] if given in COMPLEX else values).astype(given)
-
-
-def _powers(given: np.dtype, dtype: np.dtype, n: int) -> np.ndarray:
-    """Ones, with as many twos as a product in the type can hold."""
-    powers = np.ones(n, given)
-    exponents = min(finfo(t).maxexp for t in (given, dtype) if t not in INTEGERS) - 2
-    powers[: exponents // 2] *= given.type(1 if given == np.bool_ else 2)
-    return powers
 
 
 def _case(op: str, kind: Kind, array: np.ndarray) -> Case:
@@ -222,15 +218,12 @@ def _extremes(op: str, given: np.dtype, n: int, random) -> np.ndarray:
     elif given == np.bool_:
         array = np.ones(n, bool)
         array[-1:] = False
+    elif given in INTEGERS:
+        array = random.integers(10, np.iinfo(given).max, n, given, endpoint=True)
+        array[-1:] = 3
     else:
-        array = _others(given, n, random)
+        array = random.uniform(10, float(finfo(given).max), n).astype(given)
         array[-1:] = 3
     if op == "min":
         return array
     return ~array if given.kind in "ub" else -array
-
-
-def _others(given: np.dtype, n: int, random) -> np.ndarray:
-    if given in INTEGERS:
-        return random.integers(10, np.iinfo(given).max, n, given, endpoint=True)
-    return random.uniform(10, float(finfo(given).max), n).astype(given)

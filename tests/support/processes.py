@@ -1,4 +1,4 @@
-"""Pythons of their own, for what must not have happened before; Ctrl-C for this one."""
+"""Pythons and threads of their own, for what must not have happened before; Ctrl-C for this one."""
 
 import contextlib
 import os
@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 
 def printed(code, *more, arguments=(), dropped=(), path=False, **environment) -> str:
@@ -17,10 +18,15 @@ def printed(code, *more, arguments=(), dropped=(), path=False, **environment) ->
     if path:
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     line = [sys.executable, "-c", "\n".join(map(textwrap.dedent, (code, *more))), *arguments]
-    options = {"capture_output": True, "text": True, "timeout": 900, "check": False}
-    child = subprocess.run(line, env={**variables, **environment}, **options)
-    assert child.returncode == 0, child.stderr
-    return child.stdout
+    return output_of(line, env={**variables, **environment})
+
+
+def output_of(command, **options) -> str:
+    """Run a command that is to end well, and return what it prints."""
+    options = {"capture_output": True, "text": True, "timeout": 1800, **options}
+    done = subprocess.run(command, check=False, **options)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
 
 
 def in_a_child(work) -> None:
@@ -37,6 +43,12 @@ def in_a_child(work) -> None:
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def in_a_fresh_thread(work):
+    """Do some work in a thread that has used no GPU and copies no context; return its result."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
 
 
 @contextlib.contextmanager

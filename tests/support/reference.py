@@ -31,6 +31,7 @@ import numpy as np
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 INTEGERS = tuple(map(np.dtype, ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]))
 REALS = (np.dtype(np.float16), BFLOAT16, np.dtype(np.float32), np.dtype(np.float64))
+HALVES = REALS[:2]
 COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 EVERY_TYPE = (*INTEGERS, *REALS, *COMPLEX)
 
@@ -67,7 +68,7 @@ def result_type(op: str, given, dtype=None) -> np.dtype:
 
 def accumulator(result: np.dtype) -> np.dtype:
     """Name the type that floats are accumulated in: that of the results, but float32 at least."""
-    return REALS[2] if result in REALS[:2] else result
+    return REALS[2] if result in HALVES else result
 
 
 def gamma(k: int, dtype: np.dtype) -> Fraction:
@@ -96,9 +97,9 @@ def rounded(value: Fraction | int | float, dtype: np.dtype) -> Fraction | float:
     return nearest
 
 
-def _plain(x: np.ndarray) -> np.ndarray:
-    """Floats that all of NumPy and math can work with, of the same values."""
-    return x.astype(np.float64) if x.dtype in REALS else x
+def home(x: np.ndarray) -> np.ndarray:
+    """Give halves as floats that NumPy is at home with."""
+    return x.astype(np.float64) if x.dtype in HALVES else x
 
 
 def elements(array: np.ndarray, kind: np.dtype, where=True, initial=None) -> np.ndarray:
@@ -129,7 +130,7 @@ def truth(op: str, array: np.ndarray, dtype=None, *, where=True, initial=None) -
 
 def _extreme(op: str, x: np.ndarray) -> Truth:
     """One NaN is enough; complex numbers go by their real parts, then by the others."""
-    value = getattr(np, op)(_plain(x)).item()
+    value = getattr(np, op)(home(x)).item()
     if x.dtype not in COMPLEX:
         return Truth(value, x.dtype, EXACTLY)
     parts = (A_NAN, A_NAN) if np.isnan(value) else (value.real, value.imag)
@@ -157,8 +158,9 @@ def scaled(x: np.ndarray) -> tuple:
     return (mantissas * 2.0**53).astype(np.int64), exponents - 53
 
 
-def _added(integers: np.ndarray, powers: np.ndarray) -> Fraction:
-    """Add up integers times powers of two, power by power, by 20 bits, whose sums floats hold."""
+def exact_sum(x: np.ndarray) -> Fraction:
+    """Add up finite numbers, power by power, by 20 bits, whose sums floats hold."""
+    integers, powers = scaled(x)
     total, least, bits = 0, int(powers.min(initial=0)), 2**20 - 1
     for shift, some in ((0, integers & bits), (20, integers >> 20 & bits), (40, integers >> 40)):
         sums = np.bincount(powers - least, some)
@@ -166,14 +168,9 @@ def _added(integers: np.ndarray, powers: np.ndarray) -> Fraction:
     return total * Fraction(2) ** least
 
 
-def exact_sum(x: np.ndarray) -> Fraction:
-    """Add up finite numbers."""
-    return _added(*scaled(x))
-
-
 def sums_exactly(x: np.ndarray) -> bool:
     """Tell whether every partial sum is a float: multiples of a power of two, not too many."""
-    nonzero = np.abs(_plain(x[x != 0]))
+    nonzero = np.abs(home(x[x != 0]))
     if nonzero.size == 0:
         return True
     whole, powers = scaled(nonzero)
@@ -185,7 +182,7 @@ def sums_exactly(x: np.ndarray) -> bool:
 def _sum(x: np.ndarray) -> tuple:
     if x.dtype in COMPLEX:
         return _of_both(_sum, x)
-    kind, wide = accumulator(x.dtype), _plain(x)
+    kind, wide = accumulator(x.dtype), home(x)
     magnitude = exact_sum(abs(wide[np.isfinite(wide)]))
     if magnitude * (1 + gamma(x.size + 2, kind)) >= Fraction(2) ** (EXPONENTS[kind] + 2):
         return _undecided(x)  # a partial sum may be beyond the greatest float
@@ -235,7 +232,7 @@ def _multiplies_exactly(x: np.ndarray) -> bool:
     if x.dtype in COMPLEX:
         on_axes = ((x.real == 0) != (x.imag == 0)).all()
         return bool(on_axes) and _multiplies_exactly((x.real + x.imag).astype(PARTS[x.dtype]))
-    mantissa, exponent = np.frexp(np.abs(_plain(x)))
+    mantissa, exponent = np.frexp(np.abs(home(x)))
     in_range = np.abs(exponent - 1).sum() <= EXPONENTS[accumulator(x.dtype)]
     return bool((mantissa == 0.5).all()) and in_range
 
@@ -246,7 +243,7 @@ CONTEXT = decimal.Context(prec=DIGITS, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_E
 def _prod(x: np.ndarray) -> tuple:
     if x.dtype in COMPLEX:
         return _complex_prod(x)
-    wide = _plain(x)
+    wide = home(x)
     if _leaves_range(x, 1):
         return _undecided(x)
     if not np.isfinite(wide).all() or (wide == 0).any():

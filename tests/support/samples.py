@@ -4,7 +4,7 @@ import contextlib
 import warnings
 
 import numpy as np
-from devices import laid_out, to_host
+from devices import to_host
 from gpu_arrays import call
 from inputs import OPS as LADDER
 from reference import agrees, truth
@@ -16,11 +16,6 @@ import gred
 def takes(name: str, dtype) -> bool:
     """Tell whether a reduction is one of this type: the range of bools is not, as in NumPy."""
     return not (name == "ptp" and np.dtype(dtype) == np.bool_)
-
-
-def there(x: np.ndarray, device: str, layout=lambda x: x):
-    """Put an array where a device reads it, laid out there as it is here."""
-    return laid_out(layout(x), device)
 
 
 def fetched(out, device: str):
@@ -43,14 +38,13 @@ def quietly(name: str, a, *arguments, **options):
         return getattr(gred, name)(a, *arguments, **options)
 
 
-def wrong(name: str, a, x: np.ndarray, *, device=None, method=None, **options) -> str:
+def wrong(name: str, a, x: np.ndarray, *, device=None, **options) -> str:
     """Reduce a, which holds x, and say what is wrong with the result; nothing if it is right.
 
     The mask of the options is NumPy's; `mask` is where that lies for the device, if elsewhere.
     """
     mask = options.pop("mask", options.get("where", True))
     given = {**options, "device": device, **({"where": mask} if "where" in options else {})}
-    given |= {"method": method} if method else {}
     return wrong_result(name, quietly(name, a, **given), x, **options)
 
 

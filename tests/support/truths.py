@@ -92,7 +92,7 @@ def type_of(name: str, given, dtype=None) -> np.dtype:
         return given if dtype is None else np.dtype(dtype)
     if name == "logsumexp":
         return reference.result_type("mean", given, dtype)
-    return reference.result_type(WITHOUT_NAN[name], given, dtype)
+    return reference.result_type(WITHOUT_NAN.get(name, name), given, dtype)
 
 
 def depth(n: int) -> int:

@@ -1,4 +1,4 @@
-"""What docstrings and pages show is what happens."""
+"""What texts show is what happens."""
 
 import doctest
 
@@ -9,12 +9,5 @@ def check_examples(text: str, name: str, *, more_than: int = 0) -> None:
     """Run the examples of a text, of which there are so many."""
     examples = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
     results = doctest.DocTestRunner(optionflags=OPTIONS).run(examples)
-    assert results.attempted > more_than
-    assert results.failed == 0
-
-
-def check_module(module, *, more_than: int = 0) -> None:
-    """Run the examples of a module's docstrings."""
-    results = doctest.testmod(module, optionflags=OPTIONS)
     assert results.attempted > more_than
     assert results.failed == 0

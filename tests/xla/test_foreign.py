@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from capsules import held_by, structure
-from devices import PLACES, laid_out, parameter, to_host
+from devices import laid_out, to_host
 from refusals import refused_by
 
 import gred
@@ -71,7 +71,6 @@ CALLS += [("mean", {"axis": (0, 1)}), ("min", {"axis": -1})]
 CALLS += [("var", {"axis": 1, "ddof": 1}), ("norm", {"axis": 0, "ord": 1})]
 CALLS += [("sum", {"axis": 1, "method": "exact"}), ("sum", {"axis": 2, "dtype": "float64"})]
 CALLS += [("sum", {"axis": (0, 2), "method": "batch_invariant"}), ("sum", {"axis": ()})]
-places = pytest.mark.parametrize("place", [parameter(place) for place in PLACES])
 
 
 def elements(dtype):
@@ -79,35 +78,33 @@ def elements(dtype):
     return (values > 0) if dtype == "bool" else np.nan_to_num(values).clip(-100, 100).astype(dtype)
 
 
-@places
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("op", "options"), CALLS)
 @pytest.mark.filterwarnings("ignore:Casting complex")
-def test_a_call_of_others_makes_the_bits_of_pythons(op, options, dtype, place):
+def test_a_call_of_others_makes_the_bits_of_pythons(op, options, dtype, device):
     """Of a whole array on a device, those that stay there; of two vectors, those of dot."""
     x = elements(dtype)
-    got, there = made(x, op, place, options), laid_out(x, place)
-    stays = place != "host" and "axis" not in options
-    out = {"out": laid_out(np.zeros((), got.dtype), place)} if stays else {}
+    got, there = made(x, op, device, options), laid_out(x, device)
+    stays = device != "host" and "axis" not in options
+    out = {"out": laid_out(np.zeros((), got.dtype), device)} if stays else {}
     expected = to_host(getattr(gred, op)(there, **options, **out))
     pairs = [(got, expected)]
     if op == "sum" and "axis" not in options and dtype != "bool":
         a, b = x[0].ravel().copy(), x[1].ravel().copy()
-        expected = gred.dot(*(laid_out(one, place) for one in (a, b)), **options)
-        pairs.append((made(a, op, place, options, b, elements=dtype.encode()), expected))
+        expected = gred.dot(*(laid_out(one, device) for one in (a, b)), **options)
+        pairs.append((made(a, op, device, options, b, elements=dtype.encode()), expected))
     for got, expected in pairs:
         assert got.dtype == expected.dtype
         assert got.tobytes() == np.asarray(expected).tobytes()
 
 
-@places
-def test_there_may_be_nothing(place):
+def test_there_may_be_nothing(device):
     for shape, axis in (((0,), None), ((0, 3), 0), ((3, 0), 0), ((2, 0), 1)):
         x = np.zeros(shape)
-        np.testing.assert_array_equal(made(x, "sum", place, {"axis": axis}), x.sum(axis))
-        assert np.isnan(made(x, "mean", place, {"axis": axis})).all()
+        np.testing.assert_array_equal(made(x, "sum", device, {"axis": axis}), x.sum(axis))
+        assert np.isnan(made(x, "mean", device, {"axis": axis})).all()
     nothing = np.zeros(0)
-    assert made(nothing, "sum", place, {}, nothing, elements=b"float64") == 0
+    assert made(nothing, "sum", device, {}, nothing, elements=b"float64") == 0
 
 
 NARROW = [("argmax", "float32", "int32"), ("count_nonzero", "bool", "int32")]
@@ -115,13 +112,12 @@ NARROW += [("sum", "int64", "int32"), ("prod", "int8", "int32"), ("sum", "uint64
 NARROW += [("mean", "int8", "float32"), ("var", "int64", "float32")]
 
 
-@places
 @pytest.mark.parametrize("axis", [None, 0, 1, 2])
 @pytest.mark.parametrize(("op", "dtype", "narrow"), NARROW)
-def test_results_may_be_narrower_than_gred_makes_them(op, dtype, narrow, axis, place):
+def test_results_may_be_narrower_than_gred_makes_them(op, dtype, narrow, axis, device):
     """Integers wrap, and floats are rounded to what they are in 64 bits."""
     x = elements(dtype)
-    got = made(x, op, place, {"axis": axis}, result=narrow.encode())
+    got = made(x, op, device, {"axis": axis}, result=narrow.encode())
     assert got.dtype == narrow
     wide = np.asarray(getattr(np, op)(x, axis))
     got = got.reshape(wide.shape)

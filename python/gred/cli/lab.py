@@ -24,7 +24,7 @@ from gred.cli.console import Column, Console
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Plan, Sampling, row_of
 from gred.cli.options import option
-from gred.prediction import H200, predict_counted
+from gred.prediction import H200, predict
 from gred.records import among_rungs, method_named
 
 _SIZE, _TIMED_SIZE = 1 << 20, 1 << 26
@@ -129,7 +129,7 @@ def _show_counts(
     def predicted(row: counters.Row) -> str:
         like = rung.like if row.number == "*" else row.counters.method
         gpu = H200._replace(multiprocessors=row.counters.multiprocessors)
-        return units.time_text(predict_counted(row.counters._replace(method=like), gpu).seconds)
+        return units.time_text(predict(row.counters._replace(method=like), gpu).seconds)
 
     notes = [", ".join([*explain.limits(one)][:2]) or explain.FREE for _, one in rows]
     column = Column("predicted", predicted, style="bold", about="for an H200")

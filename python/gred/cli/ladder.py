@@ -264,7 +264,7 @@ def _lessons(settings: counters.Settings, console: Console) -> Table:
     def lesson(method: Any) -> tuple[list[str], str]:
         launch = prediction.make_launch(method.name, settings.block_size, settings.dtype, H200)
         counted = prediction.counted(launch, settings.size)
-        predicted = prediction.predict_counted(counted, H200)
+        predicted = prediction.predict(counted, H200)
         total, time = counted.total, measured.get(method.name)
         pace = time and settings.nbytes / time
         cells = [

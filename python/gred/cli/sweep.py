@@ -190,7 +190,8 @@ def _forecast_cells(
         return head + ["-"] * (len(sizes) + 3)
     launches = [prediction.make_launch(method.name, block, dtype, H200) for block in blocks]
     for size in sizes:
-        told = [prediction.predict(launch, size, H200) for launch in launches]
+        counted = (prediction.counted(launch, size) for launch in launches)
+        told = [prediction.predict(one, H200) for one in counted]
         best, *others = sorted(told, key=lambda one: one.seconds)
         head.append(units.gigabytes_text(size * launches[0].dtype.itemsize / best.seconds))
     worst = "-"

@@ -96,7 +96,7 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
     sizes = ordinary.block_sizes if ordinary else BLOCK_SIZES
     if said and said[3]:
         sizes = (int(said[3]),)
-        if sizes[0] not in (32, 64, 128, 256, 512, 1024):
+        if sizes[0] not in _BLOCKS:
             raise ValueError(f"blocks are of 32, 64, 128, 256, 512 or 1024 threads; got {said[3]}")
     return Form(name, instance, method, number, sizes, ordinary)
 
@@ -184,7 +184,6 @@ _BLOCKS = (32, 64, 128, 256, 512, 1024)
 class Plain(NamedTuple):
     """What is to be known of such a kernel."""
 
-    name: str
     dtype: str | None  # None: a template's
     call: str  # of the kernel, with Block, T, data, n and partials
     has_block: bool
@@ -237,10 +236,9 @@ def _plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
     lengths = re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
     whole = [length for text in lengths if (length := _number(code, text)) in _BLOCKS[1:]]
     most = _number(code, (kernel["bounds"] or "").partition(",")[0])
-    sizes = tuple(size for size in (32, 64, 256, 1024) if most is None or size <= most)
+    sizes = tuple(size for size in BLOCK_SIZES if most is None or size <= most)
     sizes = (min(whole),) if whole else sizes
     return Plain(
-        name=kernel["name"],
         dtype=None if is_template else _ELEMENTS[types.pop()],
         call=f"{kernel['name']}{template}({call})",
         has_block="Block" in arguments,

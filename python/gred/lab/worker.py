@@ -30,7 +30,7 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until somebody watches
     worker = os.fork()
     if worker:
-        _leave_as(_watched(worker))
+        _watch(worker)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     _inherit_orphans(signal.SIGKILL)
     _bound(asked)
@@ -54,8 +54,8 @@ def _inherit_orphans(end: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def _watched(worker: int) -> int:
-    """Wait for the worker's end, or end it when told to; and end what it has left. Its status."""
+def _watch(worker: int) -> None:
+    """Wait for the worker's end, or end it when told to; end what it has left, and leave alike."""
 
     def end_it(*_: Any) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -66,17 +66,13 @@ def _watched(worker: int) -> int:
     _, status = os.waitpid(worker, 0)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _end_children()
-    return os.waitstatus_to_exitcode(status)
-
-
-def _leave_as(status: int) -> None:
-    """Leave as another process has left: with a status, or by a signal."""
-    if status < 0:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if -status != signal.SIGKILL:
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    os._exit(status)
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status))
 
 
 def _bound(asked: dict[str, Any]) -> None:
