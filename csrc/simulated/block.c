@@ -61,9 +61,9 @@ static void sweep(struct multiprocessor *self)
 }
 
 /* A fiber lives as long as its simulator and runs one block's kernel after the other. */
-static void thread_body(void *owner)
+static void thread_body(void *opaque)
 {
-    struct thread *self = owner;
+    struct thread *self = opaque;
     for (;;) {
         const struct simulator_launch *launch = self->home->launch;
         launch->kernel(launch->arguments);
@@ -84,8 +84,7 @@ static bool make_threads(struct multiprocessor *self, unsigned block)
     for (; self->made < block; self->made++) {
         struct thread *thread = &self->threads[self->made];
         thread->home = self;
-        fiber_make(&thread->fiber, &self->scheduler, &self->stacks, self->made, thread_body,
-                   thread);
+        fiber_make(&thread->fiber, &self->scheduler, &self->stacks, self->made, thread_body);
     }
     return true;
 }

@@ -101,7 +101,7 @@ enum thread_state {
 };
 
 struct thread {
-    struct fiber fiber;
+    struct fiber fiber; /* first, so that its stack's owner is the thread */
     struct multiprocessor *home;
     struct simulator_place place;
     enum thread_state state;
