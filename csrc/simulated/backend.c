@@ -69,7 +69,6 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     struct simulated_machine *on = calloc(1, sizeof *on); /* the caller's stack may be small */
     bool ran = false;
     if (simulator && on) {
-        simulator_set(simulator, run->order, run->seed, run->watch);
         simulated_machine_open(on, simulator, plan, &state->substitute, run);
         ran = plan    ? execute(&on->machine, plan, run)
               : bytes ? machine_time_reading(&on->machine, bytes, run)

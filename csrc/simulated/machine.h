@@ -3,13 +3,13 @@
 #pragma once
 
 #include "run/machine.h"
-#include "simulated/simulator.h"
+#include "simulated/launch.h"
 
 struct simulated_machine {
     struct machine machine; /* first, so that a machine is one of these */
     struct simulator *simulator;
-    struct counting *counting; /* NULL: nobody counts */
-    const struct plan *plan;   /* NULL: there is none */
+    struct run *run;
+    const struct plan *plan; /* NULL: there is none */
     struct kernels kernels;
     substitute_shared_bytes *shared_bytes; /* NULL: as many as a launch asks for */
     double moments[MOMENTS];

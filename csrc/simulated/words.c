@@ -112,14 +112,14 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
     struct multiprocessor *home = thread_running()->home;
     struct bulk_copies *copies = &home->copies;
     if (((uintptr_t)to | (uintptr_t)from | bytes) % SIMULATOR_BULK_ALIGNMENT != 0) {
-        grid_stop(home->grid, SIMULATOR_FAILED,
+        grid_stop(home->grid, FAILURE_RUNTIME,
                   "a bulk copy of which addresses and length are no multiples of 16");
         return;
     }
     if (copies->count == BULK_COPIES_MAX)
         bulk_copies_end_any(copies);
     copies->at[copies->count++] = (struct bulk_copy){to, from, bytes, barrier};
-    if (home->sweep.ordering == ORDER_FORWARDS)
+    if (home->launch->order == ORDER_FORWARDS)
         bulk_copies_end_any(copies);
 }
 
@@ -139,7 +139,7 @@ static void record(const struct thread *self, const struct simulator_access *acc
     const uint64_t first = self->place.block.x - self->place.cluster_rank;
     if (!counter_record(home->counter, home->launch->counts->room, &self->place, owner->shared,
                         first + (uint64_t)(owner - home->cluster), access))
-        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record one by one");
+        grid_stop(home->grid, FAILURE_RUNTIME, "too many accesses to record one by one");
 }
 
 void simulator_count(const struct simulator_access *access)
@@ -148,7 +148,7 @@ void simulator_count(const struct simulator_access *access)
     const struct multiprocessor *home = self->home;
     struct checker *checker = home->launch->checker;
     if (checker && !checker_note(checker, home->number, self->place.thread.x, access)) {
-        grid_stop(home->grid, SIMULATOR_FAILED, "an access is at fault");
+        grid_stop(home->grid, FAILURE_RUNTIME, "an access is at fault");
         for (;;) /* the access must not be made: the thread never runs again */
             thread_wait_at(ENDED);
     }
