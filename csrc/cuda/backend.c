@@ -22,8 +22,6 @@ struct state {
     struct cuda_sessions sessions;
     pthread_mutex_t making_stream;
     _Atomic(cudaStream_t) streams[CUDA_GPUS_MAX][OWN_STREAMS];
-    struct substitute substitute;
-    struct kernels with_substitute;
     atomic_flag warned[CUDA_GPUS_MAX]; /* of what the driver has to compile */
 };
 
@@ -64,7 +62,7 @@ static int count(void *opaque, struct failure *failure)
 static bool ready(void *opaque, int device)
 {
     const struct state *state = opaque;
-    return cuda_gpus_counted(&state->gpus) &&
+    return (state->gpus.count || state->gpus.absence) &&
            (device < 0 || device >= CUDA_GPUS_MAX || state->streams[device][FOR_PRODUCERS]);
 }
 
@@ -209,13 +207,14 @@ static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
 /* What was launched may still be under way: nobody waits for a result that stays on the device, nor
  * any longer for one that the user has lost patience with. After any other failure it is waited
  * for; what goes wrong then is a consequence. The caller's memory is not read after the call. */
-static void settle(struct cuda_session *session, bool ran, const struct failure *failure)
+static void settle(struct cuda_session *session, bool ran)
 {
     if (session->capturing)
         return;
     if (session->staging)
         cuda_staging_let_go(session->staging);
-    if ((ran || failure->kind == FAILURE_EXCEPTION) && mailbox_is_awaited(&session->mailbox)) {
+    if ((ran || session->machine.failure->kind == FAILURE_EXCEPTION) &&
+        mailbox_is_awaited(&session->mailbox)) {
         cuda_session_leave_behind(session);
     } else if (!ran) {
         if (cudaStreamSynchronize(session->stream) != cudaSuccess)
@@ -240,70 +239,37 @@ static bool warn_of_compiling(struct state *state, const struct cuda_session *se
     return run_warn(run, text);
 }
 
-/* A plan; NULL: reads `bytes`, or, if there are none, launches nothing. */
 static bool run_on_current_device(struct state *state, int device, const struct plan *plan,
-                                  size_t bytes, struct run *run)
+                                  struct run *run)
 {
-    struct failure *failure = &run->failure;
-    const cudaStream_t stream = plan ? cuda_order_stream(plan) : NULL;
+    cudaStream_t stream = NULL;
     bool capturing = false;
-    if (plan && (!cuda_order_check(plan, failure) ||
-                 !cuda_order_capture(stream, plan, run, &capturing, failure)))
+    if (plan && !cuda_order_choose(plan, run, &stream, &capturing))
         return false;
     struct cuda_session *session =
-        cuda_session_borrow(&state->sessions, device, stream, capturing, failure);
+        cuda_session_borrow(&state->sessions, device, stream, capturing, run);
     if (!session)
         return false;
-    session->stream = stream ? stream : session->own_stream;
-    session->capturing = capturing;
-    struct machine *machine = &session->machine;
-    cuda_session_begin(session, failure);
-    if (substitute_is_for(&state->substitute, plan))
-        machine->facts.kernels = &state->with_substitute;
-    bool ran = warn_of_compiling(state, session, run);
-    if (ran && plan)
-        ran = cuda_order_before(session, plan, failure) && execute(machine, plan, run) &&
-              (!plan->results.on_device || cuda_order_after(session, plan, failure));
-    else if (ran)
-        ran = bytes ? machine_time_reading(machine, bytes, run)
-                    : machine_time_launching(machine, run);
-    settle(session, ran, failure);
-    cuda_session_return(&state->sessions, session, failure);
-    return ran && failure->kind == FAILURE_NONE;
-}
-
-static bool run_on(struct state *state, int device, const struct plan *plan, size_t bytes,
-                   struct run *run)
-{
-    struct failure *failure = &run->failure;
-    struct cuda_before before;
-    if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
-        return false;
-    const bool ran = run_on_current_device(state, device, plan, bytes, run);
-    return cuda_gpu_leave(device, &before, failure) && ran;
+    const bool ran =
+        warn_of_compiling(state, session, run) &&
+        (!plan || cuda_order_before(session, &plan->streams)) &&
+        execute(&session->machine, plan, run) &&
+        (!plan || !plan->results.on_device || cuda_order_after(session, &plan->streams));
+    settle(session, ran);
+    cuda_session_return(&state->sessions, session);
+    return ran && run->failure.kind == FAILURE_NONE;
 }
 
 static bool run(void *opaque, const struct plan *plan, struct run *run)
 {
     struct state *state = opaque;
-    if (!substitute_is_for(&state->substitute, plan))
-        return run_on(state, plan->device, plan, 0, run);
-    struct plan own = *plan;
-    own.launch.data_blocks = state->substitute.data_blocks;
-    return run_on(state, plan->device, &own, 0, run);
-}
-
-static void substitute(void *opaque, const struct substitute *own)
-{
-    struct state *state = opaque;
-    state->substitute = *own;
-    state->with_substitute = kernels_cuda;
-    state->with_substitute.flat = own->plain;
-}
-
-static bool read_memory(void *state, int index, size_t bytes, struct run *run)
-{
-    return run_on(state, index, NULL, bytes, run);
+    struct failure *failure = &run->failure;
+    const int device = plan ? plan->device : run->timing->device;
+    struct cuda_before before;
+    if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
+        return false;
+    const bool ran = run_on_current_device(state, device, plan, run);
+    return cuda_gpu_leave(device, &before, failure) && ran;
 }
 
 const struct backend backend_cuda = {
@@ -325,6 +291,4 @@ const struct backend backend_cuda = {
     .describe = describe,
     .threads = threads,
     .run = run,
-    .read = read_memory,
-    .substitute = substitute,
 };

@@ -29,6 +29,7 @@ struct cuda_session {
     bool machine_code; /* kernels were compiled for it; else the driver does so */
     bool ahead;        /* copies to the device run ahead of its launches */
     const struct cuda_sessions *all;
+    struct kernels kernels; /* for the run */
     cudaMemPool_t pool;
     char *kept; /* memory for small workspaces; after it, tickets, which are 0 between launches */
     struct mailbox mailbox;
@@ -57,44 +58,36 @@ bool cuda_sessions_open(struct cuda_sessions *, struct cuda_pointers *);
 /* Frees what CUDA gave only if it still `works` in this process. */
 void cuda_sessions_close(struct cuda_sessions *, bool works);
 
-/* Makes the machine ready for a run; the session's device is current, and its stream is set. In
- * machine.c. */
-void cuda_session_begin(struct cuda_session *, struct failure *);
-
 /* A device's pool, which is current. False with a failure noted. */
 bool cuda_sessions_pool(struct cuda_sessions *, int device, cudaMemPool_t *, struct failure *);
 
-/* An idle session of the device, which is current, or a new one, for work on a stream, or, if that
+/* An idle session of the device, which is current, or a new one, for a run on a stream, or, if that
  * is NULL, on its own; NULL with a failure noted. */
 struct cuda_session *cuda_session_borrow(struct cuda_sessions *, int device, cudaStream_t,
-                                         bool capturing, struct failure *);
+                                         bool capturing, struct run *);
+
+/* Makes the machine of one that is borrowed ready for the run. In machine.c. */
+void cuda_session_begin(struct cuda_session *, struct run *);
 
 /* Nobody waits for what was launched last, which the mailbox will tell the end of. */
 void cuda_session_leave_behind(struct cuda_session *);
 
 /* Nor for what was launched by now, of which the mailbox tells nothing. False with a failure noted.
  */
-bool cuda_session_leave_unfinished(struct cuda_session *, struct failure *);
+bool cuda_session_leave_unfinished(struct cuda_session *);
 
-void cuda_session_return(struct cuda_sessions *, struct cuda_session *, struct failure *);
+void cuda_session_return(struct cuda_sessions *, struct cuda_session *);
 
 /* ---- order ---- */
 
-/* Whether the plan's streams can be handles of streams at all. */
-bool cuda_order_check(const struct plan *, struct failure *);
-
-/* The stream that a plan's work goes to: the caller's, or the first producer's that is known, after
- * whose work it then comes without any event. NULL: any. */
-cudaStream_t cuda_order_stream(const struct plan *);
-
-/* Whether that stream, or NULL, is being captured. False with a failure noted, and the capture as
- * it was, if the plan is nothing for a graph. */
-bool cuda_order_capture(cudaStream_t, const struct plan *, const struct run *, bool *capturing,
-                        struct failure *);
+/* The stream that a plan's work goes to, NULL: any, and whether that is being captured. False with
+ * a failure noted, and the capture as it was, if one of the plan's streams can be no handle at all,
+ * or the plan is nothing for a graph. */
+bool cuda_order_choose(const struct plan *, struct run *, cudaStream_t *, bool *capturing);
 
 /* Producers' work comes before what is put on the session's stream from now on. */
-bool cuda_order_before(struct cuda_session *, const struct plan *, struct failure *);
+bool cuda_order_before(struct cuda_session *, const struct plan_streams *);
 
 /* Where nobody waits, what producers do next, such as freeing or filling their memory again, comes
  * after what is under way here. */
-bool cuda_order_after(struct cuda_session *, const struct plan *, struct failure *);
+bool cuda_order_after(struct cuda_session *, const struct plan_streams *);

@@ -46,8 +46,8 @@ static bool bring_all(struct listed_segments *self)
     self->segments.offsets = self->offsets = malloc(count * sizeof *self->offsets);
     return self->offsets
                ? executor_gather(&self->on, offsets, ELEMENT_INT64, there) &&
-                     machine->memory->copy_out(machine, self->offsets, there,
-                                               count * sizeof *self->offsets)
+                     machine->memory->copy(machine, COPY_OUT, self->offsets, there,
+                                           count * sizeof *self->offsets)
                : failure_note(machine->failure, FAILURE_MEMORY, "out of memory for offsets");
 }
 

@@ -15,6 +15,10 @@ enum moment { MOMENT_BEGIN, MOMENT_FIRST_PASS, MOMENT_END, MOMENTS };
 
 enum progress { PROGRESS_UNDER_WAY, PROGRESS_DONE, PROGRESS_FAILED };
 
+/* From the host come a few bytes, which may change afterwards; those that are kept, a multiple of
+ * 8, a graph writes whenever it runs. To the host, they are waited for. */
+enum copy_way { COPY_IN, COPY_KEPT, COPY_OUT, COPY_WITHIN };
+
 struct machine;
 
 /* Every function that returns bool notes a failure and returns false if it cannot do its work. */
@@ -35,22 +39,12 @@ struct machine_memory {
     size_t (*room)(struct machine *, size_t bytes);
 
     bool (*clear)(struct machine *, void *target, size_t bytes); /* to zeros */
+    bool (*copy)(struct machine *, enum copy_way, void *target, const void *source, size_t bytes);
 
-    /* A few bytes from the host; they may change afterwards. */
-    bool (*copy_in)(struct machine *, void *target, const void *source, size_t bytes);
-    bool (*copy_out)(struct machine *, void *target, const void *source, size_t bytes); /* waits */
-
-    /* As copy_in; a graph writes the same whenever it runs. A multiple of 8 bytes. */
-    bool (*write)(struct machine *, void *target, const void *source, size_t bytes);
-    bool (*copy_within)(struct machine *, void *target, const void *source, size_t bytes);
-
-    /* Elements of a host's layout from `start` on, in their own type; *fed are left by the mask. */
+    /* Elements of a host's layout from `start` on, in their own type, of which the mask leaves
+     * *fed; or those of a mask as bits, all of them. */
     bool (*feed)(struct machine *, void *target, const struct layout *, uint64_t start,
-                 uint64_t length, uint64_t *fed);
-
-    /* All elements of a mask in the host's memory, from `start` on, as bits. */
-    bool (*feed_bits)(struct machine *, void *target, const struct layout *, uint64_t start,
-                      uint64_t length);
+                 uint64_t length, bool as_bits, uint64_t *fed);
 };
 
 struct machine_work {
@@ -82,7 +76,8 @@ struct machine {
 };
 
 /* Runs the plan once, or as often as run->timing asks for; or explains what it would do. Results
- * along axes that go to an `out` get memory of their own before. In execute.c. */
+ * along axes that go to an `out` get memory of their own before. NULL: what needs none is timed. In
+ * execute.c. */
 bool execute(struct machine *, const struct plan *, struct run *);
 
 /* All samples of a timing: each is prepared, if that is not NULL, and then done between two marks;
@@ -91,8 +86,6 @@ typedef bool machine_sample(void *context);
 bool machine_time_samples(struct machine *, struct run *, struct timing *, machine_sample *prepare,
                           machine_sample *work, void *context);
 
-/* Times the reading of `bytes` of memory. */
-bool machine_time_reading(struct machine *, size_t bytes, struct run *);
-
-/* Times launches of nothing, by the host's clock. */
-bool machine_time_launching(struct machine *, struct run *);
+/* Times the reading of as much memory as run->timing says, or, of none, launches of nothing, by the
+ * host's clock. */
+bool machine_time_reading(struct machine *, struct run *);

@@ -40,9 +40,10 @@ static bool machine_clear(struct machine *machine, void *target, size_t bytes)
     return true;
 }
 
-static bool machine_copy(struct machine *machine, void *target, const void *source, size_t bytes)
+static bool machine_copy(struct machine *machine, enum copy_way way, void *target,
+                         const void *source, size_t bytes)
 {
-    (void)machine;
+    (void)machine, (void)way;
     memcpy(target, source, bytes);
     return true;
 }
@@ -56,18 +57,11 @@ static size_t machine_room(struct machine *machine, size_t bytes)
 }
 
 static bool machine_feed(struct machine *machine, void *target, const struct layout *layout,
-                         uint64_t start, uint64_t length, uint64_t *fed)
+                         uint64_t start, uint64_t length, bool as_bits, uint64_t *fed)
 {
     (void)machine;
-    *fed = gather_unconverted(INSTRUCTIONS_baseline, layout, start, length, target);
-    return true;
-}
-
-static bool machine_feed_bits(struct machine *machine, void *target, const struct layout *layout,
-                              uint64_t start, uint64_t length)
-{
-    (void)machine;
-    gather_bits(INSTRUCTIONS_baseline, layout, start, length, target);
+    *fed = (as_bits ? gather_bits : gather_unconverted)(INSTRUCTIONS_baseline, layout, start,
+                                                        length, target);
     return true;
 }
 
@@ -159,6 +153,7 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
 {
     struct simulated_machine *self = simulation_of(machine);
     struct run *run = self->run;
+    const struct substitute *own = run->substitute;
     struct counted_launch counts = {
         .grid = step->grid, .block = step->block, .room = run->counting ? run->counting->room : 0};
     struct simulator_launch launch = {
@@ -167,7 +162,7 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
         .grid = step->grid,
         .block = step->block,
         .shared_bytes =
-            self->shared_bytes ? self->shared_bytes(step->shared_bytes) : step->shared_bytes,
+            own && own->shared_bytes ? own->shared_bytes(step->shared_bytes) : step->shared_bytes,
         .cluster = step->cluster,
         .cooperative = step->cooperative,
         .order = run->order,
@@ -238,12 +233,8 @@ static const struct machine_memory machine_memory = {
     .take_back = machine_release,
     .room = machine_room,
     .clear = machine_clear,
-    .copy_in = machine_copy,
-    .write = machine_copy,
-    .copy_out = machine_copy,
-    .copy_within = machine_copy,
+    .copy = machine_copy,
     .feed = machine_feed,
-    .feed_bits = machine_feed_bits,
 };
 
 static const struct machine_work machine_work = {
@@ -259,10 +250,10 @@ static const struct machine_work machine_work = {
 /* Where it is counted, passes are those of the device that is counted for, by kernels that count.
  */
 void simulated_machine_open(struct simulated_machine *self, struct simulator *simulator,
-                            const struct plan *plan, const struct substitute *substitute,
-                            struct run *run)
+                            const struct plan *plan, struct run *run)
 {
     const struct counting *counting = run->counting;
+    const struct substitute *own = run->substitute;
     self->machine =
         (struct machine){.memory = &machine_memory,
                          .work = &machine_work,
@@ -282,8 +273,6 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
         self->kernels.flat = counting_flat;
         self->machine.facts.multiprocessors = counting->multiprocessors;
     }
-    if (substitute_is_for(substitute, plan)) {
-        self->kernels.flat = counting ? substitute->counting : substitute->plain;
-        self->shared_bytes = substitute->shared_bytes;
-    }
+    if (own)
+        self->kernels.flat = counting ? own->counting : own->plain;
 }
