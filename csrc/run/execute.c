@@ -360,7 +360,8 @@ bool execute(struct machine *machine, const struct plan *asked, struct run *run)
     struct arena arena = {.total = 0};
     struct executor on = {machine, run, asked, &arena, NULL};
     if (!asked)
-        return machine_time_reading(machine, run);
+        return run->timing->bytes ? machine_time_reading(machine, run->timing->bytes, run)
+                                  : machine_time_launching(machine, run);
     if (asked->axes && asked->axes->results == 0)
         return true;
     reserve_results(asked, &arena);

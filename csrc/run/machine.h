@@ -86,6 +86,8 @@ typedef bool machine_sample(void *context);
 bool machine_time_samples(struct machine *, struct run *, struct timing *, machine_sample *prepare,
                           machine_sample *work, void *context);
 
-/* Times the reading of as much memory as run->timing says, or, of none, launches of nothing, by the
- * host's clock. */
-bool machine_time_reading(struct machine *, struct run *);
+/* Times the reading of `bytes` of memory. */
+bool machine_time_reading(struct machine *, size_t bytes, struct run *);
+
+/* Times launches of nothing, by the host's clock. */
+bool machine_time_launching(struct machine *, struct run *);

@@ -28,31 +28,6 @@ bool machine_time_samples(struct machine *machine, struct run *run, struct timin
     return true;
 }
 
-/* ---- launching ---- */
-
-static bool time_launching(struct machine *machine, struct run *run)
-{
-    enum { SHAPE = 0, WARP = 32 };
-    struct timing *timing = run->timing;
-    void *nothing = NULL;
-    uint64_t none = 0;
-    void *arguments[] = {&nothing, &none, &nothing};
-    const struct step step = {.kernel = kernel_that_reads(machine->facts.kernels, SHAPE),
-                              .grid = 1,
-                              .block = WARP,
-                              .cluster = 1};
-    double asked = clock_now();
-    for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
-        const double began = clock_now();
-        if (watch_interrupted_lately(run, &asked) ||
-            !machine->work->launch(machine, &step, arguments) || !machine->work->wait(machine))
-            return false;
-        if (s >= timing->warmup)
-            timing->seconds[s - timing->warmup] = clock_now() - began;
-    }
-    return true;
-}
-
 /* ---- reading ---- */
 
 /* The sample that as many others exceed as not: few samples, so counting is enough. */
@@ -142,11 +117,8 @@ static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
     return filled;
 }
 
-bool machine_time_reading(struct machine *machine, struct run *run)
+bool machine_time_reading(struct machine *machine, size_t bytes, struct run *run)
 {
-    const size_t bytes = run->timing->bytes;
-    if (!bytes)
-        return time_launching(machine, run);
     const size_t packs = divide_up(bytes, PACK_BYTES);
     void *data;
     if (!machine->memory->allocate(machine, (packs + 1) * PACK_BYTES, &data))
@@ -156,4 +128,29 @@ bool machine_time_reading(struct machine *machine, struct run *run)
         read_shapes(machine, data, (char *)data + packs * PACK_BYTES, bytes / PACK_BYTES, run);
     machine->memory->release(machine, data);
     return read;
+}
+
+/* ---- launching ---- */
+
+bool machine_time_launching(struct machine *machine, struct run *run)
+{
+    enum { SHAPE = 0, WARP = 32 };
+    struct timing *timing = run->timing;
+    void *nothing = NULL;
+    uint64_t none = 0;
+    void *arguments[] = {&nothing, &none, &nothing};
+    const struct step step = {.kernel = kernel_that_reads(machine->facts.kernels, SHAPE),
+                              .grid = 1,
+                              .block = WARP,
+                              .cluster = 1};
+    double asked = clock_now();
+    for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
+        const double began = clock_now();
+        if (watch_interrupted_lately(run, &asked) ||
+            !machine->work->launch(machine, &step, arguments) || !machine->work->wait(machine))
+            return false;
+        if (s >= timing->warmup)
+            timing->seconds[s - timing->warmup] = clock_now() - began;
+    }
+    return true;
 }
