@@ -9,45 +9,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Streams that all threads share, and that do no work. */
-enum own_stream {
-    FOR_PRODUCERS, /* to work ahead of */
-    FOR_MEMORY,    /* it is got and given back there, and who uses it comes between */
-    OWN_STREAMS
-};
-
-struct state {
-    struct cuda_gpus gpus;
-    struct cuda_pointers pointers;
-    struct cuda_sessions sessions;
-    pthread_mutex_t making_stream;
-    _Atomic(cudaStream_t) streams[CUDA_GPUS_MAX][OWN_STREAMS];
-    atomic_flag warned[CUDA_GPUS_MAX]; /* of what the driver has to compile */
-};
-
 static void *create(void)
 {
-    struct state *state = calloc(1, sizeof *state);
-    if (!state)
+    struct cuda_state *state = calloc(1, sizeof *state);
+    if (!state || !(state->threads = threads_create())) {
+        free(state);
         return NULL;
-    pthread_mutex_init(&state->making_stream, NULL);
-    if (cuda_sessions_open(&state->sessions, &state->pointers))
-        return state;
-    free(state);
-    return NULL;
+    }
+    pthread_mutex_init(&state->lock, NULL);
+    state->instructions = instructions_here();
+    return state;
 }
 
 /* In a forked child nothing of CUDA is there. */
 static void destroy(void *opaque)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     const bool works = state->gpus.user == process_here();
-    for (int d = 0; d < CUDA_GPUS_MAX && works; d++)
+    for (int d = 0; d < CUDA_GPUS_MAX && works; d++) {
         for (int which = 0; which < OWN_STREAMS; which++)
             if (state->streams[d][which])
                 cudaStreamDestroy(state->streams[d][which]);
-    cuda_sessions_close(&state->sessions, works);
-    pthread_mutex_destroy(&state->making_stream);
+        cuda_sessions_free(state, d);
+    }
+    threads_destroy(state->threads);
+    pthread_mutex_destroy(&state->lock);
     free(state);
 }
 
@@ -55,13 +41,13 @@ static void destroy(void *opaque)
 
 static int count(void *opaque, struct failure *failure)
 {
-    return cuda_gpus_count(&((struct state *)opaque)->gpus, failure);
+    return cuda_gpus_count(&((struct cuda_state *)opaque)->gpus, failure);
 }
 
 /* The first question about a GPU's streams makes its context, which can take a second, too. */
 static bool ready(void *opaque, int device)
 {
-    const struct state *state = opaque;
+    const struct cuda_state *state = opaque;
     return (state->gpus.count || state->gpus.absence) &&
            (device < 0 || device >= CUDA_GPUS_MAX || state->streams[device][FOR_PRODUCERS]);
 }
@@ -92,12 +78,12 @@ static bool describe(int index, struct device *device)
 
 static unsigned threads(void *state, unsigned most)
 {
-    return threads_bound(((struct state *)state)->sessions.threads, most);
+    return threads_bound(((struct cuda_state *)state)->threads, most);
 }
 
 static enum located locate(void *opaque, struct view *view, struct failure *failure)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     int devices;
     if (!cuda_gpus_find(&state->gpus, &devices, failure))
         return LOCATED_NOWHERE;
@@ -109,8 +95,8 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
 
 /* ---- streams of gred's own ---- */
 
-static bool own_stream(struct state *state, int device, enum own_stream which, uintptr_t *stream,
-                       struct failure *failure)
+static bool own_stream(struct cuda_state *state, int device, enum own_stream which,
+                       uintptr_t *stream, struct failure *failure)
 {
     int devices;
     if (!cuda_gpus_find(&state->gpus, &devices, failure))
@@ -124,10 +110,10 @@ static bool own_stream(struct state *state, int device, enum own_stream which, u
         cudaStream_t made = NULL;
         if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
             return false;
-        pthread_mutex_lock(&state->making_stream);
+        pthread_mutex_lock(&state->lock);
         if (!*own && CUDA_TRY(failure, cudaStreamCreateWithFlags, &made, cudaStreamNonBlocking))
             *own = made;
-        pthread_mutex_unlock(&state->making_stream);
+        pthread_mutex_unlock(&state->lock);
         if (!cuda_gpu_leave(device, &before, failure))
             return false;
     }
@@ -144,23 +130,23 @@ static bool handshake(void *state, int device, uintptr_t *stream, struct failure
 
 static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     struct cuda_before before;
-    cudaMemPool_t pool;
     memory->stream.given = true;
     if (!own_stream(state, memory->device, FOR_MEMORY, &memory->stream.handle, failure) ||
         !cuda_gpu_enter(&state->gpus, memory->device, &before, failure))
         return false;
-    const bool allocated = cuda_sessions_pool(&state->sessions, memory->device, &pool, failure) &&
-                           CUDA_TRY(failure, cudaMallocFromPoolAsync, &memory->at, memory->bytes,
-                                    pool, (cudaStream_t)memory->stream.handle);
+    const bool allocated =
+        cuda_pool_is_ready(state, memory->device, failure) &&
+        CUDA_TRY(failure, cudaMallocFromPoolAsync, &memory->at, memory->bytes,
+                 state->pools[memory->device], (cudaStream_t)memory->stream.handle);
     return cuda_gpu_leave(memory->device, &before, failure) && allocated;
 }
 
 /* In a forked child there is nothing to give back. */
 static void release(void *opaque, const struct device_memory *memory)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     struct failure ignored = {0};
     struct cuda_before before;
     if (!cuda_gpu_enter(&state->gpus, memory->device, &before, &ignored))
@@ -173,7 +159,7 @@ static bool read_results(void *opaque, const struct device_memory *memory, void 
                          struct failure *failure)
 {
     const cudaStream_t stream = (cudaStream_t)memory->stream.handle;
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     struct cuda_before before;
     if (!cuda_gpu_enter(&state->gpus, memory->device, &before, failure))
         return false;
@@ -188,7 +174,7 @@ static bool read_results(void *opaque, const struct device_memory *memory, void 
 static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
                   struct failure *failure)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     struct cuda_before before;
     cudaEvent_t event = NULL;
     if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
@@ -224,7 +210,7 @@ static void settle(struct cuda_session *session, bool ran)
 }
 
 /* Once a GPU. */
-static bool warn_of_compiling(struct state *state, const struct cuda_session *session,
+static bool warn_of_compiling(struct cuda_state *state, const struct cuda_session *session,
                               struct run *run)
 {
     const int capability = session->machine.facts.capability;
@@ -239,15 +225,14 @@ static bool warn_of_compiling(struct state *state, const struct cuda_session *se
     return run_warn(run, text);
 }
 
-static bool run_on_current_device(struct state *state, int device, const struct plan *plan,
+static bool run_on_current_device(struct cuda_state *state, int device, const struct plan *plan,
                                   struct run *run)
 {
     cudaStream_t stream = NULL;
     bool capturing = false;
     if (plan && !cuda_order_choose(plan, run, &stream, &capturing))
         return false;
-    struct cuda_session *session =
-        cuda_session_borrow(&state->sessions, device, stream, capturing, run);
+    struct cuda_session *session = cuda_session_borrow(state, device, stream, capturing, run);
     if (!session)
         return false;
     const bool ran =
@@ -256,13 +241,13 @@ static bool run_on_current_device(struct state *state, int device, const struct 
         execute(&session->machine, plan, run) &&
         (!plan || !plan->results.on_device || cuda_order_after(session, &plan->streams));
     settle(session, ran);
-    cuda_session_return(&state->sessions, session);
+    cuda_session_return(state, session);
     return ran && run->failure.kind == FAILURE_NONE;
 }
 
 static bool run(void *opaque, const struct plan *plan, struct run *run)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     struct failure *failure = &run->failure;
     const int device = plan ? plan->device : run->timing->device;
     struct cuda_before before;

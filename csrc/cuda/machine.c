@@ -13,7 +13,7 @@ static bool allocate_from_pool(struct machine *machine, size_t bytes, void **mem
 {
     struct cuda_session *self = session_of(machine);
     return CUDA_TRY(machine->failure, cudaMallocFromPoolAsync, memory, bytes ? bytes : 1,
-                    self->pool, self->stream);
+                    self->all->pools[self->device], self->stream);
 }
 
 static void free_to_pool(struct machine *machine, void *memory)
@@ -138,7 +138,7 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
         .start = start,
         .length = length,
         .target = target,
-        .in_place = flat && cuda_pointer_is_page_locked(self->all->pointers, first, bytes),
+        .in_place = flat && cuda_pointer_is_page_locked(&self->all->pointers, first, bytes),
         .as_bits = as_bits,
         .stream = self->stream,
         .ahead = self->ahead,

@@ -86,8 +86,7 @@ static bool make_mailbox(struct mailbox *self, struct failure *failure)
     return CUDA_TRY(failure, cudaHostGetDevicePointer, (void **)&self->on_device, self->words, 0);
 }
 
-static struct cuda_session *session_new(const struct cuda_sessions *sessions, int device,
-                                        struct failure *failure)
+static struct cuda_session *session_new(struct cuda_state *all, int device, struct failure *failure)
 {
     struct cuda_session *self = calloc(1, sizeof *self);
     if (!self) {
@@ -95,8 +94,7 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
         return NULL;
     }
     self->device = device;
-    self->all = sessions;
-    self->pool = sessions->pools[device];
+    self->all = all;
     if (CUDA_TRY(failure, cudaStreamCreateWithFlags, &self->own_stream, cudaStreamNonBlocking) &&
         ask_device(self, device, failure) && make_events(self, failure) &&
         make_kept(self, failure) && make_mailbox(&self->mailbox, failure))
@@ -107,30 +105,17 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
 
 /* ---- all of them ---- */
 
-bool cuda_sessions_open(struct cuda_sessions *self, struct cuda_pointers *pointers)
-{
-    pthread_mutex_init(&self->lock, NULL);
-    self->pointers = pointers;
-    self->threads = threads_create();
-    self->instructions = instructions_here();
-    return self->threads;
-}
-
 /* At the interpreter's end the driver may be gone already: whatever these calls say then is of no
  * use to anybody. */
-void cuda_sessions_close(struct cuda_sessions *self, bool works)
+void cuda_sessions_free(struct cuda_state *self, int device)
 {
-    for (int d = 0; d < CUDA_GPUS_MAX && works; d++) {
-        while (self->idle[d]) {
-            struct cuda_session *session = self->idle[d];
-            self->idle[d] = session->next;
-            session_free(session);
-        }
-        if (self->pools[d])
-            cudaMemPoolDestroy(self->pools[d]);
+    while (self->idle[device]) {
+        struct cuda_session *session = self->idle[device];
+        self->idle[device] = session->next;
+        session_free(session);
     }
-    threads_destroy(self->threads);
-    pthread_mutex_destroy(&self->lock);
+    if (self->pools[device])
+        cudaMemPoolDestroy(self->pools[device]);
 }
 
 /* The handle of a stream is used again once it is destroyed, its number is not. */
@@ -188,7 +173,7 @@ bool cuda_session_leave_unfinished(struct cuda_session *self)
 }
 
 /* Small workspaces cost no call to the driver, as the pool keeps memory between runs. */
-static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
+static bool make_pool(cudaMemPool_t *pool, int device, struct failure *failure)
 {
     const struct cudaMemPoolProps properties = {
         .allocType = cudaMemAllocationTypePinned,
@@ -200,25 +185,22 @@ static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
                     &keeps_bytes);
 }
 
-bool cuda_sessions_pool(struct cuda_sessions *self, int device, cudaMemPool_t *pool,
-                        struct failure *failure)
+bool cuda_pool_is_ready(struct cuda_state *self, int device, struct failure *failure)
 {
     pthread_mutex_lock(&self->lock);
-    const bool ready = self->pools[device] || make_pool(failure, device, &self->pools[device]);
-    *pool = self->pools[device];
+    const bool ready = self->pools[device] || make_pool(&self->pools[device], device, failure);
     pthread_mutex_unlock(&self->lock);
     return ready;
 }
 
-struct cuda_session *cuda_session_borrow(struct cuda_sessions *self, int device,
-                                         cudaStream_t stream, bool capturing, struct run *run)
+struct cuda_session *cuda_session_borrow(struct cuda_state *self, int device, cudaStream_t stream,
+                                         bool capturing, struct run *run)
 {
     struct failure *failure = &run->failure;
-    cudaMemPool_t pool;
     pthread_mutex_lock(&self->lock);
     struct cuda_session *session = take_free(&self->idle[device], stream, capturing);
     pthread_mutex_unlock(&self->lock);
-    if (!session && cuda_sessions_pool(self, device, &pool, failure))
+    if (!session && cuda_pool_is_ready(self, device, failure))
         session = session_new(self, device, failure);
     if (session) {
         session->stream = stream ? stream : session->own_stream;
@@ -237,7 +219,7 @@ static void free_behind(struct cuda_session *session, struct cuda_memory *memory
 
 /* Scratch memory goes back to the pool, so that an idle session holds none of the device's; the
  * staging buffers of all idle sessions but one are freed, unless they are still in use. */
-void cuda_session_return(struct cuda_sessions *self, struct cuda_session *session)
+void cuda_session_return(struct cuda_state *self, struct cuda_session *session)
 {
     free_behind(session, &session->scratch);
     free_behind(session, &session->library);
