@@ -265,12 +265,6 @@ static void destroy(void *state)
     free(self);
 }
 
-static int count(void *state, struct failure *failure)
-{
-    (void)state, (void)failure;
-    return 1;
-}
-
 static bool describe(int index, struct device *device)
 {
     (void)index;
@@ -321,7 +315,7 @@ static bool run(void *state, const struct plan *plan, struct run *run)
 }
 
 const struct backend backend_host = {
-    .platform = {.name = "host", .place = METHOD_ON_HOST, .automatic = METHODS, .count = count},
+    .platform = {.name = "host", .place = METHOD_ON_HOST, .automatic = METHODS},
     .create = create,
     .destroy = destroy,
     .describe = describe,

@@ -207,12 +207,6 @@ static bool run(void *state, const struct plan *plan, struct run *run)
 
 /* ---- the backend ---- */
 
-static int count(void *state, struct failure *failure)
-{
-    (void)state, (void)failure;
-    return 1;
-}
-
 static bool describe(int index, struct device *device)
 {
     (void)index;
@@ -272,7 +266,6 @@ const struct backend backend_simulated = {
     .platform = {.name = "simulated",
                  .place = METHOD_ON_SIMULATED,
                  .automatic = METHOD_last_block,
-                 .count = count,
                  .locate = locate,
                  .allocate = allocate,
                  .release = release,
