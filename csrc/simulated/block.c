@@ -268,8 +268,7 @@ static bool release_mbarriers(struct multiprocessor *self)
     do
         for (unsigned t = 0; t < self->launch->block; t++) {
             struct thread *thread = &self->threads[t];
-            if (thread->state == AT_MBARRIER &&
-                mbarrier_has_ended(thread->mbarrier, thread->parity))
+            if (thread->state == AT_MBARRIER && thread->mbarrier->parity != thread->parity)
                 release(self, thread);
         }
     while (self->at[READY] == before && bulk_copies_end_any(&self->copies));
@@ -333,13 +332,10 @@ static bool release_barrier(struct multiprocessor *self)
 
 bool block_run(struct multiprocessor *self)
 {
+    if (self->at[AT_CLUSTER_BARRIER])
+        release_at(self, AT_CLUSTER_BARRIER);
     do
         sweep(self);
     while (!grid_stopped(self->grid) && release_barrier(self));
     return self->at[AT_CLUSTER_BARRIER];
-}
-
-void block_pass_cluster_barrier(struct multiprocessor *self)
-{
-    release_at(self, AT_CLUSTER_BARRIER);
 }

@@ -81,8 +81,6 @@ struct bulk_copies {
 /* Does any one of them; false if there is none. */
 bool bulk_copies_end_any(struct bulk_copies *);
 
-bool mbarrier_has_ended(const struct simulator_mbarrier *, unsigned parity);
-
 /* ---- a block on its core ---- */
 
 enum { WARPS_MAX = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP };
@@ -163,8 +161,6 @@ void thread_wait_at(enum thread_state barrier);
 /* Threads of a block begin when it is first run. */
 void block_begin(struct multiprocessor *, uint64_t index);
 
-/* Runs a block up to its end, or to the cluster's barrier, and returns whether it is at that. */
+/* Runs a block up to its end, or to the cluster's barrier, and returns whether it is at that. If it
+ * is there already, all blocks of the cluster are, or have ended. */
 bool block_run(struct multiprocessor *);
-
-/* All blocks of the cluster are at its barrier, or have ended. */
-void block_pass_cluster_barrier(struct multiprocessor *);

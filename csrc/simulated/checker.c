@@ -338,13 +338,13 @@ void checker_pass_warp_barrier(struct checker *self, unsigned core, unsigned tid
     }
 }
 
-/* Other cores' threads may be at fault at the same time. Always false. */
-static bool blame_barrier(struct checker *self, const struct simulator_access *at, const char *text)
+/* Other cores' threads may be at fault at the same time. */
+void checker_blame(struct checker *self, unsigned core, unsigned tid, const char *text)
 {
+    const struct simulator_access *at = &self->blocks[core].last[tid];
     pthread_mutex_lock(&self->lock);
     blame(self, FAULT_BARRIER, at->file, at->line, text);
     pthread_mutex_unlock(&self->lock);
-    return false;
 }
 
 /* Threads that wait at different lines wait for each other by mistake, if a GPU lets them. */
@@ -361,7 +361,8 @@ bool checker_pass_block_barrier(struct checker *self, unsigned core)
         snprintf(text, sizeof text,
                  "thread %u of block %u waits at this barrier, and thread 0 at another, in %s:%u",
                  t, block->number, base_name(first->file), first->line);
-        return blame_barrier(self, other, text);
+        checker_blame(self, core, t, text);
+        return false;
     }
     return true;
 }
@@ -369,11 +370,6 @@ bool checker_pass_block_barrier(struct checker *self, unsigned core)
 void checker_pass_grid_barrier(struct checker *self, unsigned core)
 {
     self->blocks[core].grid_barriers++;
-}
-
-void checker_blame(struct checker *self, unsigned core, unsigned tid, const char *text)
-{
-    blame_barrier(self, &self->blocks[core].last[tid], text);
 }
 
 bool checker_end(struct checker *self)

@@ -109,8 +109,6 @@ static void run_cluster(struct core *self, uint64_t index)
                 block_begin(block, index * size + self->order[k]);
             again |= block_run(block);
         }
-        for (unsigned k = 0; again && !grid_stopped(grid) && k < size; k++)
-            block_pass_cluster_barrier(&self->blocks[k]);
     }
 }
 
