@@ -190,25 +190,6 @@ static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
 
 /* ---- runs ---- */
 
-/* What was launched may still be under way: nobody waits for a result that stays on the device, nor
- * any longer for one that the user has lost patience with. After any other failure it is waited
- * for; what goes wrong then is a consequence. The caller's memory is not read after the call. */
-static void settle(struct cuda_session *session, bool ran)
-{
-    if (session->capturing)
-        return;
-    if (session->staging)
-        cuda_staging_let_go(session->staging);
-    if ((ran || session->machine.failure->kind == FAILURE_EXCEPTION) &&
-        mailbox_is_awaited(&session->mailbox)) {
-        cuda_session_leave_behind(session);
-    } else if (!ran) {
-        if (cudaStreamSynchronize(session->stream) != cudaSuccess)
-            cudaGetLastError();
-        session->mailbox.awaited = false; /* what has not come by now will not come */
-    }
-}
-
 /* Once a GPU. */
 static bool warn_of_compiling(struct cuda_state *state, const struct cuda_session *session,
                               struct run *run)
@@ -240,8 +221,7 @@ static bool run_on_current_device(struct cuda_state *state, int device, const st
         (!plan || cuda_order_before(session, &plan->streams)) &&
         execute(&session->machine, plan, run) &&
         (!plan || !plan->results.on_device || cuda_order_after(session, &plan->streams));
-    settle(session, ran);
-    cuda_session_return(state, session);
+    cuda_session_return(session, ran);
     return ran && run->failure.kind == FAILURE_NONE;
 }
 

@@ -159,16 +159,11 @@ static struct cuda_session *take_free(struct cuda_session **list, cudaStream_t s
     return NULL;
 }
 
-void cuda_session_leave_behind(struct cuda_session *self)
-{
-    self->stream_number = number_of(self->stream);
-}
-
 bool cuda_session_leave_unfinished(struct cuda_session *self)
 {
     self->unfinished =
         CUDA_TRY(self->machine.failure, cudaEventRecord, self->events[EVENT_DONE], self->stream);
-    cuda_session_leave_behind(self);
+    self->stream_number = number_of(self->stream);
     return self->unfinished;
 }
 
@@ -210,6 +205,25 @@ struct cuda_session *cuda_session_borrow(struct cuda_state *self, int device, cu
     return session;
 }
 
+/* What was launched may still be under way: nobody waits for a result that stays on the device, nor
+ * any longer for one that the user has lost patience with. After any other failure it is waited
+ * for; what goes wrong then is a consequence. The caller's memory is not read after the call. */
+static void settle(struct cuda_session *session, bool ran)
+{
+    if (session->capturing)
+        return;
+    if (session->staging)
+        cuda_staging_let_go(session->staging);
+    if ((ran || session->machine.failure->kind == FAILURE_EXCEPTION) &&
+        mailbox_is_awaited(&session->mailbox)) {
+        session->stream_number = number_of(session->stream);
+    } else if (!ran) {
+        if (cudaStreamSynchronize(session->stream) != cudaSuccess)
+            cudaGetLastError();
+        session->mailbox.awaited = false; /* what has not come by now will not come */
+    }
+}
+
 static void free_behind(struct cuda_session *session, struct cuda_memory *memory)
 {
     if (memory->at)
@@ -219,8 +233,10 @@ static void free_behind(struct cuda_session *session, struct cuda_memory *memory
 
 /* Scratch memory goes back to the pool, so that an idle session holds none of the device's; the
  * staging buffers of all idle sessions but one are freed, unless they are still in use. */
-void cuda_session_return(struct cuda_state *self, struct cuda_session *session)
+void cuda_session_return(struct cuda_session *session, bool ran)
 {
+    struct cuda_state *self = session->all;
+    settle(session, ran);
     free_behind(session, &session->scratch);
     free_behind(session, &session->library);
     session->library.bytes = 0;

@@ -77,14 +77,12 @@ struct cuda_session *cuda_session_borrow(struct cuda_state *, int device, cudaSt
 /* Makes the machine of one that is borrowed ready for the run. In machine.c. */
 void cuda_session_begin(struct cuda_session *, struct run *);
 
-/* Nobody waits for what was launched last, which the mailbox will tell the end of. */
-void cuda_session_leave_behind(struct cuda_session *);
-
-/* Nor for what was launched by now, of which the mailbox tells nothing. False with a failure noted.
- */
+/* Nobody waits for what was launched by now, of which the mailbox tells nothing. False with a
+ * failure noted. */
 bool cuda_session_leave_unfinished(struct cuda_session *);
 
-void cuda_session_return(struct cuda_state *, struct cuda_session *);
+/* Gives it back after a run, which `ran`, or failed. */
+void cuda_session_return(struct cuda_session *, bool ran);
 
 /* ---- order ---- */
 

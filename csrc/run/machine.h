@@ -1,5 +1,5 @@
 /* What carrying a plan's schedule out needs of a device that launches kernels; cuda/machine.c and
- * simulated/backend.c each fill one in. */
+ * simulated/machine.c each fill one in. */
 #pragma once
 
 #include "run/backend.h"
