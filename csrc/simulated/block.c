@@ -133,12 +133,10 @@ void block_begin(struct multiprocessor *self, uint64_t index)
     choose_last_warp(self);
     if (launch->checker)
         checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
-    if (launch->counts)
-        counter_begin_block(self->counter);
     for (unsigned t = 0; t < launch->block; t++) {
         struct thread *thread = &self->threads[t];
         thread->state = READY;
-        thread->source = 0;
+        thread->source = thread->interval = 0;
         thread->place = (struct simulator_place){.thread = {.x = t},
                                                  .block = {.x = (unsigned)index},
                                                  .block_size = {launch->block, 1, 1},

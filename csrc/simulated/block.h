@@ -106,6 +106,7 @@ struct thread {
     uint64_t received; /* and that word, once all lanes of the mask have given theirs */
     const struct simulator_mbarrier *mbarrier; /* that it waits at, */
     unsigned parity;                           /* for the end of that phase */
+    unsigned interval;                         /* of what is recorded */
 };
 
 struct warp {

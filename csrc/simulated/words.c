@@ -129,18 +129,18 @@ static const struct multiprocessor *owner_of(const struct thread *self, const vo
     return home;
 }
 
-static void record(const struct thread *self, const struct simulator_access *access)
+static void record(struct thread *self, const struct simulator_access *access)
 {
     const struct multiprocessor *home = self->home, *owner = owner_of(self, access->address);
     const uint64_t first = self->place.block.x - self->place.cluster_rank;
-    if (!counter_record(home->counter, home->launch->counts->room, &self->place, owner->shared,
-                        first + (uint64_t)(owner - home->cluster), access))
+    if (!counter_record(home->counter, home->launch->counts->room, &self->place, &self->interval,
+                        owner->shared, first + (uint64_t)(owner - home->cluster), access))
         grid_stop(home->grid, FAILURE_RUNTIME, "too many accesses to record one by one");
 }
 
 void simulator_count(const struct simulator_access *access)
 {
-    const struct thread *self = thread_running();
+    struct thread *self = thread_running();
     const struct multiprocessor *home = self->home;
     struct checker *checker = home->launch->checker;
     if (checker && !checker_note(checker, home->number, self->place.thread.x, access)) {
