@@ -341,7 +341,6 @@ static const struct machine_memory machine_memory = {
     .release = machine_release,
     .leave = machine_leave,
     .lend = allocate_from_pool,
-    .take_back = free_to_pool,
     .room = machine_room,
     .clear = machine_clear,
     .copy = machine_copy,

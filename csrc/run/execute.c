@@ -375,6 +375,6 @@ bool execute(struct machine *machine, const struct plan *asked, struct run *run)
     }
     struct plan plan = *asked;
     const bool made = executor_borrow(&on) && make_elsewhere(&on, &plan);
-    machine->memory->take_back(machine, on.memory);
+    machine->memory->release(machine, on.memory);
     return made;
 }

@@ -203,7 +203,7 @@ static bool add_and_finish(struct by_key *self, bool whole, unsigned *found)
     done = done && launch_finish(self, epilogue) &&
            (epilogue.mailbox ||
             machine->memory->copy(machine, COPY_OUT, found, &keys->found->bits, sizeof *found));
-    machine->memory->take_back(machine, memory); /* in the stream's order */
+    machine->memory->release(machine, memory); /* in the stream's order */
     return done && (!epilogue.mailbox || executor_receive(&self->on, found));
 }
 

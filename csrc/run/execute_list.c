@@ -221,7 +221,7 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
     layout_make_flat(&layout, plan->n);
     plan_take(&one, &layout, plan->n, true);
     const bool made = copy_all(&on, type, copy) && execute_array(machine, &one, run);
-    machine->memory->take_back(machine, copy);
+    machine->memory->release(machine, copy);
     return made;
 }
 

@@ -102,7 +102,7 @@ static bool execute_as_list(struct machine *machine, const struct plan *plan, st
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
     self->on = (struct executor){machine, run, plan, &self->arena, NULL};
     const bool made = execute_listed(self);
-    machine->memory->take_back(machine, self->on.memory);
+    machine->memory->release(machine, self->on.memory);
     free(self->offsets);
     free(self->arrays);
     free(self);

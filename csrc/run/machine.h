@@ -23,17 +23,14 @@ struct machine;
 
 /* Every function that returns bool notes a failure and returns false if it cannot do its work. */
 struct machine_memory {
-    /* Once a run. */
+    /* Once a run; and as much as a caller needs beside that, as often as it needs some. */
     bool (*allocate)(struct machine *, size_t bytes, void **memory);
-    void (*release)(struct machine *, void *memory); /* NULL is fine */
+    bool (*lend)(struct machine *, size_t bytes, void **memory);
+    void (*release)(struct machine *, void *memory); /* of either; NULL is fine */
 
     /* Nobody waits for what has been launched: its memory is to be no other run's before it is
      * done. */
     bool (*leave)(struct machine *);
-
-    /* As much as a caller needs beside that, as often as it needs some. */
-    bool (*lend)(struct machine *, size_t bytes, void **memory);
-    void (*take_back)(struct machine *, void *memory);
 
     /* How much of `bytes` there is room for. */
     size_t (*room)(struct machine *, size_t bytes);

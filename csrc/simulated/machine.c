@@ -230,7 +230,6 @@ static const struct machine_memory machine_memory = {
     .release = machine_release,
     .leave = machine_at_once,
     .lend = machine_allocate,
-    .take_back = machine_release,
     .room = machine_room,
     .clear = machine_clear,
     .copy = machine_copy,
