@@ -224,20 +224,17 @@ static bool read_all(void *context)
 
 /* Fills run->timing with what it takes to read memory: in large pages, as NumPy's arrays are, where
  * the system lends such. */
-static bool read_memory(void *state, int index, size_t bytes, struct run *run)
+static bool read_memory(struct job *job)
 {
     enum { LARGE_PAGE = 2 << 20 };
-    const size_t whole = divide_up(bytes, LARGE_PAGE) * LARGE_PAGE;
-    struct job job = host_job(state);
+    const size_t bytes = job->run->timing->bytes, whole = divide_up(bytes, LARGE_PAGE) * LARGE_PAGE;
     uint64_t *words = aligned_alloc(LARGE_PAGE, whole);
-    (void)index;
-    job.run = run;
     if (!words)
-        return failure_note(&run->failure, FAILURE_MEMORY, "out of memory to read");
+        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory to read");
     madvise(words, whole, MADV_HUGEPAGE);
     clock_random(words, bytes);
-    struct reading reading = {&job.threads, words, bytes / sizeof *words, 0};
-    const bool read = measure(&job, NULL, read_all, &reading);
+    struct reading reading = {&job->threads, words, bytes / sizeof *words, 0};
+    const bool read = measure(job, NULL, read_all, &reading);
     free(words);
     return read;
 }
@@ -266,12 +263,6 @@ static void destroy(void *state)
     if (self)
         threads_destroy(self->threads);
     free(self);
-}
-
-static int count(void *state, struct failure *failure)
-{
-    (void)state, (void)failure;
-    return 1;
 }
 
 static bool describe(int index, struct device *device)
@@ -307,6 +298,8 @@ static bool run(void *state, const struct plan *plan, struct run *run)
     struct job job = host_job(state);
     job.plan = plan;
     job.run = run;
+    if (!plan)
+        return read_memory(&job);
     if (plan->segments.of)
         return segments_run(&job);
     if (plan->elements.list && plan->axes)
@@ -322,12 +315,11 @@ static bool run(void *state, const struct plan *plan, struct run *run)
 }
 
 const struct backend backend_host = {
-    .platform = {.name = "host", .place = METHOD_ON_HOST, .automatic = METHODS, .count = count},
+    .platform = {.name = "host", .place = METHOD_ON_HOST, .automatic = METHODS},
     .create = create,
     .destroy = destroy,
     .describe = describe,
     .threads = threads,
     .is_brief = is_brief,
     .run = run,
-    .read = read_memory,
 };

@@ -9,47 +9,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Streams that all threads share, and that do no work. */
-enum own_stream {
-    FOR_PRODUCERS, /* to work ahead of */
-    FOR_MEMORY,    /* it is got and given back there, and who uses it comes between */
-    OWN_STREAMS
-};
-
-struct state {
-    struct cuda_gpus gpus;
-    struct cuda_pointers pointers;
-    struct cuda_sessions sessions;
-    pthread_mutex_t making_stream;
-    _Atomic(cudaStream_t) streams[CUDA_GPUS_MAX][OWN_STREAMS];
-    struct substitute substitute;
-    struct kernels with_substitute;
-    atomic_flag warned[CUDA_GPUS_MAX]; /* of what the driver has to compile */
-};
-
 static void *create(void)
 {
-    struct state *state = calloc(1, sizeof *state);
-    if (!state)
+    struct cuda_state *state = calloc(1, sizeof *state);
+    if (!state || !(state->threads = threads_create())) {
+        free(state);
         return NULL;
-    pthread_mutex_init(&state->making_stream, NULL);
-    if (cuda_sessions_open(&state->sessions, &state->pointers))
-        return state;
-    free(state);
-    return NULL;
+    }
+    pthread_mutex_init(&state->lock, NULL);
+    state->instructions = instructions_here();
+    return state;
 }
 
 /* In a forked child nothing of CUDA is there. */
 static void destroy(void *opaque)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     const bool works = state->gpus.user == process_here();
-    for (int d = 0; d < CUDA_GPUS_MAX && works; d++)
+    for (int d = 0; d < CUDA_GPUS_MAX && works; d++) {
         for (int which = 0; which < OWN_STREAMS; which++)
             if (state->streams[d][which])
                 cudaStreamDestroy(state->streams[d][which]);
-    cuda_sessions_close(&state->sessions, works);
-    pthread_mutex_destroy(&state->making_stream);
+        cuda_sessions_free(state, d);
+    }
+    threads_destroy(state->threads);
+    pthread_mutex_destroy(&state->lock);
     free(state);
 }
 
@@ -57,14 +41,14 @@ static void destroy(void *opaque)
 
 static int count(void *opaque, struct failure *failure)
 {
-    return cuda_gpus_count(&((struct state *)opaque)->gpus, failure);
+    return cuda_gpus_count(&((struct cuda_state *)opaque)->gpus, failure);
 }
 
 /* The first question about a GPU's streams makes its context, which can take a second, too. */
 static bool ready(void *opaque, int device)
 {
-    const struct state *state = opaque;
-    return cuda_gpus_counted(&state->gpus) &&
+    const struct cuda_state *state = opaque;
+    return (state->gpus.count || state->gpus.absence) &&
            (device < 0 || device >= CUDA_GPUS_MAX || state->streams[device][FOR_PRODUCERS]);
 }
 
@@ -94,12 +78,12 @@ static bool describe(int index, struct device *device)
 
 static unsigned threads(void *state, unsigned most)
 {
-    return threads_bound(((struct state *)state)->sessions.threads, most);
+    return threads_bound(((struct cuda_state *)state)->threads, most);
 }
 
 static enum located locate(void *opaque, struct view *view, struct failure *failure)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     int devices;
     if (!cuda_gpus_find(&state->gpus, &devices, failure))
         return LOCATED_NOWHERE;
@@ -111,8 +95,8 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
 
 /* ---- streams of gred's own ---- */
 
-static bool own_stream(struct state *state, int device, enum own_stream which, uintptr_t *stream,
-                       struct failure *failure)
+static bool own_stream(struct cuda_state *state, int device, enum own_stream which,
+                       uintptr_t *stream, struct failure *failure)
 {
     int devices;
     if (!cuda_gpus_find(&state->gpus, &devices, failure))
@@ -126,10 +110,10 @@ static bool own_stream(struct state *state, int device, enum own_stream which, u
         cudaStream_t made = NULL;
         if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
             return false;
-        pthread_mutex_lock(&state->making_stream);
+        pthread_mutex_lock(&state->lock);
         if (!*own && CUDA_TRY(failure, cudaStreamCreateWithFlags, &made, cudaStreamNonBlocking))
             *own = made;
-        pthread_mutex_unlock(&state->making_stream);
+        pthread_mutex_unlock(&state->lock);
         if (!cuda_gpu_leave(device, &before, failure))
             return false;
     }
@@ -146,23 +130,23 @@ static bool handshake(void *state, int device, uintptr_t *stream, struct failure
 
 static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     struct cuda_before before;
-    cudaMemPool_t pool;
     memory->stream.given = true;
     if (!own_stream(state, memory->device, FOR_MEMORY, &memory->stream.handle, failure) ||
         !cuda_gpu_enter(&state->gpus, memory->device, &before, failure))
         return false;
-    const bool allocated = cuda_sessions_pool(&state->sessions, memory->device, &pool, failure) &&
-                           CUDA_TRY(failure, cudaMallocFromPoolAsync, &memory->at, memory->bytes,
-                                    pool, (cudaStream_t)memory->stream.handle);
+    const bool allocated =
+        cuda_pool_is_ready(state, memory->device, failure) &&
+        CUDA_TRY(failure, cudaMallocFromPoolAsync, &memory->at, memory->bytes,
+                 state->pools[memory->device], (cudaStream_t)memory->stream.handle);
     return cuda_gpu_leave(memory->device, &before, failure) && allocated;
 }
 
 /* In a forked child there is nothing to give back. */
 static void release(void *opaque, const struct device_memory *memory)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     struct failure ignored = {0};
     struct cuda_before before;
     if (!cuda_gpu_enter(&state->gpus, memory->device, &before, &ignored))
@@ -175,7 +159,7 @@ static bool read_results(void *opaque, const struct device_memory *memory, void 
                          struct failure *failure)
 {
     const cudaStream_t stream = (cudaStream_t)memory->stream.handle;
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     struct cuda_before before;
     if (!cuda_gpu_enter(&state->gpus, memory->device, &before, failure))
         return false;
@@ -190,7 +174,7 @@ static bool read_results(void *opaque, const struct device_memory *memory, void 
 static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
                   struct failure *failure)
 {
-    struct state *state = opaque;
+    struct cuda_state *state = opaque;
     struct cuda_before before;
     cudaEvent_t event = NULL;
     if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
@@ -206,26 +190,8 @@ static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
 
 /* ---- runs ---- */
 
-/* What was launched may still be under way: nobody waits for a result that stays on the device, nor
- * any longer for one that the user has lost patience with. After any other failure it is waited
- * for; what goes wrong then is a consequence. The caller's memory is not read after the call. */
-static void settle(struct cuda_session *session, bool ran, const struct failure *failure)
-{
-    if (session->capturing)
-        return;
-    if (session->staging)
-        cuda_staging_let_go(session->staging);
-    if ((ran || failure->kind == FAILURE_EXCEPTION) && mailbox_is_awaited(&session->mailbox)) {
-        cuda_session_leave_behind(session);
-    } else if (!ran) {
-        if (cudaStreamSynchronize(session->stream) != cudaSuccess)
-            cudaGetLastError();
-        session->mailbox.awaited = false; /* what has not come by now will not come */
-    }
-}
-
 /* Once a GPU. */
-static bool warn_of_compiling(struct state *state, const struct cuda_session *session,
+static bool warn_of_compiling(struct cuda_state *state, const struct cuda_session *session,
                               struct run *run)
 {
     const int capability = session->machine.facts.capability;
@@ -240,70 +206,35 @@ static bool warn_of_compiling(struct state *state, const struct cuda_session *se
     return run_warn(run, text);
 }
 
-/* A plan; NULL: reads `bytes`, or, if there are none, launches nothing. */
-static bool run_on_current_device(struct state *state, int device, const struct plan *plan,
-                                  size_t bytes, struct run *run)
+static bool run_on_current_device(struct cuda_state *state, int device, const struct plan *plan,
+                                  struct run *run)
 {
-    struct failure *failure = &run->failure;
-    const cudaStream_t stream = plan ? cuda_order_stream(plan) : NULL;
+    cudaStream_t stream = NULL;
     bool capturing = false;
-    if (plan && (!cuda_order_check(plan, failure) ||
-                 !cuda_order_capture(stream, plan, run, &capturing, failure)))
+    if (plan && !cuda_order_choose(plan, run, &stream, &capturing))
         return false;
-    struct cuda_session *session =
-        cuda_session_borrow(&state->sessions, device, stream, capturing, failure);
+    struct cuda_session *session = cuda_session_borrow(state, device, stream, capturing, run);
     if (!session)
         return false;
-    session->stream = stream ? stream : session->own_stream;
-    session->capturing = capturing;
-    struct machine *machine = &session->machine;
-    cuda_session_begin(session, failure);
-    if (substitute_is_for(&state->substitute, plan))
-        machine->facts.kernels = &state->with_substitute;
-    bool ran = warn_of_compiling(state, session, run);
-    if (ran && plan)
-        ran = cuda_order_before(session, plan, failure) && execute(machine, plan, run) &&
-              (!plan->results.on_device || cuda_order_after(session, plan, failure));
-    else if (ran)
-        ran = bytes ? machine_time_reading(machine, bytes, run)
-                    : machine_time_launching(machine, run);
-    settle(session, ran, failure);
-    cuda_session_return(&state->sessions, session, failure);
-    return ran && failure->kind == FAILURE_NONE;
-}
-
-static bool run_on(struct state *state, int device, const struct plan *plan, size_t bytes,
-                   struct run *run)
-{
-    struct failure *failure = &run->failure;
-    struct cuda_before before;
-    if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
-        return false;
-    const bool ran = run_on_current_device(state, device, plan, bytes, run);
-    return cuda_gpu_leave(device, &before, failure) && ran;
+    const bool ran =
+        warn_of_compiling(state, session, run) &&
+        (!plan || cuda_order_before(session, &plan->streams)) &&
+        execute(&session->machine, plan, run) &&
+        (!plan || !plan->results.on_device || cuda_order_after(session, &plan->streams));
+    cuda_session_return(session, ran);
+    return ran && run->failure.kind == FAILURE_NONE;
 }
 
 static bool run(void *opaque, const struct plan *plan, struct run *run)
 {
-    struct state *state = opaque;
-    if (!substitute_is_for(&state->substitute, plan))
-        return run_on(state, plan->device, plan, 0, run);
-    struct plan own = *plan;
-    own.launch.data_blocks = state->substitute.data_blocks;
-    return run_on(state, plan->device, &own, 0, run);
-}
-
-static void substitute(void *opaque, const struct substitute *own)
-{
-    struct state *state = opaque;
-    state->substitute = *own;
-    state->with_substitute = kernels_cuda;
-    state->with_substitute.flat = own->plain;
-}
-
-static bool read_memory(void *state, int index, size_t bytes, struct run *run)
-{
-    return run_on(state, index, NULL, bytes, run);
+    struct cuda_state *state = opaque;
+    struct failure *failure = &run->failure;
+    const int device = plan ? plan->device : run->timing->device;
+    struct cuda_before before;
+    if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
+        return false;
+    const bool ran = run_on_current_device(state, device, plan, run);
+    return cuda_gpu_leave(device, &before, failure) && ran;
 }
 
 const struct backend backend_cuda = {
@@ -325,6 +256,4 @@ const struct backend backend_cuda = {
     .describe = describe,
     .threads = threads,
     .run = run,
-    .read = read_memory,
-    .substitute = substitute,
 };

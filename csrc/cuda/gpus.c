@@ -59,11 +59,6 @@ int cuda_gpus_count(struct cuda_gpus *self, struct failure *failure)
     return 0;
 }
 
-bool cuda_gpus_counted(const struct cuda_gpus *self)
-{
-    return self->count || self->absence;
-}
-
 bool cuda_gpus_find(struct cuda_gpus *self, int *count, struct failure *failure)
 {
     struct failure why = {0};

@@ -28,9 +28,6 @@ struct cuda_gpus {
 /* How many there are. Where there is none, or -1 if that cannot be told, `failure` says why. */
 int cuda_gpus_count(struct cuda_gpus *, struct failure *);
 
-/* Whether that is known without asking. */
-bool cuda_gpus_counted(const struct cuda_gpus *);
-
 /* The same for work that needs one: false, with a failure noted, where there is none. */
 bool cuda_gpus_find(struct cuda_gpus *, int *count, struct failure *);
 

@@ -13,7 +13,7 @@ static bool allocate_from_pool(struct machine *machine, size_t bytes, void **mem
 {
     struct cuda_session *self = session_of(machine);
     return CUDA_TRY(machine->failure, cudaMallocFromPoolAsync, memory, bytes ? bytes : 1,
-                    self->pool, self->stream);
+                    self->all->pools[self->device], self->stream);
 }
 
 static void free_to_pool(struct machine *machine, void *memory)
@@ -44,7 +44,7 @@ static void machine_release(struct machine *machine, void *memory)
 static bool machine_leave(struct machine *machine)
 {
     struct cuda_session *self = session_of(machine);
-    return self->capturing || cuda_session_leave_unfinished(self, machine->failure);
+    return self->capturing || cuda_session_leave_unfinished(self);
 }
 
 /* Whether the host's memory may be read or written: a graph would do so whenever it runs. */
@@ -64,33 +64,23 @@ static bool machine_clear(struct machine *machine, void *target, size_t bytes)
                     session_of(machine)->stream);
 }
 
-static bool copy(struct machine *machine, void *target, const void *source, size_t bytes,
-                 enum cudaMemcpyKind kind, const char *call)
+static bool copy_bytes(struct machine *machine, enum copy_way way, void *target, const void *source,
+                       size_t bytes)
 {
+    static const struct {
+        enum cudaMemcpyKind kind;
+        const char *call;
+    } ways[] = {
+        [COPY_IN] = {cudaMemcpyHostToDevice, "cudaMemcpyAsync to the device"},
+        [COPY_KEPT] = {cudaMemcpyHostToDevice, "cudaMemcpyAsync to the device"},
+        [COPY_OUT] = {cudaMemcpyDeviceToHost, "cudaMemcpyAsync from the device"},
+        [COPY_WITHIN] = {cudaMemcpyDeviceToDevice, "cudaMemcpyAsync within the device"},
+    };
     const cudaStream_t stream = session_of(machine)->stream;
-    return cuda_check(machine->failure, cudaMemcpyAsync(target, source, bytes, kind, stream), call);
-}
-
-static bool machine_copy_in(struct machine *machine, void *target, const void *source, size_t bytes)
-{
-    return !refuse_capture(machine) && copy(machine, target, source, bytes, cudaMemcpyHostToDevice,
-                                            "cudaMemcpyAsync to the device");
-}
-
-static bool machine_copy_out(struct machine *machine, void *target, const void *source,
-                             size_t bytes)
-{
-    return !refuse_capture(machine) &&
-           copy(machine, target, source, bytes, cudaMemcpyDeviceToHost,
-                "cudaMemcpyAsync from the device") &&
-           CUDA_TRY(machine->failure, cudaStreamSynchronize, session_of(machine)->stream);
-}
-
-static bool machine_copy_within(struct machine *machine, void *target, const void *source,
-                                size_t bytes)
-{
-    return copy(machine, target, source, bytes, cudaMemcpyDeviceToDevice,
-                "cudaMemcpyAsync within the device");
+    return cuda_check(machine->failure,
+                      cudaMemcpyAsync(target, source, bytes, ways[way].kind, stream),
+                      ways[way].call) &&
+           (way != COPY_OUT || CUDA_TRY(machine->failure, cudaStreamSynchronize, stream));
 }
 
 /* Where a run needs much, the device is asked how much is free; a share of that is left to others.
@@ -120,7 +110,7 @@ static bool feed_few(struct machine *machine, void *target, const void *source, 
 {
     char few[FEW_BYTES];
     memcpy(few, source, bytes);
-    return machine_copy_in(machine, target, few, bytes);
+    return copy_bytes(machine, COPY_IN, target, few, bytes);
 }
 
 static bool make_staging(struct machine *machine)
@@ -131,30 +121,11 @@ static bool make_staging(struct machine *machine)
     return self->staging;
 }
 
-/* What is to be fed is known, and the session says how. */
-static bool feed_in_stages(struct machine *machine, struct cuda_feed *feed, uint64_t *fed)
+static bool machine_feed(struct machine *machine, void *target, const struct layout *layout,
+                         uint64_t start, uint64_t length, bool as_bits, uint64_t *fed)
 {
     struct cuda_session *self = session_of(machine);
-    feed->stream = self->stream;
-    feed->ahead = self->ahead;
-    feed->threads = self->all->threads;
-    feed->instructions = self->all->instructions;
-    return make_staging(machine) && cuda_staging_feed(self->staging, feed, fed, machine->failure);
-}
-
-static bool machine_feed_bits(struct machine *machine, void *target, const struct layout *layout,
-                              uint64_t start, uint64_t length)
-{
-    uint64_t fed;
-    struct cuda_feed feed = {
-        .layout = layout, .start = start, .length = length, .target = target, .as_bits = true};
-    return !refuse_capture(machine) && feed_in_stages(machine, &feed, &fed);
-}
-
-static bool machine_feed(struct machine *machine, void *target, const struct layout *layout,
-                         uint64_t start, uint64_t length, uint64_t *fed)
-{
-    const bool flat = layout_is_flat(layout);
+    const bool flat = !as_bits && layout_is_flat(layout);
     const size_t size = element_size(layout->input), bytes = length * size;
     const char *first = (const char *)layout->data + start * size; /* of flat ones */
     *fed = length;
@@ -162,15 +133,19 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
         return false;
     if (flat && bytes <= FEW_BYTES)
         return feed_few(machine, target, first, bytes);
-    struct cuda_pointers *pointers = session_of(machine)->all->pointers;
-    struct cuda_feed feed = {
+    const struct cuda_feed feed = {
         .layout = layout,
         .start = start,
         .length = length,
         .target = target,
-        .in_place = flat && cuda_pointer_is_page_locked(pointers, first, bytes),
+        .in_place = flat && cuda_pointer_is_page_locked(&self->all->pointers, first, bytes),
+        .as_bits = as_bits,
+        .stream = self->stream,
+        .ahead = self->ahead,
+        .threads = self->all->threads,
+        .instructions = self->all->instructions,
     };
-    return feed_in_stages(machine, &feed, fed);
+    return make_staging(machine) && cuda_staging_feed(self->staging, &feed, fed, machine->failure);
 }
 
 static bool machine_run_ahead(struct machine *machine)
@@ -352,10 +327,13 @@ static bool write_by_kernels(struct machine *machine, char *target, const char *
     return true;
 }
 
-static bool machine_write(struct machine *machine, void *target, const void *source, size_t bytes)
+static bool machine_copy(struct machine *machine, enum copy_way way, void *target,
+                         const void *source, size_t bytes)
 {
-    return session_of(machine)->capturing ? write_by_kernels(machine, target, source, bytes)
-                                          : machine_copy_in(machine, target, source, bytes);
+    if (way == COPY_KEPT && session_of(machine)->capturing)
+        return write_by_kernels(machine, target, source, bytes);
+    return (way == COPY_WITHIN || !refuse_capture(machine)) &&
+           copy_bytes(machine, way, target, source, bytes);
 }
 
 static const struct machine_memory machine_memory = {
@@ -363,15 +341,10 @@ static const struct machine_memory machine_memory = {
     .release = machine_release,
     .leave = machine_leave,
     .lend = allocate_from_pool,
-    .take_back = free_to_pool,
     .room = machine_room,
     .clear = machine_clear,
-    .copy_in = machine_copy_in,
-    .write = machine_write,
-    .copy_out = machine_copy_out,
-    .copy_within = machine_copy_within,
+    .copy = machine_copy,
     .feed = machine_feed,
-    .feed_bits = machine_feed_bits,
 };
 
 static const struct machine_work machine_work = {
@@ -385,15 +358,18 @@ static const struct machine_work machine_work = {
     .elapsed = machine_elapsed,
 };
 
-void cuda_session_begin(struct cuda_session *self, struct failure *failure)
+void cuda_session_begin(struct cuda_session *self, struct run *run)
 {
     struct machine *machine = &self->machine;
     machine->memory = &machine_memory;
     machine->work = &machine_work;
-    machine->facts.kernels = &kernels_cuda;
+    self->kernels = kernels_cuda;
+    if (run->substitute)
+        self->kernels.flat = run->substitute->plain;
+    machine->facts.kernels = &self->kernels;
     machine->facts.resident = machine_resident;
     machine->facts.device = machine;
-    machine->failure = failure;
+    machine->failure = &run->failure;
     machine->mailbox = self->capturing ? NULL : &self->mailbox;
     machine->tickets = self->capturing ? NULL : self->kept + KEPT_BYTES;
     self->ahead = false;

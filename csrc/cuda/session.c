@@ -86,8 +86,7 @@ static bool make_mailbox(struct mailbox *self, struct failure *failure)
     return CUDA_TRY(failure, cudaHostGetDevicePointer, (void **)&self->on_device, self->words, 0);
 }
 
-static struct cuda_session *session_new(const struct cuda_sessions *sessions, int device,
-                                        struct failure *failure)
+static struct cuda_session *session_new(struct cuda_state *all, int device, struct failure *failure)
 {
     struct cuda_session *self = calloc(1, sizeof *self);
     if (!self) {
@@ -95,8 +94,7 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
         return NULL;
     }
     self->device = device;
-    self->all = sessions;
-    self->pool = sessions->pools[device];
+    self->all = all;
     if (CUDA_TRY(failure, cudaStreamCreateWithFlags, &self->own_stream, cudaStreamNonBlocking) &&
         ask_device(self, device, failure) && make_events(self, failure) &&
         make_kept(self, failure) && make_mailbox(&self->mailbox, failure))
@@ -107,30 +105,17 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
 
 /* ---- all of them ---- */
 
-bool cuda_sessions_open(struct cuda_sessions *self, struct cuda_pointers *pointers)
-{
-    pthread_mutex_init(&self->lock, NULL);
-    self->pointers = pointers;
-    self->threads = threads_create();
-    self->instructions = instructions_here();
-    return self->threads;
-}
-
 /* At the interpreter's end the driver may be gone already: whatever these calls say then is of no
  * use to anybody. */
-void cuda_sessions_close(struct cuda_sessions *self, bool works)
+void cuda_sessions_free(struct cuda_state *self, int device)
 {
-    for (int d = 0; d < CUDA_GPUS_MAX && works; d++) {
-        while (self->idle[d]) {
-            struct cuda_session *session = self->idle[d];
-            self->idle[d] = session->next;
-            session_free(session);
-        }
-        if (self->pools[d])
-            cudaMemPoolDestroy(self->pools[d]);
+    while (self->idle[device]) {
+        struct cuda_session *session = self->idle[device];
+        self->idle[device] = session->next;
+        session_free(session);
     }
-    threads_destroy(self->threads);
-    pthread_mutex_destroy(&self->lock);
+    if (self->pools[device])
+        cudaMemPoolDestroy(self->pools[device]);
 }
 
 /* The handle of a stream is used again once it is destroyed, its number is not. */
@@ -174,20 +159,16 @@ static struct cuda_session *take_free(struct cuda_session **list, cudaStream_t s
     return NULL;
 }
 
-void cuda_session_leave_behind(struct cuda_session *self)
+bool cuda_session_leave_unfinished(struct cuda_session *self)
 {
+    self->unfinished =
+        CUDA_TRY(self->machine.failure, cudaEventRecord, self->events[EVENT_DONE], self->stream);
     self->stream_number = number_of(self->stream);
-}
-
-bool cuda_session_leave_unfinished(struct cuda_session *self, struct failure *failure)
-{
-    self->unfinished = CUDA_TRY(failure, cudaEventRecord, self->events[EVENT_DONE], self->stream);
-    cuda_session_leave_behind(self);
     return self->unfinished;
 }
 
 /* Small workspaces cost no call to the driver, as the pool keeps memory between runs. */
-static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
+static bool make_pool(cudaMemPool_t *pool, int device, struct failure *failure)
 {
     const struct cudaMemPoolProps properties = {
         .allocType = cudaMemAllocationTypePinned,
@@ -199,45 +180,65 @@ static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
                     &keeps_bytes);
 }
 
-bool cuda_sessions_pool(struct cuda_sessions *self, int device, cudaMemPool_t *pool,
-                        struct failure *failure)
+bool cuda_pool_is_ready(struct cuda_state *self, int device, struct failure *failure)
 {
     pthread_mutex_lock(&self->lock);
-    const bool ready = self->pools[device] || make_pool(failure, device, &self->pools[device]);
-    *pool = self->pools[device];
+    const bool ready = self->pools[device] || make_pool(&self->pools[device], device, failure);
     pthread_mutex_unlock(&self->lock);
     return ready;
 }
 
-struct cuda_session *cuda_session_borrow(struct cuda_sessions *self, int device,
-                                         cudaStream_t stream, bool capturing,
-                                         struct failure *failure)
+struct cuda_session *cuda_session_borrow(struct cuda_state *self, int device, cudaStream_t stream,
+                                         bool capturing, struct run *run)
 {
-    cudaMemPool_t pool;
+    struct failure *failure = &run->failure;
     pthread_mutex_lock(&self->lock);
     struct cuda_session *session = take_free(&self->idle[device], stream, capturing);
     pthread_mutex_unlock(&self->lock);
-    if (session)
-        return session;
-    return cuda_sessions_pool(self, device, &pool, failure) ? session_new(self, device, failure)
-                                                            : NULL;
+    if (!session && cuda_pool_is_ready(self, device, failure))
+        session = session_new(self, device, failure);
+    if (session) {
+        session->stream = stream ? stream : session->own_stream;
+        session->capturing = capturing;
+        cuda_session_begin(session, run);
+    }
+    return session;
 }
 
-static void free_behind(struct cuda_session *session, struct cuda_memory *memory,
-                        struct failure *failure)
+/* What was launched may still be under way: nobody waits for a result that stays on the device, nor
+ * any longer for one that the user has lost patience with. After any other failure it is waited
+ * for; what goes wrong then is a consequence. The caller's memory is not read after the call. */
+static void settle(struct cuda_session *session, bool ran)
+{
+    if (session->capturing)
+        return;
+    if (session->staging)
+        cuda_staging_let_go(session->staging);
+    if ((ran || session->machine.failure->kind == FAILURE_EXCEPTION) &&
+        mailbox_is_awaited(&session->mailbox)) {
+        session->stream_number = number_of(session->stream);
+    } else if (!ran) {
+        if (cudaStreamSynchronize(session->stream) != cudaSuccess)
+            cudaGetLastError();
+        session->mailbox.awaited = false; /* what has not come by now will not come */
+    }
+}
+
+static void free_behind(struct cuda_session *session, struct cuda_memory *memory)
 {
     if (memory->at)
-        CUDA_TRY(failure, cudaFreeAsync, memory->at, session->stream);
+        CUDA_TRY(session->machine.failure, cudaFreeAsync, memory->at, session->stream);
     memory->at = NULL;
 }
 
 /* Scratch memory goes back to the pool, so that an idle session holds none of the device's; the
  * staging buffers of all idle sessions but one are freed, unless they are still in use. */
-void cuda_session_return(struct cuda_sessions *self, struct cuda_session *session,
-                         struct failure *failure)
+void cuda_session_return(struct cuda_session *session, bool ran)
 {
-    free_behind(session, &session->scratch, failure);
-    free_behind(session, &session->library, failure);
+    struct cuda_state *self = session->all;
+    settle(session, ran);
+    free_behind(session, &session->scratch);
+    free_behind(session, &session->library);
     session->library.bytes = 0;
     struct cuda_staging *surplus = NULL;
     pthread_mutex_lock(&self->lock);
@@ -260,15 +261,13 @@ void cuda_session_return(struct cuda_sessions *self, struct cuda_session *sessio
 
 /* ---- the order of streams ---- */
 
-enum { PRODUCERS = sizeof((struct plan *)0)->streams.producers / sizeof(struct stream) };
-
 /* Most streams of a plan are one: it is asked about once. */
-bool cuda_order_check(const struct plan *plan, struct failure *failure)
+static bool are_handles(const struct plan_streams *streams, struct failure *failure)
 {
     uintptr_t known = 0;
-    for (int k = 0; k <= PRODUCERS; k++) {
+    for (unsigned k = 0; k <= streams->count; k++) {
         const struct stream *stream =
-            k < PRODUCERS ? &plan->streams.producers[k] : &plan->streams.consumer;
+            k < streams->count ? &streams->producers[k] : &streams->consumer;
         if (!stream->given || stream->handle == known)
             continue;
         if (!stream_is_readable(stream->handle))
@@ -279,13 +278,15 @@ bool cuda_order_check(const struct plan *plan, struct failure *failure)
     return true;
 }
 
-cudaStream_t cuda_order_stream(const struct plan *plan)
+/* The caller's, or the first producer's that is known, after whose work it then comes without any
+ * event. NULL: any. */
+static cudaStream_t choose_stream(const struct plan_streams *streams)
 {
-    if (plan->streams.consumer.given)
-        return (cudaStream_t)plan->streams.consumer.handle;
-    for (int k = 0; k < PRODUCERS; k++)
-        if (plan->streams.producers[k].given && !plan->streams.producers[k].passing)
-            return (cudaStream_t)plan->streams.producers[k].handle;
+    if (streams->consumer.given)
+        return (cudaStream_t)streams->consumer.handle;
+    for (unsigned k = 0; k < streams->count; k++)
+        if (!streams->producers[k].passing)
+            return (cudaStream_t)streams->producers[k].handle;
     return NULL;
 }
 
@@ -305,15 +306,15 @@ static bool capture_of(cudaStream_t stream, unsigned long long *number, struct f
 }
 
 /* Whether all streams of a plan are part of one capture, or none of any; which is `*number`. */
-static bool one_capture(cudaStream_t stream, const struct plan *plan, unsigned long long *number,
-                        struct failure *failure)
+static bool one_capture(cudaStream_t stream, const struct plan_streams *streams,
+                        unsigned long long *number, struct failure *failure)
 {
     if (!capture_of(stream, number, failure))
         return false;
-    for (int k = 0; k < PRODUCERS; k++) {
-        const cudaStream_t producer = (cudaStream_t)plan->streams.producers[k].handle;
+    for (unsigned k = 0; k < streams->count; k++) {
+        const cudaStream_t producer = (cudaStream_t)streams->producers[k].handle;
         unsigned long long other;
-        if (!plan->streams.producers[k].given || producer == stream)
+        if (producer == stream)
             continue;
         if (!capture_of(producer, &other, failure))
             return false;
@@ -325,11 +326,14 @@ static bool one_capture(cudaStream_t stream, const struct plan *plan, unsigned l
     return true;
 }
 
-bool cuda_order_capture(cudaStream_t stream, const struct plan *plan, const struct run *run,
-                        bool *capturing, struct failure *failure)
+bool cuda_order_choose(const struct plan *plan, struct run *run, cudaStream_t *stream,
+                       bool *capturing)
 {
+    struct failure *failure = &run->failure;
     unsigned long long number;
-    if (!one_capture(stream, plan, &number, failure))
+    *stream = choose_stream(&plan->streams);
+    if (!are_handles(&plan->streams, failure) ||
+        !one_capture(*stream, &plan->streams, &number, failure))
         return false;
     *capturing = number != 0;
     if (!*capturing || (plan->results.on_device && !run->timing))
@@ -341,36 +345,31 @@ bool cuda_order_capture(cudaStream_t stream, const struct plan *plan, const stru
 }
 
 /* Work on `later` from now on waits for what is on `earlier` now. */
-static bool put_behind(struct cuda_session *session, cudaStream_t earlier, cudaStream_t later,
-                       struct failure *failure)
+static bool put_behind(struct cuda_session *session, cudaStream_t earlier, cudaStream_t later)
 {
+    struct failure *failure = session->machine.failure;
     return earlier == later ||
            (CUDA_TRY(failure, cudaEventRecord, session->events[EVENT_ORDER], earlier) &&
             CUDA_TRY(failure, cudaStreamWaitEvent, later, session->events[EVENT_ORDER], 0));
 }
 
-bool cuda_order_before(struct cuda_session *session, const struct plan *plan,
-                       struct failure *failure)
+bool cuda_order_before(struct cuda_session *session, const struct plan_streams *streams)
 {
-    for (int k = 0; k < PRODUCERS; k++)
-        if (plan->streams.producers[k].given &&
-            !put_behind(session, (cudaStream_t)plan->streams.producers[k].handle, session->stream,
-                        failure))
-            return false;
-    return true;
+    bool ordered = true;
+    for (unsigned k = 0; k < streams->count && ordered; k++)
+        ordered = put_behind(session, (cudaStream_t)streams->producers[k].handle, session->stream);
+    return ordered;
 }
 
 /* A producer whose own stream is not known has to be waited for. */
-bool cuda_order_after(struct cuda_session *session, const struct plan *plan,
-                      struct failure *failure)
+bool cuda_order_after(struct cuda_session *session, const struct plan_streams *streams)
 {
     bool ordered = true;
-    for (int k = 0; k < PRODUCERS && ordered; k++) {
-        const struct stream *producer = &plan->streams.producers[k];
-        if (producer->passing)
-            ordered = CUDA_TRY(failure, cudaStreamSynchronize, session->stream);
-        else if (producer->given)
-            ordered = put_behind(session, session->stream, (cudaStream_t)producer->handle, failure);
+    for (unsigned k = 0; k < streams->count && ordered; k++) {
+        const struct stream *producer = &streams->producers[k];
+        ordered = producer->passing
+                      ? CUDA_TRY(session->machine.failure, cudaStreamSynchronize, session->stream)
+                      : put_behind(session, session->stream, (cudaStream_t)producer->handle);
     }
     return ordered;
 }

@@ -28,8 +28,8 @@ struct cuda_session {
     int device;
     bool machine_code; /* kernels were compiled for it; else the driver does so */
     bool ahead;        /* copies to the device run ahead of its launches */
-    const struct cuda_sessions *all;
-    cudaMemPool_t pool;
+    struct cuda_state *all;
+    struct kernels kernels; /* for the run */
     char *kept; /* memory for small workspaces; after it, tickets, which are 0 between launches */
     struct mailbox mailbox;
     unsigned long long stream_number; /* where work is that nobody waits for, if there is any */
@@ -41,60 +41,59 @@ struct cuda_session {
     struct cuda_memory scratch, library; /* what a flush reads; a library's workspace */
 };
 
-/* The sessions that nobody uses now, and the pools of memory that all have in common. */
-struct cuda_sessions {
-    pthread_mutex_t lock;
-    struct cuda_pointers *pointers;
+/* Streams that all threads share, and that do no work. */
+enum own_stream {
+    FOR_PRODUCERS, /* to work ahead of */
+    FOR_MEMORY,    /* it is got and given back there, and who uses it comes between */
+    OWN_STREAMS
+};
+
+/* What all runs have in common, and the sessions that nobody uses now. */
+struct cuda_state {
+    struct cuda_gpus gpus;
+    struct cuda_pointers pointers;
     struct threads *threads; /* that gather what is fed */
     enum instructions instructions;
+    atomic_flag warned[CUDA_GPUS_MAX]; /* of what the driver has to compile */
+    _Atomic(cudaStream_t) streams[CUDA_GPUS_MAX][OWN_STREAMS];
+
+    pthread_mutex_t lock; /* of what follows, and for making streams */
     cudaMemPool_t pools[CUDA_GPUS_MAX];
     struct cuda_session *idle[CUDA_GPUS_MAX];
 };
 
-/* False when memory is short. */
-bool cuda_sessions_open(struct cuda_sessions *, struct cuda_pointers *);
+/* Frees a device's idle sessions and its pool. */
+void cuda_sessions_free(struct cuda_state *, int device);
 
-/* Frees what CUDA gave only if it still `works` in this process. */
-void cuda_sessions_close(struct cuda_sessions *, bool works);
-
-/* Makes the machine ready for a run; the session's device is current, and its stream is set. In
- * machine.c. */
-void cuda_session_begin(struct cuda_session *, struct failure *);
-
-/* A device's pool, which is current. False with a failure noted. */
-bool cuda_sessions_pool(struct cuda_sessions *, int device, cudaMemPool_t *, struct failure *);
-
-/* An idle session of the device, which is current, or a new one, for work on a stream, or, if that
- * is NULL, on its own; NULL with a failure noted. */
-struct cuda_session *cuda_session_borrow(struct cuda_sessions *, int device, cudaStream_t,
-                                         bool capturing, struct failure *);
-
-/* Nobody waits for what was launched last, which the mailbox will tell the end of. */
-void cuda_session_leave_behind(struct cuda_session *);
-
-/* Nor for what was launched by now, of which the mailbox tells nothing. False with a failure noted.
+/* Whether a device, which is current, has its pool: it is made if not. False with a failure noted.
  */
-bool cuda_session_leave_unfinished(struct cuda_session *, struct failure *);
+bool cuda_pool_is_ready(struct cuda_state *, int device, struct failure *);
 
-void cuda_session_return(struct cuda_sessions *, struct cuda_session *, struct failure *);
+/* An idle session of the device, which is current, or a new one, for a run on a stream, or, if that
+ * is NULL, on its own; NULL with a failure noted. */
+struct cuda_session *cuda_session_borrow(struct cuda_state *, int device, cudaStream_t,
+                                         bool capturing, struct run *);
+
+/* Makes the machine of one that is borrowed ready for the run. In machine.c. */
+void cuda_session_begin(struct cuda_session *, struct run *);
+
+/* Nobody waits for what was launched by now, of which the mailbox tells nothing. False with a
+ * failure noted. */
+bool cuda_session_leave_unfinished(struct cuda_session *);
+
+/* Gives it back after a run, which `ran`, or failed. */
+void cuda_session_return(struct cuda_session *, bool ran);
 
 /* ---- order ---- */
 
-/* Whether the plan's streams can be handles of streams at all. */
-bool cuda_order_check(const struct plan *, struct failure *);
-
-/* The stream that a plan's work goes to: the caller's, or the first producer's that is known, after
- * whose work it then comes without any event. NULL: any. */
-cudaStream_t cuda_order_stream(const struct plan *);
-
-/* Whether that stream, or NULL, is being captured. False with a failure noted, and the capture as
- * it was, if the plan is nothing for a graph. */
-bool cuda_order_capture(cudaStream_t, const struct plan *, const struct run *, bool *capturing,
-                        struct failure *);
+/* The stream that a plan's work goes to, NULL: any, and whether that is being captured. False with
+ * a failure noted, and the capture as it was, if one of the plan's streams can be no handle at all,
+ * or the plan is nothing for a graph. */
+bool cuda_order_choose(const struct plan *, struct run *, cudaStream_t *, bool *capturing);
 
 /* Producers' work comes before what is put on the session's stream from now on. */
-bool cuda_order_before(struct cuda_session *, const struct plan *, struct failure *);
+bool cuda_order_before(struct cuda_session *, const struct plan_streams *);
 
 /* Where nobody waits, what producers do next, such as freeing or filling their memory again, comes
  * after what is under way here. */
-bool cuda_order_after(struct cuda_session *, const struct plan *, struct failure *);
+bool cuda_order_after(struct cuda_session *, const struct plan_streams *);

@@ -122,15 +122,13 @@ static void count_stretch(void *context, uint64_t index, unsigned thread)
 static void gather_stretch(void *context, uint64_t index, unsigned thread)
 {
     const struct gathering *self = context;
-    const struct layout *layout = self->feed->layout;
+    const struct cuda_feed *feed = self->feed;
     uint64_t length;
     const uint64_t start = stretch_at(self, index, &length);
     (void)thread;
-    char *place = self->buffer + bytes_of(self->feed, self->places[index]);
-    if (self->feed->as_bits)
-        gather_bits(self->feed->instructions, layout, start, length, (unsigned char *)place);
-    else
-        gather_unconverted(self->feed->instructions, layout, start, length, place);
+    (feed->as_bits ? gather_bits
+                   : gather_unconverted)(feed->instructions, feed->layout, start, length,
+                                         self->buffer + bytes_of(feed, self->places[index]));
 }
 
 /* Returns how many there are. Under a mask nobody knows where a stretch's elements will go before

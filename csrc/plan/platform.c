@@ -42,7 +42,7 @@ int platforms_count(const struct platforms *self, const struct platform *platfor
 {
     void *state = platforms_state(self, platform);
     PyThreadState *thread = let_others_go_on(platform, state, -1);
-    const int count = platform->count(state, why);
+    const int count = platform->count ? platform->count(state, why) : 1;
     go_on(thread);
     return count;
 }

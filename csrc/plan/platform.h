@@ -27,7 +27,8 @@ struct platform {
      * not, they are asked without the GIL. NULL: they never take long. */
     bool (*ready)(void *state, int device);
 
-    /* How many devices there are; of 0, or -1, which cannot be told, `failure` says why. */
+    /* How many devices there are; of 0, or -1, which cannot be told, `failure` says why. NULL: one.
+     */
     int (*count)(void *state, struct failure *failure);
 
     /* Whether all of a view's memory lies on one of these, which it then says. NULL: none can. */

@@ -45,14 +45,14 @@ SLOTS_FUNCTION(device_time)
     struct run run = {.timing = &timing, .frames = 1};
     const struct platform *platform;
     const size_t bytes = PyLong_AsSize_t(slots[NBYTES]);
-    int index;
     if (PyErr_Occurred() || !timing_make(slots, &rows, &timing) ||
-        !platforms_choose(&state->platforms, slots[DEVICE], &platform, &index))
+        !platforms_choose(&state->platforms, slots[DEVICE], &platform, &timing.device))
         return NULL;
+    timing.bytes = bytes;
     if (!bytes && platform->place == METHOD_ON_HOST)
         return value_error("device 'host' launches nothing; 'cuda' and 'simulated' do");
-    if (!execute_on(state, platform, index, NULL, bytes, &run))
+    if (!execute_on(state, platform, NULL, &run))
         return NULL;
-    return Py_BuildValue("NkN", platform_name(platform, index), timing.grid,
+    return Py_BuildValue("NkN", platform_name(platform, timing.device), timing.grid,
                          integer_or_none(timing.block));
 }

@@ -135,17 +135,17 @@ PyObject *core_substitute(PyObject *module, PyObject *arguments)
         !platforms_parse(&state->platforms, device, &platform, &index))
         return NULL;
     const struct substitute own = {
+        .platform = platform,
         .method = method_find(name),
         .data_blocks = data_blocks,
         .plain = (kernel_finder *)(uintptr_t)plain,
         .counting = (kernel_finder *)(uintptr_t)counting,
         .shared_bytes = (substitute_shared_bytes *)(uintptr_t)shared_bytes,
     };
-    const struct backend *backend = backend_of(platform);
-    if (!own.method || data_blocks == 0 || !backend->substitute)
+    if (!own.method || data_blocks == 0 || platform->place == METHOD_ON_HOST)
         return value_error("there is no rung '%s' of %u data blocks on %R", name, data_blocks,
                            device);
-    backend->substitute(platforms_state(&state->platforms, platform), &own);
+    state->substitute = own;
     Py_RETURN_NONE;
 }
 

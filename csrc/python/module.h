@@ -17,6 +17,7 @@ struct module_state {
     PyObject *workspace_limit; /* a ContextVar: bytes */
     PyTypeObject *simulated_memory, *device_memory;
     struct foreign foreign;
+    struct substitute substitute;
 };
 
 /* ---- what it offers to Python, beside the reductions, its types and variables. Tables are plain
@@ -88,10 +89,9 @@ bool execute_plan(struct module_state *, const struct plan *plan, struct run *ru
  * no exception is set. Needs no GIL. */
 bool run_of_nothing(const struct plan *plan, struct run *run);
 
-/* Runs a plan on a device, or, where that is NULL, reads so many bytes, for measurements. Other
- * threads may use Python meanwhile, unless it takes longer to let them than to run the plan. */
-bool execute_on(struct module_state *, const struct platform *, int index, const struct plan *,
-                size_t bytes, struct run *);
+/* Runs a plan, or, where that is NULL, times what run->timing says. Other threads may use Python
+ * meanwhile, unless it takes longer to let them than to run the plan. */
+bool execute_on(struct module_state *, const struct platform *, const struct plan *, struct run *);
 
 /* Of (shares, method, leaves_out, sorted), of which it borrows the shares; input and out are the
  * caller's to fill in. False with an exception set. */

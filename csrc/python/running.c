@@ -59,18 +59,16 @@ static bool read_context(const struct module_state *state, const struct backend 
     return !limit || !PyErr_Occurred();
 }
 
-bool execute_on(struct module_state *state, const struct platform *platform, int index,
-                const struct plan *plan, size_t bytes, struct run *run)
+bool execute_on(struct module_state *state, const struct platform *platform,
+                const struct plan *plan, struct run *run)
 {
     const struct backend *backend = backend_of(platform);
-    void *backend_state = platforms_state(&state->platforms, platform);
     const bool is_brief =
         plan && !run->timing && !run->explanation && backend->is_brief && backend->is_brief(plan);
     struct waiting waiting = {is_brief ? NULL : PyEval_SaveThread(), run->frames};
     const struct watch watch = {interrupted, warn, &waiting};
     run->watch = &watch;
-    const bool ran = plan ? backend->run(backend_state, plan, run)
-                          : backend->read(backend_state, index, bytes, run);
+    const bool ran = backend->run(platforms_state(&state->platforms, platform), plan, run);
     come_back(&waiting);
     if (!ran)
         failure_raise(&run->failure, state->platforms.cuda_error);
@@ -89,11 +87,22 @@ bool run_of_nothing(const struct plan *plan, struct run *run)
     return true;
 }
 
+/* A kernel of the user's own may take the place of a rung. */
 bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
 {
-    return run_of_nothing(plan, run) ||
-           (read_context(state, backend_of(plan->platform), run) &&
-            execute_on(state, plan->platform, plan->device, plan, 0, run));
+    const struct substitute *substitute = &state->substitute;
+    struct plan own;
+    if (run_of_nothing(plan, run))
+        return true;
+    if (plan->method && plan->method == substitute->method &&
+        plan->platform == substitute->platform) {
+        own = *plan;
+        own.launch.data_blocks = substitute->data_blocks;
+        plan = &own;
+        run->substitute = substitute;
+    }
+    return read_context(state, backend_of(plan->platform), run) &&
+           execute_on(state, plan->platform, plan, run);
 }
 
 /* ---- in several places: each begins while the one before it waits ---- */

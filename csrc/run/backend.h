@@ -26,6 +26,8 @@ struct watch {
 
 /* All samples of a measurement. The arrays belong to the caller. */
 struct timing {
+    int device;   /* where there is no plan, what is timed is how long it takes there */
+    size_t bytes; /* to read so many, best of several shapes, or, if none, to launch a kernel */
     unsigned samples, warmup;
     bool cold;                    /* caches are flushed before each sample */
     double *seconds, *first_pass; /* the latter NULL: not asked for */
@@ -38,6 +40,7 @@ struct timing {
 struct explanation;
 struct counting;
 struct exact;
+struct substitute;
 
 /* What the thread of a run does while it would wait for a device. */
 struct meanwhile {
@@ -55,6 +58,7 @@ struct run {
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
     struct exact *exact;      /* where an exact plan's sum goes, not rounded; NULL: nowhere */
+    const struct substitute *substitute; /* for the plan's rung; NULL: there is none */
     struct meanwhile meanwhile;
     uint64_t count;       /* elements that took part, where the reduction counts */
     unsigned findings;    /* FOUND_ bits */
@@ -120,6 +124,7 @@ typedef size_t substitute_shared_bytes(size_t bytes);
 
 /* A kernel of the user's own in the place of a rung, in a process started for it. */
 struct substitute {
+    const struct platform *platform;
     const struct method *method; /* NULL: there is none */
     unsigned data_blocks;        /* in place of the method's own */
 
@@ -128,12 +133,6 @@ struct substitute {
     /* Bytes of a block's shared memory on the simulated device, of the rung's. NULL: as many. */
     substitute_shared_bytes *shared_bytes;
 };
-
-/* Whether it is what a plan runs; NULL is no plan. */
-static inline bool substitute_is_for(const struct substitute *self, const struct plan *plan)
-{
-    return plan && plan->method && plan->method == self->method;
-}
 
 struct backend {
     struct platform platform; /* first, so that a plan's platform is a backend */
@@ -154,15 +153,9 @@ struct backend {
      * Python may as well wait for it. NULL: none does. */
     bool (*is_brief)(const struct plan *);
 
-    /* True: run->answer is there, or results will be written. False: run->failure says why not. */
+    /* True: run->answer is there, or results will be written. False: run->failure says why not.
+     * Where the plan is NULL, only run->timing is filled. */
     bool (*run)(void *state, const struct plan *plan, struct run *run);
-
-    /* The time it takes to read `bytes`, best of several shapes, or, of 0 bytes, to launch a kernel
-     * and see its end; fills run->timing. */
-    bool (*read)(void *state, int index, size_t bytes, struct run *run);
-
-    /* From now on it runs a kernel of the user's own in the place of a rung. NULL: it has none. */
-    void (*substitute)(void *state, const struct substitute *);
 };
 
 /* Built without nvcc, the last has no devices. */

@@ -140,8 +140,8 @@ bool execute_one(struct machine *machine, const struct plan *all, struct plan *o
     for (unsigned v = 0; v < results->values && !is_left; v++) {
         char bytes[sizeof(struct complex128)];
         run_store(run, all, v, bytes);
-        if (!machine->memory->copy_in(machine, place_of(results, v, place), bytes,
-                                      element_size(results->types[v])))
+        if (!machine->memory->copy(machine, COPY_IN, place_of(results, v, place), bytes,
+                                   element_size(results->types[v])))
             return false;
     }
     return true;
@@ -333,10 +333,10 @@ static bool fetch(const struct executor *on, const struct results *to)
     unsigned found = 0;
     run_meanwhile(on->run);
     for (unsigned k = 0; k < to->values; k++)
-        if (!memory->copy_out(on->machine, to->at[k], from->at[k],
-                              on->plan->axes->results * element_size(to->types[k])))
+        if (!memory->copy(on->machine, COPY_OUT, to->at[k], from->at[k],
+                          on->plan->axes->results * element_size(to->types[k])))
             return false;
-    if (!memory->copy_out(on->machine, &found, from->findings, sizeof found))
+    if (!memory->copy(on->machine, COPY_OUT, &found, from->findings, sizeof found))
         return false;
     on->run->findings |= found;
     return true;
@@ -359,6 +359,9 @@ bool execute(struct machine *machine, const struct plan *asked, struct run *run)
     struct explanation *explanation = run->explanation;
     struct arena arena = {.total = 0};
     struct executor on = {machine, run, asked, &arena, NULL};
+    if (!asked)
+        return run->timing->bytes ? machine_time_reading(machine, run->timing->bytes, run)
+                                  : machine_time_launching(machine, run);
     if (asked->axes && asked->axes->results == 0)
         return true;
     reserve_results(asked, &arena);
@@ -372,6 +375,6 @@ bool execute(struct machine *machine, const struct plan *asked, struct run *run)
     }
     struct plan plan = *asked;
     const bool made = executor_borrow(&on) && make_elsewhere(&on, &plan);
-    machine->memory->take_back(machine, on.memory);
+    machine->memory->release(machine, on.memory);
     return made;
 }

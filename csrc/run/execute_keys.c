@@ -202,8 +202,8 @@ static bool add_and_finish(struct by_key *self, bool whole, unsigned *found)
         epilogue = mailbox_next(machine->mailbox, sizeof *found);
     done = done && launch_finish(self, epilogue) &&
            (epilogue.mailbox ||
-            machine->memory->copy_out(machine, found, &keys->found->bits, sizeof *found));
-    machine->memory->take_back(machine, memory); /* in the stream's order */
+            machine->memory->copy(machine, COPY_OUT, found, &keys->found->bits, sizeof *found));
+    machine->memory->release(machine, memory); /* in the stream's order */
     return done && (!epilogue.mailbox || executor_receive(&self->on, found));
 }
 

@@ -153,8 +153,8 @@ static bool send_tiles(const struct executor *on, const struct list_schedule *se
     if (!tiles)
         return failure_note(on->machine->failure, FAILURE_MEMORY, "out of memory for a list");
     fill_tiles(self, executor_part(on, PART_COPY), tiles);
-    const bool sent =
-        on->machine->memory->write(on->machine, executor_part(on, PART_LIST), tiles, bytes);
+    const bool sent = on->machine->memory->copy(on->machine, COPY_KEPT,
+                                                executor_part(on, PART_LIST), tiles, bytes);
     free(tiles);
     return sent;
 }
@@ -221,7 +221,7 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
     layout_make_flat(&layout, plan->n);
     plan_take(&one, &layout, plan->n, true);
     const bool made = copy_all(&on, type, copy) && execute_array(machine, &one, run);
-    machine->memory->take_back(machine, copy);
+    machine->memory->release(machine, copy);
     return made;
 }
 

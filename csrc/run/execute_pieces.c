@@ -51,9 +51,9 @@ static bool feed_mask(const struct execution *self, const struct layout *mask, u
     struct machine *machine = self->on.machine;
     const struct step step = schedule_unpack(self->schedule, length);
     void *bits = buffer(self, PART_MASK_BITS), *bytes = buffer(self, PART_MASK);
-    uint64_t n = step.n;
+    uint64_t n = step.n, fed;
     void *arguments[] = {&bits, &n, &bytes};
-    return machine->memory->feed_bits(machine, bits, mask, start, length) &&
+    return machine->memory->feed(machine, bits, mask, start, length, true, &fed) &&
            machine->work->launch(machine, &step, arguments);
 }
 
@@ -86,7 +86,7 @@ static bool feed_source(const struct execution *self, struct source *source, uin
     void *const at = buffer(self, source->part);
     if (masked)
         array.mask = NULL;
-    if (!machine->memory->feed(machine, at, &array, start, length, n) ||
+    if (!machine->memory->feed(machine, at, &array, start, length, false, n) ||
         (masked && !feed_mask(self, &mask, start, length)))
         return false;
     source->layout = (struct layout){.data = at,
@@ -281,7 +281,7 @@ static bool store_identity(struct execution *self)
     if (schedule->plan->exact)
         return machine->memory->clear(machine, at, schedule->state_bytes);
     state_identity(schedule->plan->fold, schedule->choice.accumulator, state);
-    return machine->memory->copy_in(machine, at, state, schedule->state_bytes);
+    return machine->memory->copy(machine, COPY_IN, at, state, schedule->state_bytes);
 }
 
 /* What the passes expect to find: the identity where blocks combine, and a fresh working copy. */
@@ -324,9 +324,9 @@ static bool reduce_piece(struct execution *self, uint64_t start, uint64_t length
             ? !make_ready(self, start) || !make_passes(self, start, self->schedule->pieces == 1)
             : !store_identity(self))
         return false;
-    return !results ||
-           machine->memory->copy_within(machine, results + start / self->schedule->piece * size,
-                                        executor_part(&self->on, self->passes.leaves), size);
+    return !results || machine->memory->copy(machine, COPY_WITHIN,
+                                             results + start / self->schedule->piece * size,
+                                             executor_part(&self->on, self->passes.leaves), size);
 }
 
 static bool reduce_all(struct execution *self)
@@ -402,13 +402,13 @@ static bool deliver(struct execution *self)
         return finish_on_device(self);
     run_meanwhile(run);
     if (self->posted ? !executor_receive(&self->on, state)
-                     : !machine->memory->copy_out(machine, state,
-                                                  executor_part(&self->on, self->passes.leaves),
-                                                  schedule->state_bytes))
+                     : !machine->memory->copy(machine, COPY_OUT, state,
+                                              executor_part(&self->on, self->passes.leaves),
+                                              schedule->state_bytes))
         return false;
     if (schedule->counts &&
-        !machine->memory->copy_out(machine, &count, executor_part(&self->on, PART_COUNTED),
-                                   sizeof count))
+        !machine->memory->copy(machine, COPY_OUT, &count, executor_part(&self->on, PART_COUNTED),
+                               sizeof count))
         return false;
     if (plan->exact)
         run_finish_exact(run, plan, accumulator, (const int64_t *)state, count);

@@ -46,8 +46,8 @@ static bool bring_all(struct listed_segments *self)
     self->segments.offsets = self->offsets = malloc(count * sizeof *self->offsets);
     return self->offsets
                ? executor_gather(&self->on, offsets, ELEMENT_INT64, there) &&
-                     machine->memory->copy_out(machine, self->offsets, there,
-                                               count * sizeof *self->offsets)
+                     machine->memory->copy(machine, COPY_OUT, self->offsets, there,
+                                           count * sizeof *self->offsets)
                : failure_note(machine->failure, FAILURE_MEMORY, "out of memory for offsets");
 }
 
@@ -102,7 +102,7 @@ static bool execute_as_list(struct machine *machine, const struct plan *plan, st
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
     self->on = (struct executor){machine, run, plan, &self->arena, NULL};
     const bool made = execute_listed(self);
-    machine->memory->take_back(machine, self->on.memory);
+    machine->memory->release(machine, self->on.memory);
     free(self->offsets);
     free(self->arrays);
     free(self);

@@ -80,7 +80,7 @@ bool executor_bring(const struct executor *self, struct brought *brought)
                                                                        self, brought->copied);
     uint64_t fed;
     if (brought->uploaded < PARTS) {
-        if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, &fed))
+        if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, false, &fed))
             return false;
         layout->data = uploaded;
         layout->swapped = false;
@@ -181,8 +181,8 @@ static bool bring_means(const struct executor *on)
     void *to = executor_part(on, PART_MEANS);
     if (!means)
         return true;
-    return means->here ? on->machine->memory->copy_in(on->machine, to, means->here,
-                                                      means->count * sizeof *means->here)
+    return means->here ? on->machine->memory->copy(on->machine, COPY_IN, to, means->here,
+                                                   means->count * sizeof *means->here)
                        : executor_gather(on, &means->there, ELEMENT_COMPLEX128, to);
 }
 

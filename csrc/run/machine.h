@@ -1,5 +1,5 @@
 /* What carrying a plan's schedule out needs of a device that launches kernels; cuda/machine.c and
- * simulated/backend.c each fill one in. */
+ * simulated/machine.c each fill one in. */
 #pragma once
 
 #include "run/backend.h"
@@ -15,42 +15,33 @@ enum moment { MOMENT_BEGIN, MOMENT_FIRST_PASS, MOMENT_END, MOMENTS };
 
 enum progress { PROGRESS_UNDER_WAY, PROGRESS_DONE, PROGRESS_FAILED };
 
+/* From the host come a few bytes, which may change afterwards; those that are kept, a multiple of
+ * 8, a graph writes whenever it runs. To the host, they are waited for. */
+enum copy_way { COPY_IN, COPY_KEPT, COPY_OUT, COPY_WITHIN };
+
 struct machine;
 
 /* Every function that returns bool notes a failure and returns false if it cannot do its work. */
 struct machine_memory {
-    /* Once a run. */
+    /* Once a run; and as much as a caller needs beside that, as often as it needs some. */
     bool (*allocate)(struct machine *, size_t bytes, void **memory);
-    void (*release)(struct machine *, void *memory); /* NULL is fine */
+    bool (*lend)(struct machine *, size_t bytes, void **memory);
+    void (*release)(struct machine *, void *memory); /* of either; NULL is fine */
 
     /* Nobody waits for what has been launched: its memory is to be no other run's before it is
      * done. */
     bool (*leave)(struct machine *);
 
-    /* As much as a caller needs beside that, as often as it needs some. */
-    bool (*lend)(struct machine *, size_t bytes, void **memory);
-    void (*take_back)(struct machine *, void *memory);
-
     /* How much of `bytes` there is room for. */
     size_t (*room)(struct machine *, size_t bytes);
 
     bool (*clear)(struct machine *, void *target, size_t bytes); /* to zeros */
+    bool (*copy)(struct machine *, enum copy_way, void *target, const void *source, size_t bytes);
 
-    /* A few bytes from the host; they may change afterwards. */
-    bool (*copy_in)(struct machine *, void *target, const void *source, size_t bytes);
-    bool (*copy_out)(struct machine *, void *target, const void *source, size_t bytes); /* waits */
-
-    /* As copy_in; a graph writes the same whenever it runs. A multiple of 8 bytes. */
-    bool (*write)(struct machine *, void *target, const void *source, size_t bytes);
-    bool (*copy_within)(struct machine *, void *target, const void *source, size_t bytes);
-
-    /* Elements of a host's layout from `start` on, in their own type; *fed are left by the mask. */
+    /* Elements of a host's layout from `start` on, in their own type, of which the mask leaves
+     * *fed; or those of a mask as bits, all of them. */
     bool (*feed)(struct machine *, void *target, const struct layout *, uint64_t start,
-                 uint64_t length, uint64_t *fed);
-
-    /* All elements of a mask in the host's memory, from `start` on, as bits. */
-    bool (*feed_bits)(struct machine *, void *target, const struct layout *, uint64_t start,
-                      uint64_t length);
+                 uint64_t length, bool as_bits, uint64_t *fed);
 };
 
 struct machine_work {
@@ -82,7 +73,8 @@ struct machine {
 };
 
 /* Runs the plan once, or as often as run->timing asks for; or explains what it would do. Results
- * along axes that go to an `out` get memory of their own before. In execute.c. */
+ * along axes that go to an `out` get memory of their own before. NULL: what needs none is timed. In
+ * execute.c. */
 bool execute(struct machine *, const struct plan *, struct run *);
 
 /* All samples of a timing: each is prepared, if that is not NULL, and then done between two marks;

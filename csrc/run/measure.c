@@ -111,8 +111,8 @@ static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
     clock_random(random, stretch);
     bool filled = true;
     for (size_t at = 0; filled && at < bytes; at += stretch)
-        filled = machine->memory->copy_in(machine, (char *)data + at, random,
-                                          least(bytes - at, stretch));
+        filled = machine->memory->copy(machine, COPY_IN, (char *)data + at, random,
+                                       least(bytes - at, stretch));
     free(random);
     return filled;
 }

@@ -17,7 +17,6 @@
 struct state {
     _Atomic(struct simulator *) idle; /* between runs */
     struct simulated_memory memory;
-    struct substitute substitute;
 };
 
 /* The idle simulator, if the process may still use as many cores as it was made for, or a new one.
@@ -62,18 +61,14 @@ static bool out_of_memory(struct failure *failure)
 
 /* ---- runs ---- */
 
-/* Runs a plan, or reads `bytes` where there is none. */
-static bool run_job(struct state *state, const struct plan *plan, size_t bytes, struct run *run)
+static bool run_job(struct state *state, const struct plan *plan, struct run *run)
 {
     struct simulator *simulator = simulator_for(state, plan, run->counting);
     struct simulated_machine *on = calloc(1, sizeof *on); /* the caller's stack may be small */
     bool ran = false;
     if (simulator && on) {
-        simulator_set(simulator, run->order, run->seed, run->watch);
-        simulated_machine_open(on, simulator, plan, &state->substitute, run);
-        ran = plan    ? execute(&on->machine, plan, run)
-              : bytes ? machine_time_reading(&on->machine, bytes, run)
-                      : machine_time_launching(&on->machine, run);
+        simulated_machine_open(on, simulator, plan, run);
+        ran = execute(&on->machine, plan, run);
     } else
         out_of_memory(&run->failure);
     free(on);
@@ -90,8 +85,7 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
  * plan refers to the rest. */
 struct trial {
     struct plan plan;
-    struct layout layout;
-    struct axes axes;
+    struct axes axes; /* without any, but for a layout */
     union scalar out;
     void *results; /* memory for them; NULL: there are no axes */
 };
@@ -119,22 +113,20 @@ static double elements_of(const struct plan *plan)
 
 /* Not about given means, whose places are those of all results; those that are left are next to one
  * another. */
-static bool cut_along(struct trial *self, uint64_t elements)
+static bool cut_results(struct trial *self, const struct axes *all, uint64_t elements)
 {
     struct plan *plan = &self->plan;
     struct results *results = &plan->results;
     struct axes *axes = &self->axes;
     int64_t place = 1;
-    axes_copy(plan->axes, axes);
+    axes_copy(all, axes);
     axes->results = cut(axes->shape, axes->outer, plan->n < elements ? elements / plan->n : 1);
     axes->first = 0;
     for (unsigned k = axes->outer; k-- > 0; place *= (int64_t)axes->shape[k])
         axes->places[k] = place;
-    cut(axes->reduced.shape, axes->reduced.dimensions, divide_up(elements, axes->results));
     const size_t bytes = axes->results * results_widest(results);
     self->results = malloc(bytes * results->values);
     plan->axes = axes;
-    plan->layout = &axes->reduced;
     plan->means = NULL;
     results->out = NULL;
     for (unsigned k = 0; k < results->values; k++)
@@ -142,47 +134,49 @@ static bool cut_along(struct trial *self, uint64_t elements)
     return self->results;
 }
 
-static struct trial *trial_begin(const struct plan *plan, uint64_t elements)
+static struct trial *trial_begin(const struct plan *all, uint64_t elements)
 {
     struct trial *self = malloc(sizeof *self); /* threads' stacks may be small */
     if (!self)
         return NULL;
-    self->plan = *plan;
+    struct layout *layout = &self->axes.reduced;
+    self->plan = *all;
+    self->plan.layout = layout;
+    self->plan.results.at[0] = &self->out;
     self->results = NULL;
-    if (!plan->axes) {
-        layout_copy(plan->layout, &self->layout);
-        cut(self->layout.shape, self->layout.dimensions, elements);
-        self->plan.layout = &self->layout;
-        self->plan.results.at[0] = &self->out;
-    } else if (!cut_along(self, elements)) {
+    self->axes.results = 1;
+    if (all->axes && !cut_results(self, all->axes, elements)) {
         free(self);
         return NULL;
     }
-    self->plan.n = layout_length(self->plan.layout);
+    if (!all->axes)
+        layout_copy(all->layout, layout);
+    cut(layout->shape, layout->dimensions, divide_up(elements, self->axes.results));
+    self->plan.n = layout_length(layout);
     return self;
 }
 
 /* By a trial of a part of it. */
-static bool warn_if_slow(struct state *state, const struct plan *plan, size_t bytes,
-                         struct run *run)
+static bool warn_if_slow(struct state *state, const struct plan *plan, struct run *run)
 {
     enum { TRIAL = 1 << 20, SHORT_ENOUGH = 1 << 23, SLOW_SECONDS = 10 };
     const double runs = run->timing ? run->timing->warmup + run->timing->samples : 1,
-                 all = (plan ? elements_of(plan) : (double)bytes) * runs;
-    if (plan ? all <= SHORT_ENOUGH : bytes <= TRIAL)
+                 all = (plan ? elements_of(plan) : (double)run->timing->bytes) * runs;
+    if (plan ? all <= SHORT_ENOUGH : run->timing->bytes <= TRIAL)
         return true;
     double once, part = TRIAL;
-    struct timing timing = {.samples = 1, .seconds = &once};
+    struct timing timing = {.bytes = TRIAL, .samples = 1, .seconds = &once};
     struct run tried = {.watch = run->watch,
                         .order = run->order,
                         .seed = run->seed,
                         .timing = plan ? NULL : &timing,
-                        .workspace_limit = run->workspace_limit};
+                        .workspace_limit = run->workspace_limit,
+                        .substitute = run->substitute};
     struct trial *trial = plan ? trial_begin(plan, TRIAL) : NULL;
     if (plan && !trial)
         return out_of_memory(&run->failure);
     const double began = clock_now();
-    const bool ran = run_job(state, plan ? &trial->plan : NULL, TRIAL, &tried);
+    const bool ran = run_job(state, plan ? &trial->plan : NULL, &tried);
     const double took = clock_now() - began;
     char text[160];
     if (plan) {
@@ -202,37 +196,16 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, size_t by
     return run_warn(run, text);
 }
 
-static bool run(void *opaque, const struct plan *plan, struct run *run)
+static bool run(void *state, const struct plan *plan, struct run *run)
 {
-    struct state *state = opaque;
-    struct plan own = *plan;
-    if (substitute_is_for(&state->substitute, plan))
-        own.launch.data_blocks = state->substitute.data_blocks;
-    if (!plan->axes && !plan_fits(&own, &run->failure))
+    if (plan && !plan->axes && !plan_fits(plan, &run->failure))
         return false;
-    const bool tried =
-        !run->explanation && !plan->segments.of && !plan->elements.list; /* of any lengths */
-    return (!tried || warn_if_slow(state, &own, 0, run)) && run_job(state, &own, 0, run);
-}
-
-static bool read_memory(void *state, int index, size_t bytes, struct run *run)
-{
-    (void)index;
-    return warn_if_slow(state, NULL, bytes, run) && run_job(state, NULL, bytes, run);
-}
-
-static void substitute(void *opaque, const struct substitute *own)
-{
-    ((struct state *)opaque)->substitute = *own;
+    const bool tried = !plan || (!run->explanation && !plan->segments.of &&
+                                 !plan->elements.list); /* of any lengths */
+    return (!tried || warn_if_slow(state, plan, run)) && run_job(state, plan, run);
 }
 
 /* ---- the backend ---- */
-
-static int count(void *state, struct failure *failure)
-{
-    (void)state, (void)failure;
-    return 1;
-}
 
 static bool describe(int index, struct device *device)
 {
@@ -293,7 +266,6 @@ const struct backend backend_simulated = {
     .platform = {.name = "simulated",
                  .place = METHOD_ON_SIMULATED,
                  .automatic = METHOD_last_block,
-                 .count = count,
                  .locate = locate,
                  .allocate = allocate,
                  .release = release,
@@ -304,6 +276,4 @@ const struct backend backend_simulated = {
     .destroy = destroy,
     .describe = describe,
     .run = run,
-    .read = read_memory,
-    .substitute = substitute,
 };

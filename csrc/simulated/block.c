@@ -20,7 +20,7 @@ static struct thread *next_ready(struct multiprocessor *self)
 {
     enum { SWITCHES_A_LOOK = 8, SWITCHES_A_COPY = 16 };
     struct sweep *sweep = &self->sweep;
-    if (self->copies.count && sweep->ordering == ORDER_SHUFFLED &&
+    if (self->copies.count && self->launch->order == ORDER_SHUFFLED &&
         random_next(&self->copies.random) % SWITCHES_A_COPY == 0)
         bulk_copies_end_any(&self->copies);
     if (self->number == 0 && ++sweep->switches % SWITCHES_A_LOOK == 0)
@@ -48,7 +48,7 @@ void thread_wait_at(enum thread_state barrier)
  * to each other, and the last one hands back. */
 static void sweep(struct multiprocessor *self)
 {
-    if (self->sweep.ordering == ORDER_SHUFFLED)
+    if (self->launch->order == ORDER_SHUFFLED)
         random_shuffle(self->sweep.order, self->launch->block, &self->sweep.random);
     self->sweep.next = 0;
     while (self->sweep.next < self->launch->block && self->at[READY] && !grid_stopped(self->grid)) {
@@ -61,9 +61,9 @@ static void sweep(struct multiprocessor *self)
 }
 
 /* A fiber lives as long as its simulator and runs one block's kernel after the other. */
-static void thread_body(void *owner)
+static void thread_body(void *opaque)
 {
-    struct thread *self = owner;
+    struct thread *self = opaque;
     for (;;) {
         const struct simulator_launch *launch = self->home->launch;
         launch->kernel(launch->arguments);
@@ -84,19 +84,16 @@ static bool make_threads(struct multiprocessor *self, unsigned block)
     for (; self->made < block; self->made++) {
         struct thread *thread = &self->threads[self->made];
         thread->home = self;
-        fiber_make(&thread->fiber, &self->scheduler, &self->stacks, self->made, thread_body,
-                   thread);
+        fiber_make(&thread->fiber, &self->scheduler, &self->stacks, self->made, thread_body);
     }
     return true;
 }
 
-bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_launch *launch,
-                            enum thread_order ordering)
+bool multiprocessor_prepare(struct multiprocessor *self)
 {
+    const struct simulator_launch *launch = self->launch = self->grid->launch;
     free(self->shared);
     self->shared = malloc(launch->shared_bytes + 1);
-    self->launch = launch;
-    self->sweep.ordering = ordering;
     if (launch->counts && !self->counter)
         self->counter = counter_open();
     return self->shared && (self->counter || !launch->counts) && make_threads(self, launch->block);
@@ -116,16 +113,16 @@ void multiprocessor_release(struct multiprocessor *self)
 static void choose_last_warp(struct multiprocessor *self)
 {
     const unsigned warps = self->launch->block / SIMULATOR_WARP;
-    self->sweep.last_warp = self->sweep.ordering == ORDER_SHUFFLED && warps > 1
+    self->sweep.last_warp = self->launch->order == ORDER_SHUFFLED && warps > 1
                                 ? (unsigned)(random_next(&self->sweep.random) % warps)
                                 : NO_WARP;
 }
 
-void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
+void block_begin(struct multiprocessor *self, uint64_t index)
 {
     enum { GARBAGE = 0xa5 };
     const struct simulator_launch *launch = self->launch;
-    self->sweep.random = seed ^ (index * 0x9e3779b97f4a7c15);
+    self->sweep.random = launch->seed ^ (index * 0x9e3779b97f4a7c15);
     memset(self->shared, GARBAGE, launch->shared_bytes);
     memset(self->warps, 0, sizeof *self->warps * (launch->block / SIMULATOR_WARP));
     memset(self->at, 0, sizeof self->at);
@@ -136,19 +133,17 @@ void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
     choose_last_warp(self);
     if (launch->checker)
         checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
-    if (launch->counts)
-        counter_begin_block(self->counter);
     for (unsigned t = 0; t < launch->block; t++) {
         struct thread *thread = &self->threads[t];
         thread->state = READY;
-        thread->source = 0;
+        thread->source = thread->interval = 0;
         thread->place = (struct simulator_place){.thread = {.x = t},
                                                  .block = {.x = (unsigned)index},
                                                  .block_size = {launch->block, 1, 1},
                                                  .grid_size = {(unsigned)launch->grid, 1, 1},
                                                  .cluster_rank = (unsigned)index % launch->cluster,
                                                  .cluster_size = launch->cluster};
-        self->sweep.order[t] = self->sweep.ordering == ORDER_BACKWARDS ? launch->block - 1 - t : t;
+        self->sweep.order[t] = launch->order == ORDER_BACKWARDS ? launch->block - 1 - t : t;
     }
 }
 
@@ -203,7 +198,7 @@ static void report_divergence(struct multiprocessor *self)
              barrier_names[barrier], first, others);
     if (self->launch->checker)
         checker_blame(self->launch->checker, self->number, first, text);
-    grid_stop(self->grid, SIMULATOR_FAILED, text);
+    grid_stop(self->grid, FAILURE_RUNTIME, text);
 }
 
 /* ---- barriers ---- */
@@ -271,8 +266,7 @@ static bool release_mbarriers(struct multiprocessor *self)
     do
         for (unsigned t = 0; t < self->launch->block; t++) {
             struct thread *thread = &self->threads[t];
-            if (thread->state == AT_MBARRIER &&
-                mbarrier_has_ended(thread->mbarrier, thread->parity))
+            if (thread->state == AT_MBARRIER && thread->mbarrier->parity != thread->parity)
                 release(self, thread);
         }
     while (self->at[READY] == before && bulk_copies_end_any(&self->copies));
@@ -282,7 +276,7 @@ static bool release_mbarriers(struct multiprocessor *self)
 static bool release_grid_barrier(struct multiprocessor *self)
 {
     if (!grid_meet(self->grid)) {
-        grid_stop(self->grid, SIMULATOR_FAILED,
+        grid_stop(self->grid, FAILURE_RUNTIME,
                   "some blocks wait at the grid's barrier that others never reach");
         return false;
     }
@@ -298,7 +292,7 @@ static bool release_block_barrier(struct multiprocessor *self)
     self->verdict = self->voted;
     self->voted = false;
     if (checker && !checker_pass_block_barrier(checker, self->number)) {
-        grid_stop(self->grid, SIMULATOR_FAILED, "a barrier is not one");
+        grid_stop(self->grid, FAILURE_RUNTIME, "a barrier is not one");
         return false;
     }
     release_at(self, AT_BLOCK_BARRIER);
@@ -325,7 +319,7 @@ static bool release_barrier(struct multiprocessor *self)
         return release_grid_barrier(self);
     if (at[ENDED] == block) {
         if (self->copies.count) /* shared memory is another block's soon */
-            grid_stop(self->grid, SIMULATOR_FAILED,
+            grid_stop(self->grid, FAILURE_RUNTIME,
                       "a block has ended before a bulk copy to its shared memory");
         separate(self);
     } else if (!at[AT_CLUSTER_BARRIER] || at[AT_CLUSTER_BARRIER] + at[ENDED] != block) {
@@ -336,13 +330,10 @@ static bool release_barrier(struct multiprocessor *self)
 
 bool block_run(struct multiprocessor *self)
 {
+    if (self->at[AT_CLUSTER_BARRIER])
+        release_at(self, AT_CLUSTER_BARRIER);
     do
         sweep(self);
     while (!grid_stopped(self->grid) && release_barrier(self));
     return self->at[AT_CLUSTER_BARRIER];
-}
-
-void block_pass_cluster_barrier(struct multiprocessor *self)
-{
-    release_at(self, AT_CLUSTER_BARRIER);
 }

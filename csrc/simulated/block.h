@@ -37,23 +37,21 @@ static inline void random_shuffle(unsigned *items, unsigned count, uint64_t *sta
 /* What its blocks, on whatever core, have in common: its barrier, and the end of the run. In
  * simulator.c. */
 struct grid {
-    unsigned cores;            /* that blocks may run on */
-    const struct watch *watch; /* NULL: nobody watches */
-    struct timespec looked;    /* at the watch */
+    unsigned cores; /* that blocks may run on */
+    const struct simulator_launch *launch;
+    struct timespec looked; /* at the watch */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t blocks;                  /* of the launch */
-    uint64_t at_barrier, past_kernel; /* how many of them, of a cooperative launch */
+    uint64_t at_barrier, past_kernel; /* how many blocks, of a cooperative launch */
     uint64_t barriers;                /* that all blocks have met at */
 
     atomic_bool stop;
-    enum simulator_status status;
-    char message[256];
+    struct failure failure;
 };
 
 /* Ends the run; the first to say why is heard. */
-void grid_stop(struct grid *, enum simulator_status, const char *message);
+void grid_stop(struct grid *, enum failure_kind, const char *text);
 bool grid_stopped(struct grid *);
 
 /* For the caller's own core only: asks the watch, now and then. */
@@ -83,8 +81,6 @@ struct bulk_copies {
 /* Does any one of them; false if there is none. */
 bool bulk_copies_end_any(struct bulk_copies *);
 
-bool mbarrier_has_ended(const struct simulator_mbarrier *, unsigned parity);
-
 /* ---- a block on its core ---- */
 
 enum { WARPS_MAX = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP };
@@ -101,7 +97,7 @@ enum thread_state {
 };
 
 struct thread {
-    struct fiber fiber;
+    struct fiber fiber; /* first, so that its stack's owner is the thread */
     struct multiprocessor *home;
     struct simulator_place place;
     enum thread_state state;
@@ -110,6 +106,7 @@ struct thread {
     uint64_t received; /* and that word, once all lanes of the mask have given theirs */
     const struct simulator_mbarrier *mbarrier; /* that it waits at, */
     unsigned parity;                           /* for the end of that phase */
+    unsigned interval;                         /* of what is recorded */
 };
 
 struct warp {
@@ -121,7 +118,6 @@ enum { NO_WARP = WARPS_MAX };
 
 /* Which thread comes next, from one barrier to the next. */
 struct sweep {
-    enum thread_order ordering;
     unsigned order[SIMULATOR_BLOCK_MAX];
     unsigned next; /* in that order */
     unsigned switches;
@@ -148,9 +144,8 @@ struct multiprocessor {
     struct counter *counter; /* of what launches access that count; NULL: there was none yet */
 };
 
-/* Makes the core ready for a launch's blocks. False when memory is short. */
-bool multiprocessor_prepare(struct multiprocessor *, const struct simulator_launch *,
-                            enum thread_order);
+/* Makes the core ready for the launch's blocks. False when memory is short. */
+bool multiprocessor_prepare(struct multiprocessor *);
 
 void multiprocessor_release(struct multiprocessor *);
 
@@ -165,10 +160,8 @@ static inline struct thread *thread_running(void)
 void thread_wait_at(enum thread_state barrier);
 
 /* Threads of a block begin when it is first run. */
-void block_begin(struct multiprocessor *, uint64_t index, uint64_t seed);
+void block_begin(struct multiprocessor *, uint64_t index);
 
-/* Runs a block up to its end, or to the cluster's barrier, and returns whether it is at that. */
+/* Runs a block up to its end, or to the cluster's barrier, and returns whether it is at that. If it
+ * is there already, all blocks of the cluster are, or have ended. */
 bool block_run(struct multiprocessor *);
-
-/* All blocks of the cluster are at its barrier, or have ended. */
-void block_pass_cluster_barrier(struct multiprocessor *);

@@ -39,10 +39,12 @@ struct checked_block {
 };
 
 struct checker {
-    struct checked_launch launch;
+    const struct simulator_launch *launch;
+    struct regions regions;
     struct fault *fault;
     pthread_mutex_t lock;
     struct word *words[REGIONS_MAX];
+    unsigned cores;
     struct checked_block *blocks; /* one a core */
     uint64_t *latest;             /* atomic of each block of the grid, by number */
     uint64_t atomics, left;
@@ -66,26 +68,27 @@ static struct word *make_words(size_t bytes, bool are_there)
 
 static bool make_all(struct checker *self)
 {
-    const struct checked_launch *launch = &self->launch;
-    self->latest = calloc(launch->grid, sizeof *self->latest);
-    self->blocks = calloc(launch->cores, sizeof *self->blocks);
+    self->latest = calloc(self->launch->grid, sizeof *self->latest);
+    self->blocks = calloc(self->cores, sizeof *self->blocks);
     bool made = self->latest && self->blocks;
-    for (unsigned k = 0; made && k < launch->cores; k++)
-        made = (self->blocks[k].words = make_words(launch->shared_bytes, false)) != NULL;
-    for (unsigned k = 0; made && k < launch->count; k++) {
-        const struct region *region = &launch->regions[k];
+    for (unsigned k = 0; made && k < self->cores; k++)
+        made = (self->blocks[k].words = make_words(self->launch->shared_bytes, false)) != NULL;
+    for (unsigned k = 0; made && k < self->regions.count; k++) {
+        const struct region *region = &self->regions.at[k];
         made = (self->words[k] = make_words(region->bytes, region->is_there)) != NULL;
         self->left += PATIENCE_A_WORD * words_in(region->bytes);
     }
     return made;
 }
 
-struct checker *checker_open(const struct checked_launch *launch, struct fault *fault)
+struct checker *checker_open(const struct simulator_launch *launch, unsigned cores,
+                             const struct regions *regions, struct fault *fault)
 {
     struct checker *self = calloc(1, sizeof *self);
     if (!self)
         return NULL;
-    *self = (struct checker){.launch = *launch, .fault = fault, .left = PATIENCE};
+    *self = (struct checker){
+        .launch = launch, .regions = *regions, .fault = fault, .cores = cores, .left = PATIENCE};
     pthread_mutex_init(&self->lock, NULL);
     if (make_all(self))
         return self;
@@ -99,7 +102,7 @@ void checker_close(struct checker *self)
         return;
     for (unsigned k = 0; k < REGIONS_MAX; k++)
         free(self->words[k]);
-    for (unsigned k = 0; self->blocks && k < self->launch.cores; k++)
+    for (unsigned k = 0; self->blocks && k < self->cores; k++)
         free(self->blocks[k].words);
     free(self->blocks);
     free(self->latest);
@@ -111,11 +114,11 @@ void checker_begin_block(struct checker *self, unsigned core, unsigned block, co
 {
     struct checked_block *at = &self->blocks[core];
     struct word *words = at->words;
-    memset(words, 0, words_in(self->launch.shared_bytes) * sizeof *words);
+    memset(words, 0, words_in(self->launch->shared_bytes) * sizeof *words);
     memset(at, 0, sizeof *at);
     at->number = block;
     at->shared = (struct region){
-        .name = "shared element", .at = (uintptr_t)shared, .bytes = self->launch.shared_bytes};
+        .name = "shared element", .at = (uintptr_t)shared, .bytes = self->launch->shared_bytes};
     at->words = words;
 }
 
@@ -255,14 +258,14 @@ static void find_target(struct checker *self, struct target *target)
 {
     const enum simulator_event event = target->access->event;
     const uintptr_t at = (uintptr_t)target->access->address;
-    const struct region *regions = self->launch.regions, *shared = &target->block->shared;
+    const struct region *regions = self->regions.at, *shared = &target->block->shared;
     if (event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE ||
         (event == SIMULATOR_ATOMIC && at - shared->at < shared->bytes)) {
         target->region = shared;
         target->words = target->block->words;
     } else {
         unsigned nearest = 0;
-        for (unsigned k = 1; k < self->launch.count; k++)
+        for (unsigned k = 1; k < self->regions.count; k++)
             if (distance(&regions[k], at) < distance(&regions[nearest], at))
                 nearest = k;
         target->region = &regions[nearest];
@@ -335,13 +338,13 @@ void checker_pass_warp_barrier(struct checker *self, unsigned core, unsigned tid
     }
 }
 
-/* Other cores' threads may be at fault at the same time. Always false. */
-static bool blame_barrier(struct checker *self, const struct simulator_access *at, const char *text)
+/* Other cores' threads may be at fault at the same time. */
+void checker_blame(struct checker *self, unsigned core, unsigned tid, const char *text)
 {
+    const struct simulator_access *at = &self->blocks[core].last[tid];
     pthread_mutex_lock(&self->lock);
     blame(self, FAULT_BARRIER, at->file, at->line, text);
     pthread_mutex_unlock(&self->lock);
-    return false;
 }
 
 /* Threads that wait at different lines wait for each other by mistake, if a GPU lets them. */
@@ -350,7 +353,7 @@ bool checker_pass_block_barrier(struct checker *self, unsigned core)
     struct checked_block *block = &self->blocks[core];
     const struct simulator_access *first = &block->last[0];
     block->barriers++;
-    for (unsigned t = 1; t < self->launch.block; t++) {
+    for (unsigned t = 1; t < self->launch->block; t++) {
         const struct simulator_access *other = &block->last[t];
         if (other->line == first->line && strcmp(other->file, first->file) == 0)
             continue;
@@ -358,7 +361,8 @@ bool checker_pass_block_barrier(struct checker *self, unsigned core)
         snprintf(text, sizeof text,
                  "thread %u of block %u waits at this barrier, and thread 0 at another, in %s:%u",
                  t, block->number, base_name(first->file), first->line);
-        return blame_barrier(self, other, text);
+        checker_blame(self, core, t, text);
+        return false;
     }
     return true;
 }
@@ -368,15 +372,10 @@ void checker_pass_grid_barrier(struct checker *self, unsigned core)
     self->blocks[core].grid_barriers++;
 }
 
-void checker_blame(struct checker *self, unsigned core, unsigned tid, const char *text)
-{
-    blame_barrier(self, &self->blocks[core].last[tid], text);
-}
-
 bool checker_end(struct checker *self)
 {
-    for (unsigned k = 0; k < self->launch.count; k++) {
-        const struct region *region = &self->launch.regions[k];
+    for (unsigned k = 0; k < self->regions.count; k++) {
+        const struct region *region = &self->regions.at[k];
         for (size_t w = 0; region->is_to_be_written && w < words_in(region->bytes); w++)
             if (!self->words[k][w].is_there) {
                 char text[256];

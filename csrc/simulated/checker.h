@@ -9,10 +9,8 @@
  * races are found in another order of threads only, or not at all. */
 #pragma once
 
-#include "common/simulated_words.h"
 #include "run/counting.h"
-
-#include <stddef.h>
+#include "simulated/launch.h"
 
 /* Global memory that a launch may access. */
 struct region {
@@ -28,20 +26,18 @@ struct region {
 
 enum { REGIONS_MAX = 3 };
 
-struct checked_launch {
-    struct region regions[REGIONS_MAX];
+struct regions {
+    struct region at[REGIONS_MAX];
     unsigned count;
-    uint64_t grid;
-    unsigned block;
-    size_t shared_bytes;
-    unsigned cores;
 };
 
 struct checker;
 
-/* The first fault is told to `fault`. NULL when memory is short. */
-struct checker *checker_open(const struct checked_launch *, struct fault *fault);
-void checker_close(struct checker *);
+/* Of a launch, which has to outlast it, on so many cores. The first fault is told to `fault`. NULL
+ * when memory is short. */
+struct checker *checker_open(const struct simulator_launch *, unsigned cores,
+                             const struct regions *, struct fault *fault);
+void checker_close(struct checker *); /* NULL is fine */
 
 /* A block begins on a core. */
 void checker_begin_block(struct checker *, unsigned core, unsigned block, const void *shared);

@@ -31,8 +31,6 @@ struct counter {
     struct column columns[WARPS][PLACES_MAX];
     uint32_t under_way[WARPS]; /* a bit a lane: whether the last it did was a global load */
     bool failed;               /* memory was short, or places were */
-
-    unsigned intervals[SIMULATOR_BLOCK_MAX]; /* of the block's threads */
     struct recording recording;
 };
 
@@ -301,11 +299,6 @@ bool counter_take(struct counter *self, struct counted_launch *launch)
 
 /* ---- recording ---- */
 
-void counter_begin_block(struct counter *self)
-{
-    memset(self->intervals, 0, sizeof self->intervals);
-}
-
 static bool waits(enum simulator_event event)
 {
     return event == SIMULATOR_SHUFFLE || event == SIMULATOR_WARP_BARRIER ||
@@ -319,12 +312,12 @@ static bool record(struct counter *self, size_t room, const struct recorded_acce
 }
 
 bool counter_record(struct counter *self, size_t room, const struct simulator_place *place,
-                    const void *shared, uint64_t owner, const struct simulator_access *access)
+                    unsigned *interval, const void *shared, uint64_t owner,
+                    const struct simulator_access *access)
 {
     const enum simulator_event event = access->event;
     const bool in_shared = event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE,
                loads = event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD;
-    unsigned *interval = &self->intervals[place->thread.x];
     *interval += waits(event);
     struct recorded_access recorded = {
         .block = place->block.x,

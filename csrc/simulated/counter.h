@@ -28,10 +28,10 @@ bool counter_take(struct counter *, struct counted_launch *launch);
  * each from barrier to barrier. Sorted by block, thread and interval they are the same in every
  * order of threads, unless these race ---- */
 
-void counter_begin_block(struct counter *);
-
-/* What a thread is about to do. `shared` begins the shared memory that it is in, where it is in
- * one: that of block `owner`, its own or another of its cluster. A bulk copy is recorded 16 bytes
- * at a time. False when `room` accesses are recorded already, or memory is short. */
+/* What a thread is about to do; it counts its own intervals, from 0. `shared` begins the shared
+ * memory that it is in, where it is in one: that of block `owner`, its own or another of its
+ * cluster. A bulk copy is recorded 16 bytes at a time. False when `room` accesses are recorded
+ * already, or memory is short. */
 bool counter_record(struct counter *, size_t room, const struct simulator_place *,
-                    const void *shared, uint64_t owner, const struct simulator_access *);
+                    unsigned *interval, const void *shared, uint64_t owner,
+                    const struct simulator_access *);

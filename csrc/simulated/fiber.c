@@ -95,42 +95,33 @@ static size_t guard(struct stacks *self, void *stack)
 
 /* ---- the beginning ---- */
 
-struct beginning {
-    struct fiber *self, *maker;
-    void (*body)(void *owner);
-    void *owner;
-};
-
-/* makecontext passes only ints, so the pointer travels in two halves. */
-static void begin(unsigned high, unsigned low)
+static void begin(void)
 {
-    const struct beginning *shared = (const void *)(uintptr_t)((uint64_t)high << 32 | low);
-    const struct beginning own = *shared;
-    ARRIVE(own.self);
-    fiber_switch(own.self, own.maker);
-    own.body(own.owner);
+    struct fiber *self = *stack_owner((uintptr_t)__builtin_frame_address(0));
+    ARRIVE(self);
+    fiber_switch(self, self->before);
+    self->body(self);
 }
 
 void fiber_make(struct fiber *self, struct fiber *maker, struct stacks *stacks, unsigned number,
-                void (*body)(void *owner), void *owner)
+                void (*body)(void *self))
 {
     const uintptr_t all_but_one = STACK_BYTES - 1,
                     first = ((uintptr_t)stacks->memory + all_but_one) & ~all_but_one;
     char *const stack = (char *)(first + (uintptr_t)number * STACK_BYTES);
     const size_t guarded = guard(stacks, stack);
-    struct beginning beginning = {self, maker, body, owner};
-    const uint64_t address = (uintptr_t)&beginning;
     ucontext_t there;
     getcontext(&there);
     there.uc_stack.ss_sp = stack + guarded;
     there.uc_stack.ss_size = STACK_BYTES - STACK_OWNER_BYTES - guarded;
     there.uc_link = NULL;
-    makecontext(&there, (void (*)(void))begin, 2, (unsigned)(address >> 32), (unsigned)address);
-    *stack_owner((uintptr_t)stack) = owner;
+    makecontext(&there, begin, 0);
+    *stack_owner((uintptr_t)stack) = self;
     self->stack = there.uc_stack.ss_sp;
     self->stack_bytes = there.uc_stack.ss_size;
     self->fake_stack = NULL;
     self->before = maker;
+    self->body = body;
     LEAVE(maker, self);
     if (!SETJMP(maker))
         setcontext(&there);

@@ -14,6 +14,7 @@ struct fiber {
     size_t stack_bytes;
     void *fake_stack;
     struct fiber *before; /* who switched to this one */
+    void (*body)(void *self);
 };
 
 /* Stops `from`, which is running, and goes on with `to`; returns when somebody switches back. */
@@ -40,13 +41,13 @@ struct stacks {
 bool stacks_open(struct stacks *, unsigned count, unsigned splits);
 void stacks_close(struct stacks *);
 
-/* Makes `self` run body(owner) on that stack when it is first switched to; body must never return.
+/* Makes `self` run body(self) on that stack when it is first switched to; body must never return.
  * `maker` is any fiber that holds no state; it is used during the call. */
 void fiber_make(struct fiber *self, struct fiber *maker, struct stacks *, unsigned number,
-                void (*body)(void *owner), void *owner);
+                void (*body)(void *self));
 
-/* Where the stack around an address keeps whom it belongs to: at its upper end, beside the first
- * frames. */
+/* Where the stack around an address keeps the fiber that it belongs to: at its upper end, beside
+ * the first frames. */
 static inline void **stack_owner(uintptr_t address)
 {
     const uintptr_t stack = address & ~(uintptr_t)(STACK_BYTES - 1);

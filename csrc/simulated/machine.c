@@ -40,9 +40,10 @@ static bool machine_clear(struct machine *machine, void *target, size_t bytes)
     return true;
 }
 
-static bool machine_copy(struct machine *machine, void *target, const void *source, size_t bytes)
+static bool machine_copy(struct machine *machine, enum copy_way way, void *target,
+                         const void *source, size_t bytes)
 {
-    (void)machine;
+    (void)machine, (void)way;
     memcpy(target, source, bytes);
     return true;
 }
@@ -56,18 +57,11 @@ static size_t machine_room(struct machine *machine, size_t bytes)
 }
 
 static bool machine_feed(struct machine *machine, void *target, const struct layout *layout,
-                         uint64_t start, uint64_t length, uint64_t *fed)
+                         uint64_t start, uint64_t length, bool as_bits, uint64_t *fed)
 {
     (void)machine;
-    *fed = gather_unconverted(INSTRUCTIONS_baseline, layout, start, length, target);
-    return true;
-}
-
-static bool machine_feed_bits(struct machine *machine, void *target, const struct layout *layout,
-                              uint64_t start, uint64_t length)
-{
-    (void)machine;
-    gather_bits(INSTRUCTIONS_baseline, layout, start, length, target);
+    *fed = (as_bits ? gather_bits : gather_unconverted)(INSTRUCTIONS_baseline, layout, start,
+                                                        length, target);
     return true;
 }
 
@@ -85,63 +79,59 @@ static bool is_pass(const struct simulated_machine *self, const struct step *ste
 
 /* The memory that a pass of a rung is given, from elements of the accumulator's own type: the
  * array, a partial of every block, one result, or none beside the array, and tickets. */
-static void regions_of(const struct plan *plan, const struct step *step, void **arguments,
-                       struct checked_launch *self)
+static struct regions regions_of(const struct plan *plan, const struct simulator_launch *launch)
 {
-    const struct kernel_array *array = arguments[0];
-    const uint64_t n = *(const uint64_t *)arguments[1];
-    const uintptr_t written = *(const uintptr_t *)arguments[2];
-    const uintptr_t tickets = *(const uintptr_t *)arguments[3];
+    const struct kernel_array *array = launch->arguments[0];
+    const uint64_t n = *(const uint64_t *)launch->arguments[1];
+    const uintptr_t written = *(const uintptr_t *)launch->arguments[2];
+    const uintptr_t tickets = *(const uintptr_t *)launch->arguments[3];
     const unsigned size = (unsigned)element_size(plan->accumulator);
     const bool combines = plan->method->style == STYLE_one_atomic;
-    self->regions[self->count++] =
-        (struct region){.name = "element",
-                        .at = (uintptr_t)array->at,
-                        .bytes = n * size,
-                        .element = size,
-                        .is_there = true,
-                        .is_for_loads = !method_is(plan->method, METHOD_IN_PLACE)};
+    struct regions regions = {.at = {{.name = "element",
+                                      .at = (uintptr_t)array->at,
+                                      .bytes = n * size,
+                                      .element = size,
+                                      .is_there = true,
+                                      .is_for_loads = !method_is(plan->method, METHOD_IN_PLACE)}},
+                              .count = 1};
     if (plan->method->style != STYLE_levels)
-        self->regions[self->count++] = (struct region){.name = combines ? "result" : "partial",
-                                                       .at = written,
-                                                       .bytes = (combines ? 1 : step->grid) * size,
-                                                       .element = size,
-                                                       .is_there = combines,
-                                                       .is_to_be_written = true};
+        regions.at[regions.count++] = (struct region){.name = combines ? "result" : "partial",
+                                                      .at = written,
+                                                      .bytes = (combines ? 1 : launch->grid) * size,
+                                                      .element = size,
+                                                      .is_there = combines,
+                                                      .is_to_be_written = true};
     if (tickets)
-        self->regions[self->count++] = (struct region){.name = "ticket",
-                                                       .at = tickets,
-                                                       .bytes = sizeof(unsigned),
-                                                       .element = sizeof(unsigned),
-                                                       .is_there = true,
-                                                       .is_shared = true};
+        regions.at[regions.count++] = (struct region){.name = "ticket",
+                                                      .at = tickets,
+                                                      .bytes = sizeof(unsigned),
+                                                      .element = sizeof(unsigned),
+                                                      .is_there = true,
+                                                      .is_shared = true};
+    return regions;
 }
 
-/* *checker is NULL where nothing is to be checked. False when memory is short. */
-static bool make_checker(struct simulated_machine *self, const struct step *step, void **arguments,
-                         size_t shared_bytes, struct checker **checker)
+/* Has a pass checked, if anything is to be. False when memory is short. */
+static bool check_launch(const struct simulated_machine *self, const struct step *step,
+                         struct simulator_launch *launch)
 {
-    *checker = NULL;
-    if (!self->counting || !self->counting->fault || !is_pass(self, step))
+    const struct counting *counting = self->run->counting;
+    if (!counting || !counting->fault || !is_pass(self, step))
         return true;
-    struct checked_launch checked = {.grid = step->grid,
-                                     .block = step->block,
-                                     .shared_bytes = shared_bytes,
-                                     .cores = simulator_multiprocessors(self->simulator)};
-    regions_of(self->plan, step, arguments, &checked);
-    *checker = checker_open(&checked, self->counting->fault);
-    return *checker ||
-           failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is checked");
+    const struct regions regions = regions_of(self->plan, launch);
+    launch->checker =
+        checker_open(launch, simulator_multiprocessors(self->simulator), &regions, counting->fault);
+    return launch->checker ||
+           failure_note(&self->run->failure, FAILURE_MEMORY, "out of memory for what is checked");
 }
 
 /* ---- launches ---- */
 
 /* Takes the counts over. Kernels that do not count have nothing to add; those that do are given the
  * array, its length, what they write and a counter of blocks. */
-static bool keep_counts(struct simulated_machine *self, struct counted_launch *counts,
-                        void **arguments)
+static bool keep_counts(struct run *run, struct counted_launch *counts, void **arguments)
 {
-    struct counting *counting = self->counting;
+    struct counting *counting = run->counting;
     if (counts->recording.count) {
         counts->array = *(const uintptr_t *)arguments[0];
         counts->partials = *(const uintptr_t *)arguments[2];
@@ -151,57 +141,46 @@ static bool keep_counts(struct simulated_machine *self, struct counted_launch *c
         return true;
     struct counted_launch *more =
         realloc(counting->launches, (counting->count + 1) * sizeof *counting->launches);
-    if (!more) {
-        counted_launch_free(counts);
-        return failure_note(self->machine.failure, FAILURE_MEMORY,
-                            "out of memory for what is counted");
-    }
+    if (!more)
+        return failure_note(&run->failure, FAILURE_MEMORY, "out of memory for what is counted");
     counting->launches = more;
     more[counting->count++] = *counts;
     return true;
-}
-
-static bool launch_checked(struct simulated_machine *self, const struct step *step,
-                           void **arguments, size_t shared_bytes, struct checker *checker)
-{
-    struct failure *failure = self->machine.failure;
-    struct counted_launch counts = {.grid = step->grid,
-                                    .block = step->block,
-                                    .room = self->counting ? self->counting->room : 0};
-    const struct simulator_launch simulated = {
-        .kernel = (void (*)(void **))step->kernel,
-        .arguments = arguments,
-        .grid = step->grid,
-        .block = step->block,
-        .shared_bytes = shared_bytes,
-        .cluster = step->cluster,
-        .cooperative = step->cooperative,
-        .counts = self->counting ? &counts : NULL,
-        .checker = checker,
-    };
-    const enum simulator_status status = simulator_launch(self->simulator, &simulated);
-    if (status == SIMULATOR_DONE)
-        return keep_counts(self, &counts, arguments);
-    counted_launch_free(&counts);
-    if (status == SIMULATOR_INTERRUPTED)
-        return failure_note(failure, FAILURE_EXCEPTION, "interrupted");
-    return failure_note(failure, FAILURE_RUNTIME, "simulated device: %s",
-                        simulator_message(self->simulator));
 }
 
 /* A kernel of a user's own may declare shared memory itself. */
 static bool machine_launch(struct machine *machine, const struct step *step, void **arguments)
 {
     struct simulated_machine *self = simulation_of(machine);
-    const size_t shared_bytes =
-        self->shared_bytes ? self->shared_bytes(step->shared_bytes) : step->shared_bytes;
-    struct checker *checker;
-    if (!make_checker(self, step, arguments, shared_bytes, &checker))
+    struct run *run = self->run;
+    const struct substitute *own = run->substitute;
+    struct counted_launch counts = {
+        .grid = step->grid, .block = step->block, .room = run->counting ? run->counting->room : 0};
+    struct simulator_launch launch = {
+        .kernel = (void (*)(void **))step->kernel,
+        .arguments = arguments,
+        .grid = step->grid,
+        .block = step->block,
+        .shared_bytes =
+            own && own->shared_bytes ? own->shared_bytes(step->shared_bytes) : step->shared_bytes,
+        .cluster = step->cluster,
+        .cooperative = step->cooperative,
+        .order = run->order,
+        .seed = run->seed,
+        .watch = run->watch,
+        .counts = run->counting ? &counts : NULL,
+    };
+    if (!check_launch(self, step, &launch))
         return false;
-    bool done = launch_checked(self, step, arguments, shared_bytes, checker);
-    if (done && checker && !checker_end(checker))
-        done = failure_note(machine->failure, FAILURE_RUNTIME, "the kernel is at fault");
-    checker_close(checker);
+    const struct failure *failure = simulator_launch(self->simulator, &launch);
+    bool done = failure->kind == FAILURE_NONE ? keep_counts(run, &counts, arguments)
+                                              : failure_note(&run->failure, failure->kind,
+                                                             "simulated device: %s", failure->text);
+    if (!done)
+        counted_launch_free(&counts);
+    else if (launch.checker && !checker_end(launch.checker))
+        done = failure_note(&run->failure, FAILURE_RUNTIME, "the kernel is at fault");
+    checker_close(launch.checker);
     return done;
 }
 
@@ -224,7 +203,7 @@ static bool machine_resident(void *device, const void *kernel, unsigned block, s
                              unsigned *blocks)
 {
     (void)kernel, (void)shared_bytes;
-    *blocks = simulation_of(device)->counting ? counting_resident(block) : 1;
+    *blocks = simulation_of(device)->run->counting ? counting_resident(block) : 1;
     return true;
 }
 
@@ -251,15 +230,10 @@ static const struct machine_memory machine_memory = {
     .release = machine_release,
     .leave = machine_at_once,
     .lend = machine_allocate,
-    .take_back = machine_release,
     .room = machine_room,
     .clear = machine_clear,
-    .copy_in = machine_copy,
-    .write = machine_copy,
-    .copy_out = machine_copy,
-    .copy_within = machine_copy,
+    .copy = machine_copy,
     .feed = machine_feed,
-    .feed_bits = machine_feed_bits,
 };
 
 static const struct machine_work machine_work = {
@@ -275,10 +249,10 @@ static const struct machine_work machine_work = {
 /* Where it is counted, passes are those of the device that is counted for, by kernels that count.
  */
 void simulated_machine_open(struct simulated_machine *self, struct simulator *simulator,
-                            const struct plan *plan, const struct substitute *substitute,
-                            struct run *run)
+                            const struct plan *plan, struct run *run)
 {
     const struct counting *counting = run->counting;
+    const struct substitute *own = run->substitute;
     self->machine =
         (struct machine){.memory = &machine_memory,
                          .work = &machine_work,
@@ -291,15 +265,13 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
                          .mailbox = &self->mailbox};
     self->mailbox = (struct mailbox){.words = self->words, .on_device = self->words};
     self->simulator = simulator;
-    self->counting = run->counting;
+    self->run = run;
     self->plan = plan;
     self->kernels = kernels_simulated;
     if (counting) {
         self->kernels.flat = counting_flat;
         self->machine.facts.multiprocessors = counting->multiprocessors;
     }
-    if (substitute_is_for(substitute, plan)) {
-        self->kernels.flat = counting ? substitute->counting : substitute->plain;
-        self->shared_bytes = substitute->shared_bytes;
-    }
+    if (own)
+        self->kernels.flat = counting ? own->counting : own->plain;
 }

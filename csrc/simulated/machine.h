@@ -3,15 +3,14 @@
 #pragma once
 
 #include "run/machine.h"
-#include "simulated/simulator.h"
+#include "simulated/launch.h"
 
 struct simulated_machine {
     struct machine machine; /* first, so that a machine is one of these */
     struct simulator *simulator;
-    struct counting *counting; /* NULL: nobody counts */
-    const struct plan *plan;   /* NULL: there is none */
+    struct run *run;
+    const struct plan *plan; /* NULL: there is none */
     struct kernels kernels;
-    substitute_shared_bytes *shared_bytes; /* NULL: as many as a launch asks for */
     double moments[MOMENTS];
     struct mailbox mailbox;
     uint64_t words[MAILBOX_WORDS];
@@ -19,4 +18,4 @@ struct simulated_machine {
 
 /* It stays where it is, and refers to all of these. */
 void simulated_machine_open(struct simulated_machine *, struct simulator *, const struct plan *,
-                            const struct substitute *, struct run *);
+                            struct run *);

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 
-#include "simulated/simulator.h"
-
-#include "run/backend.h"
 #include "simulated/block.h"
 
+#include "run/backend.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,12 +12,12 @@
 
 enum { WATCH_MILLISECONDS = 50 };
 
-void grid_stop(struct grid *self, enum simulator_status status, const char *message)
+void grid_stop(struct grid *self, enum failure_kind kind, const char *text)
 {
     pthread_mutex_lock(&self->lock);
-    if (self->status == SIMULATOR_DONE) {
-        self->status = status;
-        snprintf(self->message, sizeof self->message, "%s", message);
+    if (self->failure.kind == FAILURE_NONE) {
+        self->failure.kind = kind;
+        snprintf(self->failure.text, sizeof self->failure.text, "%s", text);
     }
     atomic_store(&self->stop, true);
     pthread_cond_broadcast(&self->changed);
@@ -31,7 +31,7 @@ bool grid_stopped(struct grid *self)
 
 void grid_look_at_watch(struct grid *self)
 {
-    const struct watch *watch = self->watch;
+    const struct watch *watch = self->launch->watch;
     struct timespec now;
     if (!watch || grid_stopped(self))
         return;
@@ -41,14 +41,14 @@ void grid_look_at_watch(struct grid *self)
         return;
     self->looked = now;
     if (watch->interrupted(watch->context))
-        grid_stop(self, SIMULATOR_INTERRUPTED, "interrupted");
+        grid_stop(self, FAILURE_EXCEPTION, "interrupted");
 }
 
 bool grid_meet(struct grid *self)
 {
     pthread_mutex_lock(&self->lock);
     const uint64_t barrier = self->barriers;
-    if (++self->at_barrier == self->blocks) {
+    if (++self->at_barrier == self->launch->grid) {
         self->at_barrier = 0;
         self->barriers++;
         pthread_cond_broadcast(&self->changed);
@@ -83,15 +83,8 @@ struct core {
 };
 
 struct simulator {
-    enum thread_order order;
-    uint64_t seed;
-    struct core *cores;
-    unsigned count;
-
-    struct grid grid; /* whose lock is that of what follows, too */
-    const struct simulator_launch *launch;
-    unsigned busy; /* cores that have a thread and are still at work on it */
-
+    struct core *cores; /* grid.cores */
+    struct grid grid;
     atomic_uint_fast64_t next_cluster;
 };
 
@@ -101,23 +94,21 @@ struct simulator {
  * its first: what others have put into its shared memory before is gone, as it may be on a GPU. */
 static void run_cluster(struct core *self, uint64_t index)
 {
-    const struct simulator *simulator = self->simulator;
-    const unsigned size = simulator->launch->cluster;
-    struct grid *grid = self->blocks->grid;
+    struct grid *grid = &self->simulator->grid;
+    const struct simulator_launch *launch = grid->launch;
+    const unsigned size = launch->cluster;
     bool begin = true, again = true;
-    self->random = simulator->seed ^ index;
+    self->random = launch->seed ^ index;
     for (; again && !grid_stopped(grid); begin = false) {
         again = false;
-        if (simulator->order == ORDER_SHUFFLED)
+        if (launch->order == ORDER_SHUFFLED)
             random_shuffle(self->order, size, &self->random);
         for (unsigned k = 0; k < size && !grid_stopped(grid); k++) {
             struct multiprocessor *block = &self->blocks[self->order[k]];
             if (begin)
-                block_begin(block, index * size + self->order[k], simulator->seed);
+                block_begin(block, index * size + self->order[k]);
             again |= block_run(block);
         }
-        for (unsigned k = 0; again && !grid_stopped(grid) && k < size; k++)
-            block_pass_cluster_barrier(&self->blocks[k]);
     }
 }
 
@@ -128,7 +119,7 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 
 /* The cluster that runs as the i-th of n. Shuffled: i -> a i + b modulo n, a one-to-one map when a
  * has no factor in common with n. Grids are below 2^31, so nothing overflows. */
-static uint64_t cluster_in_order(const struct simulator *self, uint64_t i, uint64_t n)
+static uint64_t cluster_in_order(const struct simulator_launch *self, uint64_t i, uint64_t n)
 {
     if (self->order == ORDER_FORWARDS)
         return i;
@@ -147,119 +138,84 @@ static uint64_t cluster_in_order(const struct simulator *self, uint64_t i, uint6
 
 /* One core's part of a launch: clusters, one after the other, until none is left. Of a cooperative
  * launch every core takes at most one, so that all run at once. */
-static void run_clusters(struct core *self)
+static void *run_clusters(void *argument)
 {
+    struct core *self = argument;
     struct simulator *simulator = self->simulator;
     struct grid *grid = &simulator->grid;
-    const struct simulator_launch *launch = simulator->launch;
+    const struct simulator_launch *launch = grid->launch;
     const uint64_t clusters = launch->grid / launch->cluster;
     for (unsigned k = 0; k < launch->cluster; k++) {
-        self->order[k] = simulator->order == ORDER_BACKWARDS ? launch->cluster - 1 - k : k;
-        if (!multiprocessor_prepare(&self->blocks[k], launch, simulator->order)) {
-            grid_stop(grid, SIMULATOR_FAILED, "out of memory for the threads of a block");
-            return;
-        }
+        self->order[k] = launch->order == ORDER_BACKWARDS ? launch->cluster - 1 - k : k;
+        if (!multiprocessor_prepare(&self->blocks[k]))
+            grid_stop(grid, FAILURE_RUNTIME, "out of memory for the threads of a block");
     }
     while (!grid_stopped(grid)) {
         const uint64_t i = atomic_fetch_add(&simulator->next_cluster, 1);
         if (i >= clusters)
-            return;
-        run_cluster(self, cluster_in_order(simulator, i, clusters));
+            break;
+        run_cluster(self, cluster_in_order(launch, i, clusters));
         if (launch->cooperative) {
             grid_leave(grid);
-            return;
+            break;
         }
     }
-}
-
-static void *core_body(void *argument)
-{
-    struct core *core = argument;
-    struct simulator *self = core->simulator;
-    run_clusters(core);
-    pthread_mutex_lock(&self->grid.lock);
-    self->busy--;
-    pthread_cond_broadcast(&self->grid.changed);
-    pthread_mutex_unlock(&self->grid.lock);
     return NULL;
 }
 
-/* Begins the launch on as many cores as there are blocks for and the system has threads for, but
- * the caller's own, and returns how many cores that makes. */
-static unsigned start_cores(struct simulator *self, const struct simulator_launch *launch,
-                            uint64_t blocks)
-{
-    struct grid *grid = &self->grid;
-    unsigned cores = 1;
-    pthread_mutex_lock(&grid->lock);
-    grid->blocks = launch->grid;
-    grid->at_barrier = grid->past_kernel = 0;
-    self->launch = launch;
-    atomic_store(&self->next_cluster, 0);
-    while (cores < self->count && cores < blocks &&
-           !pthread_create(&self->cores[cores].thread, NULL, core_body, &self->cores[cores]))
-        cores++;
-    self->busy = cores - 1;
-    pthread_mutex_unlock(&grid->lock);
-    return cores;
-}
-
 /* Looks up now and then: somebody may want the run to end. */
-static void wait_for_cores(struct simulator *self)
+static void wait_for_core(struct grid *grid, pthread_t core)
 {
     enum { SECOND = 1000000000 };
-    struct grid *grid = &self->grid;
-    pthread_mutex_lock(&grid->lock);
-    while (self->busy) {
-        struct timespec until;
+    struct timespec until;
+    int joined = ETIMEDOUT;
+    while (joined == ETIMEDOUT) {
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += WATCH_MILLISECONDS * 1000000;
         until.tv_sec += until.tv_nsec / SECOND;
         until.tv_nsec %= SECOND;
-        pthread_cond_timedwait(&grid->changed, &grid->lock, &until);
-        pthread_mutex_unlock(&grid->lock);
+        joined = pthread_timedjoin_np(core, NULL, &until);
         grid_look_at_watch(grid);
-        pthread_mutex_lock(&grid->lock);
     }
-    pthread_mutex_unlock(&grid->lock);
 }
 
-enum simulator_status simulator_launch(struct simulator *self,
+/* On as many cores as there are blocks for and the system has threads for, but the caller's own. */
+const struct failure *simulator_launch(struct simulator *self,
                                        const struct simulator_launch *launch)
 {
     struct grid *grid = &self->grid;
-    if (grid->status != SIMULATOR_DONE)
-        return grid->status;
+    if (grid->failure.kind != FAILURE_NONE)
+        return &grid->failure;
     /* Recorded, blocks come one after the other, and tickets and atomics in their order. */
     const bool recorded = launch->counts && launch->counts->room,
-               shared = launch->grid > 1 && (!recorded || launch->cooperative);
-    const unsigned cores = start_cores(self, launch, shared ? launch->grid : 1);
+               shared = !recorded || launch->cooperative;
+    unsigned cores = 1;
+    grid->launch = launch;
+    grid->at_barrier = grid->past_kernel = 0;
+    atomic_store(&self->next_cluster, 0);
+    while (shared && cores < grid->cores && cores < launch->grid &&
+           !pthread_create(&self->cores[cores].thread, NULL, run_clusters, &self->cores[cores]))
+        cores++;
     if (launch->cooperative && launch->grid > cores)
-        grid_stop(grid, SIMULATOR_FAILED,
+        grid_stop(grid, FAILURE_RUNTIME,
                   "a cooperative launch of more blocks than can run at once");
     run_clusters(&self->cores[0]);
-    wait_for_cores(self);
     for (unsigned m = 1; m < cores; m++)
-        pthread_join(self->cores[m].thread, NULL);
-    for (unsigned m = 0; launch->counts && m < self->count; m++)
+        wait_for_core(grid, self->cores[m].thread);
+    for (unsigned m = 0; launch->counts && m < grid->cores; m++)
         for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
             struct counter *counter = self->cores[m].blocks[k].counter;
             if (counter && !counter_take(counter, launch->counts))
-                grid_stop(grid, SIMULATOR_FAILED, "out of memory for what is counted");
+                grid_stop(grid, FAILURE_RUNTIME, "out of memory for what is counted");
         }
-    return grid->status;
-}
-
-const char *simulator_message(const struct simulator *self)
-{
-    return self->grid.message;
+    return &grid->failure;
 }
 
 /* ---- opening and closing ---- */
 
 unsigned simulator_multiprocessors(const struct simulator *self)
 {
-    return self->count;
+    return self->grid.cores;
 }
 
 struct simulator *simulator_open(unsigned multiprocessors)
@@ -271,7 +227,7 @@ struct simulator *simulator_open(unsigned multiprocessors)
         return NULL;
     }
     self->cores = cores;
-    self->count = self->grid.cores = multiprocessors;
+    self->grid.cores = multiprocessors;
     for (unsigned m = 0; m < multiprocessors; m++) {
         cores[m].simulator = self;
         for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
@@ -285,20 +241,11 @@ struct simulator *simulator_open(unsigned multiprocessors)
     return self;
 }
 
-void simulator_set(struct simulator *self, enum thread_order order, uint64_t seed,
-                   const struct watch *watch)
-{
-    self->order = order;
-    self->seed = seed;
-    self->grid.watch = watch;
-    clock_gettime(CLOCK_MONOTONIC, &self->grid.looked);
-}
-
 void simulator_close(struct simulator *self)
 {
     if (!self)
         return;
-    for (unsigned m = 0; m < self->count; m++)
+    for (unsigned m = 0; m < self->grid.cores; m++)
         for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
             multiprocessor_release(&self->cores[m].blocks[k]);
     pthread_mutex_destroy(&self->grid.lock);

@@ -28,11 +28,6 @@ void simulator_mbarrier_arrive(struct simulator_mbarrier *self, unsigned bytes)
     end_phase_if_complete(self);
 }
 
-bool mbarrier_has_ended(const struct simulator_mbarrier *self, unsigned parity)
-{
-    return self->parity != parity;
-}
-
 bool bulk_copies_end_any(struct bulk_copies *self)
 {
     if (self->count == 0)
@@ -58,6 +53,7 @@ void *simulator_shared_memory(void)
     return thread_running()->home->shared;
 }
 
+/* Apart from the next one, since it needs no frame: that of each fiber is a miss of the cache. */
 void simulator_barrier_block(void)
 {
     thread_wait_at(AT_BLOCK_BARRIER);
@@ -102,7 +98,7 @@ void simulator_mbarrier_wait(struct simulator_mbarrier *barrier, unsigned parity
     struct thread *self = thread_running();
     self->mbarrier = barrier;
     self->parity = parity;
-    if (!mbarrier_has_ended(barrier, parity))
+    if (barrier->parity == parity)
         thread_wait_at(AT_MBARRIER);
 }
 
@@ -112,14 +108,14 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
     struct multiprocessor *home = thread_running()->home;
     struct bulk_copies *copies = &home->copies;
     if (((uintptr_t)to | (uintptr_t)from | bytes) % SIMULATOR_BULK_ALIGNMENT != 0) {
-        grid_stop(home->grid, SIMULATOR_FAILED,
+        grid_stop(home->grid, FAILURE_RUNTIME,
                   "a bulk copy of which addresses and length are no multiples of 16");
         return;
     }
     if (copies->count == BULK_COPIES_MAX)
         bulk_copies_end_any(copies);
     copies->at[copies->count++] = (struct bulk_copy){to, from, bytes, barrier};
-    if (home->sweep.ordering == ORDER_FORWARDS)
+    if (home->launch->order == ORDER_FORWARDS)
         bulk_copies_end_any(copies);
 }
 
@@ -133,22 +129,22 @@ static const struct multiprocessor *owner_of(const struct thread *self, const vo
     return home;
 }
 
-static void record(const struct thread *self, const struct simulator_access *access)
+static void record(struct thread *self, const struct simulator_access *access)
 {
     const struct multiprocessor *home = self->home, *owner = owner_of(self, access->address);
     const uint64_t first = self->place.block.x - self->place.cluster_rank;
-    if (!counter_record(home->counter, home->launch->counts->room, &self->place, owner->shared,
-                        first + (uint64_t)(owner - home->cluster), access))
-        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record one by one");
+    if (!counter_record(home->counter, home->launch->counts->room, &self->place, &self->interval,
+                        owner->shared, first + (uint64_t)(owner - home->cluster), access))
+        grid_stop(home->grid, FAILURE_RUNTIME, "too many accesses to record one by one");
 }
 
 void simulator_count(const struct simulator_access *access)
 {
-    const struct thread *self = thread_running();
+    struct thread *self = thread_running();
     const struct multiprocessor *home = self->home;
     struct checker *checker = home->launch->checker;
     if (checker && !checker_note(checker, home->number, self->place.thread.x, access)) {
-        grid_stop(home->grid, SIMULATOR_FAILED, "an access is at fault");
+        grid_stop(home->grid, FAILURE_RUNTIME, "an access is at fault");
         for (;;) /* the access must not be made: the thread never runs again */
             thread_wait_at(ENDED);
     }

@@ -18,6 +18,18 @@ PyObject *fields_dict(PyMemberDef *fields, const void *self)
     return dict;
 }
 
+bool fields_read(PyMemberDef *fields, PyObject *dict, void *self)
+{
+    Py_ssize_t found = 0;
+    for (; fields->name; fields++) {
+        PyObject *value = PyDict_GetItemString(dict, fields->name);
+        if (value && PyMember_SetOne(self, fields, value) < 0)
+            return false;
+        found += value != NULL;
+    }
+    return found == PyDict_GET_SIZE(dict) || type_error("some of %R are no fields", dict);
+}
+
 /* ---- how work is shared, forced ---- */
 
 static struct tuning forced;
@@ -49,19 +61,6 @@ static struct family {
     }},
 };
 /* clang-format on */
-
-/* Those that the dict has, which must have no others. False with an exception set. */
-static bool fields_read(PyMemberDef *fields, PyObject *dict, void *self)
-{
-    Py_ssize_t found = 0;
-    for (; fields->name; fields++) {
-        PyObject *value = PyDict_GetItemString(dict, fields->name);
-        if (value && PyMember_SetOne(self, fields, value) < 0)
-            return false;
-        found += value != NULL;
-    }
-    return found == PyDict_GET_SIZE(dict) || type_error("some of %R are no fields", dict);
-}
 
 /* force(family, fields): as measured again where there are none. */
 static PyObject *force(PyObject *Py_UNUSED(module), PyObject *arguments)

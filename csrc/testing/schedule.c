@@ -6,15 +6,24 @@
 
 /* The kernels are the simulated device's, and the library is a fake. */
 struct scenario {
-    const char *reduction, *method, *input, *accumulator;
-    const char *layout; /* of one dimension: 'flat', 'strided' or 'masked' */
-    unsigned long long n, limit;
+    struct plan plan;
     struct facts facts;
-    unsigned block_size, resident, resident_again; /* blocks of the first kernel, and of others */
-    int direct, on_device, mask_on_device, out, whole, exact, initial;
-    int automatic; /* a device's own choice may take the method's place */
-    int compiled;  /* there are kernels for the device */
+    unsigned resident, resident_again; /* blocks of the first kernel, and of others */
+    bool compiled;                     /* there are kernels for the device */
 };
+
+/* clang-format off */
+#define NAMED(member, name) FIELD_NAMED(scenario, member, name)
+static PyMemberDef scenario_fields[] = {
+    NAMED(plan.n, "n"), NAMED(plan.exact, "exact"), NAMED(plan.launch.block, "block_size"),
+    NAMED(plan.launch.automatic, "automatic"), /* a device's own choice may take its place */
+    NAMED(plan.elements.direct, "direct"), NAMED(plan.elements.on_device, "on_device"),
+    NAMED(plan.elements.mask_on_device, "mask_on_device"), NAMED(plan.results.on_device, "out"),
+    NAMED(plan.finish.has_initial, "initial"), NAMED(facts.limit, "limit"),
+    NAMED(facts.whole, "whole"), NAMED(facts.multiprocessors, "multiprocessors"),
+    NAMED(facts.capability, "capability"), NAMED(resident, "resident"),
+    NAMED(resident_again, "resident_again"), NAMED(compiled, "compiled"), {0}};
+/* clang-format on */
 
 static int fake_reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result,
                        int64_t n, void *stream)
@@ -45,97 +54,66 @@ static bool fake_residence(void *device, const void *kernel, unsigned block, siz
     return true;
 }
 
-static struct layout layout_of(const struct scenario *self)
+/* Of one dimension: 'flat', 'strided' or 'masked'. */
+static struct layout layout_of(const char *kind, uint64_t n, enum element input, enum element type)
 {
     static const unsigned char somewhere[16];
-    const bool strided = strcmp(self->layout, "strided") == 0,
-               masked = strcmp(self->layout, "masked") == 0;
-    const enum element input = hooks->element_named(self->input);
+    const bool strided = strcmp(kind, "strided") == 0, masked = strcmp(kind, "masked") == 0;
     return (struct layout){.data = somewhere,
                            .mask = masked ? somewhere : NULL,
                            .input = input,
-                           .type = hooks->element_named(self->accumulator),
+                           .type = type,
                            .dimensions = 1,
-                           .shape = {self->n},
+                           .shape = {n},
                            .strides = {(int64_t)hooks->element_size(input) * (strided ? 2 : 1)},
                            .mask_strides = {masked}};
 }
 
-static struct plan plan_of(const struct scenario *self, const struct method *method,
-                           enum reduction reduction, const struct layout *layout)
-{
-    static _Alignas(union scalar) unsigned char out[sizeof(union scalar)];
-    return (struct plan){
-        .method = method,
-        .launch = {.block = self->block_size ? self->block_size : method->block_size,
-                   .data_blocks = method->data_blocks,
-                   .automatic = self->automatic},
-        .exact = self->exact,
-        .reduction = reduction,
-        .fold = hooks->reduction_row(reduction)->fold,
-        .accumulator = layout->type,
-        .counts = hooks->reduction_row(reduction)->counts,
-        .layout = layout,
-        .n = self->n,
-        .elements = {.flat = strcmp(self->layout, "flat") == 0,
-                     .direct = self->direct,
-                     .on_device = self->on_device,
-                     .mask_on_device = self->mask_on_device},
-        .finish = {.result = layout->type, .has_initial = self->initial, .from_nothing = true},
-        .results = {.at = {out}, .type = layout->type, .on_device = self->out}};
-}
-
 static PyObject *schedule_of(struct scenario *self)
 {
-    const struct method *method = hooks->method_find(self->method);
-    enum reduction reduction;
-    if (!method || !hooks->reduction_find(self->reduction, &reduction) ||
-        hooks->element_named(self->input) == ELEMENTS ||
-        hooks->element_named(self->accumulator) == ELEMENTS)
-        return value_error("no such reduction, method or element type");
     struct kernels kernels = *hooks->kernels_simulated;
+    struct schedule schedule;
+    struct failure failure = {0};
     kernels.reducer = fake_reducer;
     if (!self->compiled)
         kernels.flat = no_kernel;
-    self->facts.limit = self->limit;
-    self->facts.whole = self->whole;
     self->facts.kernels = &kernels;
-    self->facts.resident = fake_residence;
-    self->facts.device = self;
-    const struct layout layout = layout_of(self);
-    struct plan plan = plan_of(self, method, reduction, &layout);
-    struct schedule schedule;
-    struct failure failure = {0};
-    hooks->fastest_choose(&self->facts, &plan);
-    if (hooks->schedule_make(&plan, &self->facts, &schedule, &failure))
+    hooks->fastest_choose(&self->facts, &self->plan);
+    if (hooks->schedule_make(&self->plan, &self->facts, &schedule, &failure))
         return hooks->explain_schedule(&schedule);
     PyErr_SetString(failure.kind == FAILURE_VALUE ? PyExc_ValueError : PyExc_RuntimeError,
                     failure.text);
     return NULL;
 }
 
-PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
+PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *fields)
 {
-    /* clang-format off */
-    static char *keywords[] = {
-        "reduction", "method", "input", "accumulator", "layout", "n", "limit", "block_size",
-        "direct", "on_device", "out", "whole", "exact", "multiprocessors", "resident",
-        "resident_again", "automatic", "initial", "capability", "compiled", "mask_on_device", NULL};
-    /* clang-format on */
-    struct scenario self = {.layout = "flat",
-                            .facts = {.multiprocessors = 132},
-                            .limit = UINT64_MAX,
-                            .resident = 2,
-                            .direct = true,
-                            .on_device = true,
-                            .mask_on_device = true,
+    static _Alignas(union scalar) unsigned char out[sizeof(union scalar)];
+    const char *reduction, *method, *input, *accumulator, *layout;
+    if (!PyArg_ParseTuple(arguments, "sssss:schedule", &reduction, &method, &input, &accumulator,
+                          &layout))
+        return NULL;
+    const enum element from = hooks->element_named(input), to = hooks->element_named(accumulator);
+    struct scenario self = {.facts = {.limit = UINT64_MAX, .resident = fake_residence},
                             .compiled = true};
-    return PyArg_ParseTupleAndKeywords(
-               arguments, names, "ssss|$sKKIpppppIIIppipp:schedule", keywords, &self.reduction,
-               &self.method, &self.input, &self.accumulator, &self.layout, &self.n, &self.limit,
-               &self.block_size, &self.direct, &self.on_device, &self.out, &self.whole, &self.exact,
-               &self.facts.multiprocessors, &self.resident, &self.resident_again, &self.automatic,
-               &self.initial, &self.facts.capability, &self.compiled, &self.mask_on_device)
-               ? schedule_of(&self)
-               : NULL;
+    struct plan *plan = &self.plan;
+    plan->method = hooks->method_find(method);
+    if (!plan->method || !hooks->reduction_find(reduction, &plan->reduction) || from == ELEMENTS ||
+        to == ELEMENTS)
+        return value_error("no such reduction, method or element type");
+    plan->launch = (struct plan_launch){.block = plan->method->block_size,
+                                        .data_blocks = plan->method->data_blocks};
+    plan->fold = hooks->reduction_row(plan->reduction)->fold;
+    plan->counts = hooks->reduction_row(plan->reduction)->counts;
+    plan->accumulator = plan->finish.result = plan->results.type = to;
+    plan->elements = (struct plan_elements){
+        .flat = strcmp(layout, "flat") == 0, .on_device = true, .mask_on_device = true};
+    plan->finish.from_nothing = true;
+    plan->results.at[0] = out;
+    self.facts.device = &self;
+    if (fields && !fields_read(scenario_fields, fields, &self))
+        return NULL;
+    const struct layout array = layout_of(layout, plan->n, from, to);
+    plan->layout = &array;
+    return schedule_of(&self);
 }

@@ -20,6 +20,7 @@ extern const struct hooks *hooks;
      _Generic(((struct of *)NULL)->member,                                                         \
          bool: T_BOOL,                                                                             \
          unsigned char: T_UBYTE,                                                                   \
+         int: T_INT,                                                                               \
          unsigned: T_UINT,                                                                         \
          uint64_t: T_ULONG,                                                                        \
          const char *: T_STRING),                                                                  \
@@ -27,6 +28,9 @@ extern const struct hooks *hooks;
 
 /* A new dict, or NULL with an exception set. */
 PyObject *fields_dict(PyMemberDef *, const void *self);
+
+/* Sets those that the dict has, which must have no others. False with an exception set. */
+bool fields_read(PyMemberDef *, PyObject *dict, void *self);
 
 PyObject *testing_segments(PyObject *module, PyObject *arguments);
 PyObject *testing_axes(PyObject *module, PyObject *arguments, PyObject *names);

@@ -165,19 +165,20 @@ static void pack(const unsigned char *bytes, uint64_t n, unsigned char *target)
     memcpy(target + at / MASK_BITS, &bits, divide_up(n - at, MASK_BITS));
 }
 
-void gather_bits(enum instructions instructions, const struct layout *layout, uint64_t start,
-                 uint64_t length, unsigned char *target)
+uint64_t gather_bits(enum instructions instructions, const struct layout *layout, uint64_t start,
+                     uint64_t length, void *target)
 {
     move_tile *const move = gather_mover(instructions, layout, layout->mask);
     unsigned char buffer[BUFFER_BYTES];
     struct walk walk;
     if (is_plain(layout)) {
         pack((const unsigned char *)layout->data + start, length, target);
-        return;
+        return length;
     }
     walk_start(&walk, layout, start, length);
-    for (; walk.left; target += BUFFER_BYTES / MASK_BITS)
-        pack(buffer, collect(&walk, move, BUFFER_BYTES, buffer), target);
+    for (unsigned char *bits = target; walk.left; bits += BUFFER_BYTES / MASK_BITS)
+        pack(buffer, collect(&walk, move, BUFFER_BYTES, buffer), bits);
+    return length;
 }
 
 /* ---- conversion ---- */

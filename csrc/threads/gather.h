@@ -16,10 +16,10 @@ uint64_t gather(enum instructions, const struct layout *, uint64_t start, uint64
 uint64_t gather_unconverted(enum instructions, const struct layout *, uint64_t start,
                             uint64_t length, void *target);
 
-/* Elements of a layout of bools, all of them, MASK_BITS a byte, the lowest bit first; the last byte
- * is filled up with zeros. */
-void gather_bits(enum instructions, const struct layout *, uint64_t start, uint64_t length,
-                 unsigned char *target);
+/* The same of bools without a mask, MASK_BITS a byte, the lowest bit first; the last byte is filled
+ * up with zeros. */
+uint64_t gather_bits(enum instructions, const struct layout *, uint64_t start, uint64_t length,
+                     void *target);
 
 /* What gathers tiles of the layout's elements, all of them or those that a mask shows. */
 move_tile *gather_mover(enum instructions, const struct layout *, bool masked);

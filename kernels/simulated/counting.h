@@ -35,21 +35,12 @@ using memory = pointer<T, any_space>;
 
 /* What is at an address: a load where it is used, a store where it is assigned to. */
 template <class T>
-class cell
-{
+struct cell {
     using value = std::remove_const_t<T>;
     T *at;
     bool is_shared;
     const char *file;
     unsigned line;
-
-  public:
-    using type = value;
-
-    cell(T *at, bool is_shared, const char *file, unsigned line)
-        : at(at), is_shared(is_shared), file(file), line(line)
-    {
-    }
 
     operator value() const
     {
@@ -231,7 +222,7 @@ struct plain_value_of {
 
 template <class T>
 struct plain_value_of<cell<T>> {
-    using type = typename cell<T>::type;
+    using type = typename cell<T>::value;
 };
 
 template <class T>

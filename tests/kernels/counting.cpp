@@ -71,9 +71,9 @@ extern "C" int count_kernel(const char *name, unsigned block, const int *at, int
     void *arguments[] = {&at, &first, &own};
     struct counted_launch counts = {};
     struct simulator *device = simulator_open(1);
-    simulator_set(device, static_cast<thread_order>(order), 7, nullptr);
     const int status =
-        launched(KERNELS::kernels, name, device, 1, block, 1 << 16, arguments, &counts);
+        launched(KERNELS::kernels, name, device, 1, block, 1 << 16, order, 7, arguments, &counts)
+            ->kind;
     for (size_t k = 0; k < counts.count; k++)
         if (counts.tallies[k].event == event) {
             sums[0] += counts.tallies[k].warps;

@@ -1,7 +1,7 @@
 /* Kernels by name, each launched alone on a simulated device. */
 #pragma once
 
-#include "simulated/simulator.h"
+#include "simulated/launch.h"
 
 #include <string.h>
 
@@ -12,11 +12,12 @@ struct named_kernel {
     bool together; /* all blocks are one cluster */
 };
 
-/* Returns the simulator's status, -1 if there is no such kernel. */
+/* Returns what the simulator does. */
 template <size_t N>
-int launched(const named_kernel (&kernels)[N], const char *name, struct simulator *device,
-             uint64_t grid, unsigned block, unsigned shared_bytes, void **arguments,
-             struct counted_launch *counts = nullptr)
+const struct failure *launched(const named_kernel (&kernels)[N], const char *name,
+                               struct simulator *device, uint64_t grid, unsigned block,
+                               unsigned shared_bytes, int order, uint64_t seed, void **arguments,
+                               struct counted_launch *counts = nullptr)
 {
     for (const named_kernel &kernel : kernels) {
         if (strcmp(kernel.name, name) != 0)
@@ -29,8 +30,11 @@ int launched(const named_kernel (&kernels)[N], const char *name, struct simulato
         launch.shared_bytes = shared_bytes;
         launch.cluster = kernel.together ? unsigned(grid) : 1;
         launch.cooperative = kernel.cooperative;
+        launch.order = static_cast<thread_order>(order);
+        launch.seed = seed;
         launch.counts = counts;
         return simulator_launch(device, &launch);
     }
-    return -1;
+    static const struct failure unknown = {FAILURE_VALUE, "there is no such kernel", "", ""};
+    return &unknown;
 }

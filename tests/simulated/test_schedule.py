@@ -67,10 +67,11 @@ class Schedule(Row):
         return [step for step in self.steps if step.when == when]
 
 
-def schedule(method, n, kind=KINDS[0], reduction="sum", **options):
+def schedule(method, n, kind=KINDS[0], reduction="sum", layout="flat", **options):
+    input_, accumulator, direct = kind
     options = {"multiprocessors": MULTIPROCESSORS, "resident": RESIDENT, **options}
-    options |= dict(zip(("input", "accumulator", "direct"), kind, strict=True))
-    row = Row(*_testing.schedule(reduction=reduction, method=method, n=n, **options))
+    names = reduction, method, input_, accumulator, layout
+    row = Row(*_testing.schedule(*names, n=n, direct=direct, **options))
     parts = {name: (at, n) for name, at, n in row.parts}
     return Schedule(*row._replace(steps=[Step(*step) for step in row.steps], parts=parts))
 
