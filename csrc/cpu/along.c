@@ -222,7 +222,7 @@ static struct workspace workspace_at(const struct along *self, char *memory)
 }
 
 /* Several results, in one run each. */
-static unsigned fold_results(void *context, uint64_t tile, char *memory)
+static unsigned fold_results(void *context, uint64_t tile, void *memory)
 {
     const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
@@ -249,7 +249,7 @@ static char *branches_of(const struct along *self, uint64_t result)
 }
 
 /* One run of a group of results side by side. */
-static unsigned fold_run(void *context, uint64_t tile, char *memory)
+static unsigned fold_run(void *context, uint64_t tile, void *memory)
 {
     const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
@@ -266,7 +266,7 @@ static unsigned fold_run(void *context, uint64_t tile, char *memory)
 }
 
 /* Of a group whose runs were shared: what becomes of it in the end. */
-static unsigned finish_group(void *context, uint64_t group, char *memory)
+static unsigned finish_group(void *context, uint64_t group, void *memory)
 {
     const struct along *self = context;
     struct workspace own = workspace_at(self, memory);

@@ -16,10 +16,10 @@ struct sorting {
     uint64_t *origins; /* of these; NULL: nobody asks */
 };
 
-static unsigned count_part(void *context, uint64_t part, char *memory)
+static unsigned count_part(void *context, uint64_t part, void *memory)
 {
     struct sorting *self = context;
-    struct keyed_chunk *own = (struct keyed_chunk *)(void *)memory;
+    struct keyed_chunk *own = memory;
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
     uint64_t *const counts = keyed_table(all, part);
@@ -71,10 +71,10 @@ static inline __attribute__((always_inline)) void scatter(const struct sorting *
     }
 }
 
-static unsigned move_part(void *context, uint64_t part, char *memory)
+static unsigned move_part(void *context, uint64_t part, void *memory)
 {
     struct sorting *self = context;
-    struct keyed_chunk *own = (struct keyed_chunk *)(void *)memory;
+    struct keyed_chunk *own = memory;
     const struct keyed *all = &self->all;
     const struct plan *plan = all->plan;
     const uint64_t begin = part * all->part, end = least(begin + all->part, plan->n);

@@ -174,7 +174,7 @@ static void begin_table(const struct keyed_adding *self, char *table)
     }
 }
 
-static unsigned add_part(void *context, uint64_t part, char *memory)
+static unsigned add_part(void *context, uint64_t part, void *memory)
 {
     const struct keyed_adding *self = context;
     const struct keyed *all = &self->all;
@@ -186,8 +186,7 @@ static unsigned add_part(void *context, uint64_t part, char *memory)
         memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
     for (uint64_t at = begin; at < end && !((found | all->tiles.findings) & KEYED_ROUNDED);
          at += KEYED_CHUNK)
-        found |= add_chunk(self, part, at, least(end - at, KEYED_CHUNK),
-                           (struct keyed_chunk *)(void *)memory);
+        found |= add_chunk(self, part, at, least(end - at, KEYED_CHUNK), memory);
     return found;
 }
 
@@ -231,7 +230,7 @@ static union scalar value_of(const struct folding *self, const void *state, uint
     return scalar_convert(scalar_narrow(answer.values[0], type), type, plan->results.type);
 }
 
-static unsigned finish_keys(void *context, uint64_t tile, char *memory)
+static unsigned finish_keys(void *context, uint64_t tile, void *memory)
 {
     struct folding *self = context;
     const struct keyed *all = &self->tables.all;

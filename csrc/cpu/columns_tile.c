@@ -335,7 +335,7 @@ static unsigned make_results(const struct columns *self, const struct output_til
 
 /* ---- tiles ---- */
 
-unsigned columns_fold_tile(void *context, uint64_t index, char *workspace)
+unsigned columns_fold_tile(void *context, uint64_t index, void *workspace)
 {
     const struct columns *self = context;
     const struct output_tile tile = tile_at(self, index);
@@ -345,7 +345,7 @@ unsigned columns_fold_tile(void *context, uint64_t index, char *workspace)
     return finish(self, &tile, workspace, workspace + self->states);
 }
 
-unsigned columns_fold_shared_runs(void *context, uint64_t index, char *workspace)
+unsigned columns_fold_shared_runs(void *context, uint64_t index, void *workspace)
 {
     const struct columns *self = context;
     const uint64_t first = index / self->cut.tiles * self->cut.together;
@@ -356,7 +356,7 @@ unsigned columns_fold_shared_runs(void *context, uint64_t index, char *workspace
     return 0;
 }
 
-unsigned columns_finish_tile(void *context, uint64_t index, char *workspace)
+unsigned columns_finish_tile(void *context, uint64_t index, void *workspace)
 {
     const struct columns *self = context;
     const struct output_tile tile = tile_at(self, index);

@@ -6,7 +6,7 @@
 #include "cpu/tiles.h"
 #include "threads/gather.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 
 enum { CHUNK = LOOP_MOST, CACHE_LINE = 64, WIDEST_ELEMENT = 16 };
 
@@ -123,11 +123,6 @@ static union dotted total_of(const struct dot *self, const union dotted *sums, u
     return sum_of(self, total_of(self, sums, n / 2), total_of(self, sums + n / 2, n - n / 2));
 }
 
-static union dotted *pieces_of(const struct dot *self)
-{
-    return (union dotted *)(void *)tiles_common(&self->tiles);
-}
-
 static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t end,
                              struct workspace *own)
 {
@@ -143,15 +138,16 @@ static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t en
 
 /* ---- all ---- */
 
-static unsigned add_tile(void *context, uint64_t tile, char *memory)
+static unsigned add_tile(void *context, uint64_t tile, void *memory)
 {
     const struct dot *self = context;
-    struct workspace *const own = (struct workspace *)(void *)memory;
+    struct workspace *const own = memory;
+    union dotted *const pieces = tiles_common(&self->tiles);
     const uint64_t begin = tile * DOT_PIECE, end = least(begin + DOT_PIECE, self->n);
     /* A loop takes so many floats. */
     const uint64_t most = element_is_complex(self->type) ? CHUNK / 2 : CHUNK;
     if (!self->exactly) {
-        pieces_of(self)[tile] = piece_of(self, begin, end, own);
+        pieces[tile] = piece_of(self, begin, end, own);
         return 0;
     }
     windows_forget(&own->ways.windows);
@@ -160,11 +156,6 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
         add_exactly(self, &chunk, own);
     }
     return 0;
-}
-
-static struct workspace *workspace_of(const struct dot *self, unsigned thread)
-{
-    return (struct workspace *)(void *)tiles_workspace(&self->tiles, thread);
 }
 
 static void start(const struct dot *self, struct workspace *own)
@@ -179,21 +170,23 @@ static void start(const struct dot *self, struct workspace *own)
 /* (a + bi) (c + di) = (ac - bd) + (ad + bc)i. */
 static struct scalar_wide value_of(const struct dot *self)
 {
-    const union dotted total = total_of(self, pieces_of(self), divide_up(self->n, DOT_PIECE));
+    const union dotted total =
+        total_of(self, tiles_common(&self->tiles), divide_up(self->n, DOT_PIECE));
     if (element_is_integer(self->type))
         return (struct scalar_wide){SCALAR_UNSIGNED, (int64_t)total.integer, 0, 0};
     return (struct scalar_wide){SCALAR_FLOAT, 0, total.parts.same[0] - total.parts.same[1],
                                 total.parts.crossed[0] + total.parts.crossed[1]};
 }
 
-/* What has been added exactly; normalised. */
+/* What has been added exactly; normalised. Threads' workspaces end. */
 static void merge_sums(const struct dot *self, struct exact_sums *sums)
 {
     exact_sums_clear(sums);
     for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
-        struct exact *const own = workspace_of(self, thread)->sums;
+        struct workspace *const workspace = tiles_workspace(&self->tiles, thread);
+        struct exact *const own = workspace->sums;
         int64_t *const counts = own[SECOND].counts, infinities = counts[EXACT_INFINITIES];
-        exact_ways_end(&workspace_of(self, thread)->ways, &own[FIRST]);
+        exact_ways_end(&workspace->ways, &own[FIRST]);
         /* What is subtracted has the other sign, infinities too. */
         counts[EXACT_INFINITIES] = counts[EXACT_NEGATIVE_INFINITIES];
         counts[EXACT_NEGATIVE_INFINITIES] = infinities;
@@ -216,18 +209,6 @@ static struct scalar_wide rounded(const struct exact_sums *sums, enum element ty
     return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
 }
 
-static void answer(const struct dot *self, const struct plan *plan, struct run *run)
-{
-    struct exact_sums sums;
-    if (self->exactly)
-        merge_sums(self, &sums);
-    if (run->exact)
-        *run->exact = sums.parts[EXACT_REAL];
-    else
-        run->answer.values[0] =
-            self->exactly ? rounded(&sums, plan->finish.result) : value_of(self);
-}
-
 bool dot_run(struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -248,12 +229,16 @@ bool dot_run(struct job *job)
     if (!tiles_open(&self.tiles, pieces, "partials"))
         return false;
     for (unsigned thread = 0; self.exactly && thread < self.tiles.threads; thread++)
-        start(&self, workspace_of(&self, thread));
+        start(&self, tiles_workspace(&self.tiles, thread));
     const bool done = tiles_run(&self.tiles, pieces, add_tile, &self);
-    if (done)
-        answer(&self, plan, job->run);
-    for (unsigned thread = 0; self.exactly && thread < self.tiles.threads; thread++)
-        free(workspace_of(&self, thread)->ways.large);
+    struct exact_sums sums;
+    if (self.exactly)
+        merge_sums(&self, &sums);
+    if (done && job->run->exact)
+        *job->run->exact = sums.parts[EXACT_REAL];
+    else if (done)
+        job->run->answer.values[0] =
+            self.exactly ? rounded(&sums, plan->finish.result) : value_of(&self);
     tiles_close(&self.tiles);
     return done;
 }

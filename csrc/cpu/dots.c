@@ -166,10 +166,10 @@ static void add_up(const struct dots *self, const char *a, const char *b, uint64
     }
 }
 
-static unsigned do_tile(void *context, uint64_t tile, char *memory)
+static unsigned do_tile(void *context, uint64_t tile, void *memory)
 {
     const struct dots *self = context;
-    struct workspace *const own = (struct workspace *)(void *)memory;
+    struct workspace *const own = memory;
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
     const uint64_t first = tile * self->results_a_tile,

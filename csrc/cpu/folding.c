@@ -47,7 +47,7 @@ static uint64_t matter_now(struct folding *self)
 }
 
 /* Where positions matter, what a piece has found goes from one chunk to the next. */
-static unsigned fold_piece(void *context, uint64_t index, char *buffer)
+static unsigned fold_piece(void *context, uint64_t index, void *buffer)
 {
     struct folding *self = context;
     const uint64_t first = index * self->tiles.sharing.chunks,

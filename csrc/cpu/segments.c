@@ -107,11 +107,10 @@ static bool do_segment(struct segmented *self, struct exact_maker *maker, char *
     return true;
 }
 
-static unsigned do_tile(void *context, uint64_t tile, char *workspace)
+static unsigned do_tile(void *context, uint64_t tile, void *workspace)
 {
     struct segmented *self = context;
-    struct exact_maker *const maker =
-        self->plan->exact ? (struct exact_maker *)(void *)workspace : NULL;
+    struct exact_maker *const maker = self->plan->exact ? workspace : NULL;
     const uint64_t first = tile * self->segments_a_tile,
                    end = least(first + self->segments_a_tile, self->segments->count);
     if (maker)

@@ -31,7 +31,7 @@ static bool room_for(uint64_t n, uint64_t results, size_t size, size_t *bytes)
 
 /* ---- many results ---- */
 
-static unsigned do_result(void *context, uint64_t result, char *workspace)
+static unsigned do_result(void *context, uint64_t result, void *workspace)
 {
     const struct selecting *self = context;
     selection_of(self->all, result, workspace);
@@ -54,7 +54,7 @@ static bool find_many(struct job *job, struct selecting *self)
 
 /* ---- results of few elements, as many at a time as lanes sort ---- */
 
-static unsigned do_few(void *context, uint64_t tile, char *workspace)
+static unsigned do_few(void *context, uint64_t tile, void *workspace)
 {
     const struct selecting *self = context;
     const struct selection *all = self->all;
@@ -81,7 +81,7 @@ static bool find_few(struct job *job, struct selecting *self)
 
 /* ---- parts of one ---- */
 
-static unsigned do_part(void *context, uint64_t part, char *workspace)
+static unsigned do_part(void *context, uint64_t part, void *workspace)
 {
     struct selecting *self = context;
     self->parts[part] = selection_filter(

@@ -23,7 +23,7 @@ struct sharing sharing_of(enum fold, enum element input, enum bringing, bool alo
 
 /* Does a tile's work in a thread's workspace, and returns what is to be said of its results: FOUND_
  * bits, or that memory was too short for them. */
-typedef unsigned tile_work(void *context, uint64_t tile, char *workspace);
+typedef unsigned tile_work(void *context, uint64_t tile, void *workspace);
 
 enum { TILE_LACKS_MEMORY = 1 << 16 };
 
@@ -49,12 +49,12 @@ size_t tiles_aligned(size_t bytes);
 bool tiles_open(struct tiles *, uint64_t tiles, const char *purpose);
 void tiles_close(struct tiles *);
 
-static inline char *tiles_workspace(const struct tiles *self, unsigned thread)
+static inline void *tiles_workspace(const struct tiles *self, unsigned thread)
 {
     return self->memory + thread * self->workspace;
 }
 
-static inline char *tiles_common(const struct tiles *self)
+static inline void *tiles_common(const struct tiles *self)
 {
     return tiles_workspace(self, self->threads);
 }

@@ -242,10 +242,10 @@ static void start_workspace(const struct along *self, struct workspace *own)
     own->maker.plan.layout = &own->layout;
 }
 
-static unsigned add_tile(void *context, uint64_t tile, char *memory)
+static unsigned add_tile(void *context, uint64_t tile, void *memory)
 {
     const struct along *self = context;
-    struct workspace *const own = (struct workspace *)(void *)memory;
+    struct workspace *const own = memory;
     const struct axes *axes = self->axes;
     const uint64_t first = tile * self->results_a_tile,
                    end = least(first + self->results_a_tile, axes->results);

@@ -82,10 +82,10 @@ static bool finish_key(struct adding *self, struct exact_maker *maker, uint64_t 
     return exact_make_of_sums(maker, &maker->adder.sums, to);
 }
 
-static unsigned finish_keys(void *context, uint64_t tile, char *memory)
+static unsigned finish_keys(void *context, uint64_t tile, void *memory)
 {
     struct adding *self = context;
-    struct workspace *own = (struct workspace *)(void *)memory;
+    struct workspace *own = memory;
     const struct keyed *all = &self->tables.all;
     const struct plan *plan = all->plan;
     const uint64_t begin = tile * KEYS_A_TILE, n = least(all->count - begin, KEYS_A_TILE);

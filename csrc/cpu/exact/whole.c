@@ -46,10 +46,10 @@ static struct adding describe(const struct job *job)
     return self;
 }
 
-static unsigned add_tile(void *context, uint64_t tile, char *memory)
+static unsigned add_tile(void *context, uint64_t tile, void *memory)
 {
     const struct adding *self = context;
-    struct workspace *own = (struct workspace *)(void *)memory;
+    struct workspace *own = memory;
     const struct plan *plan = self->job->plan;
     const uint64_t begin = tile * self->tile, end = least(begin + self->tile, plan->n);
     windows_forget(&own->adder.ways.windows);
@@ -60,7 +60,7 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
 
 static struct exact_adder *adder_of(const struct adding *self, unsigned thread)
 {
-    return (struct exact_adder *)(void *)tiles_workspace(&self->tiles, thread);
+    return tiles_workspace(&self->tiles, thread);
 }
 
 /* What takes one thread, and lies ready, takes no memory. */
