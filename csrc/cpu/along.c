@@ -4,7 +4,6 @@
  * results; where those are few, the branches of each one's tree, too; and of a single one, or of
  * huge ones, the elements, as of an array by itself. */
 #include "common/arithmetic.h"
-#include "common/spare.h"
 #include "cpu/chunk.h"
 #include "cpu/finalize.h"
 #include "cpu/tiles.h"
@@ -336,12 +335,12 @@ static uint64_t elements_wanted(const struct along *self, const struct job *job)
 
 /* Room for what is gathered, for states that wait for their like, and for those that are done; and,
  * of results whose runs are shared, for the states of all runs, those of a result together. */
-static void describe(struct along *self, const struct job *job)
+static void describe(struct along *self, struct job *job)
 {
     enum { LEAST_TILES = 64 };
     const struct plan *plan = self->plan = job->plan;
     const struct axes *axes = self->axes = plan->axes;
-    self->tiles = (struct tiles){.job = (struct job *)job};
+    self->tiles = (struct tiles){.job = job};
     chunks_describe(&self->chunks, job);
     self->parts = parts_cut(plan->n);
     /* What lies in rows has nothing of its neighbours' between its elements. */
@@ -378,17 +377,12 @@ static void explain(const struct along *self, const struct job *job)
 static bool share_results(struct job *job)
 {
     static const struct tile_works works = {fold_results, fold_run, finish_group};
-    struct along *self = spare_take(sizeof *self); /* threads' stacks may be small */
-    bool done = true;
-    if (!self)
-        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-    describe(self, job);
-    if (job->run->explanation)
-        explain(self, job);
-    else
-        done = tiles_do(&self->tiles, self->groups, self->runs, "partials", &works, self);
-    spare_give(self, sizeof *self);
-    return done;
+    struct along self;
+    describe(&self, job);
+    if (!job->run->explanation)
+        return tiles_do(&self.tiles, self.groups, self.runs, "partials", &works, &self);
+    explain(&self, job);
+    return true;
 }
 
 /* ---- a single one, and huge ones ---- */

@@ -8,7 +8,6 @@
 #include "run/explanation.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -144,25 +143,20 @@ static bool fold_at_once(const struct job *job, void *state)
 }
 
 /* Nor do a few of them, where no thread is to be woken for their sake. */
-static bool fold_few(const struct job *job, void *state)
+static bool fold_few(const struct plan *plan, struct folding *self, void *state)
 {
     enum { FEW = 16 };
     _Alignas(STATE_ALIGNMENT) char states[FEW * STATE_BYTES_MAX];
-    const uint64_t n = job->plan->n, chunks = chunks_of(n);
-    struct folding self;
-    if (chunks > FEW || chunk_way(job) != IN_PLACE ||
-        sharing_for(job->plan, IN_PLACE, n).pieces > 1)
+    const uint64_t n = plan->n, chunks = chunks_of(n);
+    if (chunks > FEW || self->all.way != IN_PLACE || sharing_for(plan, IN_PLACE, n).pieces > 1)
         return false;
-    chunks_describe(&self.all, job);
-    self.start = 0;
-    self.masked = 0;
-    self.n = n;
-    self.tiles.sharing.chunks = chunks;
-    self.matter = chunks;
-    self.states = states;
-    fold_piece(&self, 0, NULL);
-    self.all.merge(states, self.matter);
-    memcpy(state, states, self.all.width);
+    self->n = n;
+    self->tiles.sharing.chunks = chunks;
+    self->matter = chunks;
+    self->states = states;
+    fold_piece(self, 0, NULL);
+    self->all.merge(states, self->matter);
+    memcpy(state, states, self->all.width);
     return true;
 }
 
@@ -188,18 +182,15 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
         state_identity(plan->fold, plan->accumulator, state);
         return true;
     }
-    if (fold_at_once(job, state) || fold_few(job, state))
+    if (fold_at_once(job, state))
         return true;
-    struct folding *self = malloc(sizeof *self);
-    if (!self)
-        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-    chunks_describe(&self->all, job);
-    self->start = 0;
-    self->masked = 0;
-    const bool folded =
-        fold_beginning(&self->all, plan->n, state) || fold_in_memory(job, self, state);
-    *count -= self->masked;
-    free(self);
+    struct folding self;
+    chunks_describe(&self.all, job);
+    self.start = 0;
+    self.masked = 0;
+    const bool folded = fold_few(plan, &self, state) || fold_beginning(&self.all, plan->n, state) ||
+                        fold_in_memory(job, &self, state);
+    *count -= self.masked;
     return folded;
 }
 
