@@ -111,10 +111,7 @@ static bool reduce_segments(const struct sorting *self, uint64_t n)
     struct plan plan = *all;
     struct job job = *self->all.job;
     layout_make_flat(&layout, n);
-    plan.layout = &layout;
-    plan.n = plan.finish.count = n;
-    plan.elements.flat = true;
-    plan.elements.direct = types_convert_directly(&layout, plan.accumulator);
+    plan_take(&plan, &layout, n, true);
     plan.segments = (struct plan_segments){.of = &segments};
     job.plan = &plan;
     return segments_run(&job);

@@ -130,8 +130,8 @@ static bool fold_long(const struct segmented *self, struct segment segment, uint
     struct job part = *self->job;
     uint64_t count;
     layout.data = (const char *)layout.data + (int64_t)segment.start * layout.strides[0];
-    layout.shape[0] = one.n = segment.n;
-    one.layout = &layout;
+    layout.shape[0] = segment.n;
+    plan_take(&one, &layout, segment.n, one.elements.flat);
     part.plan = &one;
     if (!folding_run(&part, state, &count))
         return false;
