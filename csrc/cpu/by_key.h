@@ -39,8 +39,9 @@ static inline uint64_t *keyed_counts(const struct keyed *self, uint64_t part)
     return (uint64_t *)keyed_table(self, self->parts) + part * self->count;
 }
 
-/* n keys from element `start` on: where they lie, or in a buffer. */
-const int64_t *keyed_gather(const struct keyed *, uint64_t start, uint64_t n, int64_t *buffer);
+/* n elements of a layout from number `start` on, converted: where they lie, or in a buffer. */
+const void *keyed_gather(const struct keyed *, const struct layout *, uint64_t start, uint64_t n,
+                         void *buffer);
 
 /* Counts each key, and returns what is to be said of them. */
 unsigned keyed_count(const struct keyed *, const int64_t *keys, uint64_t n, uint64_t *counts);

@@ -27,7 +27,7 @@ static unsigned count_part(void *context, uint64_t part, void *memory)
     memset(counts, 0, all->count * sizeof *counts);
     for (uint64_t at = begin; at < end; at += KEYED_CHUNK) {
         const uint64_t n = least(end - at, KEYED_CHUNK);
-        const int64_t *const keys = keyed_gather(all, at, n, own->keys);
+        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
         found |= keyed_count(all, keys, n, counts);
     }
     return found;
@@ -81,7 +81,7 @@ static unsigned move_part(void *context, uint64_t part, void *memory)
     uint64_t *const places = keyed_table(all, part);
     for (uint64_t at = begin; at < end; at += KEYED_CHUNK) {
         const uint64_t n = least(end - at, KEYED_CHUNK);
-        const int64_t *const keys = keyed_gather(all, at, n, own->keys);
+        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
         const char *elements = (const char *)plan->layout->data + at * self->size;
         if (!plan->elements.flat) {
             gather_unconverted(all->job->instructions, plan->layout, at, n, own->values);

@@ -106,22 +106,12 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width, bool coun
                                            (width + (counts ? sizeof(uint64_t) : 0))};
 }
 
-const int64_t *keyed_gather(const struct keyed *self, uint64_t start, uint64_t n, int64_t *keys)
+const void *keyed_gather(const struct keyed *self, const struct layout *from, uint64_t start,
+                         uint64_t n, void *buffer)
 {
-    const struct layout *from = &self->keys;
-    if (from->input == from->type && layout_is_flat(from))
-        return (const int64_t *)from->data + start;
-    gather(self->job->instructions, from, start, n, keys);
-    return keys;
-}
-
-/* The same of values, converted. */
-static const void *gather_values(const struct keyed *self, uint64_t start, uint64_t n, void *buffer)
-{
-    const struct layout *from = &self->values;
-    if (self->plan->elements.flat && from->input == from->type &&
-        element_accumulator(from->type) == from->input)
-        return (const char *)from->data + start * element_size(from->input);
+    const enum element input = from->input;
+    if (from->type == input && element_accumulator(input) == input && layout_is_flat(from))
+        return (const char *)from->data + start * element_size(input);
     gather(self->job->instructions, from, start, n, buffer);
     return buffer;
 }
@@ -148,8 +138,8 @@ static unsigned add_chunk(const struct keyed_adding *self, uint64_t part, uint64
                           struct keyed_chunk *own)
 {
     const struct keyed *all = &self->all;
-    const int64_t *const keys = keyed_gather(all, at, n, own->keys);
-    const void *const values = gather_values(all, at, n, own->values);
+    const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
+    const void *const values = keyed_gather(all, &all->values, at, n, own->values);
     if (all->counts)
         keyed_count(all, keys, n, keyed_counts(all, part));
     if (self->unrounded)

@@ -73,11 +73,6 @@ static const char *bring(const struct dots *self, const struct factor *factor, c
 
 /* ---- results ---- */
 
-static union scalar of_double(double value, enum element type)
-{
-    return scalar_narrow((struct scalar_wide){SCALAR_FLOAT, 0, value, 0}, type);
-}
-
 /* Whether a float64 lies half way between two bfloat16s once it is a float32, and not before. */
 static bool is_rounded_twice(double x, enum element type)
 {
@@ -92,7 +87,7 @@ static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, 
 {
     const double lost = ((double)n + 32) * sum->taken * 0x1p-52, high = sum->high + sum->low,
                  shown = high - sum->high, low = (sum->high - (high - shown)) + (sum->low - shown);
-    *value = of_double(high, type);
+    *value = scalar_of_double(high, 0, type);
     if (lost == 0 && low == 0)
         return isfinite(high) && !is_rounded_twice(high, type);
     if (type == ELEMENT_FLOAT64) {
@@ -101,7 +96,8 @@ static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, 
     }
     const double margin = (fabs(low) + lost) * (1 + 0x1p-50) + fabs(high) * 0x1p-52,
                  least = high - margin, greatest = high + margin;
-    const union scalar ends[] = {of_double(least, type), of_double(greatest, type)};
+    const union scalar ends[] = {scalar_of_double(least, 0, type),
+                                 scalar_of_double(greatest, 0, type)};
     return isfinite(margin) && !is_rounded_twice(least, type) &&
            !is_rounded_twice(greatest, type) && memcmp(&ends[0], &ends[1], element_size(type)) == 0;
 }
@@ -143,7 +139,7 @@ static void finish(const struct dots *self, const struct walk_of_results *walk, 
         if (integer)
             value = scalar_of_uint64(sum->integer, type);
         else if (!exact)
-            value = of_double(sum->high + sum->low, type);
+            value = scalar_of_double(sum->high + sum->low, 0, type);
         else if (!self->loop || !round_sum(sum, plan->n, type, &value))
             value =
                 exactly(self, a + (int64_t)k * self->a.outer, b + (int64_t)k * self->b.outer, own);
