@@ -61,7 +61,7 @@ static void describe_brought(struct columns *self)
     const uint64_t fitting = several ? least(most, elements / n) / self->cut.row : 1;
     self->cut.group = least(self->cut.blocks, fitting > 1 ? fitting : 1);
     if (self->cut.group > 1) /* a row of several blocks is moved */
-        self->input.transpose = NULL;
+        self->input.elements.transpose = self->input.mask.transpose = NULL;
 }
 
 /* Rows of few results leave most of a register's lanes idle: where they lie one after the other,
@@ -72,14 +72,15 @@ static uint64_t coalesced_of(const struct columns *self)
 {
     enum { ENOUGH = 256, WANTED = 512, WORTH = 3 /* bytes of states a row */ };
     const struct plan *plan = self->plan;
+    const struct columns_rows *elements = &self->input.elements, *mask = &self->input.mask;
     const bool needs_its_first = plan->fold == FOLD_prod && element_is_complex(plan->accumulator),
                apart = self->input.inner < plan->n;
     const uint64_t bytes = self->cut.row * self->input.size,
                    states = self->cut.row * self->width << fold_is_indexed(plan->fold);
     uint64_t coalesced = 1;
-    if (bytes > ENOUGH || needs_its_first || apart || self->input.column_stride <= 0 ||
-        self->input.row_stride != (int64_t)self->cut.row * self->input.column_stride ||
-        self->input.mask_row_stride != (int64_t)self->cut.row * self->input.mask_column_stride)
+    if (bytes > ENOUGH || needs_its_first || apart || elements->column_stride <= 0 ||
+        elements->row_stride != (int64_t)self->cut.row * elements->column_stride ||
+        mask->row_stride != (int64_t)self->cut.row * mask->column_stride)
         return 1;
     while (2 * coalesced * bytes <= WANTED && 2 * coalesced * SLAB_PART_ROWS <= plan->n &&
            coalesced * coalesced * states <= WORTH * plan->n)
@@ -91,8 +92,8 @@ static void coalesce_rows(struct columns *self)
 {
     self->cut.coalesced = coalesced_of(self);
     self->cut.row *= self->cut.coalesced;
-    self->input.row_stride *= (int64_t)self->cut.coalesced;
-    self->input.mask_row_stride *= (int64_t)self->cut.coalesced;
+    self->input.elements.row_stride *= (int64_t)self->cut.coalesced;
+    self->input.mask.row_stride *= (int64_t)self->cut.coalesced;
     self->cut.parts = slab_parts_of(self->plan->n / self->cut.coalesced);
 }
 
@@ -173,9 +174,6 @@ static void find_loop(struct columns *self)
         self->input.convert = kernels->convert(layout->input, layout->type);
         self->input.size = element_size(self->plan->accumulator);
     }
-    self->input.move = gather_mover(self->job->instructions, layout, false);
-    if (self->input.way == COLUMNS_TRANSPOSED)
-        self->input.transpose = kernels->transpose(self->input.stored);
     self->input.fill = kernels->fill(self->input.size);
     self->input.brings = self->input.convert || layout->mask || self->input.way != COLUMNS_IN_PLACE;
     self->counted = layout->mask && self->plan->counts;
@@ -225,30 +223,45 @@ static enum columns_way way_of(const struct plan *plan)
     return columns_lie_together(axes) && !is_narrow(plan) ? COLUMNS_IN_PLACE : COLUMNS_MOVED;
 }
 
+/* Blocks differ in the dimension before the first of a row's. */
+static void describe_rows(struct columns *self, unsigned first)
+{
+    const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
+    const struct axes *axes = self->axes;
+    const struct layout *reduced = &axes->reduced;
+    const unsigned inner = axes->outer - 1, dimensions = reduced->dimensions;
+    struct columns_rows *elements = &self->input.elements, *mask = &self->input.mask;
+    elements->row_stride = dimensions ? reduced->strides[dimensions - 1] : 0;
+    elements->column_stride = axes->strides[inner];
+    elements->block_stride = first ? axes->strides[first - 1] : 0;
+    elements->move = gather_mover(self->job->instructions, reduced, false);
+    if (self->input.way == COLUMNS_TRANSPOSED)
+        elements->transpose = kernels->transpose(self->input.stored);
+    elements->end = axes_end(axes);
+    self->input.inner = dimensions > 1 ? reduced->shape[dimensions - 1] : self->plan->n;
+    if (!reduced->mask)
+        return;
+    mask->row_stride = dimensions ? reduced->mask_strides[0] : 0;
+    mask->column_stride = axes->mask_strides[inner];
+    mask->block_stride = first ? axes->mask_strides[first - 1] : 0;
+    mask->move = kernels->move(1, 1, false);
+    if (mask->row_stride == 1 && mask->column_stride > 0)
+        mask->transpose = kernels->transpose(1);
+}
+
 static void describe(struct columns *self, const struct job *job)
 {
     const struct axes *axes = job->plan->axes;
-    const unsigned inner = axes->outer - 1;
     *self = (struct columns){.job = job, .plan = job->plan, .axes = axes};
     self->tiles.job = (struct job *)job;
     self->input.way = way_of(job->plan);
     find_loop(self);
     self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
-    const unsigned dimensions = axes->reduced.dimensions;
-    self->input.row_stride = dimensions ? axes->reduced.strides[dimensions - 1] : 0;
-    self->input.inner = dimensions > 1 ? axes->reduced.shape[dimensions - 1] : self->plan->n;
-    self->input.column_stride = axes->strides[inner];
-    if (axes->reduced.mask) {
-        self->input.mask_row_stride = axes->reduced.dimensions ? axes->reduced.mask_strides[0] : 0;
-        self->input.mask_column_stride = axes->mask_strides[inner];
-    }
     const struct merged_row row = columns_merged(axes);
-    self->input.mask_block_stride = row.first ? axes->mask_strides[row.first - 1] : 0;
     self->cut.row = row.columns;
     self->cut.blocks = row.blocks;
-    self->input.block_stride = row.first ? axes->strides[row.first - 1] : 0;
-    self->input.end = axes_end(axes);
+    describe_rows(self, row.first);
     coalesce_rows(self);
     if (self->input.brings)
         describe_brought(self);

@@ -7,21 +7,25 @@
 
 enum columns_way { COLUMNS_IN_PLACE, COLUMNS_MOVED, COLUMNS_TRANSPOSED };
 
-/* How elements lie, and what brings them to a loop. */
+/* How rows of elements, or of their mask's bytes, lie, and what brings them together. */
+struct columns_rows {
+    int64_t row_stride, column_stride, block_stride;
+    move_tile *move;
+    transpose_rows *transpose; /* NULL: they are moved */
+    const char *end;           /* of all; NULL: of those that are brought at once */
+};
+
+/* What comes to a loop. */
 struct columns_input {
     enum columns_way way;
     bool brings;         /* into order, or into another type: not as they lie */
     size_t stored, size; /* of an element, and of one as the loop takes it, bytes */
-    int64_t row_stride, column_stride, block_stride;
-    uint64_t inner; /* rows at one distance from each other: those of the last dimension */
-    int64_t mask_row_stride, mask_column_stride, mask_block_stride;
-    move_tile *move;
-    transpose_rows *transpose; /* NULL: elements are moved */
-    bool masked;               /* the loop takes the mask; else what that hides is filled */
+    uint64_t inner;      /* rows at one distance from each other: those of the last dimension */
+    struct columns_rows elements, mask;
+    bool masked; /* the loop takes the mask; else what that hides is filled */
     fill_hidden *fill;
     convert_elements *convert; /* to the loop's type; NULL: they are of it, or it takes them */
     union scalar neutral;      /* what masked elements become */
-    const char *end;           /* of all elements */
 };
 
 /* ---- what is chosen for a plan ---- */

@@ -41,26 +41,28 @@ static int64_t row_offset(const struct columns *self, uint64_t row, int64_t stri
     return offset;
 }
 
-/* Rows at one distance from each other; of several blocks, one. */
-static void bring_rows(const struct columns *self, const struct slab *slab, const char *at,
-                       uint64_t rows, char *to)
+/* Rows `stride` bytes from each other; of several blocks, one. */
+static void bring_rows(const struct columns_rows *self, const struct slab *slab, const char *at,
+                       uint64_t rows, int64_t stride, char *to)
 {
     const bool blocks = slab->blocks > 1;
-    if (self->input.transpose) {
-        const struct transposition transposition = {.at = at,
-                                                    .rows = slab->columns,
-                                                    .n = rows,
-                                                    .row_stride = self->input.column_stride,
-                                                    .stride = slab->row_stride,
-                                                    .end = self->input.end};
-        self->input.transpose(&transposition, slab->columns, to);
+    const int64_t last = (int64_t)slab->columns - 1;
+    if (self->transpose) {
+        const struct transposition transposition = {
+            .at = at,
+            .rows = slab->columns,
+            .n = rows,
+            .row_stride = self->column_stride,
+            .stride = stride,
+            .end = self->end ? self->end : at + last * self->column_stride + rows};
+        self->transpose(&transposition, slab->columns, to);
     } else {
         const struct tile tile = {.at = at,
                                   .rows = blocks ? slab->blocks : rows,
                                   .columns = slab->columns,
-                                  .row_stride = blocks ? slab->block_stride : slab->row_stride,
-                                  .column_stride = self->input.column_stride};
-        self->input.move(&tile, to);
+                                  .row_stride = blocks ? self->block_stride : stride,
+                                  .column_stride = self->column_stride};
+        self->move(&tile, to);
     }
 }
 
@@ -120,41 +122,6 @@ static const unsigned char *mask_at(const struct columns *self, const struct out
     return mask ? mask + tile->first.mask_offset + row * mask_stride : NULL;
 }
 
-/* A byte for each element, as these lie once they are brought. */
-static void bring_mask(const struct columns *self, struct slab *slab, const unsigned char *mask,
-                       uint64_t rows, int64_t stride, char *to)
-{
-    const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
-    const int64_t apart = self->input.mask_column_stride, last = (int64_t)slab->columns - 1;
-    const char *const at = (const char *)mask;
-    move_tile *const move = kernels->move(1, 1, false);
-    slab->valid = (const unsigned char *)to;
-    if (slab->blocks > 1) {
-        for (uint64_t row = 0; row < rows; row++, to += slab->blocks * slab->columns)
-            move(&(struct tile){.at = at + (int64_t)row * stride,
-                                .rows = slab->blocks,
-                                .columns = slab->columns,
-                                .row_stride = self->input.mask_block_stride,
-                                .column_stride = apart},
-                 to);
-    } else if (stride == 1 && apart > 0) {
-        const struct transposition bytes = {.at = at,
-                                            .rows = slab->columns,
-                                            .n = rows,
-                                            .row_stride = apart,
-                                            .stride = stride,
-                                            .end = at + last * apart + rows};
-        kernels->transpose(1)(&bytes, slab->columns, to);
-    } else {
-        move(&(struct tile){.at = at,
-                            .rows = rows,
-                            .columns = slab->columns,
-                            .row_stride = stride,
-                            .column_stride = apart},
-             to);
-    }
-}
-
 /* Makes a slab of one block, of a tile's rows from `first` on, of what does not lie as one, or is
  * not to be folded as it lies. */
 static void bring(const struct columns *self, const struct output_tile *tile, struct slab *slab,
@@ -166,20 +133,24 @@ static void bring(const struct columns *self, const struct output_tile *tile, st
                    rows = end - first, columns = slab->blocks * slab->columns;
     const size_t size = self->input.size, row_bytes = columns * size;
     const unsigned char *const mask = mask_at(self, tile, (int64_t)first, mask_stride);
-    char *stored = self->input.convert ? unconverted : to;
+    char *stored = self->input.convert ? unconverted : to, *valid = workspace + self->valid;
+    slab->valid = self->input.masked ? (const unsigned char *)valid : NULL;
     for (uint64_t row = first, some; row < end; row += some) {
         some = slab->blocks > 1 ? 1 : least(end - row, self->input.inner - row % self->input.inner);
-        bring_rows(self, slab, tile_begin(self, tile) + row_offset(self, row, slab->row_stride),
-                   some, stored);
+        bring_rows(&self->input.elements, slab,
+                   tile_begin(self, tile) + row_offset(self, row, slab->row_stride), some,
+                   slab->row_stride, stored);
         stored += some * columns * self->input.stored;
+        if (self->input.masked)
+            bring_rows(&self->input.mask, slab,
+                       (const char *)mask + (int64_t)(row - first) * mask_stride, some, mask_stride,
+                       valid + (row - first) * columns);
     }
     if (self->input.convert)
         self->input.convert(unconverted, rows * columns, to);
-    if (self->input.masked)
-        bring_mask(self, slab, mask, rows, mask_stride, workspace + self->valid);
     for (uint64_t row = 0; mask && !self->input.masked && row < rows; row++)
         self->input.fill(to + row * row_bytes, slab->columns, mask + (int64_t)row * mask_stride,
-                         self->input.mask_column_stride, &self->input.neutral);
+                         self->input.mask.column_stride, &self->input.neutral);
     slab->at = to;
     slab->blocks = 1;
     slab->columns = columns;
@@ -196,7 +167,7 @@ static void fold_slab(const struct columns *self, const struct output_tile *tile
         bring(self, tile, &slab, row, mask_stride, workspace);
     } else {
         slab.at = tile_begin(self, tile) + (int64_t)row * slab.row_stride;
-        slab.end = self->input.end;
+        slab.end = self->input.elements.end;
     }
     self->loop->fold(self->loop, &slab, states);
 }
@@ -213,9 +184,9 @@ static void fold_run(const struct columns *self, const struct output_tile *tile,
                               .folded = self->cut.coalesced,
                               .finishes = self->direct,
                               .divisor = self->divisor,
-                              .block_stride = self->input.block_stride,
-                              .row_stride = self->input.row_stride};
-    fold_slab(self, tile, slab, slab_row(self->cut.parts, first), self->input.mask_row_stride,
+                              .block_stride = self->input.elements.block_stride,
+                              .row_stride = self->input.elements.row_stride};
+    fold_slab(self, tile, slab, slab_row(self->cut.parts, first), self->input.mask.row_stride,
               workspace, states);
 }
 
@@ -251,10 +222,10 @@ static void fold_rest(const struct columns *self, const struct output_tile *tile
                               .count = (uint64_t)1 << parts.shift,
                               .folded = 1,
                               .before = self->plan->n - rest,
-                              .row_stride = self->input.row_stride / coalesced};
+                              .row_stride = self->input.elements.row_stride / coalesced};
     struct output_tile one = *tile;
-    one.first.offset += (int64_t)block * self->input.block_stride;
-    fold_slab(self, &one, slab, slab.before, self->input.mask_row_stride / coalesced, workspace,
+    one.first.offset += (int64_t)block * self->input.elements.block_stride;
+    fold_slab(self, &one, slab, slab.before, self->input.mask.row_stride / coalesced, workspace,
               states);
 }
 
@@ -284,8 +255,8 @@ static const uint32_t *counts_of(const struct columns *self, const struct output
     const struct tile valid = {.mask = mask_at(self, tile, 0, 0),
                                .rows = self->plan->n,
                                .columns = tile->columns / self->cut.coalesced,
-                               .mask_row_stride = self->input.mask_row_stride / folded,
-                               .mask_column_stride = self->input.mask_column_stride};
+                               .mask_row_stride = self->input.mask.row_stride / folded,
+                               .mask_column_stride = self->input.mask.column_stride};
     uint32_t *const counts = (uint32_t *)(void *)(workspace + self->counts);
     if (!self->counted)
         return NULL;
