@@ -133,7 +133,7 @@ static void describe_results(struct columns *self)
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
     const struct slab_loop *const loop =
-        self->input.convert || axes->reduced.mask ? NULL : columns_loop_to_results(self->job);
+        self->input.convert || axes->reduced.mask ? NULL : columns_loop_to_results(self->tiles.job);
     self->dense = self->cut.coalesced == 1 && self->cut.row == axes->shape[inner] &&
                   axes->places[inner] == 1 &&
                   (self->cut.group == 1 || axes->places[inner - 1] == (int64_t)self->cut.row);
@@ -165,12 +165,12 @@ static void describe_workspace(struct columns *self)
 
 static void find_loop(struct columns *self)
 {
-    const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
+    const struct cpu_kernels *kernels = cpu_kernels(self->tiles.job->instructions);
     const struct layout *layout = self->plan->layout;
-    self->loop = columns_loop(self->job);
+    bool converted;
+    self->loop = columns_loop(self->tiles.job, &converted);
     self->input.stored = self->input.size = element_size(layout->input);
-    if (!self->loop) {
-        self->loop = columns_loop_of_converted(self->job);
+    if (converted) {
         self->input.convert = kernels->convert(layout->input, layout->type);
         self->input.size = element_size(self->plan->accumulator);
     }
@@ -203,30 +203,10 @@ static void describe_tiles(struct columns *self)
     self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
 }
 
-/* Whether a block has so few elements that those of several are gathered even where they lie side
- * by side ("narrow" in benchmarks/tuning/host.json). */
-static bool is_narrow(const struct plan *plan)
-{
-    enum { ROWS = 4, BYTES = 64 };
-    const struct merged_row row = columns_merged(plan->axes);
-    return columns_gather_blocks(plan) && plan->n <= ROWS && row.blocks > 1 &&
-           row.columns * element_size(plan->layout->input) <= BYTES;
-}
-
-static enum columns_way way_of(const struct plan *plan)
-{
-    const struct axes *axes = plan->axes;
-    if (axes->reduced.swapped || axes->reduced.dimensions > 1)
-        return COLUMNS_MOVED;
-    if (columns_are_rows(axes))
-        return COLUMNS_TRANSPOSED;
-    return columns_lie_together(axes) && !is_narrow(plan) ? COLUMNS_IN_PLACE : COLUMNS_MOVED;
-}
-
 /* Blocks differ in the dimension before the first of a row's. */
 static void describe_rows(struct columns *self, unsigned first)
 {
-    const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
+    const struct cpu_kernels *kernels = cpu_kernels(self->tiles.job->instructions);
     const struct axes *axes = self->axes;
     const struct layout *reduced = &axes->reduced;
     const unsigned inner = axes->outer - 1, dimensions = reduced->dimensions;
@@ -234,7 +214,7 @@ static void describe_rows(struct columns *self, unsigned first)
     elements->row_stride = dimensions ? reduced->strides[dimensions - 1] : 0;
     elements->column_stride = axes->strides[inner];
     elements->block_stride = first ? axes->strides[first - 1] : 0;
-    elements->move = gather_mover(self->job->instructions, reduced, false);
+    elements->move = gather_mover(self->tiles.job->instructions, reduced, false);
     if (self->input.way == COLUMNS_TRANSPOSED)
         elements->transpose = kernels->transpose(self->input.stored);
     elements->end = axes_end(axes);
@@ -249,12 +229,11 @@ static void describe_rows(struct columns *self, unsigned first)
         mask->transpose = kernels->transpose(1);
 }
 
-static void describe(struct columns *self, const struct job *job)
+static void describe(struct columns *self, struct job *job)
 {
     const struct axes *axes = job->plan->axes;
-    *self = (struct columns){.job = job, .plan = job->plan, .axes = axes};
-    self->tiles.job = (struct job *)job;
-    self->input.way = way_of(job->plan);
+    *self = (struct columns){.plan = job->plan, .axes = axes, .tiles.job = job};
+    self->input.way = columns_way(job->plan);
     find_loop(self);
     self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
@@ -284,7 +263,7 @@ static bool explain(const struct columns *self)
         [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
         [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
         [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
-    const struct job *job = self->job;
+    const struct job *job = self->tiles.job;
     const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->cut.tiles * pieces_of(self) : 1;
     job->run->explanation->loops =
         (struct loops){.results = RESULTS_SIDE_BY_SIDE,

@@ -39,10 +39,7 @@ struct merged_row {
 
 struct merged_row columns_merged(const struct axes *);
 
-/* Whether neighbouring results' elements are neighbours, or a result's own, if there are several,
- * are no farther from each other than from its neighbour's. */
-bool columns_lie_together(const struct axes *);
-bool columns_are_rows(const struct axes *);
+enum columns_way columns_way(const struct plan *);
 
 /* Whether lanes go by the mask itself, since no element would change nothing. */
 bool columns_take_mask(const struct plan *);
@@ -54,10 +51,10 @@ bool columns_gather_blocks(const struct plan *);
 /* Whether of nothing but NaN that has to be said. */
 bool columns_are_best_numbers(const struct plan *);
 
-/* What takes elements as they are, or once they are converted; and what makes results, where these
- * are what a state is, or that divided, and need nothing else. NULL: there is none. */
-const struct slab_loop *columns_loop(const struct job *);
-const struct slab_loop *columns_loop_of_converted(const struct job *);
+/* What takes elements as they are, or, if nothing does, once they are converted; and what makes
+ * results, where these are what a state is, or that divided, and need nothing else. NULL: there is
+ * none. */
+const struct slab_loop *columns_loop(const struct job *, bool *converted);
 const struct slab_loop *columns_loop_to_results(const struct job *);
 
 /* ---- how it is cut ---- */
@@ -76,7 +73,6 @@ struct columns_cut {
 };
 
 struct columns {
-    const struct job *job;
     const struct plan *plan;
     const struct axes *axes;
     struct columns_input input;
