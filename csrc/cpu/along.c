@@ -31,13 +31,13 @@ struct along {
     struct parts parts;   /* of a result's elements */
     struct tiles tiles;
     uint64_t results_a_tile, groups; /* of so many results */
-    uint64_t runs;             /* branches of a result's tree, each for one thread: a power of 2 */
-    unsigned lanes;            /* results that are folded side by side */
-    bool at_once;              /* each is, in one go */
-    move_tile *move;           /* what brings its elements together first, or NULL */
-    transpose_rows *transpose; /* the same where those of several results lie side by side */
-    size_t states, done;       /* where states begin in a workspace, and those that wait */
-    size_t chunks_at;          /* and what a thread makes of `chunks` */
+    uint64_t runs;  /* branches of a result's tree, each for one thread: a power of 2 */
+    unsigned lanes; /* results that are folded side by side */
+    bool at_once;   /* each is, in one go */
+    bool brings;    /* its elements together first: */
+    struct bringer bringer;
+    size_t states, done; /* where states begin in a workspace, and those that wait */
+    size_t chunks_at;    /* and what a thread makes of `chunks` */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
 };
 
@@ -116,19 +116,6 @@ static void find_lanes(const struct along *self, const struct workspace *own, ui
                                  .states = own->states + k * LEVELS * self->chunks.width};
 }
 
-/* So many elements of each of some results, `distance` bytes apart, to one run each. */
-static void transpose(const struct along *self, const char *at, uint64_t elements, uint64_t results,
-                      int64_t distance, char *to)
-{
-    const struct transposition from = {.at = at,
-                                       .rows = elements,
-                                       .n = results,
-                                       .row_stride = self->axes->reduced.strides[0],
-                                       .stride = distance,
-                                       .end = axes_end(self->axes)};
-    self->transpose(&from, elements, to);
-}
-
 /* Folds chunks of neighbours, one's and the next one's by turns, so that what lies between one's
  * elements serves the next. Each one's state is its first then. */
 static void fold_side_by_side(const struct along *self, struct workspace *own, struct lane *lanes,
@@ -168,16 +155,13 @@ static void fold_neighbours(const struct along *self, struct workspace *own, con
     const uint64_t n = self->plan->n;
     const size_t width = self->chunks.width;
     fold_values *const fold = self->chunks.fold_elements;
-    if (self->transpose)
-        transpose(self, at, n, results, distance, own->buffer);
-    else if (self->move)
-        self->move(&(struct tile){.at = at,
+    if (self->brings) {
+        const struct tile tile = {.at = at,
                                   .rows = results,
                                   .columns = n,
                                   .row_stride = distance,
-                                  .column_stride = self->axes->reduced.strides[0]},
-                   own->buffer);
-    if (self->transpose || self->move) {
+                                  .column_stride = self->axes->reduced.strides[0]};
+        bringer_bring(&self->bringer, &tile, own->buffer);
         distance = (int64_t)(n * self->chunks.size);
         at = own->buffer;
     }
@@ -195,9 +179,9 @@ static void fold_at_once(const struct along *self, struct workspace *own, uint64
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
     const uint64_t fitting = MOVED / (self->plan->n * self->chunks.size) + 1,
-                   brought = self->transpose ? WAITING_MOST : fitting,
-                   most = self->move || self->transpose ? least(brought, CHUNK / self->plan->n)
-                                                        : WAITING_MOST;
+                   most = !self->brings ? WAITING_MOST
+                                        : least(self->bringer.transpose ? WAITING_MOST : fitting,
+                                                CHUNK / self->plan->n);
     uint64_t results;
     for (uint64_t result = first; result < end; result += results) {
         struct walk_of_results walk;
@@ -297,8 +281,13 @@ static void describe_moves(struct along *self)
                             !reduced->swapped && !reduced->mask && self->plan->n <= TRANSPOSED;
     self->at_once = self->parts.count == 1 && !self->plan->layout->mask && self->axes->outer &&
                     (moves || transposes || self->chunks.way == IN_PLACE);
-    self->transpose = transposes ? cpu_kernels(instructions)->transpose(self->chunks.size) : NULL;
-    self->move = moves ? gather_mover(instructions, reduced, false) : NULL;
+    self->brings = moves || transposes;
+    if (self->brings)
+        self->bringer = (struct bringer){
+            .move = gather_mover(instructions, reduced, false),
+            .transpose =
+                transposes ? cpu_kernels(instructions)->transpose(self->chunks.size) : NULL,
+            .end = axes_end(self->axes)};
 }
 
 /* Tiles have so many elements that to take one costs little beside them, as any part has; one
@@ -347,7 +336,7 @@ static void describe(struct along *self, struct job *job)
     self->lanes = axes->kind == AXES_ROWS || self->chunks.way == IN_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);
-    const enum bringing bringing = self->move || self->transpose   ? BRINGS_TILES
+    const enum bringing bringing = self->brings                    ? BRINGS_TILES
                                    : way_gathers(self->chunks.way) ? BRINGS_ELEMENTS
                                                                    : BRINGS_NOTHING;
     self->tiles.sharing = sharing_of(plan->fold, plan->layout->input, bringing, true,

@@ -10,7 +10,6 @@
 
 #include "common/arithmetic.h"
 #include "run/explanation.h"
-#include "threads/gather.h"
 
 enum {
     CACHE_LINE = 64,
@@ -61,7 +60,7 @@ static void describe_brought(struct columns *self)
     const uint64_t fitting = several ? least(most, elements / n) / self->cut.row : 1;
     self->cut.group = least(self->cut.blocks, fitting > 1 ? fitting : 1);
     if (self->cut.group > 1) /* a row of several blocks is moved */
-        self->input.elements.transpose = self->input.mask.transpose = NULL;
+        self->input.elements.bringer.transpose = self->input.mask.bringer.transpose = NULL;
 }
 
 /* Rows of few results leave most of a register's lanes idle: where they lie one after the other,
@@ -214,19 +213,19 @@ static void describe_rows(struct columns *self, unsigned first)
     elements->row_stride = dimensions ? reduced->strides[dimensions - 1] : 0;
     elements->column_stride = axes->strides[inner];
     elements->block_stride = first ? axes->strides[first - 1] : 0;
-    elements->move = gather_mover(self->tiles.job->instructions, reduced, false);
+    elements->bringer.move = gather_mover(self->tiles.job->instructions, reduced, false);
     if (self->input.way == COLUMNS_TRANSPOSED)
-        elements->transpose = kernels->transpose(self->input.stored);
-    elements->end = axes_end(axes);
+        elements->bringer.transpose = kernels->transpose(self->input.stored);
+    elements->bringer.end = axes_end(axes);
     self->input.inner = dimensions > 1 ? reduced->shape[dimensions - 1] : self->plan->n;
     if (!reduced->mask)
         return;
     mask->row_stride = dimensions ? reduced->mask_strides[0] : 0;
     mask->column_stride = axes->mask_strides[inner];
     mask->block_stride = first ? axes->mask_strides[first - 1] : 0;
-    mask->move = kernels->move(1, 1, false);
+    mask->bringer.move = kernels->move(1, 1, false);
     if (mask->row_stride == 1 && mask->column_stride > 0)
-        mask->transpose = kernels->transpose(1);
+        mask->bringer.transpose = kernels->transpose(1);
 }
 
 static void describe(struct columns *self, struct job *job)

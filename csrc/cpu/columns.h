@@ -4,15 +4,14 @@
 
 #include "cpu/tiles.h"
 #include "plan/axes.h"
+#include "threads/gather.h"
 
 enum columns_way { COLUMNS_IN_PLACE, COLUMNS_MOVED, COLUMNS_TRANSPOSED };
 
 /* How rows of elements, or of their mask's bytes, lie, and what brings them together. */
 struct columns_rows {
     int64_t row_stride, column_stride, block_stride;
-    move_tile *move;
-    transpose_rows *transpose; /* NULL: they are moved */
-    const char *end;           /* of all; NULL: of those that are brought at once */
+    struct bringer bringer;
 };
 
 /* What comes to a loop. */

@@ -5,7 +5,6 @@
 #include "common/arithmetic.h"
 #include "common/segments.h"
 #include "cpu/finalize.h"
-#include "threads/gather.h"
 
 #include <assert.h>
 #include <math.h>
@@ -46,24 +45,12 @@ static void bring_rows(const struct columns_rows *self, const struct slab *slab,
                        uint64_t rows, int64_t stride, char *to)
 {
     const bool blocks = slab->blocks > 1;
-    const int64_t last = (int64_t)slab->columns - 1;
-    if (self->transpose) {
-        const struct transposition transposition = {
-            .at = at,
-            .rows = slab->columns,
-            .n = rows,
-            .row_stride = self->column_stride,
-            .stride = stride,
-            .end = self->end ? self->end : at + last * self->column_stride + rows};
-        self->transpose(&transposition, slab->columns, to);
-    } else {
-        const struct tile tile = {.at = at,
-                                  .rows = blocks ? slab->blocks : rows,
-                                  .columns = slab->columns,
-                                  .row_stride = blocks ? self->block_stride : stride,
-                                  .column_stride = self->column_stride};
-        self->move(&tile, to);
-    }
+    const struct tile tile = {.at = at,
+                              .rows = blocks ? slab->blocks : rows,
+                              .columns = slab->columns,
+                              .row_stride = blocks ? self->block_stride : stride,
+                              .column_stride = self->column_stride};
+    bringer_bring(&self->bringer, &tile, to);
 }
 
 /* ---- what a mask hides ---- */
@@ -167,7 +154,7 @@ static void fold_slab(const struct columns *self, const struct output_tile *tile
         bring(self, tile, &slab, row, mask_stride, workspace);
     } else {
         slab.at = tile_begin(self, tile) + (int64_t)row * slab.row_stride;
-        slab.end = self->input.elements.end;
+        slab.end = self->input.elements.bringer.end;
     }
     self->loop->fold(self->loop, &slab, states);
 }

@@ -106,6 +106,23 @@ move_tile *gather_mover(enum instructions instructions, const struct layout *lay
     return cpu_kernels(instructions)->move(element_size(layout->input), part, masked);
 }
 
+void bringer_bring(const struct bringer *self, const struct tile *tile, char *target)
+{
+    if (!self->transpose) {
+        self->move(tile, target);
+        return;
+    }
+    const char *const end = tile->at + ((int64_t)tile->columns - 1) * tile->column_stride +
+                            (int64_t)tile->rows * tile->row_stride;
+    const struct transposition columns = {.at = tile->at,
+                                          .rows = tile->columns,
+                                          .n = tile->rows,
+                                          .row_stride = tile->column_stride,
+                                          .stride = tile->row_stride,
+                                          .end = self->end ? self->end : end};
+    self->transpose(&columns, tile->columns, target);
+}
+
 /* The walk's next positions, up to `most`, gathered; there must be room for all. Returns
  * how many the mask let through. */
 static uint64_t collect(struct walk *walk, move_tile *move, uint64_t most, void *target)

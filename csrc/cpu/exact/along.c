@@ -32,13 +32,13 @@ struct along {
     struct job *job;
     const struct plan *plan;
     const struct axes *axes;
-    struct exact_ways ways;    /* to begin with */
-    transpose_rows *transpose; /* what brings neighbours together, or NULL */
-    transpose_rows *across;    /* what makes columns of short rows that are just added, or NULL */
-    bool rows;                 /* whether elements lie one after the other, and are just added */
-    bool adjacent;             /* whether neighbours do, and are just added: */
-    uint64_t columns;          /* so many at once, or rows of as many as there are lanes */
-    const char *end;           /* of all elements, for its sake */
+    struct exact_ways ways; /* to begin with */
+    struct bringer bringer;
+    bool neighbours;  /* are brought together, */
+    bool across;      /* or columns made of short rows that are just added */
+    bool rows;        /* whether elements lie one after the other, and are just added */
+    bool adjacent;    /* whether neighbours do, and are just added: */
+    uint64_t columns; /* so many at once, or rows of as many as there are lanes */
     struct tiles tiles;
     uint64_t results_a_tile, count; /* of tiles */
 };
@@ -91,7 +91,7 @@ static uint64_t padded(const struct along *self, const char *elements, int64_t s
 {
     const uint64_t whole = divide_up(count, UNROUNDED_COLUMNS) * UNROUNDED_COLUMNS,
                    size = element_size(self->axes->reduced.input);
-    const bool fits = stride >= 0 && (uint64_t)(self->end - elements) >=
+    const bool fits = stride >= 0 && (uint64_t)(self->bringer.end - elements) >=
                                          (rows - 1) * (uint64_t)stride + whole * size;
     return fits ? whole : count / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
 }
@@ -116,14 +116,13 @@ static void add_group(const struct along *self, struct workspace *own, struct wa
 {
     const struct axes *axes = self->axes;
     const int64_t stride = axes->strides[axes->outer - 1];
-    const struct transposition transposition = {.at = rows + (int64_t)first * stride,
-                                                .rows = n,
-                                                .n = count,
-                                                .row_stride = axes->reduced.strides[0],
-                                                .stride = stride,
-                                                .end = self->end};
+    const struct tile tile = {.at = rows + (int64_t)first * stride,
+                              .rows = count,
+                              .columns = n,
+                              .row_stride = stride,
+                              .column_stride = axes->reduced.strides[0]};
     const char *elements = own->elements;
-    self->transpose(&transposition, n, own->elements);
+    bringer_bring(&self->bringer, &tile, own->elements);
     for (unsigned k = 0; k < count; k++, elements += n * element_size(axes->reduced.input))
         if (n == self->plan->n)
             finish(self, own, walk, NULL, elements);
@@ -196,13 +195,12 @@ static uint64_t add_columns(const struct along *self, struct workspace *own,
     if (count == 0)
         return 0;
     if (self->across) {
-        const struct transposition transposition = {.at = elements,
-                                                    .rows = count,
-                                                    .n = self->plan->n,
-                                                    .row_stride = axes->strides[axes->outer - 1],
-                                                    .stride = stride,
-                                                    .end = self->end};
-        self->across(&transposition, count, own->elements);
+        const struct tile tile = {.at = elements,
+                                  .rows = self->plan->n,
+                                  .columns = count,
+                                  .row_stride = stride,
+                                  .column_stride = axes->strides[axes->outer - 1]};
+        bringer_bring(&self->bringer, &tile, own->elements);
         elements = own->elements;
         stride = (int64_t)(count * element_size(reduced->input));
     }
@@ -257,7 +255,7 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
                        left = least(end - at, row - at % row),
                        added = self->rows ? sum_rows(self, own, &walk, left)
                                           : add_columns(self, own, &walk, left);
-        const unsigned count = added ? 0 : self->transpose ? (unsigned)least(left, LANES) : 1;
+        const unsigned count = added ? 0 : self->neighbours ? (unsigned)least(left, LANES) : 1;
         at += added;
         if (count > 1) {
             add_neighbours(self, own, &walk, count);
@@ -301,7 +299,7 @@ static uint64_t results_of_tile(const struct along *self)
                    lanes = self->columns ? UNROUNDED_COLUMNS_MOST : LANES,
                    threads = threads_for(&self->job->threads, UINT64_MAX),
                    shared = divide_up(self->axes->results, threads * GROUP) * GROUP;
-    return self->transpose && few < lanes ? least(lanes, shared) : few;
+    return self->neighbours && few < lanes ? least(lanes, shared) : few;
 }
 
 static_assert(SHORT * UNROUNDED_COLUMNS <= CHUNK && ADDED_AT_ONCE <= CHUNK, "no room for columns");
@@ -313,20 +311,20 @@ static void describe(struct along *self, const struct job *job)
     const struct axes *axes = plan->axes;
     const size_t size = element_size(axes->reduced.input);
     const uint64_t n = plan->n;
-    transpose_rows *const transpose = cpu_kernels(job->instructions)->transpose(size);
     /* Whether neighbours can be just added, side by side. */
     const bool adds = exact_is_plain(plan) && plan->fold != FOLD_nansum && !axes->reduced.mask &&
                       !axes->reduced.swapped && axes->outer > 0 && axes->reduced.dimensions == 1;
     struct exact_adder first;
     *self = (struct along){.job = (struct job *)job, .plan = plan, .axes = axes};
-    self->end = axes_end(axes);
+    self->bringer = (struct bringer){.transpose = cpu_kernels(job->instructions)->transpose(size),
+                                     .end = axes_end(axes)};
     if (lie_side_by_side(plan)) {
-        self->transpose = transpose;
+        self->neighbours = true;
         self->adjacent = adds && axes->strides[axes->outer - 1] == (int64_t)size;
         self->columns = self->adjacent && n <= ROWS_MOST ? UNROUNDED_COLUMNS_MOST : 0;
     } else if (adds && n > 1 && n <= SHORT) {
         const uint64_t columns = least(ADDED_AT_ONCE / n, UNROUNDED_COLUMNS_MOST);
-        self->across = transpose;
+        self->across = true;
         self->columns = columns < UNROUNDED_COLUMNS ? UNROUNDED_COLUMNS : columns;
     } else {
         self->rows = adds && plan->elements.flat && n <= LOOP_MOST;
@@ -349,7 +347,7 @@ static bool share_results(struct job *job)
     if (job->run->explanation) {
         struct loops *loops = &job->run->explanation->loops;
         exact_explain(job);
-        loops->results = self.transpose ? RESULTS_SIDE_BY_SIDE : RESULTS_IN_TURN;
+        loops->results = self.neighbours ? RESULTS_SIDE_BY_SIDE : RESULTS_IN_TURN;
         loops->threads = threads_for(&job->threads, self.count);
         return true;
     }
