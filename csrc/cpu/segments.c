@@ -30,10 +30,9 @@ struct segmented {
     uint64_t few; /* elements, at most, that are states themselves and merge as such */
     size_t result_size;
     uint64_t segments_a_tile;
-    atomic_bool has_long;   /* segments that are left for later */
-    struct exact_ways ways; /* to begin with, of exact sums */
-    union scalar of_none;   /* as results hold it */
-    size_t states;          /* where they begin in a workspace */
+    atomic_bool has_long; /* segments that are left for later */
+    union scalar of_none; /* as results hold it */
+    size_t states;        /* where they begin in a workspace */
 };
 
 /* Leaves the state of all at `states`. */
@@ -114,7 +113,7 @@ static unsigned do_tile(void *context, uint64_t tile, void *workspace)
     const uint64_t first = tile * self->segments_a_tile,
                    end = least(first + self->segments_a_tile, self->segments->count);
     if (maker)
-        exact_maker_start(maker, self->job, &self->ways);
+        exact_maker_start(maker, self->job);
     for (uint64_t k = first; k < end; k++)
         if (!do_segment(self, maker, workspace, segment_at(self->segments, k), k))
             return TILE_LACKS_MEMORY;
@@ -160,11 +159,6 @@ static void describe(struct segmented *self, struct job *job)
     self->segments_a_tile = 1 + ELEMENTS_A_TILE / (segments->elements / (segments->count + 1) + 1);
     self->of_none = run_value_of_none(plan);
     self->states = self->chunks.buffer;
-    if (plan->exact) {
-        struct exact_adder first;
-        exact_adder_start(&first, job);
-        self->ways = first.ways;
-    }
     atomic_init(&self->has_long, false);
 }
 

@@ -32,7 +32,6 @@ struct along {
     struct job *job;
     const struct plan *plan;
     const struct axes *axes;
-    struct exact_ways ways; /* to begin with */
     struct bringer bringer;
     bool neighbours;  /* are brought together, */
     bool across;      /* or columns made of short rows that are just added */
@@ -230,12 +229,12 @@ static uint64_t sum_rows(const struct along *self, struct workspace *own,
 
 static void start_workspace(const struct along *self, struct workspace *own)
 {
+    exact_maker_start(&own->maker, self->job);
     for (unsigned k = 0; k < LANES; k++)
-        own->lanes[k].ways = self->ways;
-    own->unrounded = self->ways.unrounded;
+        own->lanes[k].ways = own->maker.adder.ways;
+    own->unrounded = own->maker.adder.ways.unrounded;
     memset(&own->sums, 0, sizeof own->sums);
     own->failed = false;
-    exact_maker_start(&own->maker, self->job, &self->ways);
     own->layout = self->axes->reduced;
     own->maker.plan.layout = &own->layout;
 }
@@ -314,7 +313,6 @@ static void describe(struct along *self, const struct job *job)
     /* Whether neighbours can be just added, side by side. */
     const bool adds = exact_is_plain(plan) && plan->fold != FOLD_nansum && !axes->reduced.mask &&
                       !axes->reduced.swapped && axes->outer > 0 && axes->reduced.dimensions == 1;
-    struct exact_adder first;
     *self = (struct along){.job = (struct job *)job, .plan = plan, .axes = axes};
     self->bringer = (struct bringer){.transpose = cpu_kernels(job->instructions)->transpose(size),
                                      .end = axes_end(axes)};
@@ -330,8 +328,6 @@ static void describe(struct along *self, const struct job *job)
         self->rows = adds && plan->elements.flat && n <= LOOP_MOST;
     }
     self->results_a_tile = results_of_tile(self);
-    exact_adder_start(&first, job);
-    self->ways = first.ways;
     self->count = divide_up(axes->results, self->results_a_tile);
     self->tiles = (struct tiles){.job = self->job,
                                  .sharing.pieces = self->count,

@@ -93,8 +93,6 @@ static unsigned finish_keys(void *context, uint64_t tile, void *memory)
     bool exact = !all->counts && plan->results.type == plan->finish.result;
     if (all->tiles.findings & KEYED_ROUNDED)
         return 0;
-    exact_maker_start(&own->maker, all->job, &(struct exact_ways){.large = NULL});
-    own->maker.plan.layout = &all->values;
     for (uint64_t k = 0; k < n; k++) {
         exact &= merge_parts(self, begin + k, &own->sums.heads[k], &own->sums.tails[k]);
         if (!isfinite(own->sums.heads[k] + own->sums.tails[k]))
@@ -102,6 +100,8 @@ static unsigned finish_keys(void *context, uint64_t tile, void *memory)
     }
     if (exact && exact_round_sums(plan, &own->sums, true, n, to))
         return 0;
+    exact_maker_start(&own->maker, all->job);
+    own->maker.plan.layout = &all->values;
     for (uint64_t k = 0; k < n; k++) {
         uint64_t count = 0;
         for (uint64_t part = 0; all->counts && part < all->parts; part++)

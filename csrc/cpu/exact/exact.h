@@ -189,8 +189,7 @@ struct exact_maker {
     struct exact_gathered gathered;
 };
 
-/* Floats are added in these ways to begin with. */
-void exact_maker_start(struct exact_maker *, const struct job *all, const struct exact_ways *);
+void exact_maker_start(struct exact_maker *, const struct job *all);
 
 /* Makes a result and stores it: of n elements of a layout from number `start` on; of n elements
  * that lie one after the other; of what adders have added; or of a plain plan's n elements of which
