@@ -35,19 +35,6 @@ void windows_forget(struct windows *self)
     self->count = self->least;
 }
 
-/* Products of float32s have up to 48 bits. */
-static void windows_start(struct windows *self, enum instructions instructions, enum element type,
-                          bool leaves_out, bool products)
-{
-    const bool wide = type == ELEMENT_FLOAT64 || (products && type == ELEMENT_FLOAT32);
-    *self = (struct windows){.instructions = instructions,
-                             .type = type,
-                             .leaves_out = leaves_out,
-                             .products = products,
-                             .least = wide ? 2 : 1};
-    windows_forget(self);
-}
-
 /* Whether the windows are moved to where these numbers are, or, if they are there, whether there is
  * one more of them: with some room above, so that the next numbers may be somewhat greater. */
 static bool move(struct windows *self, double greatest)
@@ -223,12 +210,18 @@ static uint64_t add_one_by_one(const struct windows *self, const void *floats, c
 
 /* ---- all ways ---- */
 
+/* Products of float32s have up to 48 bits. */
 void exact_ways_start(struct exact_ways *self, enum instructions instructions, enum element type,
                       bool leaves_out, bool products, bool told)
 {
     const struct cpu_kernels *kernels = cpu_kernels(instructions);
-    *self = (struct exact_ways){.large = NULL};
-    windows_start(&self->windows, instructions, type, leaves_out, products);
+    const bool wide = type == ELEMENT_FLOAT64 || (products && type == ELEMENT_FLOAT32);
+    *self = (struct exact_ways){.windows = {.instructions = instructions,
+                                            .type = type,
+                                            .leaves_out = leaves_out,
+                                            .products = products,
+                                            .least = wide ? 2 : 1}};
+    windows_forget(&self->windows);
     if (told)
         self->unrounded =
             (struct unrounded_floats){.loop = kernels->unrounded_sums(type, leaves_out),
