@@ -181,7 +181,7 @@ static void fold_at_once(const struct along *self, struct workspace *own, uint64
     const uint64_t fitting = MOVED / (self->plan->n * self->chunks.size) + 1,
                    most = !self->brings ? WAITING_MOST
                                         : least(self->bringer.transpose ? WAITING_MOST : fitting,
-                                                CHUNK / self->plan->n);
+                                                LOOP_MOST / self->plan->n);
     uint64_t results;
     for (uint64_t result = first; result < end; result += results) {
         struct walk_of_results walk;
@@ -358,7 +358,7 @@ static void explain(const struct along *self, const struct job *job)
     job->run->explanation->loops =
         (struct loops){.results = RESULTS_IN_TURN,
                        .way = chunk_way_name(self->chunks.way),
-                       .chunk = CHUNK,
+                       .chunk = LOOP_MOST,
                        .threads = threads_for(&job->threads, tiles),
                        .instructions = instructions_name(job->instructions)};
 }

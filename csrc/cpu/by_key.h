@@ -15,15 +15,16 @@ struct keyed {
     size_t width;               /* of a key in a part's table, bytes */
     bool counts;                /* how many values each key has */
     unsigned outside;           /* what is to be said of a key that is not below the count */
+    union scalar of_none;       /* as results hold it */
     struct tiles tiles;         /* in common: parts' tables, and then their counts, if any */
 };
 
-enum { KEYED_CHUNK = LOOP_MOST, KEYED_WIDEST = 16 /* bytes of an element */ };
+enum { KEYED_WIDEST = 16 }; /* bytes of an element */
 
 /* A chunk of keys and values, where these do not lie ready: at the beginning of a workspace. */
 struct keyed_chunk {
-    int64_t keys[KEYED_CHUNK];
-    _Alignas(64) char values[KEYED_CHUNK * KEYED_WIDEST];
+    int64_t keys[LOOP_MOST];
+    _Alignas(64) char values[LOOP_MOST * KEYED_WIDEST];
 };
 
 /* Threads have workspaces of so many bytes. */
@@ -114,7 +115,7 @@ enum { KEYED_ROUNDED = 1 << 17 };
 
 /* Makes all parts' tables, and then finishes so many tiles of the keys; the context begins with the
  * adding. False with a failure noted. */
-bool keyed_run(struct keyed_adding *, const char *purpose, uint64_t tiles, tile_work *finish);
+bool keyed_run(struct keyed_adding *, uint64_t tiles, tile_work *finish);
 
 /* By tables, where there is a loop for it; by a sort, anything. */
 bool keyed_has_table(const struct plan *);

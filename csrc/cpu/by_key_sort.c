@@ -25,8 +25,8 @@ static unsigned count_part(void *context, uint64_t part, void *memory)
     uint64_t *const counts = keyed_table(all, part);
     unsigned found = 0;
     memset(counts, 0, all->count * sizeof *counts);
-    for (uint64_t at = begin; at < end; at += KEYED_CHUNK) {
-        const uint64_t n = least(end - at, KEYED_CHUNK);
+    for (uint64_t at = begin; at < end; at += LOOP_MOST) {
+        const uint64_t n = least(end - at, LOOP_MOST);
         const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
         found |= keyed_count(all, keys, n, counts);
     }
@@ -79,8 +79,8 @@ static unsigned move_part(void *context, uint64_t part, void *memory)
     const struct plan *plan = all->plan;
     const uint64_t begin = part * all->part, end = least(begin + all->part, plan->n);
     uint64_t *const places = keyed_table(all, part);
-    for (uint64_t at = begin; at < end; at += KEYED_CHUNK) {
-        const uint64_t n = least(end - at, KEYED_CHUNK);
+    for (uint64_t at = begin; at < end; at += LOOP_MOST) {
+        const uint64_t n = least(end - at, LOOP_MOST);
         const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
         const char *elements = (const char *)plan->layout->data + at * self->size;
         if (!plan->elements.flat) {

@@ -91,12 +91,13 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width, bool coun
                            .count = plan->segments.of->count,
                            .width = width,
                            .counts = counts,
+                           .of_none = run_value_of_none(plan),
                            .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE};
     self->keys.type = self->keys.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
     const uint64_t fitting = plan->n / (width * self->count + 1),
                    wanted = least(plan->n / LEAST_PART, fitting > 2 ? fitting : 2),
                    parts = wanted > 1 ? least(wanted, PARTS_MOST) : 1;
-    self->part = divide_up(divide_up(plan->n, parts), KEYED_CHUNK) * KEYED_CHUNK;
+    self->part = divide_up(divide_up(plan->n, parts), LOOP_MOST) * LOOP_MOST;
     self->parts = self->part ? divide_up(plan->n, self->part) : 1;
     self->tiles = (struct tiles){.job = job,
                                  .sharing.pieces = self->parts,
@@ -175,16 +176,16 @@ static unsigned add_part(void *context, uint64_t part, void *memory)
     if (all->counts)
         memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
     for (uint64_t at = begin; at < end && !((found | all->tiles.findings) & KEYED_ROUNDED);
-         at += KEYED_CHUNK)
-        found |= add_chunk(self, part, at, least(end - at, KEYED_CHUNK), memory);
+         at += LOOP_MOST)
+        found |= add_chunk(self, part, at, least(end - at, LOOP_MOST), memory);
     return found;
 }
 
-bool keyed_run(struct keyed_adding *self, const char *purpose, uint64_t tiles, tile_work *finish)
+bool keyed_run(struct keyed_adding *self, uint64_t tiles, tile_work *finish)
 {
     struct tiles *shared = &self->all.tiles;
     const uint64_t parts = self->all.parts;
-    const bool made = tiles_open(shared, parts > tiles ? parts : tiles, purpose) &&
+    const bool made = tiles_open(shared, parts > tiles ? parts : tiles, "tables of keys") &&
                       tiles_run(shared, parts, add_part, self) &&
                       tiles_run(shared, tiles, finish, self);
     tiles_close(shared);
@@ -199,7 +200,6 @@ struct folding {
     struct keyed_adding tables;
     enum element accumulator; /* that states are of */
     bool stored;
-    union scalar of_none;
 };
 
 static union scalar value_of(const struct folding *self, const void *state, uint64_t n)
@@ -210,7 +210,7 @@ static union scalar value_of(const struct folding *self, const void *state, uint
     struct finish how = finish_in(&plan->finish, self->accumulator);
     struct answer answer;
     if (tables->all.counts ? n == 0 : memcmp(state, tables->identity, tables->all.width) == 0)
-        return self->of_none; /* which such a state is, too, but for narrower integers */
+        return tables->all.of_none; /* which such a state is, too, but for narrower integers */
     if (self->stored)
         return scalar_convert(
             scalar_convert(scalar_load(state, self->accumulator), self->accumulator, type), type,
@@ -246,8 +246,7 @@ static unsigned finish_keys(void *context, uint64_t tile, void *memory)
 bool keyed_fold(struct job *job)
 {
     const struct plan *plan = job->plan;
-    struct folding self = {.accumulator = accumulator_widest(plan->accumulator),
-                           .of_none = run_value_of_none(plan)};
+    struct folding self = {.accumulator = accumulator_widest(plan->accumulator)};
     struct keyed *const all = &self.tables.all;
     const bool counts = reduction_row(plan->reduction)->counts;
     state_identity(plan->fold, self.accumulator, self.tables.identity);
@@ -255,6 +254,5 @@ bool keyed_fold(struct job *job)
     self.stored = reduction_is_stored(plan->reduction) && !counts;
     keyed_describe(all, job, state_bytes(plan->fold, self.accumulator), counts,
                    sizeof(struct keyed_chunk));
-    return keyed_run(&self.tables, "tables of keys", divide_up(all->count, KEYS_A_TILE),
-                     finish_keys);
+    return keyed_run(&self.tables, divide_up(all->count, KEYS_A_TILE), finish_keys);
 }

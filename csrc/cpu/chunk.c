@@ -14,7 +14,7 @@ enum { GRAIN = 64 }; /* elements of which a part's length is a multiple, for the
 struct parts parts_cut(uint64_t n)
 {
     struct parts parts = {n, n > 0, 0};
-    while (n > CHUNK && (n >> parts.shift) + GRAIN > CHUNK)
+    while (n > LOOP_MOST && (n >> parts.shift) + GRAIN > LOOP_MOST)
         parts.count = (uint64_t)1 << ++parts.shift;
     return parts;
 }
@@ -88,8 +88,8 @@ void chunks_describe(struct chunks *self, const struct job *job)
     self->settled = layout->mask ? NULL : settling_of(plan->reduction, layout->type);
     self->size = element_size(direct ? layout->input : plan->accumulator);
     self->width = state_bytes(plan->fold, plan->accumulator);
-    self->valid = way_gathers(self->way) ? tiles_aligned(CHUNK * self->size) : 0;
-    self->buffer = self->valid + (self->by_position ? tiles_aligned(CHUNK) : 0);
+    self->valid = way_gathers(self->way) ? tiles_aligned(LOOP_MOST * self->size) : 0;
+    self->buffer = self->valid + (self->by_position ? tiles_aligned(LOOP_MOST) : 0);
 }
 
 void chunks_move(struct chunks *self, const void *data, const unsigned char *mask)

@@ -4,8 +4,6 @@
 
 #include "cpu/host.h"
 
-enum { CHUNK = LOOP_MOST }; /* elements folded by one loop */
-
 /* How elements come to a loop: as they lie, all or a row at a time, gathered, or converted,
  * too. */
 enum way { IN_PLACE, IN_ROWS, GATHERED, CONVERTED };
@@ -54,6 +52,6 @@ void chunks_describe(struct chunks *, const struct job *);
 /* To a layout of the same shape that begins at these, such as another result's. */
 void chunks_move(struct chunks *, const void *data, const unsigned char *mask);
 
-/* Folds up to CHUNK elements, those that the mask lets through, and returns how many there were.
- * Where positions matter *state is what lies before. */
+/* Folds up to LOOP_MOST elements, those that the mask lets through, and returns how many there
+ * were. Where positions matter *state is what lies before. */
 uint64_t chunk_fold(const struct chunks *, char *buffer, uint64_t start, uint64_t n, void *state);

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-enum { CHUNK = LOOP_MOST, CACHE_LINE = 64, WIDEST_ELEMENT = 16 };
+enum { CACHE_LINE = 64, WIDEST_ELEMENT = 16 };
 
 /* Pairs a piece, and pieces between two thoughts of the watch. */
 enum { DOT_PIECE = 1 << 14, STRETCH = 1024 };
@@ -21,8 +21,8 @@ enum { FIRST, SECOND, CROSSED, SUMS };
 struct workspace {
     _Alignas(CACHE_LINE) struct exact sums[SUMS];
     struct exact_ways ways;
-    _Alignas(CACHE_LINE) char a[CHUNK * WIDEST_ELEMENT], b[CHUNK * WIDEST_ELEMENT];
-    char swapped[CHUNK * WIDEST_ELEMENT]; /* b's complex numbers, the second part first */
+    _Alignas(CACHE_LINE) char a[LOOP_MOST * WIDEST_ELEMENT], b[LOOP_MOST * WIDEST_ELEMENT];
+    char swapped[LOOP_MOST * WIDEST_ELEMENT]; /* b's complex numbers, the second part first */
 };
 
 struct dot {
@@ -126,11 +126,11 @@ static union dotted total_of(const struct dot *self, const union dotted *sums, u
 static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t end,
                              struct workspace *own)
 {
-    union dotted sums[DOT_PIECE / CHUNK];
+    union dotted sums[DOT_PIECE / LOOP_MOST];
     dot_elements *const loop = cpu_kernels(self->job->instructions)->dot(self->type);
     uint64_t chunks = 0;
-    for (uint64_t at = begin; at < end; at += CHUNK, chunks++) {
-        const struct chunk chunk = chunk_at(self, at, least(end - at, CHUNK), own);
+    for (uint64_t at = begin; at < end; at += LOOP_MOST, chunks++) {
+        const struct chunk chunk = chunk_at(self, at, least(end - at, LOOP_MOST), own);
         loop(chunk.a, chunk.b, chunk.n, &sums[chunks]);
     }
     return total_of(self, sums, chunks);
@@ -145,7 +145,7 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     union dotted *const pieces = tiles_common(&self->tiles);
     const uint64_t begin = tile * DOT_PIECE, end = least(begin + DOT_PIECE, self->n);
     /* A loop takes so many floats. */
-    const uint64_t most = element_is_complex(self->type) ? CHUNK / 2 : CHUNK;
+    const uint64_t most = element_is_complex(self->type) ? LOOP_MOST / 2 : LOOP_MOST;
     if (!self->exactly) {
         pieces[tile] = piece_of(self, begin, end, own);
         return 0;

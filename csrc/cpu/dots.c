@@ -12,8 +12,7 @@
 #include <string.h>
 
 enum {
-    CHUNK = LOOP_MOST,     /* elements at a time */
-    STEPS = CHUNK / 2,     /* that are added one after the other, in lanes */
+    STEPS = LOOP_MOST / 2, /* that are added one after the other, in lanes */
     RESULTS = DOT_COLUMNS, /* side by side, at most, */
     FEW = 8,               /* and at least of columns */
     ELEMENTS_A_TILE = 1 << 16,
@@ -43,7 +42,7 @@ struct dots {
 };
 
 struct workspace {
-    _Alignas(64) char a[CHUNK * sizeof(double)], b[CHUNK * sizeof(double)];
+    _Alignas(64) char a[LOOP_MOST * sizeof(double)], b[LOOP_MOST * sizeof(double)];
     struct dot_sum sums[RESULTS];
     struct exact exact;
     struct layout layout; /* of what is brought now */
@@ -110,8 +109,8 @@ static union scalar exactly(const struct dots *self, const char *a, const char *
     struct exact *const sum = &own->exact;
     struct layout *const layout = &own->layout;
     exact_clear(sum);
-    for (uint64_t at = 0; at < n; at += CHUNK) {
-        const uint64_t count = least(n - at, CHUNK);
+    for (uint64_t at = 0; at < n; at += LOOP_MOST) {
+        const uint64_t count = least(n - at, LOOP_MOST);
         layout_copy(&self->a.one, layout);
         layout->data = a;
         gather_unconverted(self->instructions, layout, at, count, own->a);
@@ -253,7 +252,9 @@ static void describe(struct dots *self, const struct job *job)
                    most = ELEMENTS_A_TILE / (least(plan->n, ELEMENTS_A_TILE) + 1) + 1;
     /* The order of additions is not to depend on the number of threads, as at_once does. */
     const bool ready = self->a.ready && self->b.ready;
-    self->most = self->columns ? ready ? RESULTS : CHUNK / RESULTS : plan->exact ? CHUNK : STEPS;
+    self->most = self->columns ? ready ? RESULTS : LOOP_MOST / RESULTS
+                 : plan->exact ? LOOP_MOST
+                               : STEPS;
     const uint64_t whole = plan->n ? least(plan->n, self->most) : 1;
     self->at_once = self->columns                    ? least(RESULTS, fair < FEW ? FEW : fair)
                     : ready && plan->n <= self->most ? RESULTS

@@ -35,11 +35,6 @@ static struct sharing sharing_for(const struct plan *plan, enum way way, uint64_
                       way_gathers(way) ? BRINGS_ELEMENTS : BRINGS_NOTHING, false, n, 0);
 }
 
-static uint64_t chunks_of(uint64_t n)
-{
-    return divide_up(n, CHUNK);
-}
-
 static uint64_t matter_now(struct folding *self)
 {
     return atomic_load_explicit(&self->matter, memory_order_relaxed);
@@ -57,7 +52,7 @@ static unsigned fold_piece(void *context, uint64_t index, void *buffer)
         state_identity(self->all.fold, self->all.accumulator, state);
     for (uint64_t chunk = first; chunk < end && chunk < matter_now(self);
          chunk++, state += self->all.width) {
-        const uint64_t at = chunk * CHUNK, n = least(self->n - at, CHUNK);
+        const uint64_t at = chunk * LOOP_MOST, n = least(self->n - at, LOOP_MOST);
         if (self->all.indexed && chunk > first)
             memcpy(state, state - self->all.width, self->all.width);
         masked += n - chunk_fold(&self->all, buffer, self->start + at, n, state);
@@ -89,11 +84,11 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
         self->n = least(n - self->start, part_length(self->all.way));
         self->tiles.sharing = sharing_for(job->plan, self->all.way, self->n);
         self->states = states + chunks * width;
-        self->matter = chunks_of(self->n);
+        self->matter = divide_up(self->n, LOOP_MOST);
         tiles_run(&self->tiles, self->tiles.sharing.pieces, fold_piece, self);
         chunks += self->matter;
         end = self->start + self->n;
-        if (self->matter < chunks_of(self->n)) /* what lies after makes no difference */
+        if (self->matter < divide_up(self->n, LOOP_MOST)) /* what lies after makes no difference */
             n = end;
         if (end == n || end % STRETCH == 0) {
             self->all.merge(states, chunks);
@@ -113,10 +108,10 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 {
     const uint64_t n = job->plan->n;
     const size_t of_stretches = tiles_aligned(divide_up(n, STRETCH) * self->all.width);
-    self->tiles =
-        (struct tiles){.job = job,
-                       .workspace = self->all.buffer,
-                       .common = of_stretches + chunks_of(least(n, STRETCH)) * self->all.width};
+    self->tiles = (struct tiles){.job = job,
+                                 .workspace = self->all.buffer,
+                                 .common = of_stretches + divide_up(least(n, STRETCH), LOOP_MOST) *
+                                                              self->all.width};
     const uint64_t pieces =
         sharing_for(job->plan, self->all.way, least(n, part_length(self->all.way))).pieces;
     if (!tiles_open(&self->tiles, pieces, "partials"))
@@ -133,7 +128,7 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 static bool fold_at_once(const struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
-    fold_values *const fold = plan->elements.flat && plan->n <= CHUNK ? chunk_loop(job) : NULL;
+    fold_values *const fold = plan->elements.flat && plan->n <= LOOP_MOST ? chunk_loop(job) : NULL;
     if (!fold)
         return false;
     if (fold_is_indexed(plan->fold))
@@ -147,7 +142,7 @@ static bool fold_few(const struct plan *plan, struct folding *self, void *state)
 {
     enum { FEW = 16 };
     _Alignas(STATE_ALIGNMENT) char states[FEW * STATE_BYTES_MAX];
-    const uint64_t n = plan->n, chunks = chunks_of(n);
+    const uint64_t n = plan->n, chunks = divide_up(n, LOOP_MOST);
     if (chunks > FEW || self->all.way != IN_PLACE || sharing_for(plan, IN_PLACE, n).pieces > 1)
         return false;
     self->n = n;
@@ -163,7 +158,7 @@ static bool fold_few(const struct plan *plan, struct folding *self, void *state)
 /* Whether what comes first settles all: then no thread is woken, either. */
 static bool fold_beginning(const struct chunks *all, uint64_t n, void *state)
 {
-    const uint64_t first = least(n, CHUNK);
+    const uint64_t first = least(n, LOOP_MOST);
     if (!all->settled || all->way != IN_PLACE)
         return false;
     if (all->indexed)
@@ -234,7 +229,7 @@ void folding_explain(const struct job *job)
     const uint64_t n = plan->n ? least(plan->n, part_length(way)) : 1;
     job->run->explanation->loops =
         (struct loops){.way = chunk_way_name(way),
-                       .chunk = CHUNK,
+                       .chunk = LOOP_MOST,
                        .threads = threads_for(&job->threads, sharing_for(plan, way, n).pieces),
                        .instructions = instructions_name(job->instructions)};
 }

@@ -15,7 +15,7 @@
 enum {
     LONG = 1 << 18, /* elements of a segment whose elements threads share */
     FEW = 24,       /* elements for which a vector loop's beginning is too much */
-    STATES = LONG / CHUNK > FEW ? LONG / CHUNK : FEW, /* of a segment at most */
+    STATES = LONG / LOOP_MOST > FEW ? LONG / LOOP_MOST : FEW, /* of a segment at most */
     ELEMENTS_A_TILE = 1 << 16,
     TILES_A_STRETCH = 1 << 12, /* between two thoughts of the watch, */
     EXACT_STRETCH = 1 << 8     /* also of exact sums */
@@ -40,7 +40,7 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
                          struct segment segment)
 {
     const struct chunks *chunks = &self->chunks;
-    const uint64_t count = divide_up(segment.n, CHUNK);
+    const uint64_t count = divide_up(segment.n, LOOP_MOST);
     if (segment.n == 0)
         return;
     if (segment.n <= self->few) {
@@ -51,8 +51,8 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
     }
     if (chunks->indexed)
         state_identity(chunks->fold, chunks->accumulator, states);
-    for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += CHUNK)
-        chunk_fold(chunks, buffer, segment.start + at, least(segment.n - at, CHUNK),
+    for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += LOOP_MOST)
+        chunk_fold(chunks, buffer, segment.start + at, least(segment.n - at, LOOP_MOST),
                    states + (chunks->indexed ? 0 : chunk * chunks->width));
     if (count > 1 && !chunks->indexed)
         chunks->merge(states, count);

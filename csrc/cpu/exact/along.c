@@ -14,8 +14,7 @@
 #include <string.h>
 
 enum {
-    CHUNK = LOOP_MOST,         /* elements at a time */
-    BUFFER = 64 << 10,         /* bytes that are gathered at a time: CHUNK of any type */
+    BUFFER = 64 << 10,         /* bytes that are gathered at a time: LOOP_MOST of any type */
     GROUP = UNROUNDED_COLUMNS, /* results whose elements are, at most */
     LANES = 4 * GROUP,         /* results side by side, at most */
     ROWS = 512,                /* of columns that are just added, */
@@ -301,7 +300,8 @@ static uint64_t results_of_tile(const struct along *self)
     return self->neighbours && few < lanes ? least(lanes, shared) : few;
 }
 
-static_assert(SHORT * UNROUNDED_COLUMNS <= CHUNK && ADDED_AT_ONCE <= CHUNK, "no room for columns");
+static_assert(SHORT * UNROUNDED_COLUMNS <= LOOP_MOST && (int)ADDED_AT_ONCE <= (int)LOOP_MOST,
+              "no room for columns");
 static_assert((int)LANES <= (int)UNROUNDED_COLUMNS_MOST, "no room for lanes");
 
 static void describe(struct along *self, const struct job *job)

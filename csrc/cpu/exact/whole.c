@@ -7,10 +7,7 @@
 #include "run/explanation.h"
 #include "run/result.h"
 
-enum {
-    CHUNK = LOOP_MOST, /* elements at a time */
-    STRETCH = 1 << 24  /* elements of each thread between two thoughts of the watch */
-};
+enum { STRETCH = 1 << 24 }; /* elements of each thread between two thoughts of the watch */
 
 /* A thread's: what it adds with, and where it gathers elements that do not lie ready. */
 struct workspace {
@@ -32,9 +29,10 @@ static struct adding describe(const struct job *job)
     enum { SERIAL = 16, LEAST = 4, TILES = 256 };
     const uint64_t n = job->plan->n,
                    stretch = (uint64_t)threads_for(&job->threads, UINT64_MAX) * STRETCH,
-                   chunks = divide_up(least(n, stretch), CHUNK), shared = divide_up(chunks, TILES);
+                   chunks = divide_up(least(n, stretch), LOOP_MOST),
+                   shared = divide_up(chunks, TILES);
     struct adding self = {.job = (struct job *)job};
-    self.tile = (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * CHUNK;
+    self.tile = (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * LOOP_MOST;
     self.count = divide_up(n, self.tile);
     self.tiles = (struct tiles){.job = self.job,
                                 .sharing.pieces = self.count,
@@ -103,7 +101,7 @@ void exact_explain(const struct job *job)
     const uint64_t tiles = least(self.count, self.tiles.stretch);
     job->run->explanation->loops =
         (struct loops){.way = ways[job->plan->elements.flat][exact_adder_just_adds(job)],
-                       .chunk = CHUNK,
+                       .chunk = LOOP_MOST,
                        .threads = threads_for(&job->threads, tiles),
                        .instructions = instructions_name(job->instructions)};
 }
