@@ -29,16 +29,14 @@ struct job host_job(void *state)
                         .tells_rounding = self->tells_rounding};
 }
 
-union folded {
-    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
-    struct exact_sums exact;
-};
-
 struct work {
     struct job *job;
     char *copy;     /* of the elements that take part, as accumulators, for the recursion */
     uint64_t count; /* of what was folded last, or is in the copy */
-    union folded *folded;
+    union {
+        _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+        struct exact_sums exact;
+    } folded;
 };
 
 /* ---- the recursion ---- */
@@ -87,9 +85,9 @@ static bool recurse(struct work *self)
                        least(n / 2 - at, PIECE));
         }
     if (self->count)
-        memcpy(self->folded->state, self->copy, width);
+        memcpy(self->folded.state, self->copy, width);
     else
-        state_identity(plan->fold, plan->accumulator, self->folded->state);
+        state_identity(plan->fold, plan->accumulator, self->folded.state);
     return true;
 }
 
@@ -106,8 +104,8 @@ static bool fold(void *context)
 {
     struct work *self = context;
     if (self->job->plan->exact)
-        return exact_run(self->job, &self->folded->exact);
-    return self->copy ? recurse(self) : folding_run(self->job, self->folded->state, &self->count);
+        return exact_run(self->job, &self->folded.exact);
+    return self->copy ? recurse(self) : folding_run(self->job, self->folded.state, &self->count);
 }
 
 /* ---- measurements ---- */
@@ -154,17 +152,18 @@ static bool measure_work(struct work *self)
 bool work_run(struct job *job)
 {
     const struct plan *plan = job->plan;
-    union folded folded;
-    struct work self = {.job = job, .folded = &folded};
+    struct work self;
+    self.job = job;
+    self.copy = NULL;
     bool ran = !plan->method || make_copy(&self); /* the only one by name is the recursion */
     if (ran && job->run->timing)
         ran = measure_work(&self);
     else if (ran)
         ran = prepare(&self) && fold(&self);
     if (ran && plan->exact)
-        ran = exact_finish(job, &folded.exact);
+        ran = exact_finish(job, &self.folded.exact);
     else if (ran)
-        run_finish(job->run, plan, plan->accumulator, folded.state, self.count);
+        run_finish(job->run, plan, plan->accumulator, self.folded.state, self.count);
     free(self.copy);
     return ran;
 }
