@@ -8,7 +8,6 @@
 #include "cpu/finalize.h"
 #include "cpu/tiles.h"
 #include "plan/axes.h"
-#include "run/explanation.h"
 #include "threads/gather.h"
 
 #include <string.h>
@@ -352,26 +351,17 @@ static void describe(struct along *self, struct job *job)
         LEAST_TILES + STRETCH / (self->results_a_tile * (plan->n + 1) / self->runs);
 }
 
-static void explain(const struct along *self, const struct job *job)
-{
-    const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->groups * self->runs : 1;
-    job->run->explanation->loops =
-        (struct loops){.results = RESULTS_IN_TURN,
-                       .way = chunk_way_name(self->chunks.way),
-                       .chunk = LOOP_MOST,
-                       .threads = threads_for(&job->threads, tiles),
-                       .instructions = instructions_name(job->instructions)};
-}
-
 static bool share_results(struct job *job)
 {
     static const struct tile_works works = {fold_results, fold_run, finish_group};
     struct along self;
     describe(&self, job);
-    if (!job->run->explanation)
-        return tiles_do(&self.tiles, self.groups, self.runs, "partials", &works, &self);
-    explain(&self, job);
-    return true;
+    const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.groups * self.runs : 1;
+    const struct loops loops = {
+        .results = RESULTS_IN_TURN, .way = chunk_way_name(self.chunks.way), .chunk = LOOP_MOST};
+    return job->run->explanation
+               ? tiles_explain(job, loops, tiles)
+               : tiles_do(&self.tiles, self.groups, self.runs, "partials", &works, &self);
 }
 
 /* ---- a single one, and huge ones ---- */

@@ -168,18 +168,16 @@ bool work_run(struct job *job)
     return ran;
 }
 
-static void work_explain(const struct job *job)
+static bool work_explain(const struct job *job)
 {
     const struct plan *plan = job->plan;
-    if (plan->method)
-        job->run->explanation->loops =
-            (struct loops){.way = "copied, and its upper half folded onto the lower",
-                           .threads = 1,
-                           .copied = plan->n * element_size(plan->accumulator)};
-    else if (plan->exact)
-        exact_explain(job);
-    else
-        folding_explain(job);
+    if (!plan->method)
+        return folding_explain(job);
+    job->run->explanation->loops =
+        (struct loops){.way = "copied, and its upper half folded onto the lower",
+                       .threads = 1,
+                       .copied = plan->n * element_size(plan->accumulator)};
+    return true;
 }
 
 /* ---- the read limit ---- */
@@ -314,10 +312,7 @@ static bool run(void *state, const struct plan *plan, struct run *run)
         return plan->axes ? dots_run(&job) : dot_run(&job);
     if (plan->axes)
         return plan->exact ? exact_along(&job) : along_run(&job);
-    if (!run->explanation)
-        return work_run(&job);
-    work_explain(&job);
-    return true;
+    return run->explanation ? work_explain(&job) : work_run(&job);
 }
 
 const struct backend backend_host = {

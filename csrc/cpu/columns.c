@@ -9,7 +9,6 @@
 #include "cpu/columns.h"
 
 #include "common/arithmetic.h"
-#include "run/explanation.h"
 
 enum {
     CACHE_LINE = 64,
@@ -262,14 +261,11 @@ static bool explain(const struct columns *self)
         [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
         [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
         [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
-    const struct job *job = self->tiles.job;
     const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->cut.tiles * pieces_of(self) : 1;
-    job->run->explanation->loops =
-        (struct loops){.results = RESULTS_SIDE_BY_SIDE,
-                       .way = ways[self->input.way][self->input.convert != NULL],
-                       .threads = threads_for(&job->threads, tiles),
-                       .instructions = instructions_name(job->instructions)};
-    return true;
+    return tiles_explain(self->tiles.job,
+                         (struct loops){.results = RESULTS_SIDE_BY_SIDE,
+                                        .way = ways[self->input.way][self->input.convert != NULL]},
+                         tiles);
 }
 
 bool columns_run(struct job *job)

@@ -193,10 +193,7 @@ bool folding_one_by_one(struct job *job, make_result *make)
 {
     if (job->run->explanation) {
         job->run->explanation->at_once = 1;
-        if (job->plan->exact)
-            exact_explain(job);
-        else
-            folding_explain(job);
+        folding_explain(job);
         job->run->explanation->loops.results = RESULTS_IN_TURN;
         return true;
     }
@@ -222,14 +219,13 @@ bool folding_is_short(const struct plan *plan)
            sharing_for(plan, IN_PLACE, plan->n).pieces == 1;
 }
 
-void folding_explain(const struct job *job)
+bool folding_explain(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const enum way way = chunk_way(job);
     const uint64_t n = plan->n ? least(plan->n, part_length(way)) : 1;
-    job->run->explanation->loops =
-        (struct loops){.way = chunk_way_name(way),
-                       .chunk = LOOP_MOST,
-                       .threads = threads_for(&job->threads, sharing_for(plan, way, n).pieces),
-                       .instructions = instructions_name(job->instructions)};
+    if (plan->exact)
+        return exact_explain(job);
+    return tiles_explain(job, (struct loops){.way = chunk_way_name(way), .chunk = LOOP_MOST},
+                         sharing_for(plan, way, n).pieces);
 }

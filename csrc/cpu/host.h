@@ -28,7 +28,7 @@ struct job host_job(void *state);
 
 /* Folds all of the plan's elements to a state, and counts those that take part; or says how. */
 bool folding_run(struct job *, void *state, uint64_t *count);
-void folding_explain(const struct job *);
+bool folding_explain(const struct job *);
 
 /* Whether that takes some microseconds at most; of elements that lie flat. */
 bool folding_is_short(const struct plan *);
@@ -65,4 +65,4 @@ bool columns_run(struct job *);
 /* Adds all of the plan's elements up, and then fills the run's answer. */
 bool exact_run(struct job *, struct exact_sums *);
 bool exact_finish(struct job *, struct exact_sums *);
-void exact_explain(const struct job *);
+bool exact_explain(const struct job *);

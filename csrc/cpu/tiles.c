@@ -5,6 +5,7 @@
 
 #include "common/arithmetic.h"
 #include "common/spare.h"
+#include "run/explanation.h"
 
 #include <fenv.h>
 
@@ -113,6 +114,14 @@ bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *contex
         if (self->plain)
             fesetenv(&callers);
     }
+    return true;
+}
+
+bool tiles_explain(const struct job *job, struct loops loops, uint64_t tiles)
+{
+    loops.threads = threads_for(&job->threads, tiles);
+    loops.instructions = instructions_name(job->instructions);
+    job->run->explanation->loops = loops;
     return true;
 }
 

@@ -62,6 +62,9 @@ static inline void *tiles_common(const struct tiles *self)
 /* Does so many tiles, by several threads where that pays. False: somebody has lost patience. */
 bool tiles_run(struct tiles *, uint64_t tiles, tile_work *, void *context);
 
+/* Has the run's explanation tell of loops, by threads that share so many tiles. True. */
+bool tiles_explain(const struct job *, struct loops, uint64_t tiles);
+
 /* How tiles are done: each as a whole, or in pieces, of which tile t's number p is number
  * p * tiles + t, and then finished. */
 struct tile_works {

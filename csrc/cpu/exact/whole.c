@@ -4,7 +4,6 @@
 
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
-#include "run/explanation.h"
 #include "run/result.h"
 
 enum { STRETCH = 1 << 24 }; /* elements of each thread between two thoughts of the watch */
@@ -93,17 +92,14 @@ bool exact_run(struct job *job, struct exact_sums *sums)
     return added;
 }
 
-void exact_explain(const struct job *job)
+bool exact_explain(const struct job *job)
 {
     static const char *const ways[][2] = {{"gathered first", "gathered first, just added"},
                                           {"as it lies", "as it lies, just added"}};
     const struct adding self = describe(job);
-    const uint64_t tiles = least(self.count, self.tiles.stretch);
-    job->run->explanation->loops =
-        (struct loops){.way = ways[job->plan->elements.flat][exact_adder_just_adds(job)],
-                       .chunk = LOOP_MOST,
-                       .threads = threads_for(&job->threads, tiles),
-                       .instructions = instructions_name(job->instructions)};
+    const char *const way = ways[job->plan->elements.flat][exact_adder_just_adds(job)];
+    return tiles_explain(job, (struct loops){.way = way, .chunk = LOOP_MOST},
+                         least(self.count, self.tiles.stretch));
 }
 
 /* ---- what becomes of sums in the end ---- */
