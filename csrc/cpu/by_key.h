@@ -7,7 +7,6 @@
 /* Elements and keys are taken in parts of fixed length, so that threads change no bits: by tables
  * of states, one for each part, that are merged in order; or by a stable counting sort. */
 struct keyed {
-    struct job *job;
     const struct plan *plan;
     struct layout keys, values; /* the former as int64 */
     uint64_t count;             /* of keys, and results */
@@ -110,7 +109,7 @@ struct keyed_adding {
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
 };
 
-/* Beside FOUND_ bits: something was rounded that is not to be. */
+/* Tiles also say: something was rounded that is not to be. */
 enum { KEYED_ROUNDED = 1 << 17 };
 
 /* Makes all parts' tables, and then finishes so many tiles of the keys; the context begins with the

@@ -84,7 +84,7 @@ static unsigned move_part(void *context, uint64_t part, void *memory)
         const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
         const char *elements = (const char *)plan->layout->data + at * self->size;
         if (!plan->elements.flat) {
-            gather_unconverted(all->job->instructions, plan->layout, at, n, own->values);
+            gather_unconverted(all->tiles.job->instructions, plan->layout, at, n, own->values);
             elements = own->values;
         }
         switch (self->size) {
@@ -109,7 +109,7 @@ static bool reduce_segments(const struct sorting *self, uint64_t n)
     struct layout layout = {
         .data = self->elements, .input = all->layout->input, .type = all->layout->type};
     struct plan plan = *all;
-    struct job job = *self->all.job;
+    struct job job = *self->all.tiles.job;
     layout_make_flat(&layout, n);
     plan_take(&plan, &layout, n, true);
     plan.segments = (struct plan_segments){.of = &segments};
@@ -145,7 +145,6 @@ bool keyed_sort(struct job *job)
     if (!self.offsets || !self.elements || (indexed && !self.origins))
         made = failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for a sort by key");
     made = made && sort_and_reduce(&self);
-    job->run->findings |= self.all.tiles.findings;
     tiles_close(&self.all.tiles);
     free(self.origins);
     free(self.elements);

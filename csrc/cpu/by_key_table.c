@@ -84,8 +84,7 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width, bool coun
                     size_t workspace)
 {
     const struct plan *plan = job->plan;
-    *self = (struct keyed){.job = job,
-                           .plan = plan,
+    *self = (struct keyed){.plan = plan,
                            .keys = *plan->segments.keys,
                            .values = *plan->layout,
                            .count = plan->segments.of->count,
@@ -113,7 +112,7 @@ const void *keyed_gather(const struct keyed *self, const struct layout *from, ui
     const enum element input = from->input;
     if (from->type == input && element_accumulator(input) == input && layout_is_flat(from))
         return (const char *)from->data + start * element_size(input);
-    gather(self->job->instructions, from, start, n, buffer);
+    gather(self->tiles.job->instructions, from, start, n, buffer);
     return buffer;
 }
 
@@ -189,8 +188,6 @@ bool keyed_run(struct keyed_adding *self, uint64_t tiles, tile_work *finish)
                       tiles_run(shared, parts, add_part, self) &&
                       tiles_run(shared, tiles, finish, self);
     tiles_close(shared);
-    if (!(shared->findings & KEYED_ROUNDED))
-        self->all.job->run->findings |= shared->findings;
     return made;
 }
 

@@ -26,7 +26,6 @@ struct workspace {
 };
 
 struct dot {
-    struct job *job;
     const struct layout *a, *b; /* walked alike, and of one `type`, which elements become */
     uint64_t n;
     bool exactly;
@@ -64,8 +63,8 @@ static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, st
                               (const char *)self->b->data + at * size, n};
     uint64_t (*const bring)(enum instructions, const struct layout *, uint64_t, uint64_t, void *) =
         self->as_they_are ? gather_unconverted : gather;
-    bring(self->job->instructions, self->a, at, n, own->a);
-    bring(self->job->instructions, self->b, at, n, own->b);
+    bring(self->tiles.job->instructions, self->a, at, n, own->a);
+    bring(self->tiles.job->instructions, self->b, at, n, own->b);
     return (struct chunk){own->a, own->b, n};
 }
 
@@ -127,7 +126,7 @@ static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t en
                              struct workspace *own)
 {
     union dotted sums[DOT_PIECE / LOOP_MOST];
-    dot_elements *const loop = cpu_kernels(self->job->instructions)->dot(self->type);
+    dot_elements *const loop = cpu_kernels(self->tiles.job->instructions)->dot(self->type);
     uint64_t chunks = 0;
     for (uint64_t at = begin; at < end; at += LOOP_MOST, chunks++) {
         const struct chunk chunk = chunk_at(self, at, least(end - at, LOOP_MOST), own);
@@ -162,8 +161,8 @@ static void start(const struct dot *self, struct workspace *own)
 {
     for (int sum = 0; sum < SUMS; sum++)
         exact_clear(&own->sums[sum]);
-    exact_ways_start(&own->ways, self->job->instructions, element_real_part(self->type), false,
-                     true, false);
+    exact_ways_start(&own->ways, self->tiles.job->instructions, element_real_part(self->type),
+                     false, true, false);
     own->ways.long_enough = large_sum_suits(self->type, self->n);
 }
 
@@ -212,8 +211,7 @@ static struct scalar_wide rounded(const struct exact_sums *sums, enum element ty
 bool dot_run(struct job *job)
 {
     const struct plan *plan = job->plan;
-    struct dot self = {
-        .job = job, .a = plan->layout, .b = plan->factors, .n = plan->n, .exactly = plan->exact};
+    struct dot self = {.a = plan->layout, .b = plan->factors, .n = plan->n, .exactly = plan->exact};
     const uint64_t pieces = divide_up(self.n, DOT_PIECE);
     self.as_they_are = self.exactly && has_to_stay(self.a, self.b);
     self.ready = !self.as_they_are && lies_ready(self.a) && lies_ready(self.b);

@@ -81,6 +81,8 @@ bool tiles_open(struct tiles *self, uint64_t tiles, const char *purpose)
 void tiles_close(struct tiles *self)
 {
     spare_give(self->memory, tiles_bytes(self));
+    if (self->job->run)
+        self->job->run->findings |= self->findings & (TILE_LACKS_MEMORY - 1);
 }
 
 static void do_tile(void *context, uint64_t index, unsigned thread)
@@ -135,9 +137,5 @@ bool tiles_do(struct tiles *self, uint64_t tiles, uint64_t pieces, const char *p
         done = tiles_run(self, tiles, works->finish, context);
     }
     tiles_close(self);
-    if (done && self->findings & TILE_LACKS_MEMORY)
-        return lack_memory(self, purpose);
-    if (self->job->run)
-        self->job->run->findings |= self->findings;
-    return done;
+    return done && (!(self->findings & TILE_LACKS_MEMORY) || lack_memory(self, purpose));
 }

@@ -22,7 +22,7 @@ struct sharing sharing_of(enum fold, enum element input, enum bringing, bool alo
                           uint64_t results);
 
 /* Does a tile's work in a thread's workspace, and returns what is to be said of its results: FOUND_
- * bits, or that memory was too short for them. */
+ * bits, and above these what the run is not told, such as that memory was too short for them. */
 typedef unsigned tile_work(void *context, uint64_t tile, void *workspace);
 
 enum { TILE_LACKS_MEMORY = 1 << 16 };
@@ -47,6 +47,8 @@ size_t tiles_aligned(size_t bytes);
 /* Takes memory, in cache lines of their own, for as many threads as take part in so many tiles.
  * False: there is none, which is noted as the run's failure: "out of memory for ...". */
 bool tiles_open(struct tiles *, uint64_t tiles, const char *purpose);
+
+/* Gives it back, and tells the run what is to be said. */
 void tiles_close(struct tiles *);
 
 static inline void *tiles_workspace(const struct tiles *self, unsigned thread)
@@ -71,7 +73,6 @@ struct tile_works {
     tile_work *whole, *piece, *finish;
 };
 
-/* Opens them, does tiles of so many pieces each, notes what is to be said, and closes them. False
- * with a failure noted. */
+/* Opens them, does tiles of so many pieces each, and closes them. False with a failure noted. */
 bool tiles_do(struct tiles *, uint64_t tiles, uint64_t pieces, const char *purpose,
               const struct tile_works *, void *context);

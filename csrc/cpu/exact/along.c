@@ -28,7 +28,6 @@ enum {
 };
 
 struct along {
-    struct job *job;
     const struct plan *plan;
     const struct axes *axes;
     struct bringer bringer;
@@ -228,7 +227,7 @@ static uint64_t sum_rows(const struct along *self, struct workspace *own,
 
 static void start_workspace(const struct along *self, struct workspace *own)
 {
-    exact_maker_start(&own->maker, self->job);
+    exact_maker_start(&own->maker, self->tiles.job);
     for (unsigned k = 0; k < LANES; k++)
         own->lanes[k].ways = own->maker.adder.ways;
     own->unrounded = own->maker.adder.ways.unrounded;
@@ -295,7 +294,7 @@ static uint64_t results_of_tile(const struct along *self)
 {
     const uint64_t n = self->plan->n, few = ELEMENTS_A_TILE / (least(n, ELEMENTS_A_TILE - 1) + 1),
                    lanes = self->columns ? UNROUNDED_COLUMNS_MOST : LANES,
-                   threads = threads_for(&self->job->threads, UINT64_MAX),
+                   threads = threads_for(&self->tiles.job->threads, UINT64_MAX),
                    shared = divide_up(self->axes->results, threads * GROUP) * GROUP;
     return self->neighbours && few < lanes ? least(lanes, shared) : few;
 }
@@ -304,7 +303,7 @@ static_assert(SHORT * UNROUNDED_COLUMNS <= LOOP_MOST && (int)ADDED_AT_ONCE <= (i
               "no room for columns");
 static_assert((int)LANES <= (int)UNROUNDED_COLUMNS_MOST, "no room for lanes");
 
-static void describe(struct along *self, const struct job *job)
+static void describe(struct along *self, struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
@@ -313,7 +312,7 @@ static void describe(struct along *self, const struct job *job)
     /* Whether neighbours can be just added, side by side. */
     const bool adds = exact_is_plain(plan) && plan->fold != FOLD_nansum && !axes->reduced.mask &&
                       !axes->reduced.swapped && axes->outer > 0 && axes->reduced.dimensions == 1;
-    *self = (struct along){.job = (struct job *)job, .plan = plan, .axes = axes};
+    *self = (struct along){.plan = plan, .axes = axes, .tiles.job = job};
     self->bringer = (struct bringer){.transpose = cpu_kernels(job->instructions)->transpose(size),
                                      .end = axes_end(axes)};
     if (lie_side_by_side(plan)) {
@@ -329,7 +328,7 @@ static void describe(struct along *self, const struct job *job)
     }
     self->results_a_tile = results_of_tile(self);
     self->count = divide_up(axes->results, self->results_a_tile);
-    self->tiles = (struct tiles){.job = self->job,
+    self->tiles = (struct tiles){.job = job,
                                  .sharing.pieces = self->count,
                                  .plain = true,
                                  .stretch = STRETCH / (self->results_a_tile * n + 1) + 1,

@@ -93,7 +93,7 @@ static unsigned finish_keys(void *context, uint64_t tile, void *memory)
     }
     if (exact && exact_round_sums(plan, &own->sums, true, n, to))
         return 0;
-    exact_maker_start(&own->maker, all->job);
+    exact_maker_start(&own->maker, all->tiles.job);
     own->maker.plan.layout = &all->values;
     for (uint64_t k = 0; k < n; k++) {
         uint64_t count = 0;

@@ -15,7 +15,6 @@ struct workspace {
 };
 
 struct adding {
-    struct job *job;
     struct tiles tiles;
     uint64_t tile, count; /* elements of one, and how many there are */
 };
@@ -30,10 +29,10 @@ static struct adding describe(const struct job *job)
                    stretch = (uint64_t)threads_for(&job->threads, UINT64_MAX) * STRETCH,
                    chunks = divide_up(least(n, stretch), LOOP_MOST),
                    shared = divide_up(chunks, TILES);
-    struct adding self = {.job = (struct job *)job};
+    struct adding self;
     self.tile = (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * LOOP_MOST;
     self.count = divide_up(n, self.tile);
-    self.tiles = (struct tiles){.job = self.job,
+    self.tiles = (struct tiles){.job = (struct job *)job,
                                 .sharing.pieces = self.count,
                                 .plain = true,
                                 .stretch = divide_up(stretch, self.tile),
@@ -47,10 +46,10 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
 {
     const struct adding *self = context;
     struct workspace *own = memory;
-    const struct plan *plan = self->job->plan;
+    const struct plan *plan = self->tiles.job->plan;
     const uint64_t begin = tile * self->tile, end = least(begin + self->tile, plan->n);
     windows_forget(&own->adder.ways.windows);
-    exact_adder_add_layout(&own->adder, self->job, plan->layout, begin, end - begin,
+    exact_adder_add_layout(&own->adder, self->tiles.job, plan->layout, begin, end - begin,
                            &own->gathered);
     return 0;
 }
