@@ -78,14 +78,14 @@ bool exact_run(struct job *job, struct exact_sums *sums)
             large_sum_suits(job->plan->layout->input, job->plan->n);
     }
     const bool added = opened && tiles_run(&self.tiles, self.count, add_tile, &self);
-    for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++)
-        exact_ways_end(&adder_of(&self, thread)->ways,
-                       &adder_of(&self, thread)->sums.parts[EXACT_REAL]);
-    if (added)
-        *sums = adder_of(&self, 0)->sums;
-    for (unsigned thread = 1; added && thread < self.tiles.threads; thread++)
-        for (int part = 0; part < EXACT_PARTS; part++)
-            exact_merge(&sums->parts[part], &adder_of(&self, thread)->sums.parts[part]);
+    for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
+        struct exact_adder *const adder = adder_of(&self, thread);
+        exact_ways_end(&adder->ways, &adder->sums.parts[EXACT_REAL]);
+        if (thread == 0)
+            *sums = adder->sums;
+        for (int part = 0; thread > 0 && part < EXACT_PARTS; part++)
+            exact_merge(&sums->parts[part], &adder->sums.parts[part]);
+    }
     if (!alone)
         tiles_close(&self.tiles);
     return added;
