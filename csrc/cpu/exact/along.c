@@ -46,9 +46,9 @@ struct workspace {
     struct exact_adder lanes[LANES];   /* results side by side */
     struct unrounded_sums sums;        /* of neighbours */
     struct unrounded_floats unrounded; /* what adds these */
-    struct exact_maker maker;
-    bool failed; /* to make a result: memory is short */
+    struct exact_maker maker;          /* whose run notes that memory was short */
     struct layout layout;
+    struct walk_of_results walk; /* at the next result */
 };
 
 /* ---- one result after the other ---- */
@@ -69,16 +69,20 @@ static bool make_one(struct job *part, int64_t place)
 
 /* ---- results of one thread ---- */
 
-/* Of the result that the walk is at, which goes on: of sums, or of elements that lie one after the
- * other. */
-static void finish(const struct along *self, struct workspace *own, struct walk_of_results *walk,
-                   struct exact_sums *sums, const char *elements)
+/* The next result: of sums, of elements that lie one after the other, or, where both are NULL, of
+ * its elements where they are. */
+static void finish(const struct along *self, struct workspace *own, struct exact_sums *sums,
+                   const char *elements)
 {
-    char *const to = result_at(self->plan, walk->place);
-    results_move(walk, &own->layout);
-    own->failed |= !(sums ? exact_make_of_sums(&own->maker, sums, to)
-                          : exact_make_of_elements(&own->maker, elements, self->plan->n, to));
-    results_next(walk);
+    char *const to = result_at(self->plan, own->walk.place);
+    results_move(&own->walk, &own->layout);
+    if (sums)
+        exact_make_of_sums(&own->maker, sums, to);
+    else if (elements)
+        exact_make_of_elements(&own->maker, elements, self->plan->n, to);
+    else
+        exact_make(&own->maker, &own->layout, 0, self->plan->n, to);
+    results_next(&own->walk);
 }
 
 /* How many columns are added for `count` of them: those beyond are of other results, or of the next
@@ -108,8 +112,8 @@ static bool add_rows(const struct along *self, struct workspace *own, const char
 
 /* Of a group of neighbours, n elements each, of the first neighbour at `rows`; all that there are
  * of results become these. */
-static void add_group(const struct along *self, struct workspace *own, struct walk_of_results *walk,
-                      const char *rows, unsigned first, unsigned count, uint64_t n)
+static void add_group(const struct along *self, struct workspace *own, const char *rows,
+                      unsigned first, unsigned count, uint64_t n)
 {
     const struct axes *axes = self->axes;
     const int64_t stride = axes->strides[axes->outer - 1];
@@ -122,14 +126,13 @@ static void add_group(const struct along *self, struct workspace *own, struct wa
     bringer_bring(&self->bringer, &tile, own->elements);
     for (unsigned k = 0; k < count; k++, elements += n * element_size(axes->reduced.input))
         if (n == self->plan->n)
-            finish(self, own, walk, NULL, elements);
+            finish(self, own, NULL, elements);
         else
             exact_adder_add(&own->lanes[first + k], self->plan, elements, n);
 }
 
-/* So many neighbours, from where the walk is on, which goes past them. */
-static void add_neighbours(const struct along *self, struct workspace *own,
-                           struct walk_of_results *walk, unsigned count)
+/* The next results, so many neighbours. */
+static void add_neighbours(const struct along *self, struct workspace *own, unsigned count)
 {
     const struct plan *plan = self->plan;
     const struct axes *axes = self->axes;
@@ -138,23 +141,23 @@ static void add_neighbours(const struct along *self, struct workspace *own,
     const uint64_t room = BUFFER / (least(count, GROUP) * size),
                    most = adds ? least(room, ROWS) : room;
     const int64_t stride = axes->reduced.strides[0];
-    const char *rows = (const char *)axes->reduced.data + walk->offset;
+    const char *rows = (const char *)axes->reduced.data + own->walk.offset;
     for (unsigned k = 0; plan->n > most && k < count; k++)
         exact_adder_clear(&own->lanes[k]);
     for (uint64_t at = 0, n; at < plan->n; at += n, rows += (int64_t)n * stride) {
         n = least(plan->n - at, most);
         if (!adds || !add_rows(self, own, rows, stride, n, count))
             for (unsigned first = 0; first < count; first += GROUP)
-                add_group(self, own, walk, rows, first, (unsigned)least(count - first, GROUP), n);
+                add_group(self, own, rows, first, (unsigned)least(count - first, GROUP), n);
     }
     for (unsigned k = 0; plan->n > most && k < count; k++)
-        finish(self, own, walk, &own->lanes[k].sums, NULL);
+        finish(self, own, &own->lanes[k].sums, NULL);
 }
 
-/* Of so many neighbours, whose sums these are; they go past them. */
-static void finish_sums(const struct along *self, struct workspace *own,
-                        struct walk_of_results *walk, uint64_t count)
+/* The next results, so many neighbours, of the workspace's sums. */
+static void finish_sums(const struct along *self, struct workspace *own, uint64_t count)
 {
+    struct walk_of_results *const walk = &own->walk;
     const struct results *results = &self->plan->results;
     const size_t size = element_size(results->type);
     const int64_t step = (int64_t)size * self->axes->places[self->axes->outer - 1];
@@ -163,8 +166,8 @@ static void finish_sums(const struct along *self, struct workspace *own,
         !exact_round_sums(self->plan, &own->sums, self->axes->reduced.input == ELEMENT_FLOAT64,
                           count, own->elements)) {
         for (uint64_t k = 0; k < count; k++, results_next(walk))
-            own->failed |= !exact_make_of_pair(&own->maker, own->sums.heads[k], own->sums.tails[k],
-                                               self->plan->n, result_at(self->plan, walk->place));
+            exact_make_of_pair(&own->maker, own->sums.heads[k], own->sums.tails[k], self->plan->n,
+                               result_at(self->plan, walk->place));
         return;
     }
     if (step == (int64_t)size)
@@ -174,14 +177,12 @@ static void finish_sums(const struct along *self, struct workspace *own,
     results_skip(walk, count);
 }
 
-/* As many neighbours as can be just added, from where the walk is on, which goes past them, or
- * none. */
-static uint64_t add_columns(const struct along *self, struct workspace *own,
-                            struct walk_of_results *walk, uint64_t count)
+/* As many of the next results as can be just added, or none. */
+static uint64_t add_columns(const struct along *self, struct workspace *own, uint64_t count)
 {
     const struct axes *axes = self->axes;
     const struct layout *reduced = &axes->reduced;
-    const char *elements = (const char *)reduced->data + walk->offset;
+    const char *elements = (const char *)reduced->data + own->walk.offset;
     int64_t stride = reduced->strides[0];
     if (self->columns == 0 || !unrounded_is_due(&own->unrounded))
         return 0;
@@ -204,16 +205,15 @@ static uint64_t add_columns(const struct along *self, struct workspace *own,
     if (!unrounded_add_columns(&own->unrounded, elements, self->plan->n, stride, columns,
                                &own->sums))
         return 0;
-    finish_sums(self, own, walk, count);
+    finish_sums(self, own, count);
     return count;
 }
 
 /* The same of results whose elements lie one after the other. */
-static uint64_t sum_rows(const struct along *self, struct workspace *own,
-                         struct walk_of_results *walk, uint64_t count)
+static uint64_t sum_rows(const struct along *self, struct workspace *own, uint64_t count)
 {
     const struct axes *axes = self->axes;
-    const char *row = (const char *)axes->reduced.data + walk->offset;
+    const char *row = (const char *)axes->reduced.data + own->walk.offset;
     const uint64_t most = least(count, UNROUNDED_COLUMNS_MOST);
     uint64_t k = 0;
     for (; k < most && unrounded_add_row(&own->unrounded, row, self->plan->n, &own->sums.heads[k],
@@ -221,7 +221,7 @@ static uint64_t sum_rows(const struct along *self, struct workspace *own,
          k++)
         row += axes->strides[axes->outer - 1];
     if (k > 0)
-        finish_sums(self, own, walk, k);
+        finish_sums(self, own, k);
     return k;
 }
 
@@ -232,7 +232,6 @@ static void start_workspace(const struct along *self, struct workspace *own)
         own->lanes[k].ways = own->maker.adder.ways;
     own->unrounded = own->maker.adder.ways.unrounded;
     memset(&own->sums, 0, sizeof own->sums);
-    own->failed = false;
     own->layout = self->axes->reduced;
     own->maker.plan.layout = &own->layout;
 }
@@ -244,27 +243,22 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     const struct axes *axes = self->axes;
     const uint64_t first = tile * self->results_a_tile,
                    end = least(first + self->results_a_tile, axes->results);
-    struct walk_of_results walk;
     start_workspace(self, own);
-    results_start(&walk, axes, first);
+    results_start(&own->walk, axes, first);
     for (uint64_t at = first; at < end;) {
         const uint64_t row = axes->outer ? axes->shape[axes->outer - 1] : 1,
                        left = least(end - at, row - at % row),
-                       added = self->rows ? sum_rows(self, own, &walk, left)
-                                          : add_columns(self, own, &walk, left);
+                       added =
+                           self->rows ? sum_rows(self, own, left) : add_columns(self, own, left);
         const unsigned count = added ? 0 : self->neighbours ? (unsigned)least(left, LANES) : 1;
         at += added;
-        if (count > 1) {
-            add_neighbours(self, own, &walk, count);
-        } else if (count == 1) {
-            results_move(&walk, &own->layout);
-            own->failed |= !exact_make(&own->maker, &own->layout, 0, self->plan->n,
-                                       result_at(self->plan, walk.place));
-            results_next(&walk);
-        }
+        if (count > 1)
+            add_neighbours(self, own, count);
+        else if (count == 1)
+            finish(self, own, NULL, NULL);
         at += count;
     }
-    return own->maker.run.findings | (own->failed ? TILE_LACKS_MEMORY : 0);
+    return own->maker.run.findings | (own->maker.run.failure.kind ? TILE_LACKS_MEMORY : 0);
 }
 
 /* ---- all of them ---- */
