@@ -364,18 +364,6 @@ static bool share_results(struct job *job)
                : tiles_do(&self.tiles, self.groups, self.runs, "partials", &works, &self);
 }
 
-/* ---- a single one, and huge ones ---- */
-
-static bool fold_one(struct job *part, int64_t place)
-{
-    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
-    struct finalize one_result = {.states = state, .n = 1, .place = place};
-    if (!folding_run(part, state, &one_result.count))
-        return false;
-    part->run->findings |= finalize_run(part->plan, &one_result);
-    return true;
-}
-
 /* ---- the whole ---- */
 
 bool along_run(struct job *job)
@@ -388,5 +376,5 @@ bool along_run(struct job *job)
     }
     if (columns_suit(job))
         return columns_run(job);
-    return one || plan->n >= STRETCH ? folding_one_by_one(job, fold_one) : share_results(job);
+    return one || plan->n >= STRETCH ? folding_one_by_one(job) : share_results(job);
 }

@@ -168,6 +168,17 @@ bool work_run(struct job *job)
     return ran;
 }
 
+bool work_store(struct job *job, int64_t place)
+{
+    const struct results *results = &job->plan->results;
+    if (!work_run(job))
+        return false;
+    for (unsigned v = 0; v < results->values; v++)
+        run_store(job->run, job->plan, v,
+                  (char *)results->at[v] + place * (int64_t)element_size(results->types[v]));
+    return true;
+}
+
 static bool work_explain(const struct job *job)
 {
     const struct plan *plan = job->plan;

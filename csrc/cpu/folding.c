@@ -1,6 +1,7 @@
 /* A layout is folded in chunks of fixed length and the chunks' states in turn, so a sum's bits do
  * not depend on the number of threads, and rounding errors grow with the chunk's length and not
  * with the array's. */
+#include "arrays/operands.h"
 #include "common/arithmetic.h"
 #include "cpu/chunk.h"
 #include "cpu/tiles.h"
@@ -189,7 +190,7 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
     return folded;
 }
 
-bool folding_one_by_one(struct job *job, make_result *make)
+bool folding_one_by_one(struct job *job)
 {
     if (job->run->explanation) {
         job->run->explanation->at_once = 1;
@@ -206,7 +207,12 @@ bool folding_one_by_one(struct job *job, make_result *make)
     results_start(&walk, job->plan->axes, 0);
     for (uint64_t k = 0; k < job->plan->axes->results; k++, results_next(&walk)) {
         results_move(&walk, &layout);
-        if ((k && watch_interrupted_lately(job->run, &part.asked)) || !make(&part, walk.place))
+        if (one.means) {
+            one.finish.has_mean = true;
+            one.finish.mean = one.means->here[walk.place];
+        }
+        if ((k && watch_interrupted_lately(job->run, &part.asked)) ||
+            !work_store(&part, walk.place))
             return false;
     }
     return true;

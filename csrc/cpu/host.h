@@ -45,12 +45,12 @@ bool segments_run(struct job *);
 /* Writes all results of a selection, order statistics. False: memory is short. */
 bool selection_run(struct job *, const struct selection *);
 
-/* Makes one result after the other, each like an array by itself, whose plan `part` has. */
-typedef bool make_result(struct job *part, int64_t place);
-bool folding_one_by_one(struct job *, make_result *);
+/* Makes one result after the other, each like an array by itself. */
+bool folding_one_by_one(struct job *);
 
-/* All that makes one answer of a plan without axes. */
+/* All that makes one answer, as of a plan without axes; and stores it as the result there. */
 bool work_run(struct job *);
+bool work_store(struct job *, int64_t place);
 
 /* Of the arrays of a list: all together, as a state or exact sums, or a result of each. */
 bool list_fold(struct job *, void *state);

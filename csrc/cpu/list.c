@@ -2,7 +2,6 @@
 #include "cpu/chunk.h"
 #include "cpu/exact/exact.h"
 #include "plan/axes.h"
-#include "run/result.h"
 
 #include <stdlib.h>
 
@@ -78,14 +77,9 @@ bool list_add_exactly(struct job *job, struct exact_sums *sums)
 
 bool list_run_each(struct job *job)
 {
-    const struct results *const results = &job->plan->results;
     struct listed_job one;
-    for (begin(&one, job); one.k < one.list->count; one.k++) {
-        if (!take(&one) || !work_run(&one.job))
+    for (begin(&one, job); one.k < one.list->count; one.k++)
+        if (!take(&one) || !work_store(&one.job, (int64_t)one.k))
             return false;
-        for (unsigned v = 0; v < results->values; v++)
-            run_store(job->run, &one.plan, v,
-                      (char *)results->at[v] + one.k * element_size(results->types[v]));
-    }
     return true;
 }

@@ -7,7 +7,6 @@
 #include "cpu/tiles.h"
 #include "plan/axes.h"
 #include "run/explanation.h"
-#include "run/result.h"
 #include "threads/gather.h"
 
 #include <assert.h>
@@ -51,23 +50,10 @@ struct workspace {
     struct walk_of_results walk; /* at the next result */
 };
 
-/* ---- one result after the other ---- */
-
 static char *result_at(const struct plan *plan, int64_t place)
 {
     return (char *)plan->results.at[0] + place * (int64_t)element_size(plan->results.type);
 }
-
-static bool make_one(struct job *part, int64_t place)
-{
-    struct exact_sums sums;
-    if (!exact_run(part, &sums) || !exact_finish(part, &sums))
-        return false;
-    run_store(part->run, part->plan, 0, result_at(part->plan, place));
-    return true;
-}
-
-/* ---- results of one thread ---- */
 
 /* The next result: of sums, of elements that lie one after the other, or, where both are NULL, of
  * its elements where they are. */
@@ -346,5 +332,5 @@ static bool share_results(struct job *job)
 
 bool exact_along(struct job *job)
 {
-    return are_few_and_long(job) ? folding_one_by_one(job, make_one) : share_results(job);
+    return are_few_and_long(job) ? folding_one_by_one(job) : share_results(job);
 }
