@@ -149,7 +149,7 @@ static bool measure_work(struct work *self)
 }
 
 /* Runs what makes one answer, once or as often as the run's timing says. */
-bool work_run(struct job *job)
+static bool work_run(struct job *job)
 {
     const struct plan *plan = job->plan;
     struct work self;

@@ -9,21 +9,6 @@
 
 #include <string.h>
 
-enum { GRAIN = 64 }; /* elements of which a part's length is a multiple, for the memory's sake */
-
-struct parts parts_cut(uint64_t n)
-{
-    struct parts parts = {n, n > 0, 0};
-    while (n > LOOP_MOST && (n >> parts.shift) + GRAIN > LOOP_MOST)
-        parts.count = (uint64_t)1 << ++parts.shift;
-    return parts;
-}
-
-uint64_t part_start(struct parts parts, uint64_t part)
-{
-    return part == parts.count ? parts.n : (parts.n * part >> parts.shift) & ~((uint64_t)GRAIN - 1);
-}
-
 fold_values *chunk_loop(const struct job *job)
 {
     const struct plan *plan = job->plan;

@@ -13,16 +13,6 @@ static inline bool way_gathers(enum way way)
     return way == GATHERED || way == CONVERTED;
 }
 
-/* Parts of n elements that chunks have: 2^shift of them, of nearly one length, which begin at
- * multiples of a power of two; `count` is 0 of no elements. */
-struct parts {
-    uint64_t n, count;
-    unsigned shift;
-};
-
-struct parts parts_cut(uint64_t n);
-uint64_t part_start(struct parts, uint64_t part);
-
 struct chunks {
     struct layout layout;
     struct layout mask; /* its bytes as elements, where positions matter */

@@ -2,7 +2,6 @@
 
 #include "arrays/operands.h"
 #include "common/arithmetic.h"
-#include "plan/axes.h"
 #include "run/result.h"
 
 /* Whether what is to be said of one result is to be said of all that are made of as many elements.
@@ -59,29 +58,4 @@ unsigned finalize_run(const struct plan *plan, const struct finalize *self)
     how.count = self->count;
     states_finish(plan->reduction, &how, self->counts, self->states, self->n, &to);
     return found;
-}
-
-unsigned waiting_finalize(struct waiting *self)
-{
-    if (self->states.n)
-        self->findings |= finalize_run(self->plan, &self->states);
-    self->states.n = 0;
-    return self->findings;
-}
-
-char *waiting_room(struct waiting *self, int64_t place, uint64_t count, uint64_t *n)
-{
-    const struct axes *axes = self->plan->axes;
-    struct finalize *const states = &self->states;
-    const int64_t step = axes->outer ? axes->places[axes->outer - 1] : 0;
-    if (states->n == WAITING_MOST || states->count != count ||
-        place != states->place + (int64_t)states->n * step)
-        waiting_finalize(self);
-    if (states->n == 0)
-        *states =
-            (struct finalize){.states = self->room, .count = count, .place = place, .step = step};
-    char *const room = self->room + states->n * self->width;
-    *n = least(*n, WAITING_MOST - states->n);
-    states->n += *n;
-    return room;
 }

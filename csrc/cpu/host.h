@@ -48,8 +48,7 @@ bool selection_run(struct job *, const struct selection *);
 /* Makes one result after the other, each like an array by itself. */
 bool folding_one_by_one(struct job *);
 
-/* All that makes one answer, as of a plan without axes; and stores it as the result there. */
-bool work_run(struct job *);
+/* Makes one answer, as of a plan without axes, and stores it as the result there. */
 bool work_store(struct job *, int64_t place);
 
 /* Of the arrays of a list: all together, as a state or exact sums, or a result of each. */
