@@ -2,7 +2,6 @@
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Elements: of a result that threads share, where there are fewer than so many for each of them,
@@ -115,28 +114,24 @@ static bool find_long(struct job *job, struct selecting *self)
 {
     const struct selection *all = self->all;
     const uint64_t parts = divide_up(all->n, SELECTION_PART);
-    const size_t size = self->size;
-    struct tiles shared = {
-        .job = job, .sharing = {.pieces = 2}, .workspace = SELECTION_PART * size};
+    const size_t size = self->size, of_parts = parts * sizeof *self->parts;
     size_t bytes;
     if (!room_for(parts, SELECTION_PART, size, &bytes))
         return false;
+    struct tiles shared = {.job = job,
+                           .sharing = {.pieces = 2},
+                           .workspace = SELECTION_PART * size,
+                           .common = bytes + of_parts + 2 * all->of.count * size};
+    if (!tiles_open(&shared, parts, "order statistics"))
+        return false;
     self->tiles = &shared;
-    self->parts = malloc(parts * sizeof *self->parts);
-    self->kept = malloc(bytes);
-    self->one.keys = malloc(2 * all->of.count * size + 1);
-    const bool there = self->parts && self->kept && self->one.keys &&
-                       tiles_open(&shared, parts, "order statistics");
-    for (uint64_t result = 0; there && result < self->results; result++) {
-        self->one.result = result;
+    self->kept = tiles_common(&shared);
+    self->parts = (struct selection_part *)(void *)(self->kept + bytes);
+    self->one.keys = self->kept + bytes + of_parts;
+    for (self->one.result = 0; self->one.result < self->results; self->one.result++)
         selection_of_long(all, &self->one, self->kept, do_parts, self);
-    }
-    if (there)
-        tiles_close(&shared);
-    free(self->parts);
-    free(self->kept);
-    free(self->one.keys);
-    return there;
+    tiles_close(&shared);
+    return true;
 }
 
 bool selection_run(struct job *job, const struct selection *all)
