@@ -54,13 +54,15 @@ static bool make_copy(struct work *self)
                                       (unsigned long long)plan->n);
 }
 
-static bool fill_copy(struct work *self)
+/* Makes it as new, which is no part of what is measured. */
+static bool fill_copy(void *context)
 {
+    struct work *self = context;
     struct job *job = self->job;
     const struct plan *plan = job->plan;
     const size_t width = element_size(plan->accumulator);
     self->count = 0;
-    for (uint64_t at = 0; at < plan->n; at += PIECE) {
+    for (uint64_t at = 0; self->copy && at < plan->n; at += PIECE) {
         if (at && watch_interrupted_lately(job->run, &job->asked))
             return false;
         self->count += gather(job->instructions, plan->layout, at, least(plan->n - at, PIECE),
@@ -92,13 +94,6 @@ static bool recurse(struct work *self)
 }
 
 /* ---- one run ---- */
-
-/* Makes all as new, which is no part of what is measured. */
-static bool prepare(void *context)
-{
-    struct work *self = context;
-    return !self->copy || fill_copy(self);
-}
 
 static bool fold(void *context)
 {
@@ -137,29 +132,23 @@ static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void 
     return ran;
 }
 
-static bool measure_work(struct work *self)
-{
-    struct timing *timing = self->job->run->timing;
-    timing->passes = 1;
-    timing->grid = timing->block = 0;
-    if (!measure(self->job, prepare, fold, self))
-        return false;
-    memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
-    return true;
-}
-
 /* Runs what makes one answer, once or as often as the run's timing says. */
 static bool work_run(struct job *job)
 {
     const struct plan *plan = job->plan;
+    struct timing *const timing = job->run->timing;
     struct work self;
     self.job = job;
     self.copy = NULL;
     bool ran = !plan->method || make_copy(&self); /* the only one by name is the recursion */
-    if (ran && job->run->timing)
-        ran = measure_work(&self);
-    else if (ran)
-        ran = prepare(&self) && fold(&self);
+    if (ran && timing) {
+        timing->passes = 1;
+        timing->grid = timing->block = 0;
+        ran = measure(job, fill_copy, fold, &self);
+        memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
+    } else if (ran) {
+        ran = fill_copy(&self) && fold(&self);
+    }
     if (ran && plan->exact)
         ran = exact_finish(job, &self.folded.exact);
     else if (ran)

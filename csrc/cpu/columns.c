@@ -86,15 +86,6 @@ static uint64_t coalesced_of(const struct columns *self)
     return coalesced;
 }
 
-static void coalesce_rows(struct columns *self)
-{
-    self->cut.coalesced = coalesced_of(self);
-    self->cut.row *= self->cut.coalesced;
-    self->input.elements.row_stride *= (int64_t)self->cut.coalesced;
-    self->input.mask.row_stride *= (int64_t)self->cut.coalesced;
-    self->cut.parts = slab_parts_of(self->plan->n / self->cut.coalesced);
-}
-
 static void describe_in_place(struct columns *self)
 {
     const uint64_t n = self->plan->n / self->cut.coalesced,
@@ -239,7 +230,11 @@ static void describe(struct columns *self, struct job *job)
     self->cut.row = row.columns;
     self->cut.blocks = row.blocks;
     describe_rows(self, row.first);
-    coalesce_rows(self);
+    self->cut.coalesced = coalesced_of(self);
+    self->cut.row *= self->cut.coalesced;
+    self->input.elements.row_stride *= (int64_t)self->cut.coalesced;
+    self->input.mask.row_stride *= (int64_t)self->cut.coalesced;
+    self->cut.parts = slab_parts_of(self->plan->n / self->cut.coalesced);
     if (self->input.brings)
         describe_brought(self);
     else

@@ -54,11 +54,6 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     return 0;
 }
 
-static struct exact_adder *adder_of(const struct adding *self, unsigned thread)
-{
-    return tiles_workspace(&self->tiles, thread);
-}
-
 /* What takes one thread, and lies ready, takes no memory. */
 bool exact_run(struct job *job, struct exact_sums *sums)
 {
@@ -73,13 +68,13 @@ bool exact_run(struct job *job, struct exact_sums *sums)
     }
     const bool opened = alone || tiles_open(&self.tiles, self.count, "exact sums");
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
-        exact_adder_start(adder_of(&self, thread), job);
-        adder_of(&self, thread)->ways.long_enough =
-            large_sum_suits(job->plan->layout->input, job->plan->n);
+        struct exact_adder *const adder = tiles_workspace(&self.tiles, thread);
+        exact_adder_start(adder, job);
+        adder->ways.long_enough = large_sum_suits(job->plan->layout->input, job->plan->n);
     }
     const bool added = opened && tiles_run(&self.tiles, self.count, add_tile, &self);
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
-        struct exact_adder *const adder = adder_of(&self, thread);
+        struct exact_adder *const adder = tiles_workspace(&self.tiles, thread);
         exact_ways_end(&adder->ways, &adder->sums.parts[EXACT_REAL]);
         if (thread == 0)
             *sums = adder->sums;
