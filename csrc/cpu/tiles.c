@@ -20,9 +20,6 @@ enum {
 /* Picoseconds: of a byte of elements, a half that is converted, and a result. */
 enum { BYTE = 20, HALF = 80, RESULT = 1000 };
 
-static const uint16_t bringing_picoseconds[] = {
-    [BRINGS_NOTHING] = 0, [BRINGS_TILES] = 75, [BRINGS_ELEMENTS] = 1000};
-
 /* In long jobs, so many that threads end together. */
 enum { PIECES = 512 };
 
@@ -39,7 +36,7 @@ struct sharing sharing_of(enum fold fold, enum element input, enum bringing brin
                           uint64_t n, uint64_t results)
 {
     const uint64_t alone = along ? ALONE_ALONG : ALONE, chunks = divide_up(n, LOOP_MOST),
-                   pace = pace_of(fold, input) + bringing_picoseconds[bringing],
+                   pace = pace_of(fold, input) + bringing,
                    each = (pace * LOOP_MOST + results * RESULT / chunks) / 1000 + 1;
     struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < BRIEF};
     if (chunks * each > alone) {

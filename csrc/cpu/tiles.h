@@ -13,8 +13,8 @@ struct sharing {
 };
 
 /* How a loop's elements come to it: as they lie, in tiles that are moved or transposed, or one by
- * one. */
-enum bringing { BRINGS_NOTHING, BRINGS_TILES, BRINGS_ELEMENTS };
+ * one; and how many picoseconds that takes for each: "sharing" in benchmarks/tuning/host.json. */
+enum bringing { BRINGS_NOTHING = 0, BRINGS_TILES = 75, BRINGS_ELEMENTS = 1000 };
 
 /* Of n >= 1 elements of type `input`, in chunks of LOOP_MOST, that make so many results along axes,
  * or a state. */
