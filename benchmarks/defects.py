@@ -9,7 +9,7 @@ HOST = [
     Defect(
         "full place",
         "edge",
-        "csrc/cpu/exact/exact.h",
+        "csrc/cpu/exact/ways.c",
         "A place of a large superaccumulator takes one addition more than it holds.",
         "LARGE_SUM_MOST = 1 << 12",
         "LARGE_SUM_MOST = (1 << 12) + 2",
