@@ -18,12 +18,10 @@ struct keyed {
     struct tiles tiles;         /* in common: parts' tables, and then their counts, if any */
 };
 
-enum { KEYED_WIDEST = 16 }; /* bytes of an element */
-
 /* A chunk of keys and values, where these do not lie ready: at the beginning of a workspace. */
 struct keyed_chunk {
     int64_t keys[LOOP_MOST];
-    _Alignas(64) char values[LOOP_MOST * KEYED_WIDEST];
+    _Alignas(64) char values[LOOP_MOST * sizeof(struct complex128)];
 };
 
 /* Threads have workspaces of so many bytes. */

@@ -8,10 +8,8 @@
 
 #include <stddef.h>
 
-enum { CACHE_LINE = 64, WIDEST_ELEMENT = 16 };
-
-/* Pairs a piece, and pieces between two thoughts of the watch. */
-enum { DOT_PIECE = 1 << 14, STRETCH = 1024 };
+/* Pairs a piece, pieces between two thoughts of the watch, and the bytes of an element. */
+enum { DOT_PIECE = 1 << 14, STRETCH = 1024, WIDEST = sizeof(struct complex128) };
 
 /* Of a complex number's parts: products of first ones, of second ones, and of either with the
  * other. Of real numbers there are only first ones. */
@@ -19,10 +17,10 @@ enum { FIRST, SECOND, CROSSED, SUMS };
 
 /* What one thread works with; of it only what comes before elements where these lie ready. */
 struct workspace {
-    _Alignas(CACHE_LINE) struct exact sums[SUMS];
+    _Alignas(64) struct exact sums[SUMS];
     struct exact_ways ways;
-    _Alignas(CACHE_LINE) char a[LOOP_MOST * WIDEST_ELEMENT], b[LOOP_MOST * WIDEST_ELEMENT];
-    char swapped[LOOP_MOST * WIDEST_ELEMENT]; /* b's complex numbers, the second part first */
+    _Alignas(64) char a[LOOP_MOST * WIDEST], b[LOOP_MOST * WIDEST];
+    char swapped[LOOP_MOST * WIDEST]; /* b's complex numbers, the second part first */
 };
 
 struct dot {
