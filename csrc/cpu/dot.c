@@ -24,13 +24,11 @@ struct workspace {
 };
 
 struct dot {
-    const struct layout *a, *b; /* walked alike, and of one `type`, which elements become */
-    uint64_t n;
-    bool exactly;
-    enum element type;  /* of elements as loops see them */
-    bool ready;         /* they see them where they lie */
-    bool as_they_are;   /* the types differ, and no common one holds all values */
-    struct tiles tiles; /* in common: sums of pieces, where floats' arithmetic is enough */
+    const struct plan *plan; /* whose layout and factors are walked alike, and of one `type` */
+    enum element type;       /* of elements as loops see them */
+    bool ready;              /* they see them where they lie */
+    bool as_they_are;        /* the types differ, and no common one holds all values */
+    struct tiles tiles;      /* in common: sums of pieces, where floats' arithmetic is enough */
 };
 
 /* Integers' exact sums are longer than any integer type. */
@@ -57,22 +55,13 @@ static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, st
 {
     const size_t size = element_size(self->type);
     if (self->ready)
-        return (struct chunk){(const char *)self->a->data + at * size,
-                              (const char *)self->b->data + at * size, n};
+        return (struct chunk){(const char *)self->plan->layout->data + at * size,
+                              (const char *)self->plan->factors->data + at * size, n};
     uint64_t (*const bring)(enum instructions, const struct layout *, uint64_t, uint64_t, void *) =
         self->as_they_are ? gather_unconverted : gather;
-    bring(self->tiles.job->instructions, self->a, at, n, own->a);
-    bring(self->tiles.job->instructions, self->b, at, n, own->b);
+    bring(self->tiles.job->instructions, self->plan->layout, at, n, own->a);
+    bring(self->tiles.job->instructions, self->plan->factors, at, n, own->b);
     return (struct chunk){own->a, own->b, n};
-}
-
-/* Parts of complex numbers, the second one first. */
-static const void *swapped(const void *elements, size_t n, enum element part, void *target)
-{
-    const size_t size = element_size(part);
-    for (size_t k = 0; k < 2 * n; k++)
-        memcpy((char *)target + k * size, (const char *)elements + (k ^ 1) * size, size);
-    return target;
 }
 
 /* ---- exactly ---- */
@@ -80,18 +69,19 @@ static const void *swapped(const void *elements, size_t n, enum element part, vo
 /* Parts lie in turn. */
 static void add_complex(const struct dot *self, const struct chunk *chunk, struct workspace *own)
 {
-    const void *const crossed =
-        swapped(chunk->b, chunk->n, element_real_part(self->type), own->swapped);
-    const size_t n = 2 * chunk->n;
+    const size_t n = 2 * chunk->n, size = element_size(self->type) / 2;
+    for (size_t k = 0; k < n; k++)
+        memcpy(own->swapped + k * size, (const char *)chunk->b + (k ^ 1) * size, size);
     exact_ways_add(&own->ways, chunk->a, chunk->b, n, &own->sums[FIRST], &own->sums[SECOND]);
-    exact_ways_add(&own->ways, chunk->a, crossed, n, &own->sums[CROSSED], &own->sums[CROSSED]);
+    exact_ways_add(&own->ways, chunk->a, own->swapped, n, &own->sums[CROSSED], &own->sums[CROSSED]);
 }
 
 static void add_exactly(const struct dot *self, const struct chunk *chunk, struct workspace *own)
 {
     struct exact *const sum = &own->sums[FIRST];
     if (self->as_they_are)
-        products_add(chunk->a, self->a->input, chunk->b, self->b->input, chunk->n, sum, sum);
+        products_add(chunk->a, self->plan->layout->input, chunk->b, self->plan->factors->input,
+                     chunk->n, sum, sum);
     else if (element_is_complex(self->type))
         add_complex(self, chunk, own);
     else
@@ -140,10 +130,10 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     const struct dot *self = context;
     struct workspace *const own = memory;
     union dotted *const pieces = tiles_common(&self->tiles);
-    const uint64_t begin = tile * DOT_PIECE, end = least(begin + DOT_PIECE, self->n);
+    const uint64_t begin = tile * DOT_PIECE, end = least(begin + DOT_PIECE, self->plan->n);
     /* A loop takes so many floats. */
     const uint64_t most = element_is_complex(self->type) ? LOOP_MOST / 2 : LOOP_MOST;
-    if (!self->exactly) {
+    if (!self->plan->exact) {
         pieces[tile] = piece_of(self, begin, end, own);
         return 0;
     }
@@ -161,14 +151,14 @@ static void start(const struct dot *self, struct workspace *own)
         exact_clear(&own->sums[sum]);
     exact_ways_start(&own->ways, self->tiles.job->instructions, element_real_part(self->type),
                      false, true, false);
-    own->ways.long_enough = large_sum_suits(self->type, self->n);
+    own->ways.long_enough = large_sum_suits(self->type, self->plan->n);
 }
 
 /* (a + bi) (c + di) = (ac - bd) + (ad + bc)i. */
 static struct scalar_wide value_of(const struct dot *self)
 {
     const union dotted total =
-        total_of(self, tiles_common(&self->tiles), divide_up(self->n, DOT_PIECE));
+        total_of(self, tiles_common(&self->tiles), divide_up(self->plan->n, DOT_PIECE));
     if (element_is_integer(self->type))
         return (struct scalar_wide){SCALAR_UNSIGNED, (int64_t)total.integer, 0, 0};
     return (struct scalar_wide){SCALAR_FLOAT, 0, total.parts.same[0] - total.parts.same[1],
@@ -209,32 +199,32 @@ static struct scalar_wide rounded(const struct exact_sums *sums, enum element ty
 bool dot_run(struct job *job)
 {
     const struct plan *plan = job->plan;
-    struct dot self = {.a = plan->layout, .b = plan->factors, .n = plan->n, .exactly = plan->exact};
-    const uint64_t pieces = divide_up(self.n, DOT_PIECE);
-    self.as_they_are = self.exactly && has_to_stay(self.a, self.b);
-    self.ready = !self.as_they_are && lies_ready(self.a) && lies_ready(self.b);
-    self.type = self.ready ? self.a->type : element_accumulator(self.a->type);
-    const bool needs_buffers = !self.ready || (self.exactly && element_is_complex(self.type));
+    struct dot self = {.plan = plan};
+    const uint64_t pieces = divide_up(plan->n, DOT_PIECE);
+    self.as_they_are = plan->exact && has_to_stay(plan->layout, plan->factors);
+    self.ready = !self.as_they_are && lies_ready(plan->layout) && lies_ready(plan->factors);
+    self.type = self.ready ? plan->layout->type : element_accumulator(plan->layout->type);
+    const bool needs_buffers = !self.ready || (plan->exact && element_is_complex(self.type));
     self.tiles = (struct tiles){.job = job,
                                 .sharing.pieces = pieces,
                                 .plain = true,
                                 .stretch = STRETCH,
-                                .common = self.exactly ? 0 : pieces * sizeof(union dotted),
+                                .common = plan->exact ? 0 : pieces * sizeof(union dotted),
                                 .workspace = needs_buffers ? sizeof(struct workspace)
                                                            : offsetof(struct workspace, a)};
     if (!tiles_open(&self.tiles, pieces, "partials"))
         return false;
-    for (unsigned thread = 0; self.exactly && thread < self.tiles.threads; thread++)
+    for (unsigned thread = 0; plan->exact && thread < self.tiles.threads; thread++)
         start(&self, tiles_workspace(&self.tiles, thread));
     const bool done = tiles_run(&self.tiles, pieces, add_tile, &self);
     struct exact_sums sums;
-    if (self.exactly)
+    if (plan->exact)
         merge_sums(&self, &sums);
     if (done && job->run->exact)
         *job->run->exact = sums.parts[EXACT_REAL];
     else if (done)
         job->run->answer.values[0] =
-            self.exactly ? rounded(&sums, plan->finish.result) : value_of(&self);
+            plan->exact ? rounded(&sums, plan->finish.result) : value_of(&self);
     tiles_close(&self.tiles);
     return done;
 }
