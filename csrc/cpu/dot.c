@@ -165,7 +165,7 @@ static struct scalar_wide value_of(const struct dot *self)
                                 total.parts.crossed[0] + total.parts.crossed[1]};
 }
 
-/* What has been added exactly; normalised. Threads' workspaces end. */
+/* What has been added exactly. Threads' workspaces end. */
 static void merge_sums(const struct dot *self, struct exact_sums *sums)
 {
     exact_sums_clear(sums);
@@ -182,22 +182,11 @@ static void merge_sums(const struct dot *self, struct exact_sums *sums)
         exact_merge(&sums->parts[EXACT_REAL], &own[SECOND]);
         exact_merge(&sums->parts[EXACT_IMAGINARY], &own[CROSSED]);
     }
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_normalise(&sums->parts[part]);
-}
-
-/* Rounded once, each part of it. */
-static struct scalar_wide rounded(const struct exact_sums *sums, enum element type)
-{
-    const enum element part = element_real_part(type);
-    double values[EXACT_PARTS];
-    for (int k = 0; k < EXACT_PARTS; k++)
-        values[k] = scalar_widen(exact_value(&sums->parts[k], 1, part), part).real;
-    return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
 }
 
 bool dot_run(struct job *job)
 {
+    const bool no_negative_zeros[EXACT_PARTS] = {false, false};
     const struct plan *plan = job->plan;
     struct dot self = {.plan = plan};
     const uint64_t pieces = divide_up(plan->n, DOT_PIECE);
@@ -220,11 +209,12 @@ bool dot_run(struct job *job)
     struct exact_sums sums;
     if (plan->exact)
         merge_sums(&self, &sums);
-    if (done && job->run->exact)
-        *job->run->exact = sums.parts[EXACT_REAL];
-    else if (done)
+    if (done)
         job->run->answer.values[0] =
-            plan->exact ? rounded(&sums, plan->finish.result) : value_of(&self);
+            plan->exact ? exact_sums_round(&plan->finish, EXACT_SUM, 0, no_negative_zeros, &sums)
+                        : value_of(&self);
+    if (done && job->run->exact) /* normalised as it was rounded */
+        *job->run->exact = sums.parts[EXACT_REAL];
     tiles_close(&self.tiles);
     return done;
 }
