@@ -258,8 +258,10 @@ INLINE double float_at(const char *floats, size_t k, bool single)
     return x;
 }
 
-INLINE uint64_t add_typed(struct large_sum *self, const char *floats, size_t n, bool single,
-                          bool leaves_out, struct exact *sum)
+/* Floats that lie one after the other. What is not finite goes to `sum`, but for NaN that is to be
+ * left out. Returns how many took part. */
+INLINE uint64_t add_floats(struct large_sum *self, const char *floats, size_t n, bool single,
+                           bool leaves_out, struct exact *sum)
 {
     uint64_t left_out = 0;
     for (size_t k = 0; k < n; k++) {
@@ -274,15 +276,6 @@ INLINE uint64_t add_typed(struct large_sum *self, const char *floats, size_t n, 
         exact_add(sum, exact_number_at(&x, ELEMENT_FLOAT64));
     }
     return n - left_out;
-}
-
-/* Floats that lie one after the other. What is not finite goes to `sum`, but for NaN that is to be
- * left out. Returns how many took part. */
-static uint64_t large_sum_add(struct large_sum *self, const void *floats, size_t n,
-                              enum element type, bool leaves_out, struct exact *sum)
-{
-    return type == ELEMENT_FLOAT32 ? add_typed(self, floats, n, true, leaves_out, sum)
-                                   : add_typed(self, floats, n, false, leaves_out, sum);
 }
 
 /* Of such magnitude that no product of two overflows, and what it loses is a float. */
@@ -323,9 +316,8 @@ static void add_fused(struct large_sum *self, const void *a, const void *b, size
  * "A floating-point technique for extending the available precision", 1971), by processors that
  * fuse multiplication and addition; those of others, and of floats so large or so small that a
  * product or what it loses is none, go to `sum`. */
-static void large_sum_add_products(struct large_sum *self, const void *a, const void *b, size_t n,
-                                   enum element type, enum instructions instructions,
-                                   struct exact *sum)
+static void add_products_of(struct large_sum *self, const void *a, const void *b, size_t n,
+                            enum element type, enum instructions instructions, struct exact *sum)
 {
 #ifdef __x86_64__
     const bool fuses = instructions > 0; /* all sets but the baseline have it */
@@ -409,9 +401,10 @@ uint64_t exact_ways_add(struct exact_ways *self, const void *floats, const void 
     if (!self->large)
         return add_one_by_one(windows, floats, others, n, even, odd);
     if (!windows->products)
-        return large_sum_add(self->large, floats, n, windows->type, windows->leaves_out, even);
-    large_sum_add_products(self->large, floats, others, n, windows->type, windows->instructions,
-                           even);
+        return windows->type == ELEMENT_FLOAT32
+                   ? add_floats(self->large, floats, n, true, windows->leaves_out, even)
+                   : add_floats(self->large, floats, n, false, windows->leaves_out, even);
+    add_products_of(self->large, floats, others, n, windows->type, windows->instructions, even);
     return n;
 }
 
