@@ -14,19 +14,17 @@ static inline bool way_gathers(enum way way)
 }
 
 struct chunks {
+    const struct plan *plan;
     struct layout layout;
     struct layout mask; /* its bytes as elements, where positions matter */
     enum instructions instructions;
     enum way way;
     bool indexed;     /* positions matter */
     bool by_position; /* and there is a mask: what it hides still counts in positions */
-    enum fold fold;
-    enum element accumulator;
     fold_values *fold_elements;
     merge_states *merge;
     is_settled *settled; /* NULL: all chunks matter */
     size_t size, width;  /* of an element as a loop takes it and of a state, bytes */
-    uint64_t position;   /* of the layout's first element */
     size_t valid;        /* where in a buffer the mask's bytes begin */
     size_t buffer;       /* bytes that one thread gathers into */
 };

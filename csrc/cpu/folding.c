@@ -50,7 +50,7 @@ static unsigned fold_piece(void *context, uint64_t index, void *buffer)
     char *state = self->states + first * self->all.width;
     uint64_t masked = 0, matter;
     if (self->all.indexed)
-        state_identity(self->all.fold, self->all.accumulator, state);
+        state_identity(self->all.plan->fold, self->all.plan->accumulator, state);
     for (uint64_t chunk = first; chunk < end && chunk < matter_now(self);
          chunk++, state += self->all.width) {
         const uint64_t at = chunk * LOOP_MOST, n = least(self->n - at, LOOP_MOST);
@@ -163,7 +163,7 @@ static bool fold_beginning(const struct chunks *all, uint64_t n, void *state)
     if (!all->settled || all->way != IN_PLACE)
         return false;
     if (all->indexed)
-        state_identity(all->fold, all->accumulator, state);
+        state_identity(all->plan->fold, all->plan->accumulator, state);
     chunk_fold(all, NULL, 0, first, state);
     return all->settled(state, first);
 }

@@ -24,7 +24,6 @@ enum {
 struct segmented {
     struct job *job;
     const struct plan *plan;
-    const struct segments *segments;
     struct chunks chunks;
     bool stored;  /* a state is the result */
     uint64_t few; /* elements, at most, that are states themselves and merge as such */
@@ -50,7 +49,7 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
         return;
     }
     if (chunks->indexed)
-        state_identity(chunks->fold, chunks->accumulator, states);
+        state_identity(self->plan->fold, self->plan->accumulator, states);
     for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += LOOP_MOST)
         chunk_fold(chunks, buffer, segment.start + at, least(segment.n - at, LOOP_MOST),
                    states + (chunks->indexed ? 0 : chunk * chunks->width));
@@ -111,11 +110,11 @@ static unsigned do_tile(void *context, uint64_t tile, void *workspace)
     struct segmented *self = context;
     struct exact_maker *const maker = self->plan->exact ? workspace : NULL;
     const uint64_t first = tile * self->segments_a_tile,
-                   end = least(first + self->segments_a_tile, self->segments->count);
+                   end = least(first + self->segments_a_tile, self->plan->segments.of->count);
     if (maker)
         exact_maker_start(maker, self->job);
     for (uint64_t k = first; k < end; k++)
-        if (!do_segment(self, maker, workspace, segment_at(self->segments, k), k))
+        if (!do_segment(self, maker, workspace, segment_at(self->plan->segments.of, k), k))
             return TILE_LACKS_MEMORY;
     return maker ? maker->run.findings : 0;
 }
@@ -144,7 +143,6 @@ static void describe(struct segmented *self, struct job *job)
     const struct segments *segments = plan->segments.of;
     self->job = job;
     self->plan = plan;
-    self->segments = segments;
     chunks_describe(&self->chunks, job);
     /* Elements that are states themselves merge quicker than a vector loop begins, but for extremes
      * that ask for NaN. */
@@ -172,7 +170,7 @@ bool segments_run(struct job *job)
                                                                  : keyed_sort(job);
     describe(&self, job);
     const bool exact = job->plan->exact;
-    const uint64_t count = divide_up(self.segments->count, self.segments_a_tile);
+    const uint64_t count = divide_up(self.plan->segments.of->count, self.segments_a_tile);
     struct tiles tiles = {.job = job,
                           .sharing.pieces = count,
                           .plain = exact,
@@ -181,8 +179,8 @@ bool segments_run(struct job *job)
                                              : self.states + STATES * self.chunks.width};
     bool done = tiles_do(&tiles, count, 1, exact ? "exact sums" : "partials",
                          &(struct tile_works){.whole = do_tile}, &self);
-    for (uint64_t k = 0; done && self.has_long && k < self.segments->count; k++) {
-        const struct segment segment = segment_at(self.segments, k);
+    for (uint64_t k = 0; done && self.has_long && k < self.plan->segments.of->count; k++) {
+        const struct segment segment = segment_at(self.plan->segments.of, k);
         done = segment.n < LONG || fold_long(&self, segment, k);
     }
     return done;
