@@ -232,8 +232,6 @@ static void describe(struct columns *self, struct job *job)
     describe_rows(self, row.first);
     self->cut.coalesced = coalesced_of(self);
     self->cut.row *= self->cut.coalesced;
-    self->input.elements.row_stride *= (int64_t)self->cut.coalesced;
-    self->input.mask.row_stride *= (int64_t)self->cut.coalesced;
     self->cut.parts = slab_parts_of(self->plan->n / self->cut.coalesced);
     if (self->input.brings)
         describe_brought(self);

@@ -112,8 +112,9 @@ static const unsigned char *mask_at(const struct columns *self, const struct out
 /* Makes a slab of one block, of a tile's rows from `first` on, of what does not lie as one, or is
  * not to be folded as it lies. */
 static void bring(const struct columns *self, const struct output_tile *tile, struct slab *slab,
-                  uint64_t first, int64_t mask_stride, char *workspace)
+                  uint64_t first, char *workspace)
 {
+    const int64_t mask_stride = self->input.mask.row_stride * (int64_t)slab->folded;
     char *const to = workspace + self->brought, *const unconverted = workspace + self->unconverted;
     const uint64_t end = first + slab_row(slab->all, slab->first + slab->count) -
                          slab_row(slab->all, slab->first),
@@ -145,13 +146,16 @@ static void bring(const struct columns *self, const struct output_tile *tile, st
     slab->end = to + rows * row_bytes;
 }
 
-/* Folds a slab of a tile's rows from `row` on, where they lie or brought together first. */
+/* Folds a slab of a tile's rows, where they lie or brought together first. */
 static void fold_slab(const struct columns *self, const struct output_tile *tile, struct slab slab,
-                      uint64_t row, int64_t mask_stride, char *workspace, char *states)
+                      char *workspace, char *states)
 {
+    const uint64_t row = slab.before + slab_row(slab.all, slab.first);
+    slab.row_stride = self->input.elements.row_stride * (int64_t)slab.folded;
+    slab.block_stride = self->input.elements.block_stride;
     slab.room = workspace;
     if (self->input.brings) {
-        bring(self, tile, &slab, row, mask_stride, workspace);
+        bring(self, tile, &slab, row, workspace);
     } else {
         slab.at = tile_begin(self, tile) + (int64_t)row * slab.row_stride;
         slab.end = self->input.elements.bringer.end;
@@ -162,19 +166,15 @@ static void fold_slab(const struct columns *self, const struct output_tile *tile
 static void fold_run(const struct columns *self, const struct output_tile *tile, uint64_t run,
                      char *workspace, char *states)
 {
-    const uint64_t first = run * self->cut.run;
     const struct slab slab = {.blocks = tile->blocks,
                               .columns = tile->columns,
                               .all = self->cut.parts,
-                              .first = first,
+                              .first = run * self->cut.run,
                               .count = self->cut.run,
                               .folded = self->cut.coalesced,
                               .finishes = self->direct,
-                              .divisor = self->divisor,
-                              .block_stride = self->input.elements.block_stride,
-                              .row_stride = self->input.elements.row_stride};
-    fold_slab(self, tile, slab, slab_row(self->cut.parts, first), self->input.mask.row_stride,
-              workspace, states);
+                              .divisor = self->divisor};
+    fold_slab(self, tile, slab, workspace, states);
 }
 
 /* Neighbouring runs' states, and what has become of them, `apart` bytes from one to the next. */
@@ -201,19 +201,16 @@ static void fold_runs(const struct columns *self, const struct output_tile *tile
 static void fold_rest(const struct columns *self, const struct output_tile *tile, uint64_t block,
                       uint64_t rest, char *workspace, char *states)
 {
-    const int64_t coalesced = (int64_t)self->cut.coalesced;
     const struct slab_parts parts = slab_parts_of(rest);
     const struct slab slab = {.blocks = 1,
                               .columns = tile->columns / self->cut.coalesced,
                               .all = parts,
                               .count = (uint64_t)1 << parts.shift,
                               .folded = 1,
-                              .before = self->plan->n - rest,
-                              .row_stride = self->input.elements.row_stride / coalesced};
+                              .before = self->plan->n - rest};
     struct output_tile one = *tile;
     one.first.offset += (int64_t)block * self->input.elements.block_stride;
-    fold_slab(self, &one, slab, slab.before, self->input.mask.row_stride / coalesced, workspace,
-              states);
+    fold_slab(self, &one, slab, workspace, states);
 }
 
 /* States of rows that were taken for one merge as a tree: halves, of which each is one for every
@@ -238,11 +235,10 @@ static void unfold(const struct columns *self, const struct output_tile *tile, c
 static const uint32_t *counts_of(const struct columns *self, const struct output_tile *tile,
                                  char *workspace)
 {
-    const int64_t folded = (int64_t)self->cut.coalesced;
     const struct tile valid = {.mask = mask_at(self, tile, 0, 0),
                                .rows = self->plan->n,
                                .columns = tile->columns / self->cut.coalesced,
-                               .mask_row_stride = self->input.mask.row_stride / folded,
+                               .mask_row_stride = self->input.mask.row_stride,
                                .mask_column_stride = self->input.mask.column_stride};
     uint32_t *const counts = (uint32_t *)(void *)(workspace + self->counts);
     if (!self->counted)
