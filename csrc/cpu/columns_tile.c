@@ -6,7 +6,6 @@
 #include "common/segments.h"
 #include "cpu/finalize.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 

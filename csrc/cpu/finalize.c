@@ -1,7 +1,6 @@
 #include "cpu/finalize.h"
 
 #include "arrays/operands.h"
-#include "common/arithmetic.h"
 #include "run/result.h"
 
 /* Whether what is to be said of one result is to be said of all that are made of as many elements.

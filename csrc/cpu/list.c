@@ -1,9 +1,8 @@
 /* The arrays of a list, one after the other, each folded like an array by itself. */
-#include "cpu/chunk.h"
 #include "cpu/exact/exact.h"
-#include "plan/axes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* One of the arrays, as a job. */
 struct listed_job {

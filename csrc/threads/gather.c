@@ -5,7 +5,6 @@
 #include "threads/gather.h"
 
 #include "common/arithmetic.h"
-#include "common/cpu_kernels.h"
 
 #include <endian.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "cpu/by_key.h"
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
-#include "run/result.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Results of exact sums that need no superaccumulator: of a few digits, or of float64s of which
  * they are the sum, one by one and many at a time. */
-#include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
 #include "run/result.h"
 #include "threads/gather.h"
