@@ -211,17 +211,6 @@ static uint64_t sum_rows(const struct along *self, struct workspace *own, uint64
     return k;
 }
 
-static void start_workspace(const struct along *self, struct workspace *own)
-{
-    exact_maker_start(&own->maker, self->tiles.job);
-    for (unsigned k = 0; k < LANES; k++)
-        own->lanes[k].ways = own->maker.adder.ways;
-    own->unrounded = own->maker.adder.ways.unrounded;
-    memset(&own->sums, 0, sizeof own->sums);
-    own->layout = self->axes->reduced;
-    own->maker.plan.layout = &own->layout;
-}
-
 static unsigned add_tile(void *context, uint64_t tile, void *memory)
 {
     const struct along *self = context;
@@ -229,7 +218,13 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     const struct axes *axes = self->axes;
     const uint64_t first = tile * self->results_a_tile,
                    end = least(first + self->results_a_tile, axes->results);
-    start_workspace(self, own);
+    exact_maker_start(&own->maker, self->tiles.job);
+    for (unsigned k = 0; k < LANES; k++)
+        own->lanes[k].ways = own->maker.adder.ways;
+    own->unrounded = own->maker.adder.ways.unrounded;
+    memset(&own->sums, 0, sizeof own->sums);
+    own->layout = self->axes->reduced;
+    own->maker.plan.layout = &own->layout;
     results_start(&own->walk, axes, first);
     for (uint64_t at = first; at < end;) {
         const uint64_t row = axes->outer ? axes->shape[axes->outer - 1] : 1,
