@@ -133,22 +133,6 @@ unsigned keyed_count(const struct keyed *self, const int64_t *keys, uint64_t n, 
 
 /* ---- tables ---- */
 
-/* Adds a chunk, and returns what is to be said of it. */
-static unsigned add_chunk(const struct keyed_adding *self, uint64_t part, uint64_t at, uint64_t n,
-                          struct keyed_chunk *own)
-{
-    const struct keyed *all = &self->all;
-    const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
-    const void *const values = keyed_gather(all, &all->values, at, n, own->values);
-    if (all->counts)
-        keyed_count(all, keys, n, keyed_counts(all, part));
-    if (self->unrounded)
-        feclearexcept(FE_INEXACT);
-    const bool outside = self->add(keys, values, n, all->count, keyed_table(all, part));
-    return (outside ? all->outside : 0) |
-           (self->unrounded && fetestexcept(FE_INEXACT) ? KEYED_ROUNDED : 0);
-}
-
 /* Fills a table with identities: with one, and then with copies of what there is of it already, as
  * long as that is in the nearest cache. */
 static void begin_table(const struct keyed_adding *self, char *table)
@@ -167,6 +151,7 @@ static void begin_table(const struct keyed_adding *self, char *table)
 static unsigned add_part(void *context, uint64_t part, void *memory)
 {
     const struct keyed_adding *self = context;
+    struct keyed_chunk *const own = memory;
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
     char *const table = keyed_table(all, part);
@@ -175,8 +160,19 @@ static unsigned add_part(void *context, uint64_t part, void *memory)
     if (all->counts)
         memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
     for (uint64_t at = begin; at < end && !((found | all->tiles.findings) & KEYED_ROUNDED);
-         at += LOOP_MOST)
-        found |= add_chunk(self, part, at, least(end - at, LOOP_MOST), memory);
+         at += LOOP_MOST) {
+        const uint64_t n = least(end - at, LOOP_MOST);
+        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
+        const void *const values = keyed_gather(all, &all->values, at, n, own->values);
+        if (all->counts)
+            keyed_count(all, keys, n, keyed_counts(all, part));
+        if (self->unrounded)
+            feclearexcept(FE_INEXACT);
+        if (self->add(keys, values, n, all->count, table))
+            found |= all->outside;
+        if (self->unrounded && fetestexcept(FE_INEXACT))
+            found |= KEYED_ROUNDED;
+    }
     return found;
 }
 

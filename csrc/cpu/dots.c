@@ -151,26 +151,13 @@ static void finish(const struct dots *self, const struct walk_of_results *walk, 
 
 /* ---- tiles ---- */
 
-static void add_up(const struct dots *self, const char *a, const char *b, uint64_t count,
-                   struct workspace *own)
-{
-    const uint64_t n = self->plan->n, most = self->most;
-    memset(own->sums, 0, count * sizeof *own->sums);
-    for (uint64_t at = 0; at < n && self->loop; at += most) {
-        struct dot_slab slab = {.n = least(n - at, most), .results = count};
-        slab.a = bring(self, &self->a, a, at, slab.n, count, own, own->a, &slab.step_a);
-        slab.b = bring(self, &self->b, b, at, slab.n, count, own, own->b, &slab.step_b);
-        self->loop(&slab, own->sums);
-    }
-}
-
 static unsigned do_tile(void *context, uint64_t tile, void *memory)
 {
     const struct dots *self = context;
     struct workspace *const own = memory;
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
-    const uint64_t first = tile * self->results_a_tile,
+    const uint64_t n = self->plan->n, first = tile * self->results_a_tile,
                    end = least(first + self->results_a_tile, axes->results);
     struct walk_of_results walk;
     results_start(&walk, axes, first);
@@ -180,7 +167,13 @@ static unsigned do_tile(void *context, uint64_t tile, void *memory)
                             : 1;
         const char *const a = (const char *)self->a.group.data + walk.offset,
                           *const b = (const char *)self->b.group.data + walk.mask_offset;
-        add_up(self, a, b, count, own);
+        memset(own->sums, 0, count * sizeof *own->sums);
+        for (uint64_t at = 0; at < n && self->loop; at += self->most) {
+            struct dot_slab slab = {.n = least(n - at, self->most), .results = count};
+            slab.a = bring(self, &self->a, a, at, slab.n, count, own, own->a, &slab.step_a);
+            slab.b = bring(self, &self->b, b, at, slab.n, count, own, own->b, &slab.step_b);
+            self->loop(&slab, own->sums);
+        }
         finish(self, &walk, a, b, count, own);
         if (axes->outer)
             results_skip(&walk, count);
