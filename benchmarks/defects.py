@@ -9,7 +9,7 @@ HOST = [
     Defect(
         "full place",
         "edge",
-        "csrc/cpu/exact/exact.h",
+        "csrc/cpu/exact/ways.c",
         "A place of a large superaccumulator takes one addition more than it holds.",
         "LARGE_SUM_MOST = 1 << 12",
         "LARGE_SUM_MOST = (1 << 12) + 2",
@@ -38,8 +38,8 @@ HOST = [
         "edge",
         "csrc/cpu/columns_tile.c",
         "A row of several blocks is gathered at the distance of a block's rows.",
-        "blocks ? slab->block_stride : slab->row_stride",
-        "slab->row_stride",
+        "blocks ? self->block_stride : stride",
+        "stride",
         "host/test_host.py",
     ),
     Defect(
@@ -373,10 +373,10 @@ PYTHON = [
     Defect(
         "block of a mask",
         "edge",
-        "csrc/cpu/columns_tile.c",
+        "csrc/cpu/columns.c",
         "The masks of several blocks are gathered at the distance of a block's rows.",
-        ".row_stride = self->input.mask_block_stride,",
-        ".row_stride = stride,",
+        "mask->block_stride = first ? axes->mask_strides[first - 1] : 0;",
+        "mask->block_stride = mask->row_stride;",
         "host/test_host_loops.py",
     ),
     Defect(

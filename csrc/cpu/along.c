@@ -4,12 +4,10 @@
  * results; where those are few, the branches of each one's tree, too; and of a single one, or of
  * huge ones, the elements, as of an array by itself. */
 #include "common/arithmetic.h"
-#include "common/spare.h"
 #include "cpu/chunk.h"
 #include "cpu/finalize.h"
 #include "cpu/tiles.h"
 #include "plan/axes.h"
-#include "run/explanation.h"
 #include "threads/gather.h"
 
 #include <string.h>
@@ -21,6 +19,7 @@ enum {
     TRANSPOSED = 128,  /* elements of a result that are transposed with its neighbours', at most */
     MOVED = 4 << 10,   /* bytes that are gathered at a time, about */
     PROBE = 128,       /* elements that often settle a result */
+    WAITING_MOST = 64, /* results that are finished together */
     STRETCH = 1 << 26, /* elements between two thoughts of the watch */
     ELEMENTS_A_TILE = 1 << 16
 };
@@ -29,23 +28,25 @@ struct along {
     const struct plan *plan;
     const struct axes *axes;
     struct chunks chunks; /* of the first result */
-    struct parts parts;   /* of a result's elements */
+    uint64_t parts;       /* of a result's elements, of nearly one length: 2^shift, or none */
+    unsigned shift;
     struct tiles tiles;
     uint64_t results_a_tile, groups; /* of so many results */
-    uint64_t runs;             /* branches of a result's tree, each for one thread: a power of 2 */
-    unsigned lanes;            /* results that are folded side by side */
-    bool at_once;              /* each is, in one go */
-    move_tile *move;           /* what brings its elements together first, or NULL */
-    transpose_rows *transpose; /* the same where those of several results lie side by side */
-    size_t states, done;       /* where states begin in a workspace, and those that wait */
-    size_t chunks_at;          /* and what a thread makes of `chunks` */
+    uint64_t runs;  /* branches of a result's tree, each for one thread: a power of 2 */
+    unsigned lanes; /* results that are folded side by side */
+    bool at_once;   /* each is, in one go */
+    bool brings;    /* its elements together first: */
+    struct bringer bringer;
+    size_t states, done; /* where states begin in a workspace, and those that wait */
+    size_t chunks_at;    /* and what a thread makes of `chunks` */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
 };
 
 struct workspace {
-    char *buffer, *states;
-    struct chunks *chunks; /* of the result that it is at */
-    struct waiting waiting;
+    char *buffer, *states, *done;
+    struct chunks *chunks;   /* of the result that it is at */
+    struct finalize waiting; /* neighbouring results that are done, to be finished together */
+    unsigned findings;       /* of those before */
 };
 
 /* One of the results that are folded side by side. */
@@ -57,6 +58,24 @@ struct lane {
 };
 
 /* ---- one result's elements ---- */
+
+/* Parts begin at multiples of so many elements, for the memory's sake. */
+enum { GRAIN = 64 };
+
+static void cut_parts(struct along *self)
+{
+    const uint64_t n = self->plan->n;
+    self->parts = n > 0;
+    self->shift = 0;
+    while (n > LOOP_MOST && (n >> self->shift) + GRAIN > LOOP_MOST)
+        self->parts = (uint64_t)1 << ++self->shift;
+}
+
+static uint64_t part_start(const struct along *self, uint64_t part)
+{
+    const uint64_t n = self->plan->n;
+    return part == self->parts ? n : (n * part >> self->shift) & ~((uint64_t)GRAIN - 1);
+}
 
 static void move_to(const struct along *self, struct workspace *own, const struct lane *lane)
 {
@@ -71,8 +90,7 @@ static void fold_next_chunk(const struct along *self, struct workspace *own, str
                             uint64_t chunk, uint64_t done)
 {
     const struct chunks *chunks = own->chunks;
-    const uint64_t start = part_start(self->parts, chunk),
-                   n = part_start(self->parts, chunk + 1) - start;
+    const uint64_t start = part_start(self, chunk), n = part_start(self, chunk + 1) - start;
     char *const state = lane->states + (chunks->indexed ? 0 : lane->depth * chunks->width);
     move_to(self, own, lane);
     if (done == 0 && n > PROBE && chunks->settled) {
@@ -92,6 +110,35 @@ static void fold_next_chunk(const struct along *self, struct workspace *own, str
 
 /* ---- results ---- */
 
+/* Fills the results whose states wait, and returns what is to be said of all so far. */
+static unsigned finalize_waiting(const struct along *self, struct workspace *own)
+{
+    if (own->waiting.n)
+        own->findings |= finalize_run(self->plan, &own->waiting);
+    own->waiting.n = 0;
+    return own->findings;
+}
+
+/* Where states of results from `place` on go, each of `count` elements: of *n of them, or of as
+ * many as there is room for. */
+static char *waiting_room(const struct along *self, struct workspace *own, int64_t place,
+                          uint64_t count, uint64_t *n)
+{
+    const struct axes *axes = self->axes;
+    struct finalize *const states = &own->waiting;
+    const int64_t step = axes->outer ? axes->places[axes->outer - 1] : 0;
+    if (states->n == WAITING_MOST || states->count != count ||
+        place != states->place + (int64_t)states->n * step)
+        finalize_waiting(self, own);
+    if (states->n == 0)
+        *states =
+            (struct finalize){.states = own->done, .count = count, .place = place, .step = step};
+    char *const room = own->done + states->n * self->chunks.width;
+    *n = least(*n, WAITING_MOST - states->n);
+    states->n += *n;
+    return room;
+}
+
 /* Finishes the result that is at hand, or lets it wait for that. */
 static void finish_result(const struct along *self, struct workspace *own, const struct lane *lane,
                           const char *state)
@@ -102,7 +149,7 @@ static void finish_result(const struct along *self, struct workspace *own, const
     move_to(self, own, lane);
     const uint64_t count =
         plan->counts && layout->mask ? gather_count(layout, 0, plan->n) : plan->n;
-    memcpy(waiting_room(&own->waiting, lane->place, count, &one), state, self->chunks.width);
+    memcpy(waiting_room(self, own, lane->place, count, &one), state, self->chunks.width);
 }
 
 static void find_lanes(const struct along *self, const struct workspace *own, uint64_t first,
@@ -115,19 +162,6 @@ static void find_lanes(const struct along *self, const struct workspace *own, ui
                                  .mask_offset = walk.mask_offset,
                                  .place = walk.place,
                                  .states = own->states + k * LEVELS * self->chunks.width};
-}
-
-/* So many elements of each of some results, `distance` bytes apart, to one run each. */
-static void transpose(const struct along *self, const char *at, uint64_t elements, uint64_t results,
-                      int64_t distance, char *to)
-{
-    const struct transposition from = {.at = at,
-                                       .rows = elements,
-                                       .n = results,
-                                       .row_stride = self->axes->reduced.strides[0],
-                                       .stride = distance,
-                                       .end = axes_end(self->axes)};
-    self->transpose(&from, elements, to);
 }
 
 /* Folds chunks of neighbours, one's and the next one's by turns, so that what lies between one's
@@ -169,16 +203,13 @@ static void fold_neighbours(const struct along *self, struct workspace *own, con
     const uint64_t n = self->plan->n;
     const size_t width = self->chunks.width;
     fold_values *const fold = self->chunks.fold_elements;
-    if (self->transpose)
-        transpose(self, at, n, results, distance, own->buffer);
-    else if (self->move)
-        self->move(&(struct tile){.at = at,
+    if (self->brings) {
+        const struct tile tile = {.at = at,
                                   .rows = results,
                                   .columns = n,
                                   .row_stride = distance,
-                                  .column_stride = self->axes->reduced.strides[0]},
-                   own->buffer);
-    if (self->transpose || self->move) {
+                                  .column_stride = self->axes->reduced.strides[0]};
+        bringer_bring(&self->bringer, &tile, own->buffer);
         distance = (int64_t)(n * self->chunks.size);
         at = own->buffer;
     }
@@ -196,15 +227,15 @@ static void fold_at_once(const struct along *self, struct workspace *own, uint64
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
     const uint64_t fitting = MOVED / (self->plan->n * self->chunks.size) + 1,
-                   brought = self->transpose ? WAITING_MOST : fitting,
-                   most = self->move || self->transpose ? least(brought, CHUNK / self->plan->n)
-                                                        : WAITING_MOST;
+                   most = !self->brings ? WAITING_MOST
+                                        : least(self->bringer.transpose ? WAITING_MOST : fitting,
+                                                LOOP_MOST / self->plan->n);
     uint64_t results;
     for (uint64_t result = first; result < end; result += results) {
         struct walk_of_results walk;
         results_start(&walk, axes, result);
         results = least(least(end - result, axes->shape[inner] - walk.index[inner]), most);
-        char *const states = waiting_room(&own->waiting, walk.place, self->plan->n, &results);
+        char *const states = waiting_room(self, own, walk.place, self->plan->n, &results);
         fold_neighbours(self, own, (const char *)axes->reduced.data + walk.offset,
                         axes->strides[inner], results, states);
     }
@@ -214,15 +245,14 @@ static struct workspace workspace_at(const struct along *self, char *memory)
 {
     if (!self->at_once)
         memcpy(memory + self->chunks_at, &self->chunks, sizeof self->chunks);
-    return (struct workspace){
-        .buffer = memory,
-        .states = memory + self->states,
-        .chunks = (struct chunks *)(void *)(memory + self->chunks_at),
-        .waiting = {.plan = self->plan, .room = memory + self->done, .width = self->chunks.width}};
+    return (struct workspace){.buffer = memory,
+                              .states = memory + self->states,
+                              .done = memory + self->done,
+                              .chunks = (struct chunks *)(void *)(memory + self->chunks_at)};
 }
 
 /* Several results, in one run each. */
-static unsigned fold_results(void *context, uint64_t tile, char *memory)
+static unsigned fold_results(void *context, uint64_t tile, void *memory)
 {
     const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
@@ -234,11 +264,11 @@ static unsigned fold_results(void *context, uint64_t tile, char *memory)
     for (uint64_t result = first; result < end && !self->at_once; result += self->lanes) {
         const unsigned count = (unsigned)least(self->lanes, end - result);
         find_lanes(self, &own, result, count, lanes);
-        fold_side_by_side(self, &own, lanes, count, 0, self->parts.count);
+        fold_side_by_side(self, &own, lanes, count, 0, self->parts);
         for (unsigned k = 0; k < count; k++)
             finish_result(self, &own, &lanes[k], lanes[k].states);
     }
-    return waiting_finalize(&own.waiting);
+    return finalize_waiting(self, &own);
 }
 
 /* ---- few results, in runs of parts ---- */
@@ -249,12 +279,12 @@ static char *branches_of(const struct along *self, uint64_t result)
 }
 
 /* One run of a group of results side by side. */
-static unsigned fold_run(void *context, uint64_t tile, char *memory)
+static unsigned fold_run(void *context, uint64_t tile, void *memory)
 {
     const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
     const uint64_t run = tile / self->groups, first = tile % self->groups * self->lanes,
-                   parts = self->parts.count / self->runs;
+                   parts = self->parts / self->runs;
     const unsigned count = (unsigned)least(self->lanes, self->axes->results - first);
     const size_t width = self->chunks.width;
     struct lane lanes[LANES];
@@ -266,7 +296,7 @@ static unsigned fold_run(void *context, uint64_t tile, char *memory)
 }
 
 /* Of a group whose runs were shared: what becomes of it in the end. */
-static unsigned finish_group(void *context, uint64_t group, char *memory)
+static unsigned finish_group(void *context, uint64_t group, void *memory)
 {
     const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
@@ -279,7 +309,7 @@ static unsigned finish_group(void *context, uint64_t group, char *memory)
         self->chunks.merge(states, self->runs);
         finish_result(self, &own, &lanes[k], states);
     }
-    return waiting_finalize(&own.waiting);
+    return finalize_waiting(self, &own);
 }
 
 /* ---- all of them ---- */
@@ -296,10 +326,15 @@ static void describe_moves(struct along *self)
                        reduced->strides[0] <= FEW_APART * (int64_t)self->chunks.size;
     const bool transposes = self->chunks.way == GATHERED && !moves && reduced->dimensions == 1 &&
                             !reduced->swapped && !reduced->mask && self->plan->n <= TRANSPOSED;
-    self->at_once = self->parts.count == 1 && !self->plan->layout->mask && self->axes->outer &&
+    self->at_once = self->parts == 1 && !self->plan->layout->mask && self->axes->outer &&
                     (moves || transposes || self->chunks.way == IN_PLACE);
-    self->transpose = transposes ? cpu_kernels(instructions)->transpose(self->chunks.size) : NULL;
-    self->move = moves ? gather_mover(instructions, reduced, false) : NULL;
+    self->brings = moves || transposes;
+    if (self->brings)
+        self->bringer = (struct bringer){
+            .move = gather_mover(instructions, reduced, false),
+            .transpose =
+                transposes ? cpu_kernels(instructions)->transpose(self->chunks.size) : NULL,
+            .end = axes_end(self->axes)};
 }
 
 /* Tiles have so many elements that to take one costs little beside them, as any part has; one
@@ -309,14 +344,14 @@ static void share_out(struct along *self)
     const uint64_t results = self->axes->results, pieces = self->tiles.sharing.pieces,
                    fair = divide_up(results, pieces),
                    most = ELEMENTS_A_TILE / (least(self->plan->n, ELEMENTS_A_TILE) + 1),
-                   some = self->parts.count > 1 ? least(most, fair) : most;
+                   some = self->parts > 1 ? least(most, fair) : most;
     self->results_a_tile = pieces == 1 ? results : some;
     if (self->results_a_tile < self->lanes)
         self->results_a_tile = self->lanes;
     self->groups = divide_up(results, self->results_a_tile);
     self->runs = 1;
     if (self->results_a_tile == self->lanes)
-        while (self->groups * self->runs < pieces && self->runs < self->parts.count)
+        while (self->groups * self->runs < pieces && self->runs < self->parts)
             self->runs *= 2;
 }
 
@@ -336,19 +371,19 @@ static uint64_t elements_wanted(const struct along *self, const struct job *job)
 
 /* Room for what is gathered, for states that wait for their like, and for those that are done; and,
  * of results whose runs are shared, for the states of all runs, those of a result together. */
-static void describe(struct along *self, const struct job *job)
+static void describe(struct along *self, struct job *job)
 {
     enum { LEAST_TILES = 64 };
     const struct plan *plan = self->plan = job->plan;
     const struct axes *axes = self->axes = plan->axes;
-    self->tiles = (struct tiles){.job = (struct job *)job};
+    self->tiles = (struct tiles){.job = job};
     chunks_describe(&self->chunks, job);
-    self->parts = parts_cut(plan->n);
+    cut_parts(self);
     /* What lies in rows has nothing of its neighbours' between its elements. */
     self->lanes = axes->kind == AXES_ROWS || self->chunks.way == IN_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);
-    const enum bringing bringing = self->move || self->transpose   ? BRINGS_TILES
+    const enum bringing bringing = self->brings                    ? BRINGS_TILES
                                    : way_gathers(self->chunks.way) ? BRINGS_ELEMENTS
                                                                    : BRINGS_NOTHING;
     self->tiles.sharing = sharing_of(plan->fold, plan->layout->input, bringing, true,
@@ -364,43 +399,17 @@ static void describe(struct along *self, const struct job *job)
         LEAST_TILES + STRETCH / (self->results_a_tile * (plan->n + 1) / self->runs);
 }
 
-static void explain(const struct along *self, const struct job *job)
-{
-    const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->groups * self->runs : 1;
-    job->run->explanation->loops =
-        (struct loops){.results = RESULTS_IN_TURN,
-                       .way = chunk_way_name(self->chunks.way),
-                       .chunk = CHUNK,
-                       .threads = threads_for(&job->threads, tiles),
-                       .instructions = instructions_name(job->instructions)};
-}
-
 static bool share_results(struct job *job)
 {
     static const struct tile_works works = {fold_results, fold_run, finish_group};
-    struct along *self = spare_take(sizeof *self); /* threads' stacks may be small */
-    bool done = true;
-    if (!self)
-        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-    describe(self, job);
-    if (job->run->explanation)
-        explain(self, job);
-    else
-        done = tiles_do(&self->tiles, self->groups, self->runs, "partials", &works, self);
-    spare_give(self, sizeof *self);
-    return done;
-}
-
-/* ---- a single one, and huge ones ---- */
-
-static bool fold_one(struct job *part, int64_t place)
-{
-    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
-    struct finalize one_result = {.states = state, .n = 1, .place = place};
-    if (!folding_run(part, state, &one_result.count))
-        return false;
-    part->run->findings |= finalize_run(part->plan, &one_result);
-    return true;
+    struct along self;
+    describe(&self, job);
+    const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.groups * self.runs : 1;
+    const struct loops loops = {
+        .results = RESULTS_IN_TURN, .way = chunk_way_name(self.chunks.way), .chunk = LOOP_MOST};
+    return job->run->explanation
+               ? tiles_explain(job, loops, tiles)
+               : tiles_do(&self.tiles, self.groups, self.runs, "partials", &works, &self);
 }
 
 /* ---- the whole ---- */
@@ -415,5 +424,5 @@ bool along_run(struct job *job)
     }
     if (columns_suit(job))
         return columns_run(job);
-    return one || plan->n >= STRETCH ? folding_one_by_one(job, fold_one) : share_results(job);
+    return one || plan->n >= STRETCH ? folding_one_by_one(job) : share_results(job);
 }

@@ -29,16 +29,14 @@ struct job host_job(void *state)
                         .tells_rounding = self->tells_rounding};
 }
 
-union folded {
-    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
-    struct exact_sums exact;
-};
-
 struct work {
     struct job *job;
     char *copy;     /* of the elements that take part, as accumulators, for the recursion */
     uint64_t count; /* of what was folded last, or is in the copy */
-    union folded *folded;
+    union {
+        _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+        struct exact_sums exact;
+    } folded;
 };
 
 /* ---- the recursion ---- */
@@ -56,13 +54,15 @@ static bool make_copy(struct work *self)
                                       (unsigned long long)plan->n);
 }
 
-static bool fill_copy(struct work *self)
+/* Makes it as new, which is no part of what is measured. */
+static bool fill_copy(void *context)
 {
+    struct work *self = context;
     struct job *job = self->job;
     const struct plan *plan = job->plan;
     const size_t width = element_size(plan->accumulator);
     self->count = 0;
-    for (uint64_t at = 0; at < plan->n; at += PIECE) {
+    for (uint64_t at = 0; self->copy && at < plan->n; at += PIECE) {
         if (at && watch_interrupted_lately(job->run, &job->asked))
             return false;
         self->count += gather(job->instructions, plan->layout, at, least(plan->n - at, PIECE),
@@ -87,27 +87,20 @@ static bool recurse(struct work *self)
                        least(n / 2 - at, PIECE));
         }
     if (self->count)
-        memcpy(self->folded->state, self->copy, width);
+        memcpy(self->folded.state, self->copy, width);
     else
-        state_identity(plan->fold, plan->accumulator, self->folded->state);
+        state_identity(plan->fold, plan->accumulator, self->folded.state);
     return true;
 }
 
 /* ---- one run ---- */
 
-/* Makes all as new, which is no part of what is measured. */
-static bool prepare(void *context)
-{
-    struct work *self = context;
-    return !self->copy || fill_copy(self);
-}
-
 static bool fold(void *context)
 {
     struct work *self = context;
     if (self->job->plan->exact)
-        return exact_run(self->job, &self->folded->exact);
-    return self->copy ? recurse(self) : folding_run(self->job, self->folded->state, &self->count);
+        return exact_run(self->job, &self->folded.exact);
+    return self->copy ? recurse(self) : folding_run(self->job, self->folded.state, &self->count);
 }
 
 /* ---- measurements ---- */
@@ -139,48 +132,52 @@ static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void 
     return ran;
 }
 
-static bool measure_work(struct work *self)
-{
-    struct timing *timing = self->job->run->timing;
-    timing->passes = 1;
-    timing->grid = timing->block = 0;
-    if (!measure(self->job, prepare, fold, self))
-        return false;
-    memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
-    return true;
-}
-
 /* Runs what makes one answer, once or as often as the run's timing says. */
-bool work_run(struct job *job)
+static bool work_run(struct job *job)
 {
     const struct plan *plan = job->plan;
-    union folded folded;
-    struct work self = {.job = job, .folded = &folded};
+    struct timing *const timing = job->run->timing;
+    struct work self;
+    self.job = job;
+    self.copy = NULL;
     bool ran = !plan->method || make_copy(&self); /* the only one by name is the recursion */
-    if (ran && job->run->timing)
-        ran = measure_work(&self);
-    else if (ran)
-        ran = prepare(&self) && fold(&self);
+    if (ran && timing) {
+        timing->passes = 1;
+        timing->grid = timing->block = 0;
+        ran = measure(job, fill_copy, fold, &self);
+        memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
+    } else if (ran) {
+        ran = fill_copy(&self) && fold(&self);
+    }
     if (ran && plan->exact)
-        ran = exact_finish(job, &folded.exact);
+        ran = exact_finish(job, &self.folded.exact);
     else if (ran)
-        run_finish(job->run, plan, plan->accumulator, folded.state, self.count);
+        run_finish(job->run, plan, plan->accumulator, self.folded.state, self.count);
     free(self.copy);
     return ran;
 }
 
-static void work_explain(const struct job *job)
+bool work_store(struct job *job, int64_t place)
+{
+    const struct results *results = &job->plan->results;
+    if (!work_run(job))
+        return false;
+    for (unsigned v = 0; v < results->values; v++)
+        run_store(job->run, job->plan, v,
+                  (char *)results->at[v] + place * (int64_t)element_size(results->types[v]));
+    return true;
+}
+
+static bool work_explain(const struct job *job)
 {
     const struct plan *plan = job->plan;
-    if (plan->method)
-        job->run->explanation->loops =
-            (struct loops){.way = "copied, and its upper half folded onto the lower",
-                           .threads = 1,
-                           .copied = plan->n * element_size(plan->accumulator)};
-    else if (plan->exact)
-        exact_explain(job);
-    else
-        folding_explain(job);
+    if (!plan->method)
+        return folding_explain(job);
+    job->run->explanation->loops =
+        (struct loops){.way = "copied, and its upper half folded onto the lower",
+                       .threads = 1,
+                       .copied = plan->n * element_size(plan->accumulator)};
+    return true;
 }
 
 /* ---- the read limit ---- */
@@ -308,10 +305,7 @@ static bool run(void *state, const struct plan *plan, struct run *run)
         return plan->axes ? dots_run(&job) : dot_run(&job);
     if (plan->axes)
         return plan->exact ? exact_along(&job) : along_run(&job);
-    if (!run->explanation)
-        return work_run(&job);
-    work_explain(&job);
-    return true;
+    return run->explanation ? work_explain(&job) : work_run(&job);
 }
 
 const struct backend backend_host = {

@@ -7,7 +7,6 @@
 /* Elements and keys are taken in parts of fixed length, so that threads change no bits: by tables
  * of states, one for each part, that are merged in order; or by a stable counting sort. */
 struct keyed {
-    struct job *job;
     const struct plan *plan;
     struct layout keys, values; /* the former as int64 */
     uint64_t count;             /* of keys, and results */
@@ -15,15 +14,14 @@ struct keyed {
     size_t width;               /* of a key in a part's table, bytes */
     bool counts;                /* how many values each key has */
     unsigned outside;           /* what is to be said of a key that is not below the count */
+    union scalar of_none;       /* as results hold it */
     struct tiles tiles;         /* in common: parts' tables, and then their counts, if any */
 };
 
-enum { KEYED_CHUNK = LOOP_MOST, KEYED_WIDEST = 16 /* bytes of an element */ };
-
 /* A chunk of keys and values, where these do not lie ready: at the beginning of a workspace. */
 struct keyed_chunk {
-    int64_t keys[KEYED_CHUNK];
-    _Alignas(64) char values[KEYED_CHUNK * KEYED_WIDEST];
+    int64_t keys[LOOP_MOST];
+    _Alignas(64) char values[LOOP_MOST * sizeof(struct complex128)];
 };
 
 /* Threads have workspaces of so many bytes. */
@@ -39,8 +37,9 @@ static inline uint64_t *keyed_counts(const struct keyed *self, uint64_t part)
     return (uint64_t *)keyed_table(self, self->parts) + part * self->count;
 }
 
-/* n keys from element `start` on: where they lie, or in a buffer. */
-const int64_t *keyed_gather(const struct keyed *, uint64_t start, uint64_t n, int64_t *buffer);
+/* n elements of a layout from number `start` on, converted: where they lie, or in a buffer. */
+const void *keyed_gather(const struct keyed *, const struct layout *, uint64_t start, uint64_t n,
+                         void *buffer);
 
 /* Counts each key, and returns what is to be said of them. */
 unsigned keyed_count(const struct keyed *, const int64_t *keys, uint64_t n, uint64_t *counts);
@@ -108,12 +107,12 @@ struct keyed_adding {
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
 };
 
-/* Beside FOUND_ bits: something was rounded that is not to be. */
+/* Tiles also say: something was rounded that is not to be. */
 enum { KEYED_ROUNDED = 1 << 17 };
 
 /* Makes all parts' tables, and then finishes so many tiles of the keys; the context begins with the
  * adding. False with a failure noted. */
-bool keyed_run(struct keyed_adding *, const char *purpose, uint64_t tiles, tile_work *finish);
+bool keyed_run(struct keyed_adding *, uint64_t tiles, tile_work *finish);
 
 /* By tables, where there is a loop for it; by a sort, anything. */
 bool keyed_has_table(const struct plan *);

@@ -16,18 +16,18 @@ struct sorting {
     uint64_t *origins; /* of these; NULL: nobody asks */
 };
 
-static unsigned count_part(void *context, uint64_t part, char *memory)
+static unsigned count_part(void *context, uint64_t part, void *memory)
 {
     struct sorting *self = context;
-    struct keyed_chunk *own = (struct keyed_chunk *)(void *)memory;
+    struct keyed_chunk *own = memory;
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
     uint64_t *const counts = keyed_table(all, part);
     unsigned found = 0;
     memset(counts, 0, all->count * sizeof *counts);
-    for (uint64_t at = begin; at < end; at += KEYED_CHUNK) {
-        const uint64_t n = least(end - at, KEYED_CHUNK);
-        const int64_t *const keys = keyed_gather(all, at, n, own->keys);
+    for (uint64_t at = begin; at < end; at += LOOP_MOST) {
+        const uint64_t n = least(end - at, LOOP_MOST);
+        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
         found |= keyed_count(all, keys, n, counts);
     }
     return found;
@@ -71,20 +71,20 @@ static inline __attribute__((always_inline)) void scatter(const struct sorting *
     }
 }
 
-static unsigned move_part(void *context, uint64_t part, char *memory)
+static unsigned move_part(void *context, uint64_t part, void *memory)
 {
     struct sorting *self = context;
-    struct keyed_chunk *own = (struct keyed_chunk *)(void *)memory;
+    struct keyed_chunk *own = memory;
     const struct keyed *all = &self->all;
     const struct plan *plan = all->plan;
     const uint64_t begin = part * all->part, end = least(begin + all->part, plan->n);
     uint64_t *const places = keyed_table(all, part);
-    for (uint64_t at = begin; at < end; at += KEYED_CHUNK) {
-        const uint64_t n = least(end - at, KEYED_CHUNK);
-        const int64_t *const keys = keyed_gather(all, at, n, own->keys);
+    for (uint64_t at = begin; at < end; at += LOOP_MOST) {
+        const uint64_t n = least(end - at, LOOP_MOST);
+        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
         const char *elements = (const char *)plan->layout->data + at * self->size;
         if (!plan->elements.flat) {
-            gather_unconverted(all->job->instructions, plan->layout, at, n, own->values);
+            gather_unconverted(all->tiles.job->instructions, plan->layout, at, n, own->values);
             elements = own->values;
         }
         switch (self->size) {
@@ -109,12 +109,9 @@ static bool reduce_segments(const struct sorting *self, uint64_t n)
     struct layout layout = {
         .data = self->elements, .input = all->layout->input, .type = all->layout->type};
     struct plan plan = *all;
-    struct job job = *self->all.job;
+    struct job job = *self->all.tiles.job;
     layout_make_flat(&layout, n);
-    plan.layout = &layout;
-    plan.n = plan.finish.count = n;
-    plan.elements.flat = true;
-    plan.elements.direct = types_convert_directly(&layout, plan.accumulator);
+    plan_take(&plan, &layout, n, true);
     plan.segments = (struct plan_segments){.of = &segments};
     job.plan = &plan;
     return segments_run(&job);
@@ -148,7 +145,6 @@ bool keyed_sort(struct job *job)
     if (!self.offsets || !self.elements || (indexed && !self.origins))
         made = failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for a sort by key");
     made = made && sort_and_reduce(&self);
-    job->run->findings |= self.all.tiles.findings;
     tiles_close(&self.all.tiles);
     free(self.origins);
     free(self.elements);

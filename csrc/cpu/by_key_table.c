@@ -84,19 +84,19 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width, bool coun
                     size_t workspace)
 {
     const struct plan *plan = job->plan;
-    *self = (struct keyed){.job = job,
-                           .plan = plan,
+    *self = (struct keyed){.plan = plan,
                            .keys = *plan->segments.keys,
                            .values = *plan->layout,
                            .count = plan->segments.of->count,
                            .width = width,
                            .counts = counts,
+                           .of_none = run_value_of_none(plan),
                            .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE};
     self->keys.type = self->keys.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
     const uint64_t fitting = plan->n / (width * self->count + 1),
                    wanted = least(plan->n / LEAST_PART, fitting > 2 ? fitting : 2),
                    parts = wanted > 1 ? least(wanted, PARTS_MOST) : 1;
-    self->part = divide_up(divide_up(plan->n, parts), KEYED_CHUNK) * KEYED_CHUNK;
+    self->part = divide_up(divide_up(plan->n, parts), LOOP_MOST) * LOOP_MOST;
     self->parts = self->part ? divide_up(plan->n, self->part) : 1;
     self->tiles = (struct tiles){.job = job,
                                  .sharing.pieces = self->parts,
@@ -106,23 +106,13 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width, bool coun
                                            (width + (counts ? sizeof(uint64_t) : 0))};
 }
 
-const int64_t *keyed_gather(const struct keyed *self, uint64_t start, uint64_t n, int64_t *keys)
+const void *keyed_gather(const struct keyed *self, const struct layout *from, uint64_t start,
+                         uint64_t n, void *buffer)
 {
-    const struct layout *from = &self->keys;
-    if (from->input == from->type && layout_is_flat(from))
-        return (const int64_t *)from->data + start;
-    gather(self->job->instructions, from, start, n, keys);
-    return keys;
-}
-
-/* The same of values, converted. */
-static const void *gather_values(const struct keyed *self, uint64_t start, uint64_t n, void *buffer)
-{
-    const struct layout *from = &self->values;
-    if (self->plan->elements.flat && from->input == from->type &&
-        element_accumulator(from->type) == from->input)
-        return (const char *)from->data + start * element_size(from->input);
-    gather(self->job->instructions, from, start, n, buffer);
+    const enum element input = from->input;
+    if (from->type == input && element_accumulator(input) == input && layout_is_flat(from))
+        return (const char *)from->data + start * element_size(input);
+    gather(self->tiles.job->instructions, from, start, n, buffer);
     return buffer;
 }
 
@@ -143,22 +133,6 @@ unsigned keyed_count(const struct keyed *self, const int64_t *keys, uint64_t n, 
 
 /* ---- tables ---- */
 
-/* Adds a chunk, and returns what is to be said of it. */
-static unsigned add_chunk(const struct keyed_adding *self, uint64_t part, uint64_t at, uint64_t n,
-                          struct keyed_chunk *own)
-{
-    const struct keyed *all = &self->all;
-    const int64_t *const keys = keyed_gather(all, at, n, own->keys);
-    const void *const values = gather_values(all, at, n, own->values);
-    if (all->counts)
-        keyed_count(all, keys, n, keyed_counts(all, part));
-    if (self->unrounded)
-        feclearexcept(FE_INEXACT);
-    const bool outside = self->add(keys, values, n, all->count, keyed_table(all, part));
-    return (outside ? all->outside : 0) |
-           (self->unrounded && fetestexcept(FE_INEXACT) ? KEYED_ROUNDED : 0);
-}
-
 /* Fills a table with identities: with one, and then with copies of what there is of it already, as
  * long as that is in the nearest cache. */
 static void begin_table(const struct keyed_adding *self, char *table)
@@ -174,9 +148,10 @@ static void begin_table(const struct keyed_adding *self, char *table)
     }
 }
 
-static unsigned add_part(void *context, uint64_t part, char *memory)
+static unsigned add_part(void *context, uint64_t part, void *memory)
 {
     const struct keyed_adding *self = context;
+    struct keyed_chunk *const own = memory;
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
     char *const table = keyed_table(all, part);
@@ -185,22 +160,30 @@ static unsigned add_part(void *context, uint64_t part, char *memory)
     if (all->counts)
         memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
     for (uint64_t at = begin; at < end && !((found | all->tiles.findings) & KEYED_ROUNDED);
-         at += KEYED_CHUNK)
-        found |= add_chunk(self, part, at, least(end - at, KEYED_CHUNK),
-                           (struct keyed_chunk *)(void *)memory);
+         at += LOOP_MOST) {
+        const uint64_t n = least(end - at, LOOP_MOST);
+        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
+        const void *const values = keyed_gather(all, &all->values, at, n, own->values);
+        if (all->counts)
+            keyed_count(all, keys, n, keyed_counts(all, part));
+        if (self->unrounded)
+            feclearexcept(FE_INEXACT);
+        if (self->add(keys, values, n, all->count, table))
+            found |= all->outside;
+        if (self->unrounded && fetestexcept(FE_INEXACT))
+            found |= KEYED_ROUNDED;
+    }
     return found;
 }
 
-bool keyed_run(struct keyed_adding *self, const char *purpose, uint64_t tiles, tile_work *finish)
+bool keyed_run(struct keyed_adding *self, uint64_t tiles, tile_work *finish)
 {
     struct tiles *shared = &self->all.tiles;
     const uint64_t parts = self->all.parts;
-    const bool made = tiles_open(shared, parts > tiles ? parts : tiles, purpose) &&
+    const bool made = tiles_open(shared, parts > tiles ? parts : tiles, "tables of keys") &&
                       tiles_run(shared, parts, add_part, self) &&
                       tiles_run(shared, tiles, finish, self);
     tiles_close(shared);
-    if (!(shared->findings & KEYED_ROUNDED))
-        self->all.job->run->findings |= shared->findings;
     return made;
 }
 
@@ -210,7 +193,6 @@ struct folding {
     struct keyed_adding tables;
     enum element accumulator; /* that states are of */
     bool stored;
-    union scalar of_none;
 };
 
 static union scalar value_of(const struct folding *self, const void *state, uint64_t n)
@@ -221,7 +203,7 @@ static union scalar value_of(const struct folding *self, const void *state, uint
     struct finish how = finish_in(&plan->finish, self->accumulator);
     struct answer answer;
     if (tables->all.counts ? n == 0 : memcmp(state, tables->identity, tables->all.width) == 0)
-        return self->of_none; /* which such a state is, too, but for narrower integers */
+        return tables->all.of_none; /* which such a state is, too, but for narrower integers */
     if (self->stored)
         return scalar_convert(
             scalar_convert(scalar_load(state, self->accumulator), self->accumulator, type), type,
@@ -231,7 +213,7 @@ static union scalar value_of(const struct folding *self, const void *state, uint
     return scalar_convert(scalar_narrow(answer.values[0], type), type, plan->results.type);
 }
 
-static unsigned finish_keys(void *context, uint64_t tile, char *memory)
+static unsigned finish_keys(void *context, uint64_t tile, void *memory)
 {
     struct folding *self = context;
     const struct keyed *all = &self->tables.all;
@@ -257,8 +239,7 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
 bool keyed_fold(struct job *job)
 {
     const struct plan *plan = job->plan;
-    struct folding self = {.accumulator = accumulator_widest(plan->accumulator),
-                           .of_none = run_value_of_none(plan)};
+    struct folding self = {.accumulator = accumulator_widest(plan->accumulator)};
     struct keyed *const all = &self.tables.all;
     const bool counts = reduction_row(plan->reduction)->counts;
     state_identity(plan->fold, self.accumulator, self.tables.identity);
@@ -266,6 +247,5 @@ bool keyed_fold(struct job *job)
     self.stored = reduction_is_stored(plan->reduction) && !counts;
     keyed_describe(all, job, state_bytes(plan->fold, self.accumulator), counts,
                    sizeof(struct keyed_chunk));
-    return keyed_run(&self.tables, "tables of keys", divide_up(all->count, KEYS_A_TILE),
-                     finish_keys);
+    return keyed_run(&self.tables, divide_up(all->count, KEYS_A_TILE), finish_keys);
 }

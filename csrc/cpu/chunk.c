@@ -9,21 +9,6 @@
 
 #include <string.h>
 
-enum { GRAIN = 64 }; /* elements of which a part's length is a multiple, for the memory's sake */
-
-struct parts parts_cut(uint64_t n)
-{
-    struct parts parts = {n, n > 0, 0};
-    while (n > CHUNK && (n >> parts.shift) + GRAIN > CHUNK)
-        parts.count = (uint64_t)1 << ++parts.shift;
-    return parts;
-}
-
-uint64_t part_start(struct parts parts, uint64_t part)
-{
-    return part == parts.count ? parts.n : (parts.n * part >> parts.shift) & ~((uint64_t)GRAIN - 1);
-}
-
 fold_values *chunk_loop(const struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -70,6 +55,7 @@ void chunks_describe(struct chunks *self, const struct job *job)
     const struct plan *plan = job->plan;
     const struct layout *layout = plan->layout;
     fold_values *const direct = chunk_loop(job);
+    self->plan = plan;
     layout_copy(layout, &self->layout);
     self->instructions = job->instructions;
     self->way = chunk_way(job);
@@ -79,17 +65,14 @@ void chunks_describe(struct chunks *self, const struct job *job)
         self->mask = layout_of_its_mask(layout);
         self->layout.mask = NULL;
     }
-    self->position = plan->elements.position;
-    self->fold = plan->fold;
-    self->accumulator = plan->accumulator;
     self->fold_elements =
         direct ? direct : loop_of_values(job->instructions, plan->fold, plan->accumulator);
     self->merge = loop_of_states(plan->fold, plan->accumulator);
     self->settled = layout->mask ? NULL : settling_of(plan->reduction, layout->type);
     self->size = element_size(direct ? layout->input : plan->accumulator);
     self->width = state_bytes(plan->fold, plan->accumulator);
-    self->valid = way_gathers(self->way) ? tiles_aligned(CHUNK * self->size) : 0;
-    self->buffer = self->valid + (self->by_position ? tiles_aligned(CHUNK) : 0);
+    self->valid = way_gathers(self->way) ? tiles_aligned(LOOP_MOST * self->size) : 0;
+    self->buffer = self->valid + (self->by_position ? tiles_aligned(LOOP_MOST) : 0);
 }
 
 void chunks_move(struct chunks *self, const void *data, const unsigned char *mask)
@@ -143,7 +126,7 @@ static void fold_rows(const struct chunks *self, uint64_t start, uint64_t n, voi
     struct walk walk;
     walk_start(&walk, &self->layout, start, n);
     while (walk.left) {
-        const uint64_t at = self->position + start + n - walk.left;
+        const uint64_t at = self->plan->elements.position + start + n - walk.left;
         const struct tile row = walk_next(&walk, least(walk.left, walk.whole.columns));
         self->fold_elements(row.at, row.columns, at, next);
         if (next == states)
@@ -164,11 +147,11 @@ uint64_t chunk_fold(const struct chunks *self, char *buffer, uint64_t start, uin
     if (gathers)
         n = bring_together(self, start, n, buffer);
     if (n == 0)
-        state_identity(self->fold, self->accumulator, state);
+        state_identity(self->plan->fold, self->plan->accumulator, state);
     else if (self->way == IN_ROWS)
         fold_rows(self, start, n, state);
     else
         self->fold_elements(gathers ? buffer : (const char *)self->layout.data + start * self->size,
-                            n, self->position + start, state);
+                            n, self->plan->elements.position + start, state);
     return n;
 }

@@ -4,8 +4,6 @@
 
 #include "cpu/host.h"
 
-enum { CHUNK = LOOP_MOST }; /* elements folded by one loop */
-
 /* How elements come to a loop: as they lie, all or a row at a time, gathered, or converted,
  * too. */
 enum way { IN_PLACE, IN_ROWS, GATHERED, CONVERTED };
@@ -15,30 +13,18 @@ static inline bool way_gathers(enum way way)
     return way == GATHERED || way == CONVERTED;
 }
 
-/* Parts of n elements that chunks have: 2^shift of them, of nearly one length, which begin at
- * multiples of a power of two; `count` is 0 of no elements. */
-struct parts {
-    uint64_t n, count;
-    unsigned shift;
-};
-
-struct parts parts_cut(uint64_t n);
-uint64_t part_start(struct parts, uint64_t part);
-
 struct chunks {
+    const struct plan *plan;
     struct layout layout;
     struct layout mask; /* its bytes as elements, where positions matter */
     enum instructions instructions;
     enum way way;
     bool indexed;     /* positions matter */
     bool by_position; /* and there is a mask: what it hides still counts in positions */
-    enum fold fold;
-    enum element accumulator;
     fold_values *fold_elements;
     merge_states *merge;
     is_settled *settled; /* NULL: all chunks matter */
     size_t size, width;  /* of an element as a loop takes it and of a state, bytes */
-    uint64_t position;   /* of the layout's first element */
     size_t valid;        /* where in a buffer the mask's bytes begin */
     size_t buffer;       /* bytes that one thread gathers into */
 };
@@ -54,6 +40,6 @@ void chunks_describe(struct chunks *, const struct job *);
 /* To a layout of the same shape that begins at these, such as another result's. */
 void chunks_move(struct chunks *, const void *data, const unsigned char *mask);
 
-/* Folds up to CHUNK elements, those that the mask lets through, and returns how many there were.
- * Where positions matter *state is what lies before. */
+/* Folds up to LOOP_MOST elements, those that the mask lets through, and returns how many there
+ * were. Where positions matter *state is what lies before. */
 uint64_t chunk_fold(const struct chunks *, char *buffer, uint64_t start, uint64_t n, void *state);

@@ -9,8 +9,6 @@
 #include "cpu/columns.h"
 
 #include "common/arithmetic.h"
-#include "run/explanation.h"
-#include "threads/gather.h"
 
 enum {
     CACHE_LINE = 64,
@@ -61,7 +59,7 @@ static void describe_brought(struct columns *self)
     const uint64_t fitting = several ? least(most, elements / n) / self->cut.row : 1;
     self->cut.group = least(self->cut.blocks, fitting > 1 ? fitting : 1);
     if (self->cut.group > 1) /* a row of several blocks is moved */
-        self->input.transpose = NULL;
+        self->input.elements.bringer.transpose = self->input.mask.bringer.transpose = NULL;
 }
 
 /* Rows of few results leave most of a register's lanes idle: where they lie one after the other,
@@ -72,28 +70,20 @@ static uint64_t coalesced_of(const struct columns *self)
 {
     enum { ENOUGH = 256, WANTED = 512, WORTH = 3 /* bytes of states a row */ };
     const struct plan *plan = self->plan;
+    const struct columns_rows *elements = &self->input.elements, *mask = &self->input.mask;
     const bool needs_its_first = plan->fold == FOLD_prod && element_is_complex(plan->accumulator),
                apart = self->input.inner < plan->n;
     const uint64_t bytes = self->cut.row * self->input.size,
                    states = self->cut.row * self->width << fold_is_indexed(plan->fold);
     uint64_t coalesced = 1;
-    if (bytes > ENOUGH || needs_its_first || apart || self->input.column_stride <= 0 ||
-        self->input.row_stride != (int64_t)self->cut.row * self->input.column_stride ||
-        self->input.mask_row_stride != (int64_t)self->cut.row * self->input.mask_column_stride)
+    if (bytes > ENOUGH || needs_its_first || apart || elements->column_stride <= 0 ||
+        elements->row_stride != (int64_t)self->cut.row * elements->column_stride ||
+        mask->row_stride != (int64_t)self->cut.row * mask->column_stride)
         return 1;
     while (2 * coalesced * bytes <= WANTED && 2 * coalesced * SLAB_PART_ROWS <= plan->n &&
            coalesced * coalesced * states <= WORTH * plan->n)
         coalesced *= 2;
     return coalesced;
-}
-
-static void coalesce_rows(struct columns *self)
-{
-    self->cut.coalesced = coalesced_of(self);
-    self->cut.row *= self->cut.coalesced;
-    self->input.row_stride *= (int64_t)self->cut.coalesced;
-    self->input.mask_row_stride *= (int64_t)self->cut.coalesced;
-    self->cut.parts = slab_parts_of(self->plan->n / self->cut.coalesced);
 }
 
 static void describe_in_place(struct columns *self)
@@ -132,7 +122,7 @@ static void describe_results(struct columns *self)
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
     const struct slab_loop *const loop =
-        self->input.convert || axes->reduced.mask ? NULL : columns_loop_to_results(self->job);
+        self->input.convert || axes->reduced.mask ? NULL : columns_loop_to_results(self->tiles.job);
     self->dense = self->cut.coalesced == 1 && self->cut.row == axes->shape[inner] &&
                   axes->places[inner] == 1 &&
                   (self->cut.group == 1 || axes->places[inner - 1] == (int64_t)self->cut.row);
@@ -164,18 +154,15 @@ static void describe_workspace(struct columns *self)
 
 static void find_loop(struct columns *self)
 {
-    const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
+    const struct cpu_kernels *kernels = cpu_kernels(self->tiles.job->instructions);
     const struct layout *layout = self->plan->layout;
-    self->loop = columns_loop(self->job);
+    bool converted;
+    self->loop = columns_loop(self->tiles.job, &converted);
     self->input.stored = self->input.size = element_size(layout->input);
-    if (!self->loop) {
-        self->loop = columns_loop_of_converted(self->job);
+    if (converted) {
         self->input.convert = kernels->convert(layout->input, layout->type);
         self->input.size = element_size(self->plan->accumulator);
     }
-    self->input.move = gather_mover(self->job->instructions, layout, false);
-    if (self->input.way == COLUMNS_TRANSPOSED)
-        self->input.transpose = kernels->transpose(self->input.stored);
     self->input.fill = kernels->fill(self->input.size);
     self->input.brings = self->input.convert || layout->mask || self->input.way != COLUMNS_IN_PLACE;
     self->counted = layout->mask && self->plan->counts;
@@ -205,51 +192,47 @@ static void describe_tiles(struct columns *self)
     self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
 }
 
-/* Whether a block has so few elements that those of several are gathered even where they lie side
- * by side ("narrow" in benchmarks/tuning/host.json). */
-static bool is_narrow(const struct plan *plan)
+/* Blocks differ in the dimension before the first of a row's. */
+static void describe_rows(struct columns *self, unsigned first)
 {
-    enum { ROWS = 4, BYTES = 64 };
-    const struct merged_row row = columns_merged(plan->axes);
-    return columns_gather_blocks(plan) && plan->n <= ROWS && row.blocks > 1 &&
-           row.columns * element_size(plan->layout->input) <= BYTES;
+    const struct cpu_kernels *kernels = cpu_kernels(self->tiles.job->instructions);
+    const struct axes *axes = self->axes;
+    const struct layout *reduced = &axes->reduced;
+    const unsigned inner = axes->outer - 1, dimensions = reduced->dimensions;
+    struct columns_rows *elements = &self->input.elements, *mask = &self->input.mask;
+    elements->row_stride = dimensions ? reduced->strides[dimensions - 1] : 0;
+    elements->column_stride = axes->strides[inner];
+    elements->block_stride = first ? axes->strides[first - 1] : 0;
+    elements->bringer.move = gather_mover(self->tiles.job->instructions, reduced, false);
+    if (self->input.way == COLUMNS_TRANSPOSED)
+        elements->bringer.transpose = kernels->transpose(self->input.stored);
+    elements->bringer.end = axes_end(axes);
+    self->input.inner = dimensions > 1 ? reduced->shape[dimensions - 1] : self->plan->n;
+    if (!reduced->mask)
+        return;
+    mask->row_stride = dimensions ? reduced->mask_strides[0] : 0;
+    mask->column_stride = axes->mask_strides[inner];
+    mask->block_stride = first ? axes->mask_strides[first - 1] : 0;
+    mask->bringer.move = kernels->move(1, 1, false);
+    if (mask->row_stride == 1 && mask->column_stride > 0)
+        mask->bringer.transpose = kernels->transpose(1);
 }
 
-static enum columns_way way_of(const struct plan *plan)
-{
-    const struct axes *axes = plan->axes;
-    if (axes->reduced.swapped || axes->reduced.dimensions > 1)
-        return COLUMNS_MOVED;
-    if (columns_are_rows(axes))
-        return COLUMNS_TRANSPOSED;
-    return columns_lie_together(axes) && !is_narrow(plan) ? COLUMNS_IN_PLACE : COLUMNS_MOVED;
-}
-
-static void describe(struct columns *self, const struct job *job)
+static void describe(struct columns *self, struct job *job)
 {
     const struct axes *axes = job->plan->axes;
-    const unsigned inner = axes->outer - 1;
-    *self = (struct columns){.job = job, .plan = job->plan, .axes = axes};
-    self->tiles.job = (struct job *)job;
-    self->input.way = way_of(job->plan);
+    *self = (struct columns){.plan = job->plan, .axes = axes, .tiles.job = job};
+    self->input.way = columns_way(job->plan);
     find_loop(self);
     self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
-    const unsigned dimensions = axes->reduced.dimensions;
-    self->input.row_stride = dimensions ? axes->reduced.strides[dimensions - 1] : 0;
-    self->input.inner = dimensions > 1 ? axes->reduced.shape[dimensions - 1] : self->plan->n;
-    self->input.column_stride = axes->strides[inner];
-    if (axes->reduced.mask) {
-        self->input.mask_row_stride = axes->reduced.dimensions ? axes->reduced.mask_strides[0] : 0;
-        self->input.mask_column_stride = axes->mask_strides[inner];
-    }
     const struct merged_row row = columns_merged(axes);
-    self->input.mask_block_stride = row.first ? axes->mask_strides[row.first - 1] : 0;
     self->cut.row = row.columns;
     self->cut.blocks = row.blocks;
-    self->input.block_stride = row.first ? axes->strides[row.first - 1] : 0;
-    self->input.end = axes_end(axes);
-    coalesce_rows(self);
+    describe_rows(self, row.first);
+    self->cut.coalesced = coalesced_of(self);
+    self->cut.row *= self->cut.coalesced;
+    self->cut.parts = slab_parts_of(self->plan->n / self->cut.coalesced);
     if (self->input.brings)
         describe_brought(self);
     else
@@ -271,14 +254,11 @@ static bool explain(const struct columns *self)
         [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
         [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
         [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
-    const struct job *job = self->job;
     const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->cut.tiles * pieces_of(self) : 1;
-    job->run->explanation->loops =
-        (struct loops){.results = RESULTS_SIDE_BY_SIDE,
-                       .way = ways[self->input.way][self->input.convert != NULL],
-                       .threads = threads_for(&job->threads, tiles),
-                       .instructions = instructions_name(job->instructions)};
-    return true;
+    return tiles_explain(self->tiles.job,
+                         (struct loops){.results = RESULTS_SIDE_BY_SIDE,
+                                        .way = ways[self->input.way][self->input.convert != NULL]},
+                         tiles);
 }
 
 bool columns_run(struct job *job)

@@ -4,24 +4,27 @@
 
 #include "cpu/tiles.h"
 #include "plan/axes.h"
+#include "threads/gather.h"
 
 enum columns_way { COLUMNS_IN_PLACE, COLUMNS_MOVED, COLUMNS_TRANSPOSED };
 
-/* How elements lie, and what brings them to a loop. */
+/* How rows of elements, or of their mask's bytes, lie, and what brings them together. */
+struct columns_rows {
+    int64_t row_stride, column_stride, block_stride;
+    struct bringer bringer;
+};
+
+/* What comes to a loop. */
 struct columns_input {
     enum columns_way way;
     bool brings;         /* into order, or into another type: not as they lie */
     size_t stored, size; /* of an element, and of one as the loop takes it, bytes */
-    int64_t row_stride, column_stride, block_stride;
-    uint64_t inner; /* rows at one distance from each other: those of the last dimension */
-    int64_t mask_row_stride, mask_column_stride, mask_block_stride;
-    move_tile *move;
-    transpose_rows *transpose; /* NULL: elements are moved */
-    bool masked;               /* the loop takes the mask; else what that hides is filled */
+    uint64_t inner;      /* rows at one distance from each other: those of the last dimension */
+    struct columns_rows elements, mask;
+    bool masked; /* the loop takes the mask; else what that hides is filled */
     fill_hidden *fill;
     convert_elements *convert; /* to the loop's type; NULL: they are of it, or it takes them */
     union scalar neutral;      /* what masked elements become */
-    const char *end;           /* of all elements */
 };
 
 /* ---- what is chosen for a plan ---- */
@@ -35,10 +38,7 @@ struct merged_row {
 
 struct merged_row columns_merged(const struct axes *);
 
-/* Whether neighbouring results' elements are neighbours, or a result's own, if there are several,
- * are no farther from each other than from its neighbour's. */
-bool columns_lie_together(const struct axes *);
-bool columns_are_rows(const struct axes *);
+enum columns_way columns_way(const struct plan *);
 
 /* Whether lanes go by the mask itself, since no element would change nothing. */
 bool columns_take_mask(const struct plan *);
@@ -50,10 +50,10 @@ bool columns_gather_blocks(const struct plan *);
 /* Whether of nothing but NaN that has to be said. */
 bool columns_are_best_numbers(const struct plan *);
 
-/* What takes elements as they are, or once they are converted; and what makes results, where these
- * are what a state is, or that divided, and need nothing else. NULL: there is none. */
-const struct slab_loop *columns_loop(const struct job *);
-const struct slab_loop *columns_loop_of_converted(const struct job *);
+/* What takes elements as they are, or, if nothing does, once they are converted; and what makes
+ * results, where these are what a state is, or that divided, and need nothing else. NULL: there is
+ * none. */
+const struct slab_loop *columns_loop(const struct job *, bool *converted);
 const struct slab_loop *columns_loop_to_results(const struct job *);
 
 /* ---- how it is cut ---- */
@@ -72,7 +72,6 @@ struct columns_cut {
 };
 
 struct columns {
-    const struct job *job;
     const struct plan *plan;
     const struct axes *axes;
     struct columns_input input;

@@ -1,7 +1,8 @@
 /* Which results are folded side by side, in which columns, and by which loops. */
 #include "cpu/columns.h"
 
-bool columns_lie_together(const struct axes *axes)
+/* Whether neighbouring results' elements are neighbours. */
+static bool lie_together(const struct axes *axes)
 {
     return axes->strides[axes->outer - 1] == (int64_t)element_size(axes->reduced.input);
 }
@@ -44,15 +45,37 @@ static uint64_t columns_together(const struct plan *plan)
 static bool are_wide(const struct plan *plan)
 {
     enum { WIDE = 16 };
-    return (columns_gather_blocks(plan) || columns_lie_together(plan->axes)) &&
+    return (columns_gather_blocks(plan) || lie_together(plan->axes)) &&
            columns_together(plan) >= WIDE;
 }
 
-bool columns_are_rows(const struct axes *axes)
+/* Whether a result's elements, if there are several, are no farther from each other than from its
+ * neighbour's. */
+static bool are_rows(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
-    return reduced->dimensions && !columns_lie_together(axes) &&
+    return reduced->dimensions && !lie_together(axes) &&
            (int64_t)layout_distance(reduced->strides[0]) <= axes->strides[axes->outer - 1];
+}
+
+/* Whether a block has so few elements that those of several are gathered even where they lie side
+ * by side ("narrow" in benchmarks/tuning/host.json). */
+static bool is_narrow(const struct plan *plan)
+{
+    enum { ROWS = 4, BYTES = 64 };
+    const struct merged_row row = columns_merged(plan->axes);
+    return columns_gather_blocks(plan) && plan->n <= ROWS && row.blocks > 1 &&
+           row.columns * element_size(plan->layout->input) <= BYTES;
+}
+
+enum columns_way columns_way(const struct plan *plan)
+{
+    const struct axes *axes = plan->axes;
+    if (axes->reduced.swapped || axes->reduced.dimensions > 1)
+        return COLUMNS_MOVED;
+    if (are_rows(axes))
+        return COLUMNS_TRANSPOSED;
+    return lie_together(axes) && !is_narrow(plan) ? COLUMNS_IN_PLACE : COLUMNS_MOVED;
 }
 
 /* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
@@ -66,23 +89,19 @@ static const struct slab_loop *loop_from(const struct job *job, enum element inp
         ->columns(plan->fold, input, state, pays, columns_take_mask(plan));
 }
 
-/* What takes elements as they are; NULL: they have to be converted. What a mask hides of extremes
- * becomes the worst of a wider type, which initial= may be of: that of the elements' own would be
- * better than that. */
-const struct slab_loop *columns_loop(const struct job *job)
+/* What a mask hides of extremes becomes the worst of a wider type, which initial= may be of: that
+ * of the elements' own would be better than that. */
+const struct slab_loop *columns_loop(const struct job *job, bool *converted)
 {
     const struct plan *plan = job->plan;
-    const enum element input = plan->layout->input, type = plan->layout->type;
+    const enum element input = plan->layout->input, type = plan->layout->type,
+                       state = plan->accumulator;
     const bool fills_with_worst =
         plan->layout->mask && (plan->fold == FOLD_min || plan->fold == FOLD_max);
-    return type == input || (type == plan->accumulator && !fills_with_worst)
-               ? loop_from(job, input, plan->accumulator)
-               : NULL;
-}
-
-const struct slab_loop *columns_loop_of_converted(const struct job *job)
-{
-    return loop_from(job, job->plan->accumulator, job->plan->accumulator);
+    const struct slab_loop *const own =
+        type == input || (type == state && !fills_with_worst) ? loop_from(job, input, state) : NULL;
+    *converted = !own;
+    return own ? own : loop_from(job, state, state);
 }
 
 bool columns_are_best_numbers(const struct plan *plan)
@@ -139,7 +158,7 @@ static bool pays(const struct plan *plan)
     const uint64_t n = plan->n;
     if (axes->reduced.dimensions > 1)
         return !axes->reduced.mask && are_wide(plan);
-    if (!columns_are_rows(axes))
+    if (!are_rows(axes))
         return true;
     const int64_t stride = axes->reduced.strides[0];
     const struct merged_row row = columns_merged(axes);
@@ -162,11 +181,12 @@ bool columns_suit(const struct job *job)
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
     union scalar neutral;
+    bool converted;
     if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || plan->launch.batch_invariant)
         return false;
     if (plan->layout->mask && !columns_take_mask(plan) &&
         ((plan->counts && (plan->fold != FOLD_sum || plan->n > UINT32_MAX)) ||
          !columns_neutral(plan->fold, plan->accumulator, &neutral)))
         return false;
-    return pays(plan) && (columns_loop(job) || columns_loop_of_converted(job));
+    return pays(plan) && columns_loop(job, &converted);
 }

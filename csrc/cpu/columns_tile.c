@@ -5,9 +5,7 @@
 #include "common/arithmetic.h"
 #include "common/segments.h"
 #include "cpu/finalize.h"
-#include "threads/gather.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -41,27 +39,17 @@ static int64_t row_offset(const struct columns *self, uint64_t row, int64_t stri
     return offset;
 }
 
-/* Rows at one distance from each other; of several blocks, one. */
-static void bring_rows(const struct columns *self, const struct slab *slab, const char *at,
-                       uint64_t rows, char *to)
+/* Rows `stride` bytes from each other; of several blocks, one. */
+static void bring_rows(const struct columns_rows *self, const struct slab *slab, const char *at,
+                       uint64_t rows, int64_t stride, char *to)
 {
     const bool blocks = slab->blocks > 1;
-    if (self->input.transpose) {
-        const struct transposition transposition = {.at = at,
-                                                    .rows = slab->columns,
-                                                    .n = rows,
-                                                    .row_stride = self->input.column_stride,
-                                                    .stride = slab->row_stride,
-                                                    .end = self->input.end};
-        self->input.transpose(&transposition, slab->columns, to);
-    } else {
-        const struct tile tile = {.at = at,
-                                  .rows = blocks ? slab->blocks : rows,
-                                  .columns = slab->columns,
-                                  .row_stride = blocks ? slab->block_stride : slab->row_stride,
-                                  .column_stride = self->input.column_stride};
-        self->input.move(&tile, to);
-    }
+    const struct tile tile = {.at = at,
+                              .rows = blocks ? slab->blocks : rows,
+                              .columns = slab->columns,
+                              .row_stride = blocks ? self->block_stride : stride,
+                              .column_stride = self->column_stride};
+    bringer_bring(&self->bringer, &tile, to);
 }
 
 /* ---- what a mask hides ---- */
@@ -120,66 +108,36 @@ static const unsigned char *mask_at(const struct columns *self, const struct out
     return mask ? mask + tile->first.mask_offset + row * mask_stride : NULL;
 }
 
-/* A byte for each element, as these lie once they are brought. */
-static void bring_mask(const struct columns *self, struct slab *slab, const unsigned char *mask,
-                       uint64_t rows, int64_t stride, char *to)
-{
-    const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
-    const int64_t apart = self->input.mask_column_stride, last = (int64_t)slab->columns - 1;
-    const char *const at = (const char *)mask;
-    move_tile *const move = kernels->move(1, 1, false);
-    slab->valid = (const unsigned char *)to;
-    if (slab->blocks > 1) {
-        for (uint64_t row = 0; row < rows; row++, to += slab->blocks * slab->columns)
-            move(&(struct tile){.at = at + (int64_t)row * stride,
-                                .rows = slab->blocks,
-                                .columns = slab->columns,
-                                .row_stride = self->input.mask_block_stride,
-                                .column_stride = apart},
-                 to);
-    } else if (stride == 1 && apart > 0) {
-        const struct transposition bytes = {.at = at,
-                                            .rows = slab->columns,
-                                            .n = rows,
-                                            .row_stride = apart,
-                                            .stride = stride,
-                                            .end = at + last * apart + rows};
-        kernels->transpose(1)(&bytes, slab->columns, to);
-    } else {
-        move(&(struct tile){.at = at,
-                            .rows = rows,
-                            .columns = slab->columns,
-                            .row_stride = stride,
-                            .column_stride = apart},
-             to);
-    }
-}
-
 /* Makes a slab of one block, of a tile's rows from `first` on, of what does not lie as one, or is
  * not to be folded as it lies. */
 static void bring(const struct columns *self, const struct output_tile *tile, struct slab *slab,
-                  uint64_t first, int64_t mask_stride, char *workspace)
+                  uint64_t first, char *workspace)
 {
+    const int64_t mask_stride = self->input.mask.row_stride * (int64_t)slab->folded;
     char *const to = workspace + self->brought, *const unconverted = workspace + self->unconverted;
     const uint64_t end = first + slab_row(slab->all, slab->first + slab->count) -
                          slab_row(slab->all, slab->first),
                    rows = end - first, columns = slab->blocks * slab->columns;
     const size_t size = self->input.size, row_bytes = columns * size;
     const unsigned char *const mask = mask_at(self, tile, (int64_t)first, mask_stride);
-    char *stored = self->input.convert ? unconverted : to;
+    char *stored = self->input.convert ? unconverted : to, *valid = workspace + self->valid;
+    slab->valid = self->input.masked ? (const unsigned char *)valid : NULL;
     for (uint64_t row = first, some; row < end; row += some) {
         some = slab->blocks > 1 ? 1 : least(end - row, self->input.inner - row % self->input.inner);
-        bring_rows(self, slab, tile_begin(self, tile) + row_offset(self, row, slab->row_stride),
-                   some, stored);
+        bring_rows(&self->input.elements, slab,
+                   tile_begin(self, tile) + row_offset(self, row, slab->row_stride), some,
+                   slab->row_stride, stored);
         stored += some * columns * self->input.stored;
+        if (self->input.masked)
+            bring_rows(&self->input.mask, slab,
+                       (const char *)mask + (int64_t)(row - first) * mask_stride, some, mask_stride,
+                       valid + (row - first) * columns);
     }
     if (self->input.convert)
         self->input.convert(unconverted, rows * columns, to);
-    if (self->input.masked)
-        bring_mask(self, slab, mask, rows, mask_stride, workspace + self->valid);
     for (uint64_t row = 0; mask && !self->input.masked && row < rows; row++)
         self->input.fill(to + row * row_bytes, slab->columns, mask + (int64_t)row * mask_stride,
-                         self->input.mask_column_stride, &self->input.neutral);
+                         self->input.mask.column_stride, &self->input.neutral);
     slab->at = to;
     slab->blocks = 1;
     slab->columns = columns;
@@ -187,16 +145,19 @@ static void bring(const struct columns *self, const struct output_tile *tile, st
     slab->end = to + rows * row_bytes;
 }
 
-/* Folds a slab of a tile's rows from `row` on, where they lie or brought together first. */
+/* Folds a slab of a tile's rows, where they lie or brought together first. */
 static void fold_slab(const struct columns *self, const struct output_tile *tile, struct slab slab,
-                      uint64_t row, int64_t mask_stride, char *workspace, char *states)
+                      char *workspace, char *states)
 {
+    const uint64_t row = slab.before + slab_row(slab.all, slab.first);
+    slab.row_stride = self->input.elements.row_stride * (int64_t)slab.folded;
+    slab.block_stride = self->input.elements.block_stride;
     slab.room = workspace;
     if (self->input.brings) {
-        bring(self, tile, &slab, row, mask_stride, workspace);
+        bring(self, tile, &slab, row, workspace);
     } else {
         slab.at = tile_begin(self, tile) + (int64_t)row * slab.row_stride;
-        slab.end = self->input.end;
+        slab.end = self->input.elements.bringer.end;
     }
     self->loop->fold(self->loop, &slab, states);
 }
@@ -204,19 +165,15 @@ static void fold_slab(const struct columns *self, const struct output_tile *tile
 static void fold_run(const struct columns *self, const struct output_tile *tile, uint64_t run,
                      char *workspace, char *states)
 {
-    const uint64_t first = run * self->cut.run;
     const struct slab slab = {.blocks = tile->blocks,
                               .columns = tile->columns,
                               .all = self->cut.parts,
-                              .first = first,
+                              .first = run * self->cut.run,
                               .count = self->cut.run,
                               .folded = self->cut.coalesced,
                               .finishes = self->direct,
-                              .divisor = self->divisor,
-                              .block_stride = self->input.block_stride,
-                              .row_stride = self->input.row_stride};
-    fold_slab(self, tile, slab, slab_row(self->cut.parts, first), self->input.mask_row_stride,
-              workspace, states);
+                              .divisor = self->divisor};
+    fold_slab(self, tile, slab, workspace, states);
 }
 
 /* Neighbouring runs' states, and what has become of them, `apart` bytes from one to the next. */
@@ -243,19 +200,16 @@ static void fold_runs(const struct columns *self, const struct output_tile *tile
 static void fold_rest(const struct columns *self, const struct output_tile *tile, uint64_t block,
                       uint64_t rest, char *workspace, char *states)
 {
-    const int64_t coalesced = (int64_t)self->cut.coalesced;
     const struct slab_parts parts = slab_parts_of(rest);
     const struct slab slab = {.blocks = 1,
                               .columns = tile->columns / self->cut.coalesced,
                               .all = parts,
                               .count = (uint64_t)1 << parts.shift,
                               .folded = 1,
-                              .before = self->plan->n - rest,
-                              .row_stride = self->input.row_stride / coalesced};
+                              .before = self->plan->n - rest};
     struct output_tile one = *tile;
-    one.first.offset += (int64_t)block * self->input.block_stride;
-    fold_slab(self, &one, slab, slab.before, self->input.mask_row_stride / coalesced, workspace,
-              states);
+    one.first.offset += (int64_t)block * self->input.elements.block_stride;
+    fold_slab(self, &one, slab, workspace, states);
 }
 
 /* States of rows that were taken for one merge as a tree: halves, of which each is one for every
@@ -280,12 +234,11 @@ static void unfold(const struct columns *self, const struct output_tile *tile, c
 static const uint32_t *counts_of(const struct columns *self, const struct output_tile *tile,
                                  char *workspace)
 {
-    const int64_t folded = (int64_t)self->cut.coalesced;
     const struct tile valid = {.mask = mask_at(self, tile, 0, 0),
                                .rows = self->plan->n,
                                .columns = tile->columns / self->cut.coalesced,
-                               .mask_row_stride = self->input.mask_row_stride / folded,
-                               .mask_column_stride = self->input.mask_column_stride};
+                               .mask_row_stride = self->input.mask.row_stride,
+                               .mask_column_stride = self->input.mask.column_stride};
     uint32_t *const counts = (uint32_t *)(void *)(workspace + self->counts);
     if (!self->counted)
         return NULL;
@@ -335,7 +288,7 @@ static unsigned make_results(const struct columns *self, const struct output_til
 
 /* ---- tiles ---- */
 
-unsigned columns_fold_tile(void *context, uint64_t index, char *workspace)
+unsigned columns_fold_tile(void *context, uint64_t index, void *workspace)
 {
     const struct columns *self = context;
     const struct output_tile tile = tile_at(self, index);
@@ -345,7 +298,7 @@ unsigned columns_fold_tile(void *context, uint64_t index, char *workspace)
     return finish(self, &tile, workspace, workspace + self->states);
 }
 
-unsigned columns_fold_shared_runs(void *context, uint64_t index, char *workspace)
+unsigned columns_fold_shared_runs(void *context, uint64_t index, void *workspace)
 {
     const struct columns *self = context;
     const uint64_t first = index / self->cut.tiles * self->cut.together;
@@ -356,7 +309,7 @@ unsigned columns_fold_shared_runs(void *context, uint64_t index, char *workspace
     return 0;
 }
 
-unsigned columns_finish_tile(void *context, uint64_t index, char *workspace)
+unsigned columns_finish_tile(void *context, uint64_t index, void *workspace)
 {
     const struct columns *self = context;
     const struct output_tile tile = tile_at(self, index);

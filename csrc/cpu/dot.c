@@ -6,12 +6,10 @@
 #include "cpu/tiles.h"
 #include "threads/gather.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 
-enum { CHUNK = LOOP_MOST, CACHE_LINE = 64, WIDEST_ELEMENT = 16 };
-
-/* Pairs a piece, and pieces between two thoughts of the watch. */
-enum { DOT_PIECE = 1 << 14, STRETCH = 1024 };
+/* Pairs a piece, pieces between two thoughts of the watch, and the bytes of an element. */
+enum { DOT_PIECE = 1 << 14, STRETCH = 1024, WIDEST = sizeof(struct complex128) };
 
 /* Of a complex number's parts: products of first ones, of second ones, and of either with the
  * other. Of real numbers there are only first ones. */
@@ -19,21 +17,18 @@ enum { FIRST, SECOND, CROSSED, SUMS };
 
 /* What one thread works with; of it only what comes before elements where these lie ready. */
 struct workspace {
-    _Alignas(CACHE_LINE) struct exact sums[SUMS];
+    _Alignas(64) struct exact sums[SUMS];
     struct exact_ways ways;
-    _Alignas(CACHE_LINE) char a[CHUNK * WIDEST_ELEMENT], b[CHUNK * WIDEST_ELEMENT];
-    char swapped[CHUNK * WIDEST_ELEMENT]; /* b's complex numbers, the second part first */
+    _Alignas(64) char a[LOOP_MOST * WIDEST], b[LOOP_MOST * WIDEST];
+    char swapped[LOOP_MOST * WIDEST]; /* b's complex numbers, the second part first */
 };
 
 struct dot {
-    struct job *job;
-    const struct layout *a, *b; /* walked alike, and of one `type`, which elements become */
-    uint64_t n;
-    bool exactly;
-    enum element type;  /* of elements as loops see them */
-    bool ready;         /* they see them where they lie */
-    bool as_they_are;   /* the types differ, and no common one holds all values */
-    struct tiles tiles; /* in common: sums of pieces, where floats' arithmetic is enough */
+    const struct plan *plan; /* whose layout and factors are walked alike, and of one `type` */
+    enum element type;       /* of elements as loops see them */
+    bool ready;              /* they see them where they lie */
+    bool as_they_are;        /* the types differ, and no common one holds all values */
+    struct tiles tiles;      /* in common: sums of pieces, where floats' arithmetic is enough */
 };
 
 /* Integers' exact sums are longer than any integer type. */
@@ -60,22 +55,13 @@ static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, st
 {
     const size_t size = element_size(self->type);
     if (self->ready)
-        return (struct chunk){(const char *)self->a->data + at * size,
-                              (const char *)self->b->data + at * size, n};
+        return (struct chunk){(const char *)self->plan->layout->data + at * size,
+                              (const char *)self->plan->factors->data + at * size, n};
     uint64_t (*const bring)(enum instructions, const struct layout *, uint64_t, uint64_t, void *) =
         self->as_they_are ? gather_unconverted : gather;
-    bring(self->job->instructions, self->a, at, n, own->a);
-    bring(self->job->instructions, self->b, at, n, own->b);
+    bring(self->tiles.job->instructions, self->plan->layout, at, n, own->a);
+    bring(self->tiles.job->instructions, self->plan->factors, at, n, own->b);
     return (struct chunk){own->a, own->b, n};
-}
-
-/* Parts of complex numbers, the second one first. */
-static const void *swapped(const void *elements, size_t n, enum element part, void *target)
-{
-    const size_t size = element_size(part);
-    for (size_t k = 0; k < 2 * n; k++)
-        memcpy((char *)target + k * size, (const char *)elements + (k ^ 1) * size, size);
-    return target;
 }
 
 /* ---- exactly ---- */
@@ -83,18 +69,19 @@ static const void *swapped(const void *elements, size_t n, enum element part, vo
 /* Parts lie in turn. */
 static void add_complex(const struct dot *self, const struct chunk *chunk, struct workspace *own)
 {
-    const void *const crossed =
-        swapped(chunk->b, chunk->n, element_real_part(self->type), own->swapped);
-    const size_t n = 2 * chunk->n;
+    const size_t n = 2 * chunk->n, size = element_size(self->type) / 2;
+    for (size_t k = 0; k < n; k++)
+        memcpy(own->swapped + k * size, (const char *)chunk->b + (k ^ 1) * size, size);
     exact_ways_add(&own->ways, chunk->a, chunk->b, n, &own->sums[FIRST], &own->sums[SECOND]);
-    exact_ways_add(&own->ways, chunk->a, crossed, n, &own->sums[CROSSED], &own->sums[CROSSED]);
+    exact_ways_add(&own->ways, chunk->a, own->swapped, n, &own->sums[CROSSED], &own->sums[CROSSED]);
 }
 
 static void add_exactly(const struct dot *self, const struct chunk *chunk, struct workspace *own)
 {
     struct exact *const sum = &own->sums[FIRST];
     if (self->as_they_are)
-        products_add(chunk->a, self->a->input, chunk->b, self->b->input, chunk->n, sum, sum);
+        products_add(chunk->a, self->plan->layout->input, chunk->b, self->plan->factors->input,
+                     chunk->n, sum, sum);
     else if (element_is_complex(self->type))
         add_complex(self, chunk, own);
     else
@@ -123,19 +110,14 @@ static union dotted total_of(const struct dot *self, const union dotted *sums, u
     return sum_of(self, total_of(self, sums, n / 2), total_of(self, sums + n / 2, n - n / 2));
 }
 
-static union dotted *pieces_of(const struct dot *self)
-{
-    return (union dotted *)(void *)tiles_common(&self->tiles);
-}
-
 static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t end,
                              struct workspace *own)
 {
-    union dotted sums[DOT_PIECE / CHUNK];
-    dot_elements *const loop = cpu_kernels(self->job->instructions)->dot(self->type);
+    union dotted sums[DOT_PIECE / LOOP_MOST];
+    dot_elements *const loop = cpu_kernels(self->tiles.job->instructions)->dot(self->type);
     uint64_t chunks = 0;
-    for (uint64_t at = begin; at < end; at += CHUNK, chunks++) {
-        const struct chunk chunk = chunk_at(self, at, least(end - at, CHUNK), own);
+    for (uint64_t at = begin; at < end; at += LOOP_MOST, chunks++) {
+        const struct chunk chunk = chunk_at(self, at, least(end - at, LOOP_MOST), own);
         loop(chunk.a, chunk.b, chunk.n, &sums[chunks]);
     }
     return total_of(self, sums, chunks);
@@ -143,15 +125,16 @@ static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t en
 
 /* ---- all ---- */
 
-static unsigned add_tile(void *context, uint64_t tile, char *memory)
+static unsigned add_tile(void *context, uint64_t tile, void *memory)
 {
     const struct dot *self = context;
-    struct workspace *const own = (struct workspace *)(void *)memory;
-    const uint64_t begin = tile * DOT_PIECE, end = least(begin + DOT_PIECE, self->n);
+    struct workspace *const own = memory;
+    union dotted *const pieces = tiles_common(&self->tiles);
+    const uint64_t begin = tile * DOT_PIECE, end = least(begin + DOT_PIECE, self->plan->n);
     /* A loop takes so many floats. */
-    const uint64_t most = element_is_complex(self->type) ? CHUNK / 2 : CHUNK;
-    if (!self->exactly) {
-        pieces_of(self)[tile] = piece_of(self, begin, end, own);
+    const uint64_t most = element_is_complex(self->type) ? LOOP_MOST / 2 : LOOP_MOST;
+    if (!self->plan->exact) {
+        pieces[tile] = piece_of(self, begin, end, own);
         return 0;
     }
     windows_forget(&own->ways.windows);
@@ -162,38 +145,35 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
     return 0;
 }
 
-static struct workspace *workspace_of(const struct dot *self, unsigned thread)
-{
-    return (struct workspace *)(void *)tiles_workspace(&self->tiles, thread);
-}
-
 static void start(const struct dot *self, struct workspace *own)
 {
     for (int sum = 0; sum < SUMS; sum++)
         exact_clear(&own->sums[sum]);
-    exact_ways_start(&own->ways, self->job->instructions, element_real_part(self->type), false,
-                     true, false);
-    own->ways.long_enough = large_sum_suits(self->type, self->n);
+    exact_ways_start(&own->ways, self->tiles.job->instructions, element_real_part(self->type),
+                     false, true, false);
+    own->ways.long_enough = large_sum_suits(self->type, self->plan->n);
 }
 
 /* (a + bi) (c + di) = (ac - bd) + (ad + bc)i. */
 static struct scalar_wide value_of(const struct dot *self)
 {
-    const union dotted total = total_of(self, pieces_of(self), divide_up(self->n, DOT_PIECE));
+    const union dotted total =
+        total_of(self, tiles_common(&self->tiles), divide_up(self->plan->n, DOT_PIECE));
     if (element_is_integer(self->type))
         return (struct scalar_wide){SCALAR_UNSIGNED, (int64_t)total.integer, 0, 0};
     return (struct scalar_wide){SCALAR_FLOAT, 0, total.parts.same[0] - total.parts.same[1],
                                 total.parts.crossed[0] + total.parts.crossed[1]};
 }
 
-/* What has been added exactly; normalised. */
+/* What has been added exactly. Threads' workspaces end. */
 static void merge_sums(const struct dot *self, struct exact_sums *sums)
 {
     exact_sums_clear(sums);
     for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
-        struct exact *const own = workspace_of(self, thread)->sums;
+        struct workspace *const workspace = tiles_workspace(&self->tiles, thread);
+        struct exact *const own = workspace->sums;
         int64_t *const counts = own[SECOND].counts, infinities = counts[EXACT_INFINITIES];
-        exact_ways_end(&workspace_of(self, thread)->ways, &own[FIRST]);
+        exact_ways_end(&workspace->ways, &own[FIRST]);
         /* What is subtracted has the other sign, infinities too. */
         counts[EXACT_INFINITIES] = counts[EXACT_NEGATIVE_INFINITIES];
         counts[EXACT_NEGATIVE_INFINITIES] = infinities;
@@ -202,58 +182,39 @@ static void merge_sums(const struct dot *self, struct exact_sums *sums)
         exact_merge(&sums->parts[EXACT_REAL], &own[SECOND]);
         exact_merge(&sums->parts[EXACT_IMAGINARY], &own[CROSSED]);
     }
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_normalise(&sums->parts[part]);
-}
-
-/* Rounded once, each part of it. */
-static struct scalar_wide rounded(const struct exact_sums *sums, enum element type)
-{
-    const enum element part = element_real_part(type);
-    double values[EXACT_PARTS];
-    for (int k = 0; k < EXACT_PARTS; k++)
-        values[k] = scalar_widen(exact_value(&sums->parts[k], 1, part), part).real;
-    return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
-}
-
-static void answer(const struct dot *self, const struct plan *plan, struct run *run)
-{
-    struct exact_sums sums;
-    if (self->exactly)
-        merge_sums(self, &sums);
-    if (run->exact)
-        *run->exact = sums.parts[EXACT_REAL];
-    else
-        run->answer.values[0] =
-            self->exactly ? rounded(&sums, plan->finish.result) : value_of(self);
 }
 
 bool dot_run(struct job *job)
 {
+    const bool no_negative_zeros[EXACT_PARTS] = {false, false};
     const struct plan *plan = job->plan;
-    struct dot self = {
-        .job = job, .a = plan->layout, .b = plan->factors, .n = plan->n, .exactly = plan->exact};
-    const uint64_t pieces = divide_up(self.n, DOT_PIECE);
-    self.as_they_are = self.exactly && has_to_stay(self.a, self.b);
-    self.ready = !self.as_they_are && lies_ready(self.a) && lies_ready(self.b);
-    self.type = self.ready ? self.a->type : element_accumulator(self.a->type);
-    const bool needs_buffers = !self.ready || (self.exactly && element_is_complex(self.type));
+    struct dot self = {.plan = plan};
+    const uint64_t pieces = divide_up(plan->n, DOT_PIECE);
+    self.as_they_are = plan->exact && has_to_stay(plan->layout, plan->factors);
+    self.ready = !self.as_they_are && lies_ready(plan->layout) && lies_ready(plan->factors);
+    self.type = self.ready ? plan->layout->type : element_accumulator(plan->layout->type);
+    const bool needs_buffers = !self.ready || (plan->exact && element_is_complex(self.type));
     self.tiles = (struct tiles){.job = job,
                                 .sharing.pieces = pieces,
                                 .plain = true,
                                 .stretch = STRETCH,
-                                .common = self.exactly ? 0 : pieces * sizeof(union dotted),
+                                .common = plan->exact ? 0 : pieces * sizeof(union dotted),
                                 .workspace = needs_buffers ? sizeof(struct workspace)
                                                            : offsetof(struct workspace, a)};
     if (!tiles_open(&self.tiles, pieces, "partials"))
         return false;
-    for (unsigned thread = 0; self.exactly && thread < self.tiles.threads; thread++)
-        start(&self, workspace_of(&self, thread));
+    for (unsigned thread = 0; plan->exact && thread < self.tiles.threads; thread++)
+        start(&self, tiles_workspace(&self.tiles, thread));
     const bool done = tiles_run(&self.tiles, pieces, add_tile, &self);
+    struct exact_sums sums;
+    if (plan->exact)
+        merge_sums(&self, &sums);
     if (done)
-        answer(&self, plan, job->run);
-    for (unsigned thread = 0; self.exactly && thread < self.tiles.threads; thread++)
-        free(workspace_of(&self, thread)->ways.large);
+        job->run->answer.values[0] =
+            plan->exact ? exact_sums_round(&plan->finish, EXACT_SUM, 0, no_negative_zeros, &sums)
+                        : value_of(&self);
+    if (done && job->run->exact) /* normalised as it was rounded */
+        *job->run->exact = sums.parts[EXACT_REAL];
     tiles_close(&self.tiles);
     return done;
 }

@@ -12,8 +12,7 @@
 #include <string.h>
 
 enum {
-    CHUNK = LOOP_MOST,     /* elements at a time */
-    STEPS = CHUNK / 2,     /* that are added one after the other, in lanes */
+    STEPS = LOOP_MOST / 2, /* that are added one after the other, in lanes */
     RESULTS = DOT_COLUMNS, /* side by side, at most, */
     FEW = 8,               /* and at least of columns */
     ELEMENTS_A_TILE = 1 << 16,
@@ -25,7 +24,6 @@ enum {
 /* One of the two. */
 struct factor {
     struct layout group; /* what is brought: results and elements, as they are to lie */
-    struct layout one;   /* a result's elements */
     int64_t outer;       /* from a result's to its neighbour's, bytes */
     bool ready;
 };
@@ -43,7 +41,7 @@ struct dots {
 };
 
 struct workspace {
-    _Alignas(64) char a[CHUNK * sizeof(double)], b[CHUNK * sizeof(double)];
+    _Alignas(64) char a[LOOP_MOST * sizeof(double)], b[LOOP_MOST * sizeof(double)];
     struct dot_sum sums[RESULTS];
     struct exact exact;
     struct layout layout; /* of what is brought now */
@@ -51,32 +49,34 @@ struct workspace {
 
 /* ---- bringing ---- */
 
-/* Elements `at` to `at + n` of each of `count` neighbours, the first of which begins at `first`. */
+/* `count` neighbours, the first of which begins at `first`. */
+static const struct layout *group_at(const struct dots *self, const struct factor *factor,
+                                     const char *first, uint64_t count, struct workspace *own)
+{
+    layout_copy(&factor->group, &own->layout);
+    own->layout.data = first;
+    own->layout.shape[self->columns] = count;
+    return &own->layout;
+}
+
+/* Elements `at` to `at + n` of each. */
 static const char *bring(const struct dots *self, const struct factor *factor, const char *first,
                          uint64_t at, uint64_t n, uint64_t count, struct workspace *own, char *room,
                          int64_t *step)
 {
     const size_t size = element_size(self->type);
     if (factor->ready) {
-        const int64_t apart = self->columns ? factor->one.strides[0] : (int64_t)size;
+        const int64_t apart = self->columns ? factor->group.strides[0] : (int64_t)size;
         *step = self->columns ? apart : factor->outer;
         return first + (int64_t)at * apart;
     }
-    struct layout *const layout = &own->layout;
-    layout_copy(&factor->group, layout);
-    layout->data = first;
-    layout->shape[self->columns] = count;
-    gather(self->instructions, layout, self->columns ? at * count : at, n * count, room);
+    gather(self->instructions, group_at(self, factor, first, count, own),
+           self->columns ? at * count : at, n * count, room);
     *step = (int64_t)((self->columns ? count : n) * size);
     return room;
 }
 
 /* ---- results ---- */
-
-static union scalar of_double(double value, enum element type)
-{
-    return scalar_narrow((struct scalar_wide){SCALAR_FLOAT, 0, value, 0}, type);
-}
 
 /* Whether a float64 lies half way between two bfloat16s once it is a float32, and not before. */
 static bool is_rounded_twice(double x, enum element type)
@@ -92,7 +92,7 @@ static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, 
 {
     const double lost = ((double)n + 32) * sum->taken * 0x1p-52, high = sum->high + sum->low,
                  shown = high - sum->high, low = (sum->high - (high - shown)) + (sum->low - shown);
-    *value = of_double(high, type);
+    *value = scalar_of_double(high, 0, type);
     if (lost == 0 && low == 0)
         return isfinite(high) && !is_rounded_twice(high, type);
     if (type == ELEMENT_FLOAT64) {
@@ -101,7 +101,8 @@ static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, 
     }
     const double margin = (fabs(low) + lost) * (1 + 0x1p-50) + fabs(high) * 0x1p-52,
                  least = high - margin, greatest = high + margin;
-    const union scalar ends[] = {of_double(least, type), of_double(greatest, type)};
+    const union scalar ends[] = {scalar_of_double(least, 0, type),
+                                 scalar_of_double(greatest, 0, type)};
     return isfinite(margin) && !is_rounded_twice(least, type) &&
            !is_rounded_twice(greatest, type) && memcmp(&ends[0], &ends[1], element_size(type)) == 0;
 }
@@ -112,17 +113,14 @@ static union scalar exactly(const struct dots *self, const char *a, const char *
 {
     const uint64_t n = self->plan->n;
     struct exact *const sum = &own->exact;
-    struct layout *const layout = &own->layout;
     exact_clear(sum);
-    for (uint64_t at = 0; at < n; at += CHUNK) {
-        const uint64_t count = least(n - at, CHUNK);
-        layout_copy(&self->a.one, layout);
-        layout->data = a;
-        gather_unconverted(self->instructions, layout, at, count, own->a);
-        layout_copy(&self->b.one, layout);
-        layout->data = b;
-        gather_unconverted(self->instructions, layout, at, count, own->b);
-        products_add(own->a, self->a.one.input, own->b, self->b.one.input, count, sum, sum);
+    for (uint64_t at = 0; at < n; at += LOOP_MOST) {
+        const uint64_t count = least(n - at, LOOP_MOST);
+        gather_unconverted(self->instructions, group_at(self, &self->a, a, 1, own), at, count,
+                           own->a);
+        gather_unconverted(self->instructions, group_at(self, &self->b, b, 1, own), at, count,
+                           own->b);
+        products_add(own->a, self->a.group.input, own->b, self->b.group.input, count, sum, sum);
     }
     return exact_value(sum, 1, self->plan->finish.result);
 }
@@ -143,7 +141,7 @@ static void finish(const struct dots *self, const struct walk_of_results *walk, 
         if (integer)
             value = scalar_of_uint64(sum->integer, type);
         else if (!exact)
-            value = of_double(sum->high + sum->low, type);
+            value = scalar_of_double(sum->high + sum->low, 0, type);
         else if (!self->loop || !round_sum(sum, plan->n, type, &value))
             value =
                 exactly(self, a + (int64_t)k * self->a.outer, b + (int64_t)k * self->b.outer, own);
@@ -153,26 +151,13 @@ static void finish(const struct dots *self, const struct walk_of_results *walk, 
 
 /* ---- tiles ---- */
 
-static void add_up(const struct dots *self, const char *a, const char *b, uint64_t count,
-                   struct workspace *own)
-{
-    const uint64_t n = self->plan->n, most = self->most;
-    memset(own->sums, 0, count * sizeof *own->sums);
-    for (uint64_t at = 0; at < n && self->loop; at += most) {
-        struct dot_slab slab = {.n = least(n - at, most), .results = count};
-        slab.a = bring(self, &self->a, a, at, slab.n, count, own, own->a, &slab.step_a);
-        slab.b = bring(self, &self->b, b, at, slab.n, count, own, own->b, &slab.step_b);
-        self->loop(&slab, own->sums);
-    }
-}
-
-static unsigned do_tile(void *context, uint64_t tile, char *memory)
+static unsigned do_tile(void *context, uint64_t tile, void *memory)
 {
     const struct dots *self = context;
-    struct workspace *const own = (struct workspace *)(void *)memory;
+    struct workspace *const own = memory;
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
-    const uint64_t first = tile * self->results_a_tile,
+    const uint64_t n = self->plan->n, first = tile * self->results_a_tile,
                    end = least(first + self->results_a_tile, axes->results);
     struct walk_of_results walk;
     results_start(&walk, axes, first);
@@ -180,9 +165,15 @@ static unsigned do_tile(void *context, uint64_t tile, char *memory)
         count = axes->outer ? least(least(end - result, axes->shape[inner] - walk.index[inner]),
                                     self->at_once)
                             : 1;
-        const char *const a = (const char *)self->a.one.data + walk.offset,
-                          *const b = (const char *)self->b.one.data + walk.mask_offset;
-        add_up(self, a, b, count, own);
+        const char *const a = (const char *)self->a.group.data + walk.offset,
+                          *const b = (const char *)self->b.group.data + walk.mask_offset;
+        memset(own->sums, 0, count * sizeof *own->sums);
+        for (uint64_t at = 0; at < n && self->loop; at += self->most) {
+            struct dot_slab slab = {.n = least(n - at, self->most), .results = count};
+            slab.a = bring(self, &self->a, a, at, slab.n, count, own, own->a, &slab.step_a);
+            slab.b = bring(self, &self->b, b, at, slab.n, count, own, own->b, &slab.step_b);
+            self->loop(&slab, own->sums);
+        }
         finish(self, &walk, a, b, count, own);
         if (axes->outer)
             results_skip(&walk, count);
@@ -192,50 +183,44 @@ static unsigned do_tile(void *context, uint64_t tile, char *memory)
 
 /* ---- all of them ---- */
 
-/* Whether its elements are the loop's own, and lie as it takes them. */
-static bool is_ready(const struct dots *self, const struct factor *factor)
+/* Whether a result's elements are the loop's own, and lie as it takes them, as do neighbours'. */
+static bool is_ready(const struct dots *self, const struct layout *one, int64_t outer)
 {
-    const struct layout *const one = &factor->one;
     const int64_t size = (int64_t)element_size(self->type),
                   next = one->dimensions ? one->strides[0] : size;
     return one->input == self->type && !one->swapped && one->dimensions <= 1 &&
-           ((uintptr_t)one->data | (uint64_t)next | (uint64_t)factor->outer) % (uint64_t)size ==
-               0 &&
-           (self->columns ? factor->outer : next) == size;
+           ((uintptr_t)one->data | (uint64_t)next | (uint64_t)outer) % (uint64_t)size == 0 &&
+           (self->columns ? outer : next) == size;
 }
 
 /* The dimension in which neighbours lie comes before a result's, or, of columns, after. */
-static void describe_factor(struct dots *self, struct factor *factor)
+static void describe_factor(const struct dots *self, const struct layout *one, int64_t outer,
+                            struct factor *factor)
 {
-    const struct axes *axes = self->axes;
-    const struct layout *const one = &factor->one;
     struct layout *const group = &factor->group;
     const unsigned before = self->columns ? 0 : 1;
-    *group = *one;
+    layout_copy(one, group);
+    group->mask = NULL;
+    group->type = self->type;
     group->dimensions = one->dimensions + 1;
     for (unsigned k = 0; k < one->dimensions; k++) {
         group->shape[k + before] = one->shape[k];
         group->strides[k + before] = one->strides[k];
     }
-    group->shape[self->columns] = axes->results;
-    group->strides[self->columns] = factor->outer;
-    factor->ready = is_ready(self, factor);
+    group->shape[self->columns] = self->axes->results;
+    group->strides[self->columns] = factor->outer = outer;
+    factor->ready = is_ready(self, one, outer);
 }
 
 static void describe_factors(struct dots *self)
 {
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
-    self->a.one = axes->reduced;
-    self->b.one = layout_of_its_mask(&axes->reduced);
-    self->b.one.input = self->plan->factors->input;
-    self->b.one.swapped = self->plan->factors->swapped;
-    self->a.one.mask = NULL;
-    self->a.one.type = self->b.one.type = self->type;
-    self->a.outer = axes->outer ? axes->strides[inner] : 0;
-    self->b.outer = axes->outer ? axes->mask_strides[inner] : 0;
-    describe_factor(self, &self->a);
-    describe_factor(self, &self->b);
+    struct layout b = layout_of_its_mask(&axes->reduced);
+    b.input = self->plan->factors->input;
+    b.swapped = self->plan->factors->swapped;
+    describe_factor(self, &axes->reduced, axes->outer ? axes->strides[inner] : 0, &self->a);
+    describe_factor(self, &b, axes->outer ? axes->mask_strides[inner] : 0, &self->b);
 }
 
 static void describe(struct dots *self, const struct job *job)
@@ -250,14 +235,17 @@ static void describe(struct dots *self, const struct job *job)
                     axes->shape[axes->outer - 1] >= FEW;
     describe_factors(self);
     self->loop =
-        plan->exact && (is_long_integer(self->a.one.input) || is_long_integer(self->b.one.input))
+        plan->exact &&
+                (is_long_integer(self->a.group.input) || is_long_integer(self->b.group.input))
             ? NULL
             : cpu_kernels(job->instructions)->dot_slabs(self->type, self->columns, plan->exact);
     const uint64_t fair = divide_up(axes->results, threads_for(&job->threads, UINT64_MAX)),
                    most = ELEMENTS_A_TILE / (least(plan->n, ELEMENTS_A_TILE) + 1) + 1;
     /* The order of additions is not to depend on the number of threads, as at_once does. */
     const bool ready = self->a.ready && self->b.ready;
-    self->most = self->columns ? ready ? RESULTS : CHUNK / RESULTS : plan->exact ? CHUNK : STEPS;
+    self->most = self->columns ? ready ? RESULTS : LOOP_MOST / RESULTS
+                 : plan->exact ? LOOP_MOST
+                               : STEPS;
     const uint64_t whole = plan->n ? least(plan->n, self->most) : 1;
     self->at_once = self->columns                    ? least(RESULTS, fair < FEW ? FEW : fair)
                     : ready && plan->n <= self->most ? RESULTS

@@ -1,8 +1,6 @@
 #include "cpu/finalize.h"
 
 #include "arrays/operands.h"
-#include "common/arithmetic.h"
-#include "plan/axes.h"
 #include "run/result.h"
 
 /* Whether what is to be said of one result is to be said of all that are made of as many elements.
@@ -26,42 +24,27 @@ static uint64_t of_the_fewest(const struct finalize *self)
     return fewest;
 }
 
-/* What a state's finishing goes by. */
-static struct finish finish_of(const struct plan *plan, const struct finalize *self,
-                               uint64_t fewest)
-{
-    struct finish how = plan->finish;
-    how.count = self->counts ? self->counts[fewest] : self->count;
-    return how;
-}
-
-static unsigned findings_in(const struct plan *plan, const struct finish *how,
-                            const struct finalize *self, uint64_t fewest)
+unsigned finalize_findings(const struct plan *plan, const struct finalize *self)
 {
     unsigned found = 0;
     const bool one = tells_of_all(plan, self);
-    const uint64_t first = one ? fewest : 0, end = one ? fewest + 1 : self->n;
+    const uint64_t fewest = of_the_fewest(self), first = one ? fewest : 0,
+                   end = one ? fewest + 1 : self->n;
     const size_t width = state_bytes(plan->fold, plan->accumulator);
+    struct finish how = plan->finish;
+    how.count = self->counts ? self->counts[fewest] : self->count;
     for (uint64_t k = first; k < end; k++) {
         struct answer answer;
-        state_finish(plan->reduction, how, (const char *)self->states + k * width, &answer);
-        found |= result_findings(plan, &answer, how->count);
+        state_finish(plan->reduction, &how, (const char *)self->states + k * width, &answer);
+        found |= result_findings(plan, &answer, how.count);
     }
     return found;
-}
-
-unsigned finalize_findings(const struct plan *plan, const struct finalize *self)
-{
-    const uint64_t fewest = of_the_fewest(self);
-    const struct finish how = finish_of(plan, self, fewest);
-    return findings_in(plan, &how, self, fewest);
 }
 
 unsigned finalize_run(const struct plan *plan, const struct finalize *self)
 {
     const struct results *results = &plan->results;
-    const uint64_t fewest = of_the_fewest(self);
-    const struct finish how = finish_of(plan, self, fewest);
+    struct finish how = plan->finish;
     struct finished to = {.step = self->step, .values = results->values};
     for (unsigned v = 0; v < results->values; v++) {
         to.held[v] = results->types[v];
@@ -70,32 +53,8 @@ unsigned finalize_run(const struct plan *plan, const struct finalize *self)
     if (plan->means)
         states_about(plan->accumulator, self->states, self->n, plan->means->here + self->place,
                      self->step);
-    const unsigned found = findings_in(plan, &how, self, fewest);
+    const unsigned found = finalize_findings(plan, self);
+    how.count = self->count;
     states_finish(plan->reduction, &how, self->counts, self->states, self->n, &to);
     return found;
-}
-
-unsigned waiting_finalize(struct waiting *self)
-{
-    if (self->states.n)
-        self->findings |= finalize_run(self->plan, &self->states);
-    self->states.n = 0;
-    return self->findings;
-}
-
-char *waiting_room(struct waiting *self, int64_t place, uint64_t count, uint64_t *n)
-{
-    const struct axes *axes = self->plan->axes;
-    struct finalize *const states = &self->states;
-    const int64_t step = axes->outer ? axes->places[axes->outer - 1] : 0;
-    if (states->n == WAITING_MOST || states->count != count ||
-        place != states->place + (int64_t)states->n * step)
-        waiting_finalize(self);
-    if (states->n == 0)
-        *states =
-            (struct finalize){.states = self->room, .count = count, .place = place, .step = step};
-    char *const room = self->room + states->n * self->width;
-    *n = least(*n, WAITING_MOST - states->n);
-    states->n += *n;
-    return room;
 }

@@ -18,21 +18,3 @@ unsigned finalize_run(const struct plan *, const struct finalize *);
 
 /* The latter alone, of states that are results. */
 unsigned finalize_findings(const struct plan *, const struct finalize *);
-
-enum { WAITING_MOST = 64 };
-
-/* States of neighbouring results of one plan, which wait to be finalized together. */
-struct waiting {
-    const struct plan *plan;
-    char *room;   /* for WAITING_MOST of them, */
-    size_t width; /* bytes each */
-    struct finalize states;
-    unsigned findings; /* of those before */
-};
-
-/* Where states of results from `place` on go, each of `count` elements: of *n of them, or of as
- * many as there is room for. */
-char *waiting_room(struct waiting *, int64_t place, uint64_t count, uint64_t *n);
-
-/* Fills the results, and returns what is to be said of all so far. */
-unsigned waiting_finalize(struct waiting *);

@@ -1,6 +1,7 @@
 /* A layout is folded in chunks of fixed length and the chunks' states in turn, so a sum's bits do
  * not depend on the number of threads, and rounding errors grow with the chunk's length and not
  * with the array's. */
+#include "arrays/operands.h"
 #include "common/arithmetic.h"
 #include "cpu/chunk.h"
 #include "cpu/tiles.h"
@@ -8,7 +9,6 @@
 #include "run/explanation.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -36,18 +36,13 @@ static struct sharing sharing_for(const struct plan *plan, enum way way, uint64_
                       way_gathers(way) ? BRINGS_ELEMENTS : BRINGS_NOTHING, false, n, 0);
 }
 
-static uint64_t chunks_of(uint64_t n)
-{
-    return divide_up(n, CHUNK);
-}
-
 static uint64_t matter_now(struct folding *self)
 {
     return atomic_load_explicit(&self->matter, memory_order_relaxed);
 }
 
 /* Where positions matter, what a piece has found goes from one chunk to the next. */
-static unsigned fold_piece(void *context, uint64_t index, char *buffer)
+static unsigned fold_piece(void *context, uint64_t index, void *buffer)
 {
     struct folding *self = context;
     const uint64_t first = index * self->tiles.sharing.chunks,
@@ -55,10 +50,10 @@ static unsigned fold_piece(void *context, uint64_t index, char *buffer)
     char *state = self->states + first * self->all.width;
     uint64_t masked = 0, matter;
     if (self->all.indexed)
-        state_identity(self->all.fold, self->all.accumulator, state);
+        state_identity(self->all.plan->fold, self->all.plan->accumulator, state);
     for (uint64_t chunk = first; chunk < end && chunk < matter_now(self);
          chunk++, state += self->all.width) {
-        const uint64_t at = chunk * CHUNK, n = least(self->n - at, CHUNK);
+        const uint64_t at = chunk * LOOP_MOST, n = least(self->n - at, LOOP_MOST);
         if (self->all.indexed && chunk > first)
             memcpy(state, state - self->all.width, self->all.width);
         masked += n - chunk_fold(&self->all, buffer, self->start + at, n, state);
@@ -90,11 +85,11 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
         self->n = least(n - self->start, part_length(self->all.way));
         self->tiles.sharing = sharing_for(job->plan, self->all.way, self->n);
         self->states = states + chunks * width;
-        self->matter = chunks_of(self->n);
+        self->matter = divide_up(self->n, LOOP_MOST);
         tiles_run(&self->tiles, self->tiles.sharing.pieces, fold_piece, self);
         chunks += self->matter;
         end = self->start + self->n;
-        if (self->matter < chunks_of(self->n)) /* what lies after makes no difference */
+        if (self->matter < divide_up(self->n, LOOP_MOST)) /* what lies after makes no difference */
             n = end;
         if (end == n || end % STRETCH == 0) {
             self->all.merge(states, chunks);
@@ -114,10 +109,10 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 {
     const uint64_t n = job->plan->n;
     const size_t of_stretches = tiles_aligned(divide_up(n, STRETCH) * self->all.width);
-    self->tiles =
-        (struct tiles){.job = job,
-                       .workspace = self->all.buffer,
-                       .common = of_stretches + chunks_of(least(n, STRETCH)) * self->all.width};
+    self->tiles = (struct tiles){.job = job,
+                                 .workspace = self->all.buffer,
+                                 .common = of_stretches + divide_up(least(n, STRETCH), LOOP_MOST) *
+                                                              self->all.width};
     const uint64_t pieces =
         sharing_for(job->plan, self->all.way, least(n, part_length(self->all.way))).pieces;
     if (!tiles_open(&self->tiles, pieces, "partials"))
@@ -134,7 +129,7 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 static bool fold_at_once(const struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
-    fold_values *const fold = plan->elements.flat && plan->n <= CHUNK ? chunk_loop(job) : NULL;
+    fold_values *const fold = plan->elements.flat && plan->n <= LOOP_MOST ? chunk_loop(job) : NULL;
     if (!fold)
         return false;
     if (fold_is_indexed(plan->fold))
@@ -144,36 +139,31 @@ static bool fold_at_once(const struct job *job, void *state)
 }
 
 /* Nor do a few of them, where no thread is to be woken for their sake. */
-static bool fold_few(const struct job *job, void *state)
+static bool fold_few(const struct plan *plan, struct folding *self, void *state)
 {
     enum { FEW = 16 };
     _Alignas(STATE_ALIGNMENT) char states[FEW * STATE_BYTES_MAX];
-    const uint64_t n = job->plan->n, chunks = chunks_of(n);
-    struct folding self;
-    if (chunks > FEW || chunk_way(job) != IN_PLACE ||
-        sharing_for(job->plan, IN_PLACE, n).pieces > 1)
+    const uint64_t n = plan->n, chunks = divide_up(n, LOOP_MOST);
+    if (chunks > FEW || self->all.way != IN_PLACE || sharing_for(plan, IN_PLACE, n).pieces > 1)
         return false;
-    chunks_describe(&self.all, job);
-    self.start = 0;
-    self.masked = 0;
-    self.n = n;
-    self.tiles.sharing.chunks = chunks;
-    self.matter = chunks;
-    self.states = states;
-    fold_piece(&self, 0, NULL);
-    self.all.merge(states, self.matter);
-    memcpy(state, states, self.all.width);
+    self->n = n;
+    self->tiles.sharing.chunks = chunks;
+    self->matter = chunks;
+    self->states = states;
+    fold_piece(self, 0, NULL);
+    self->all.merge(states, self->matter);
+    memcpy(state, states, self->all.width);
     return true;
 }
 
 /* Whether what comes first settles all: then no thread is woken, either. */
 static bool fold_beginning(const struct chunks *all, uint64_t n, void *state)
 {
-    const uint64_t first = least(n, CHUNK);
+    const uint64_t first = least(n, LOOP_MOST);
     if (!all->settled || all->way != IN_PLACE)
         return false;
     if (all->indexed)
-        state_identity(all->fold, all->accumulator, state);
+        state_identity(all->plan->fold, all->plan->accumulator, state);
     chunk_fold(all, NULL, 0, first, state);
     return all->settled(state, first);
 }
@@ -188,29 +178,23 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
         state_identity(plan->fold, plan->accumulator, state);
         return true;
     }
-    if (fold_at_once(job, state) || fold_few(job, state))
+    if (fold_at_once(job, state))
         return true;
-    struct folding *self = malloc(sizeof *self);
-    if (!self)
-        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-    chunks_describe(&self->all, job);
-    self->start = 0;
-    self->masked = 0;
-    const bool folded =
-        fold_beginning(&self->all, plan->n, state) || fold_in_memory(job, self, state);
-    *count -= self->masked;
-    free(self);
+    struct folding self;
+    chunks_describe(&self.all, job);
+    self.start = 0;
+    self.masked = 0;
+    const bool folded = fold_few(plan, &self, state) || fold_beginning(&self.all, plan->n, state) ||
+                        fold_in_memory(job, &self, state);
+    *count -= self.masked;
     return folded;
 }
 
-bool folding_one_by_one(struct job *job, make_result *make)
+bool folding_one_by_one(struct job *job)
 {
     if (job->run->explanation) {
         job->run->explanation->at_once = 1;
-        if (job->plan->exact)
-            exact_explain(job);
-        else
-            folding_explain(job);
+        folding_explain(job);
         job->run->explanation->loops.results = RESULTS_IN_TURN;
         return true;
     }
@@ -223,7 +207,12 @@ bool folding_one_by_one(struct job *job, make_result *make)
     results_start(&walk, job->plan->axes, 0);
     for (uint64_t k = 0; k < job->plan->axes->results; k++, results_next(&walk)) {
         results_move(&walk, &layout);
-        if ((k && watch_interrupted_lately(job->run, &part.asked)) || !make(&part, walk.place))
+        if (one.means) {
+            one.finish.has_mean = true;
+            one.finish.mean = one.means->here[walk.place];
+        }
+        if ((k && watch_interrupted_lately(job->run, &part.asked)) ||
+            !work_store(&part, walk.place))
             return false;
     }
     return true;
@@ -236,14 +225,13 @@ bool folding_is_short(const struct plan *plan)
            sharing_for(plan, IN_PLACE, plan->n).pieces == 1;
 }
 
-void folding_explain(const struct job *job)
+bool folding_explain(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const enum way way = chunk_way(job);
     const uint64_t n = plan->n ? least(plan->n, part_length(way)) : 1;
-    job->run->explanation->loops =
-        (struct loops){.way = chunk_way_name(way),
-                       .chunk = CHUNK,
-                       .threads = threads_for(&job->threads, sharing_for(plan, way, n).pieces),
-                       .instructions = instructions_name(job->instructions)};
+    if (plan->exact)
+        return exact_explain(job);
+    return tiles_explain(job, (struct loops){.way = chunk_way_name(way), .chunk = LOOP_MOST},
+                         sharing_for(plan, way, n).pieces);
 }

@@ -28,7 +28,7 @@ struct job host_job(void *state);
 
 /* Folds all of the plan's elements to a state, and counts those that take part; or says how. */
 bool folding_run(struct job *, void *state, uint64_t *count);
-void folding_explain(const struct job *);
+bool folding_explain(const struct job *);
 
 /* Whether that takes some microseconds at most; of elements that lie flat. */
 bool folding_is_short(const struct plan *);
@@ -45,12 +45,11 @@ bool segments_run(struct job *);
 /* Writes all results of a selection, order statistics. False: memory is short. */
 bool selection_run(struct job *, const struct selection *);
 
-/* Makes one result after the other, each like an array by itself, whose plan `part` has. */
-typedef bool make_result(struct job *part, int64_t place);
-bool folding_one_by_one(struct job *, make_result *);
+/* Makes one result after the other, each like an array by itself. */
+bool folding_one_by_one(struct job *);
 
-/* All that makes one answer of a plan without axes. */
-bool work_run(struct job *);
+/* Makes one answer, as of a plan without axes, and stores it as the result there. */
+bool work_store(struct job *, int64_t place);
 
 /* Of the arrays of a list: all together, as a state or exact sums, or a result of each. */
 bool list_fold(struct job *, void *state);
@@ -65,4 +64,4 @@ bool columns_run(struct job *);
 /* Adds all of the plan's elements up, and then fills the run's answer. */
 bool exact_run(struct job *, struct exact_sums *);
 bool exact_finish(struct job *, struct exact_sums *);
-void exact_explain(const struct job *);
+bool exact_explain(const struct job *);

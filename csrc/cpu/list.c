@@ -1,110 +1,84 @@
 /* The arrays of a list, one after the other, each folded like an array by itself. */
-#include "cpu/chunk.h"
 #include "cpu/exact/exact.h"
-#include "plan/axes.h"
-#include "run/result.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* One of the arrays, as a job. */
 struct listed_job {
     struct job job;
     struct plan plan;
     struct layout layout;
+    const struct array_list *list;
+    enum element type; /* of all elements, once they are converted */
     uint64_t k;
 };
 
-typedef bool listed_work(struct listed_job *, void *context);
-
-static bool do_each(struct job *job, listed_work *work, void *context)
+static void begin(struct listed_job *self, const struct job *all)
 {
-    const struct plan *const plan = job->plan;
-    const struct array_list *const list = plan->elements.list;
-    struct listed_job *self = malloc(sizeof *self); /* the caller's stack may be small */
-    if (!self)
-        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for a list");
-    self->job = *job;
+    self->job = *all;
     self->job.plan = &self->plan;
-    self->plan = *plan;
-    self->plan.elements.list = NULL;
-    self->plan.axes = NULL;
-    self->plan.layout = &self->layout;
-    bool done = true;
-    for (self->k = 0; done && self->k < list->count; self->k++) {
-        listed_layout(&list->at[self->k], plan->layout->type, &self->layout);
-        self->plan.n = self->plan.finish.count = list->at[self->k].n;
-        self->plan.elements.flat = !list->at[self->k].layout;
-        self->plan.elements.direct = types_convert_directly(&self->layout, self->plan.accumulator);
-        done = !(self->k && watch_interrupted_lately(job->run, &self->job.asked)) &&
-               work(self, context);
-        self->plan.elements.position += list->each ? 0 : self->plan.n;
-    }
-    free(self);
-    return done;
+    self->plan = *all->plan;
+    self->list = all->plan->elements.list;
+    self->type = all->plan->layout->type;
+    self->k = 0;
+}
+
+/* Comes to array number k. False: somebody has lost patience. */
+static bool take(struct listed_job *self)
+{
+    const struct listed_array *const array = &self->list->at[self->k];
+    if (self->k && !self->list->each)
+        self->plan.elements.position += self->plan.n;
+    listed_layout(array, self->type, &self->layout);
+    plan_take(&self->plan, &self->layout, array->n, !array->layout);
+    return !(self->k && watch_interrupted_lately(self->job.run, &self->job.asked));
 }
 
 /* ---- all together ---- */
-
-struct states {
-    char *at;
-    size_t width;
-};
-
-static bool fold_state(struct listed_job *self, void *context)
-{
-    const struct states *states = context;
-    uint64_t count;
-    return folding_run(&self->job, states->at + self->k * states->width, &count);
-}
 
 bool list_fold(struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
     const uint64_t count = plan->elements.list->count;
-    struct states states = {.width = state_bytes(plan->fold, plan->accumulator)};
-    states.at = malloc(count * states.width);
-    if (!states.at)
+    const size_t width = state_bytes(plan->fold, plan->accumulator);
+    char *const states = malloc(count * width);
+    struct listed_job one;
+    bool folded = true;
+    uint64_t unasked;
+    if (!states)
         return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-    const bool folded = do_each(job, fold_state, &states);
+    for (begin(&one, job); folded && one.k < count; one.k++)
+        folded = take(&one) && folding_run(&one.job, states + one.k * width, &unasked);
     if (folded) {
-        loop_of_states(plan->fold, plan->accumulator)(states.at, count);
-        memcpy(state, states.at, states.width);
+        loop_of_states(plan->fold, plan->accumulator)(states, count);
+        memcpy(state, states, width);
     }
-    free(states.at);
+    free(states);
     return folded;
-}
-
-static bool add_exactly(struct listed_job *self, void *context)
-{
-    struct exact_sums *const all = context, own;
-    if (!exact_run(&self->job, &own))
-        return false;
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_merge(&all->parts[part], &own.parts[part]);
-    return true;
 }
 
 bool list_add_exactly(struct job *job, struct exact_sums *sums)
 {
+    struct listed_job one;
+    struct exact_sums own;
     exact_sums_clear(sums);
-    return do_each(job, add_exactly, sums);
+    for (begin(&one, job); one.k < one.list->count; one.k++) {
+        if (!take(&one) || !exact_run(&one.job, &own))
+            return false;
+        for (int part = 0; part < EXACT_PARTS; part++)
+            exact_merge(&sums->parts[part], &own.parts[part]);
+    }
+    return true;
 }
 
 /* ---- each ---- */
 
-static bool make_listed_result(struct listed_job *self, void *context)
-{
-    const struct results *const results = &self->plan.results;
-    (void)context;
-    if (!work_run(&self->job))
-        return false;
-    for (unsigned v = 0; v < results->values; v++)
-        run_store(self->job.run, &self->plan, v,
-                  (char *)results->at[v] + self->k * element_size(results->types[v]));
-    return true;
-}
-
 bool list_run_each(struct job *job)
 {
-    return do_each(job, make_listed_result, NULL);
+    struct listed_job one;
+    for (begin(&one, job); one.k < one.list->count; one.k++)
+        if (!take(&one) || !work_store(&one.job, (int64_t)one.k))
+            return false;
+    return true;
 }

@@ -15,7 +15,7 @@
 enum {
     LONG = 1 << 18, /* elements of a segment whose elements threads share */
     FEW = 24,       /* elements for which a vector loop's beginning is too much */
-    STATES = LONG / CHUNK > FEW ? LONG / CHUNK : FEW, /* of a segment at most */
+    STATES = LONG / LOOP_MOST > FEW ? LONG / LOOP_MOST : FEW, /* of a segment at most */
     ELEMENTS_A_TILE = 1 << 16,
     TILES_A_STRETCH = 1 << 12, /* between two thoughts of the watch, */
     EXACT_STRETCH = 1 << 8     /* also of exact sums */
@@ -24,16 +24,14 @@ enum {
 struct segmented {
     struct job *job;
     const struct plan *plan;
-    const struct segments *segments;
     struct chunks chunks;
     bool stored;  /* a state is the result */
     uint64_t few; /* elements, at most, that are states themselves and merge as such */
     size_t result_size;
     uint64_t segments_a_tile;
-    atomic_bool has_long;   /* segments that are left for later */
-    struct exact_ways ways; /* to begin with, of exact sums */
-    union scalar of_none;   /* as results hold it */
-    size_t states;          /* where they begin in a workspace */
+    atomic_bool has_long; /* segments that are left for later */
+    union scalar of_none; /* as results hold it */
+    size_t states;        /* where they begin in a workspace */
 };
 
 /* Leaves the state of all at `states`. */
@@ -41,7 +39,7 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
                          struct segment segment)
 {
     const struct chunks *chunks = &self->chunks;
-    const uint64_t count = divide_up(segment.n, CHUNK);
+    const uint64_t count = divide_up(segment.n, LOOP_MOST);
     if (segment.n == 0)
         return;
     if (segment.n <= self->few) {
@@ -51,9 +49,9 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
         return;
     }
     if (chunks->indexed)
-        state_identity(chunks->fold, chunks->accumulator, states);
-    for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += CHUNK)
-        chunk_fold(chunks, buffer, segment.start + at, least(segment.n - at, CHUNK),
+        state_identity(self->plan->fold, self->plan->accumulator, states);
+    for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += LOOP_MOST)
+        chunk_fold(chunks, buffer, segment.start + at, least(segment.n - at, LOOP_MOST),
                    states + (chunks->indexed ? 0 : chunk * chunks->width));
     if (count > 1 && !chunks->indexed)
         chunks->merge(states, count);
@@ -107,17 +105,16 @@ static bool do_segment(struct segmented *self, struct exact_maker *maker, char *
     return true;
 }
 
-static unsigned do_tile(void *context, uint64_t tile, char *workspace)
+static unsigned do_tile(void *context, uint64_t tile, void *workspace)
 {
     struct segmented *self = context;
-    struct exact_maker *const maker =
-        self->plan->exact ? (struct exact_maker *)(void *)workspace : NULL;
+    struct exact_maker *const maker = self->plan->exact ? workspace : NULL;
     const uint64_t first = tile * self->segments_a_tile,
-                   end = least(first + self->segments_a_tile, self->segments->count);
+                   end = least(first + self->segments_a_tile, self->plan->segments.of->count);
     if (maker)
-        exact_maker_start(maker, self->job, &self->ways);
+        exact_maker_start(maker, self->job);
     for (uint64_t k = first; k < end; k++)
-        if (!do_segment(self, maker, workspace, segment_at(self->segments, k), k))
+        if (!do_segment(self, maker, workspace, segment_at(self->plan->segments.of, k), k))
             return TILE_LACKS_MEMORY;
     return maker ? maker->run.findings : 0;
 }
@@ -131,8 +128,8 @@ static bool fold_long(const struct segmented *self, struct segment segment, uint
     struct job part = *self->job;
     uint64_t count;
     layout.data = (const char *)layout.data + (int64_t)segment.start * layout.strides[0];
-    layout.shape[0] = one.n = segment.n;
-    one.layout = &layout;
+    layout.shape[0] = segment.n;
+    plan_take(&one, &layout, segment.n, one.elements.flat);
     part.plan = &one;
     if (!folding_run(&part, state, &count))
         return false;
@@ -146,7 +143,6 @@ static void describe(struct segmented *self, struct job *job)
     const struct segments *segments = plan->segments.of;
     self->job = job;
     self->plan = plan;
-    self->segments = segments;
     chunks_describe(&self->chunks, job);
     /* Elements that are states themselves merge quicker than a vector loop begins, but for extremes
      * that ask for NaN. */
@@ -161,11 +157,6 @@ static void describe(struct segmented *self, struct job *job)
     self->segments_a_tile = 1 + ELEMENTS_A_TILE / (segments->elements / (segments->count + 1) + 1);
     self->of_none = run_value_of_none(plan);
     self->states = self->chunks.buffer;
-    if (plan->exact) {
-        struct exact_adder first;
-        exact_adder_start(&first, job);
-        self->ways = first.ways;
-    }
     atomic_init(&self->has_long, false);
 }
 
@@ -179,7 +170,7 @@ bool segments_run(struct job *job)
                                                                  : keyed_sort(job);
     describe(&self, job);
     const bool exact = job->plan->exact;
-    const uint64_t count = divide_up(self.segments->count, self.segments_a_tile);
+    const uint64_t count = divide_up(self.plan->segments.of->count, self.segments_a_tile);
     struct tiles tiles = {.job = job,
                           .sharing.pieces = count,
                           .plain = exact,
@@ -188,8 +179,8 @@ bool segments_run(struct job *job)
                                              : self.states + STATES * self.chunks.width};
     bool done = tiles_do(&tiles, count, 1, exact ? "exact sums" : "partials",
                          &(struct tile_works){.whole = do_tile}, &self);
-    for (uint64_t k = 0; done && self.has_long && k < self.segments->count; k++) {
-        const struct segment segment = segment_at(self.segments, k);
+    for (uint64_t k = 0; done && self.has_long && k < self.plan->segments.of->count; k++) {
+        const struct segment segment = segment_at(self.plan->segments.of, k);
         done = segment.n < LONG || fold_long(&self, segment, k);
     }
     return done;

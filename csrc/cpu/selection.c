@@ -2,7 +2,6 @@
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Elements: of a result that threads share, where there are fewer than so many for each of them,
@@ -12,6 +11,8 @@ enum { LONG = 1 << 16, FOR_EACH = 4, ALONE = 1 << 13, SORTED_FOR_EACH = 24 };
 
 struct selecting {
     const struct selection *all;
+    uint64_t results;
+    size_t size;        /* of an element */
     sort_columns *sort; /* of few elements, results_a_tile of these at a time */
     uint64_t results_a_tile;
     struct selected one;
@@ -31,7 +32,18 @@ static bool room_for(uint64_t n, uint64_t results, size_t size, size_t *bytes)
 
 /* ---- many results ---- */
 
-static unsigned do_result(void *context, uint64_t result, char *workspace)
+/* Tiles of results, of all alike. */
+static bool share_results(struct job *job, struct selecting *self, uint64_t tiles, size_t workspace,
+                          tile_work *work)
+{
+    struct tiles shared = {.job = job,
+                           .sharing = {.pieces = self->all->n * self->results > ALONE ? 2 : 1},
+                           .workspace = workspace};
+    return tiles_do(&shared, tiles, 1, "order statistics", &(struct tile_works){.whole = work},
+                    self);
+}
+
+static unsigned do_result(void *context, uint64_t result, void *workspace)
 {
     const struct selecting *self = context;
     selection_of(self->all, result, workspace);
@@ -41,52 +53,41 @@ static unsigned do_result(void *context, uint64_t result, char *workspace)
 static bool find_many(struct job *job, struct selecting *self)
 {
     const struct selection *all = self->all;
-    const size_t size = element_size(all->of.input);
     size_t bytes;
-    if (!room_for(all->of.sorted ? 0 : all->n, 2, size, &bytes))
-        return false;
-    struct tiles shared = {.job = job,
-                           .sharing = {.pieces = all->n * all->outer * all->inner > ALONE ? 2 : 1},
-                           .workspace = bytes + 2 * all->of.count * size};
-    return tiles_do(&shared, all->outer * all->inner, 1, "order statistics",
-                    &(struct tile_works){.whole = do_result}, self);
+    return room_for(all->of.sorted ? 0 : all->n, 2, self->size, &bytes) &&
+           share_results(job, self, self->results, bytes + 2 * all->of.count * self->size,
+                         do_result);
 }
 
 /* ---- results of few elements, as many at a time as lanes sort ---- */
 
-static unsigned do_few(void *context, uint64_t tile, char *workspace)
+static unsigned do_few(void *context, uint64_t tile, void *workspace)
 {
     const struct selecting *self = context;
-    const struct selection *all = self->all;
-    const uint64_t results = all->outer * all->inner,
-                   most = SORTED_ROW / element_size(all->of.input),
-                   end = least((tile + 1) * self->results_a_tile, results);
+    const uint64_t most = SORTED_ROW / self->size,
+                   end = least((tile + 1) * self->results_a_tile, self->results);
     for (uint64_t first = tile * self->results_a_tile; first < end; first += most)
-        selection_of_few(all, self->sort, first, least(most, end - first), workspace);
+        selection_of_few(self->all, self->sort, first, least(most, end - first), workspace);
     return 0;
 }
 
 static bool find_few(struct job *job, struct selecting *self)
 {
-    const struct selection *all = self->all;
-    const size_t size = element_size(all->of.input);
-    struct tiles shared = {.job = job,
-                           .sharing = {.pieces = all->n * all->outer * all->inner > ALONE ? 2 : 1},
-                           .workspace = all->n * SORTED_ROW};
-    self->sort = cpu_kernels(job->instructions)->sort(size);
-    self->results_a_tile = (ALONE / all->n / SORTED_ROW + 1) * (SORTED_ROW / size);
-    return tiles_do(&shared, divide_up(all->outer * all->inner, self->results_a_tile), 1,
-                    "order statistics", &(struct tile_works){.whole = do_few}, self);
+    const uint64_t n = self->all->n;
+    self->sort = cpu_kernels(job->instructions)->sort(self->size);
+    self->results_a_tile = (ALONE / n / SORTED_ROW + 1) * (SORTED_ROW / self->size);
+    return share_results(job, self, divide_up(self->results, self->results_a_tile), n * SORTED_ROW,
+                         do_few);
 }
 
 /* ---- parts of one ---- */
 
-static unsigned do_part(void *context, uint64_t part, char *workspace)
+static unsigned do_part(void *context, uint64_t part, void *workspace)
 {
     struct selecting *self = context;
-    self->parts[part] = selection_filter(
-        self->all, &self->one, part, self->bracket,
-        self->kept + part * SELECTION_PART * element_size(self->all->of.input), workspace);
+    self->parts[part] =
+        selection_filter(self->all, &self->one, part, self->bracket,
+                         self->kept + part * SELECTION_PART * self->size, workspace);
     return 0;
 }
 
@@ -95,7 +96,7 @@ static struct selection_part do_parts(void *context, const uint64_t bracket[2])
 {
     struct selecting *self = context;
     const uint64_t parts = divide_up(self->all->n, SELECTION_PART);
-    const size_t size = element_size(self->all->of.input);
+    const size_t size = self->size;
     struct selection_part all = {0, 0, 0};
     self->bracket = bracket;
     tiles_run(self->tiles, parts, do_part, self);
@@ -113,37 +114,33 @@ static bool find_long(struct job *job, struct selecting *self)
 {
     const struct selection *all = self->all;
     const uint64_t parts = divide_up(all->n, SELECTION_PART);
-    const size_t size = element_size(all->of.input);
-    struct tiles shared = {
-        .job = job, .sharing = {.pieces = 2}, .workspace = SELECTION_PART * size};
+    const size_t size = self->size, of_parts = parts * sizeof *self->parts;
     size_t bytes;
     if (!room_for(parts, SELECTION_PART, size, &bytes))
         return false;
+    struct tiles shared = {.job = job,
+                           .sharing = {.pieces = 2},
+                           .workspace = SELECTION_PART * size,
+                           .common = bytes + of_parts + 2 * all->of.count * size};
+    if (!tiles_open(&shared, parts, "order statistics"))
+        return false;
     self->tiles = &shared;
-    self->parts = malloc(parts * sizeof *self->parts);
-    self->kept = malloc(bytes);
-    self->one.keys = malloc(2 * all->of.count * size + 1);
-    const bool there = self->parts && self->kept && self->one.keys &&
-                       tiles_open(&shared, parts, "order statistics");
-    for (uint64_t result = 0; there && result < all->outer * all->inner; result++) {
-        self->one.result = result;
+    self->kept = tiles_common(&shared);
+    self->parts = (struct selection_part *)(void *)(self->kept + bytes);
+    self->one.keys = self->kept + bytes + of_parts;
+    for (self->one.result = 0; self->one.result < self->results; self->one.result++)
         selection_of_long(all, &self->one, self->kept, do_parts, self);
-    }
-    if (there)
-        tiles_close(&shared);
-    free(self->parts);
-    free(self->kept);
-    free(self->one.keys);
-    return there;
+    tiles_close(&shared);
+    return true;
 }
 
 bool selection_run(struct job *job, const struct selection *all)
 {
-    struct selecting self = {.all = all};
+    struct selecting self = {
+        .all = all, .results = all->outer * all->inner, .size = element_size(all->of.input)};
     const uint64_t few = (uint64_t)threads_for(&job->threads, UINT32_MAX) * FOR_EACH;
-    const bool is_long = all->n >= LONG && !all->of.sorted && all->outer * all->inner < few;
-    if (all->n <= SORTED_MOST && all->n <= all->outer * all->inner * SORTED_FOR_EACH &&
-        !all->of.sorted)
+    const bool is_long = all->n >= LONG && !all->of.sorted && self.results < few;
+    if (all->n <= SORTED_MOST && all->n <= self.results * SORTED_FOR_EACH && !all->of.sorted)
         return find_few(job, &self);
     return is_long ? find_long(job, &self) : find_many(job, &self);
 }

@@ -5,6 +5,7 @@
 
 #include "common/arithmetic.h"
 #include "common/spare.h"
+#include "run/explanation.h"
 
 #include <fenv.h>
 
@@ -18,9 +19,6 @@ enum {
 
 /* Picoseconds: of a byte of elements, a half that is converted, and a result. */
 enum { BYTE = 20, HALF = 80, RESULT = 1000 };
-
-static const uint16_t bringing_picoseconds[] = {
-    [BRINGS_NOTHING] = 0, [BRINGS_TILES] = 75, [BRINGS_ELEMENTS] = 1000};
 
 /* In long jobs, so many that threads end together. */
 enum { PIECES = 512 };
@@ -38,7 +36,7 @@ struct sharing sharing_of(enum fold fold, enum element input, enum bringing brin
                           uint64_t n, uint64_t results)
 {
     const uint64_t alone = along ? ALONE_ALONG : ALONE, chunks = divide_up(n, LOOP_MOST),
-                   pace = pace_of(fold, input) + bringing_picoseconds[bringing],
+                   pace = pace_of(fold, input) + bringing,
                    each = (pace * LOOP_MOST + results * RESULT / chunks) / 1000 + 1;
     struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < BRIEF};
     if (chunks * each > alone) {
@@ -80,6 +78,8 @@ bool tiles_open(struct tiles *self, uint64_t tiles, const char *purpose)
 void tiles_close(struct tiles *self)
 {
     spare_give(self->memory, tiles_bytes(self));
+    if (self->job->run)
+        self->job->run->findings |= self->findings & (TILE_LACKS_MEMORY - 1);
 }
 
 static void do_tile(void *context, uint64_t index, unsigned thread)
@@ -116,6 +116,14 @@ bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *contex
     return true;
 }
 
+bool tiles_explain(const struct job *job, struct loops loops, uint64_t tiles)
+{
+    loops.threads = threads_for(&job->threads, tiles);
+    loops.instructions = instructions_name(job->instructions);
+    job->run->explanation->loops = loops;
+    return true;
+}
+
 bool tiles_do(struct tiles *self, uint64_t tiles, uint64_t pieces, const char *purpose,
               const struct tile_works *works, void *context)
 {
@@ -126,9 +134,5 @@ bool tiles_do(struct tiles *self, uint64_t tiles, uint64_t pieces, const char *p
         done = tiles_run(self, tiles, works->finish, context);
     }
     tiles_close(self);
-    if (done && self->findings & TILE_LACKS_MEMORY)
-        return lack_memory(self, purpose);
-    if (self->job->run)
-        self->job->run->findings |= self->findings;
-    return done;
+    return done && (!(self->findings & TILE_LACKS_MEMORY) || lack_memory(self, purpose));
 }

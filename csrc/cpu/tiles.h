@@ -13,8 +13,8 @@ struct sharing {
 };
 
 /* How a loop's elements come to it: as they lie, in tiles that are moved or transposed, or one by
- * one. */
-enum bringing { BRINGS_NOTHING, BRINGS_TILES, BRINGS_ELEMENTS };
+ * one; and how many picoseconds that takes for each: "sharing" in benchmarks/tuning/host.json. */
+enum bringing { BRINGS_NOTHING = 0, BRINGS_TILES = 75, BRINGS_ELEMENTS = 1000 };
 
 /* Of n >= 1 elements of type `input`, in chunks of LOOP_MOST, that make so many results along axes,
  * or a state. */
@@ -22,8 +22,8 @@ struct sharing sharing_of(enum fold, enum element input, enum bringing, bool alo
                           uint64_t results);
 
 /* Does a tile's work in a thread's workspace, and returns what is to be said of its results: FOUND_
- * bits, or that memory was too short for them. */
-typedef unsigned tile_work(void *context, uint64_t tile, char *workspace);
+ * bits, and above these what the run is not told, such as that memory was too short for them. */
+typedef unsigned tile_work(void *context, uint64_t tile, void *workspace);
 
 enum { TILE_LACKS_MEMORY = 1 << 16 };
 
@@ -47,14 +47,16 @@ size_t tiles_aligned(size_t bytes);
 /* Takes memory, in cache lines of their own, for as many threads as take part in so many tiles.
  * False: there is none, which is noted as the run's failure: "out of memory for ...". */
 bool tiles_open(struct tiles *, uint64_t tiles, const char *purpose);
+
+/* Gives it back, and tells the run what is to be said. */
 void tiles_close(struct tiles *);
 
-static inline char *tiles_workspace(const struct tiles *self, unsigned thread)
+static inline void *tiles_workspace(const struct tiles *self, unsigned thread)
 {
     return self->memory + thread * self->workspace;
 }
 
-static inline char *tiles_common(const struct tiles *self)
+static inline void *tiles_common(const struct tiles *self)
 {
     return tiles_workspace(self, self->threads);
 }
@@ -62,13 +64,15 @@ static inline char *tiles_common(const struct tiles *self)
 /* Does so many tiles, by several threads where that pays. False: somebody has lost patience. */
 bool tiles_run(struct tiles *, uint64_t tiles, tile_work *, void *context);
 
+/* Has the run's explanation tell of loops, by threads that share so many tiles. True. */
+bool tiles_explain(const struct job *, struct loops, uint64_t tiles);
+
 /* How tiles are done: each as a whole, or in pieces, of which tile t's number p is number
  * p * tiles + t, and then finished. */
 struct tile_works {
     tile_work *whole, *piece, *finish;
 };
 
-/* Opens them, does tiles of so many pieces each, notes what is to be said, and closes them. False
- * with a failure noted. */
+/* Opens them, does tiles of so many pieces each, and closes them. False with a failure noted. */
 bool tiles_do(struct tiles *, uint64_t tiles, uint64_t pieces, const char *purpose,
               const struct tile_works *, void *context);

@@ -5,7 +5,6 @@
 #include "threads/gather.h"
 
 #include "common/arithmetic.h"
-#include "common/cpu_kernels.h"
 
 #include <endian.h>
 #include <string.h>
@@ -106,6 +105,23 @@ move_tile *gather_mover(enum instructions instructions, const struct layout *lay
     return cpu_kernels(instructions)->move(element_size(layout->input), part, masked);
 }
 
+void bringer_bring(const struct bringer *self, const struct tile *tile, char *target)
+{
+    if (!self->transpose) {
+        self->move(tile, target);
+        return;
+    }
+    const char *const end = tile->at + ((int64_t)tile->columns - 1) * tile->column_stride +
+                            (int64_t)tile->rows * tile->row_stride;
+    const struct transposition columns = {.at = tile->at,
+                                          .rows = tile->columns,
+                                          .n = tile->rows,
+                                          .row_stride = tile->column_stride,
+                                          .stride = tile->row_stride,
+                                          .end = self->end ? self->end : end};
+    self->transpose(&columns, tile->columns, target);
+}
+
 /* The walk's next positions, up to `most`, gathered; there must be room for all. Returns
  * how many the mask let through. */
 static uint64_t collect(struct walk *walk, move_tile *move, uint64_t most, void *target)
@@ -120,24 +136,32 @@ static uint64_t collect(struct walk *walk, move_tile *move, uint64_t most, void 
     return kept;
 }
 
-/* Masked elements go through a buffer, so that no byte is written after the last one. */
+/* All that is left of the walk, by way of a buffer, so that no byte is written after the last one:
+ * converted to elements of so many bytes, or as they are. */
+static uint64_t collect_buffered(struct walk *walk, move_tile *move, convert_elements *convert,
+                                 size_t width, char *target)
+{
+    _Alignas(ELEMENT_BYTES_MAX) char buffer[BUFFER_BYTES];
+    const uint64_t most = BUFFER_BYTES / element_size(walk->layout->input);
+    uint64_t kept = 0;
+    for (uint64_t n; walk->left; kept += n) {
+        n = collect(walk, move, most, buffer);
+        if (convert)
+            convert(buffer, n, target + kept * width);
+        else
+            memcpy(target + kept * width, buffer, n * width);
+    }
+    return kept;
+}
+
 uint64_t gather_unconverted(enum instructions instructions, const struct layout *layout,
                             uint64_t start, uint64_t length, void *target)
 {
     move_tile *const move = gather_mover(instructions, layout, layout->mask);
-    _Alignas(ELEMENT_BYTES_MAX) char buffer[BUFFER_BYTES];
-    const size_t size = element_size(layout->input);
     struct walk walk;
     walk_start(&walk, layout, start, length);
-    if (!layout->mask)
-        return collect(&walk, move, length, target);
-    char *end = target;
-    while (walk.left) {
-        const size_t bytes = collect(&walk, move, BUFFER_BYTES / size, buffer) * size;
-        memcpy(end, buffer, bytes);
-        end += bytes;
-    }
-    return (uint64_t)(end - (char *)target) / size;
+    return layout->mask ? collect_buffered(&walk, move, NULL, element_size(layout->input), target)
+                        : collect(&walk, move, length, target);
 }
 
 /* Whether the elements can be read as they lie, aligned or not. */
@@ -186,27 +210,19 @@ uint64_t gather_bits(enum instructions instructions, const struct layout *layout
 uint64_t gather(enum instructions instructions, const struct layout *layout, uint64_t start,
                 uint64_t length, void *target)
 {
-    _Alignas(ELEMENT_BYTES_MAX) char buffer[BUFFER_BYTES];
     const enum element accumulator = element_accumulator(layout->type);
-    const size_t step = element_size(layout->input), width = element_size(accumulator);
+    struct walk walk;
     if (layout->input == layout->type && layout->type == accumulator)
         return gather_unconverted(instructions, layout, start, length, target);
     convert_elements *const convert =
         cpu_kernels(instructions)->convert(layout->input, layout->type);
-    move_tile *const move = gather_mover(instructions, layout, layout->mask);
     if (is_plain(layout)) {
-        convert((const char *)layout->data + start * step, length, target);
+        convert((const char *)layout->data + start * element_size(layout->input), length, target);
         return length;
     }
-    uint64_t kept = 0;
-    struct walk walk;
     walk_start(&walk, layout, start, length);
-    while (walk.left) {
-        const uint64_t collected = collect(&walk, move, BUFFER_BYTES / step, buffer);
-        convert(buffer, collected, (char *)target + kept * width);
-        kept += collected;
-    }
-    return kept;
+    return collect_buffered(&walk, gather_mover(instructions, layout, layout->mask), convert,
+                            element_size(accumulator), target);
 }
 
 /* ---- counting ---- */

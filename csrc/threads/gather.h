@@ -24,6 +24,16 @@ uint64_t gather_bits(enum instructions, const struct layout *, uint64_t start, u
 /* What gathers tiles of the layout's elements, all of them or those that a mask shows. */
 move_tile *gather_mover(enum instructions, const struct layout *, bool masked);
 
+/* What writes a tile's elements one after the other: moved, or transposed, where those of a column
+ * lie closer than those of a row. */
+struct bringer {
+    move_tile *move;
+    transpose_rows *transpose; /* NULL: they are moved */
+    const char *end;           /* see struct transposition; NULL: where the tile's last row ends */
+};
+
+void bringer_bring(const struct bringer *, const struct tile *, char *target);
+
 /* How many elements of a stretch the mask lets through. */
 uint64_t gather_count(const struct layout *, uint64_t start, uint64_t length);
 

@@ -111,43 +111,36 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
                      leaves_out(plan), is_squared(plan), exact_adder_just_adds(job));
 }
 
-/* Adds elements that lie one after the other, no more than a loop takes floats: those of a complex
- * type's parts in turn; squares of both are one sum. */
-static void add_elements(const struct plan *plan, const void *elements, size_t n,
-                         struct exact_adder *self)
-{
-    const enum element input = plan->layout->input, part = element_real_part(input);
-    const unsigned parts = parts_of(plan->layout);
-    struct exact *const sums = self->sums.parts, *const real = &sums[EXACT_REAL];
-    uint64_t added = n;
-    if (n == 0)
-        return;
-    if (fits_windows(plan))
-        added = exact_ways_add(&self->ways, elements, elements, n * parts, real,
-                               parts > 1 && !is_squared(plan) ? &sums[EXACT_IMAGINARY] : real) /
-                parts;
-    else if (is_squared(plan))
-        products_add(elements, part, elements, part, n * parts, real, real);
-    else
-        added = numbers_add(elements, element_size(input), n, part, parts, leaves_out(plan), real,
-                            &sums[EXACT_IMAGINARY]);
-    for (int k = 0; k < EXACT_PARTS; k++)
-        sums[k].counts[EXACT_COUNT] += (int64_t)added;
-}
-
 void exact_adder_clear(struct exact_adder *self)
 {
     exact_sums_clear(&self->sums);
     windows_forget(&self->ways.windows);
 }
 
+/* No more at a time than a loop takes floats: those of a complex type's parts in turn; squares of
+ * both are one sum. */
 void exact_adder_add(struct exact_adder *self, const struct plan *plan, const char *elements,
                      size_t n)
 {
-    const size_t most = LOOP_MOST / parts_of(plan->layout),
-                 size = element_size(plan->layout->input);
-    for (size_t at = 0; at < n; at += most)
-        add_elements(plan, elements + at * size, least(n - at, most), self);
+    const enum element input = plan->layout->input, part = element_real_part(input);
+    const unsigned parts = parts_of(plan->layout);
+    const size_t size = element_size(input);
+    struct exact *const sums = self->sums.parts, *const real = &sums[EXACT_REAL],
+                        *const imaginary = &sums[EXACT_IMAGINARY];
+    for (uint64_t some, added; n; n -= some, elements += some * size) {
+        added = some = least(n, LOOP_MOST / parts);
+        if (fits_windows(plan))
+            added = exact_ways_add(&self->ways, elements, elements, some * parts, real,
+                                   parts > 1 && !is_squared(plan) ? imaginary : real) /
+                    parts;
+        else if (is_squared(plan))
+            products_add(elements, part, elements, part, some * parts, real, real);
+        else
+            added =
+                numbers_add(elements, size, some, part, parts, leaves_out(plan), real, imaginary);
+        for (int k = 0; k < EXACT_PARTS; k++)
+            sums[k].counts[EXACT_COUNT] += (int64_t)added;
+    }
 }
 
 void exact_adder_add_layout(struct exact_adder *self, const struct job *job,

@@ -7,15 +7,13 @@
 #include "cpu/tiles.h"
 #include "plan/axes.h"
 #include "run/explanation.h"
-#include "run/result.h"
 #include "threads/gather.h"
 
 #include <assert.h>
 #include <string.h>
 
 enum {
-    CHUNK = LOOP_MOST,         /* elements at a time */
-    BUFFER = 64 << 10,         /* bytes that are gathered at a time: CHUNK of any type */
+    BUFFER = 64 << 10,         /* bytes that are gathered at a time: LOOP_MOST of any type */
     GROUP = UNROUNDED_COLUMNS, /* results whose elements are, at most */
     LANES = 4 * GROUP,         /* results side by side, at most */
     ROWS = 512,                /* of columns that are just added, */
@@ -29,16 +27,14 @@ enum {
 };
 
 struct along {
-    struct job *job;
     const struct plan *plan;
     const struct axes *axes;
-    struct exact_ways ways;    /* to begin with */
-    transpose_rows *transpose; /* what brings neighbours together, or NULL */
-    transpose_rows *across;    /* what makes columns of short rows that are just added, or NULL */
-    bool rows;                 /* whether elements lie one after the other, and are just added */
-    bool adjacent;             /* whether neighbours do, and are just added: */
-    uint64_t columns;          /* so many at once, or rows of as many as there are lanes */
-    const char *end;           /* of all elements, for its sake */
+    struct bringer bringer;
+    bool neighbours;  /* are brought together, */
+    bool across;      /* or columns made of short rows that are just added */
+    bool rows;        /* whether elements lie one after the other, and are just added */
+    bool adjacent;    /* whether neighbours do, and are just added: */
+    uint64_t columns; /* so many at once, or rows of as many as there are lanes */
     struct tiles tiles;
     uint64_t results_a_tile, count; /* of tiles */
 };
@@ -49,39 +45,30 @@ struct workspace {
     struct exact_adder lanes[LANES];   /* results side by side */
     struct unrounded_sums sums;        /* of neighbours */
     struct unrounded_floats unrounded; /* what adds these */
-    struct exact_maker maker;
-    bool failed; /* to make a result: memory is short */
+    struct exact_maker maker;          /* whose run notes that memory was short */
     struct layout layout;
+    struct walk_of_results walk; /* at the next result */
 };
-
-/* ---- one result after the other ---- */
 
 static char *result_at(const struct plan *plan, int64_t place)
 {
     return (char *)plan->results.at[0] + place * (int64_t)element_size(plan->results.type);
 }
 
-static bool make_one(struct job *part, int64_t place)
+/* The next result: of sums, of elements that lie one after the other, or, where both are NULL, of
+ * its elements where they are. */
+static void finish(const struct along *self, struct workspace *own, struct exact_sums *sums,
+                   const char *elements)
 {
-    struct exact_sums sums;
-    if (!exact_run(part, &sums) || !exact_finish(part, &sums))
-        return false;
-    run_store(part->run, part->plan, 0, result_at(part->plan, place));
-    return true;
-}
-
-/* ---- results of one thread ---- */
-
-/* Of the result that the walk is at, which goes on: of sums, or of elements that lie one after the
- * other. */
-static void finish(const struct along *self, struct workspace *own, struct walk_of_results *walk,
-                   struct exact_sums *sums, const char *elements)
-{
-    char *const to = result_at(self->plan, walk->place);
-    results_move(walk, &own->layout);
-    own->failed |= !(sums ? exact_make_of_sums(&own->maker, sums, to)
-                          : exact_make_of_elements(&own->maker, elements, self->plan->n, to));
-    results_next(walk);
+    char *const to = result_at(self->plan, own->walk.place);
+    results_move(&own->walk, &own->layout);
+    if (sums)
+        exact_make_of_sums(&own->maker, sums, to);
+    else if (elements)
+        exact_make_of_elements(&own->maker, elements, self->plan->n, to);
+    else
+        exact_make(&own->maker, &own->layout, 0, self->plan->n, to);
+    results_next(&own->walk);
 }
 
 /* How many columns are added for `count` of them: those beyond are of other results, or of the next
@@ -91,7 +78,7 @@ static uint64_t padded(const struct along *self, const char *elements, int64_t s
 {
     const uint64_t whole = divide_up(count, UNROUNDED_COLUMNS) * UNROUNDED_COLUMNS,
                    size = element_size(self->axes->reduced.input);
-    const bool fits = stride >= 0 && (uint64_t)(self->end - elements) >=
+    const bool fits = stride >= 0 && (uint64_t)(self->bringer.end - elements) >=
                                          (rows - 1) * (uint64_t)stride + whole * size;
     return fits ? whole : count / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
 }
@@ -111,29 +98,27 @@ static bool add_rows(const struct along *self, struct workspace *own, const char
 
 /* Of a group of neighbours, n elements each, of the first neighbour at `rows`; all that there are
  * of results become these. */
-static void add_group(const struct along *self, struct workspace *own, struct walk_of_results *walk,
-                      const char *rows, unsigned first, unsigned count, uint64_t n)
+static void add_group(const struct along *self, struct workspace *own, const char *rows,
+                      unsigned first, unsigned count, uint64_t n)
 {
     const struct axes *axes = self->axes;
     const int64_t stride = axes->strides[axes->outer - 1];
-    const struct transposition transposition = {.at = rows + (int64_t)first * stride,
-                                                .rows = n,
-                                                .n = count,
-                                                .row_stride = axes->reduced.strides[0],
-                                                .stride = stride,
-                                                .end = self->end};
+    const struct tile tile = {.at = rows + (int64_t)first * stride,
+                              .rows = count,
+                              .columns = n,
+                              .row_stride = stride,
+                              .column_stride = axes->reduced.strides[0]};
     const char *elements = own->elements;
-    self->transpose(&transposition, n, own->elements);
+    bringer_bring(&self->bringer, &tile, own->elements);
     for (unsigned k = 0; k < count; k++, elements += n * element_size(axes->reduced.input))
         if (n == self->plan->n)
-            finish(self, own, walk, NULL, elements);
+            finish(self, own, NULL, elements);
         else
             exact_adder_add(&own->lanes[first + k], self->plan, elements, n);
 }
 
-/* So many neighbours, from where the walk is on, which goes past them. */
-static void add_neighbours(const struct along *self, struct workspace *own,
-                           struct walk_of_results *walk, unsigned count)
+/* The next results, so many neighbours. */
+static void add_neighbours(const struct along *self, struct workspace *own, unsigned count)
 {
     const struct plan *plan = self->plan;
     const struct axes *axes = self->axes;
@@ -142,23 +127,23 @@ static void add_neighbours(const struct along *self, struct workspace *own,
     const uint64_t room = BUFFER / (least(count, GROUP) * size),
                    most = adds ? least(room, ROWS) : room;
     const int64_t stride = axes->reduced.strides[0];
-    const char *rows = (const char *)axes->reduced.data + walk->offset;
+    const char *rows = (const char *)axes->reduced.data + own->walk.offset;
     for (unsigned k = 0; plan->n > most && k < count; k++)
         exact_adder_clear(&own->lanes[k]);
     for (uint64_t at = 0, n; at < plan->n; at += n, rows += (int64_t)n * stride) {
         n = least(plan->n - at, most);
         if (!adds || !add_rows(self, own, rows, stride, n, count))
             for (unsigned first = 0; first < count; first += GROUP)
-                add_group(self, own, walk, rows, first, (unsigned)least(count - first, GROUP), n);
+                add_group(self, own, rows, first, (unsigned)least(count - first, GROUP), n);
     }
     for (unsigned k = 0; plan->n > most && k < count; k++)
-        finish(self, own, walk, &own->lanes[k].sums, NULL);
+        finish(self, own, &own->lanes[k].sums, NULL);
 }
 
-/* Of so many neighbours, whose sums these are; they go past them. */
-static void finish_sums(const struct along *self, struct workspace *own,
-                        struct walk_of_results *walk, uint64_t count)
+/* The next results, so many neighbours, of the workspace's sums. */
+static void finish_sums(const struct along *self, struct workspace *own, uint64_t count)
 {
+    struct walk_of_results *const walk = &own->walk;
     const struct results *results = &self->plan->results;
     const size_t size = element_size(results->type);
     const int64_t step = (int64_t)size * self->axes->places[self->axes->outer - 1];
@@ -167,8 +152,8 @@ static void finish_sums(const struct along *self, struct workspace *own,
         !exact_round_sums(self->plan, &own->sums, self->axes->reduced.input == ELEMENT_FLOAT64,
                           count, own->elements)) {
         for (uint64_t k = 0; k < count; k++, results_next(walk))
-            own->failed |= !exact_make_of_pair(&own->maker, own->sums.heads[k], own->sums.tails[k],
-                                               self->plan->n, result_at(self->plan, walk->place));
+            exact_make_of_pair(&own->maker, own->sums.heads[k], own->sums.tails[k], self->plan->n,
+                               result_at(self->plan, walk->place));
         return;
     }
     if (step == (int64_t)size)
@@ -178,14 +163,12 @@ static void finish_sums(const struct along *self, struct workspace *own,
     results_skip(walk, count);
 }
 
-/* As many neighbours as can be just added, from where the walk is on, which goes past them, or
- * none. */
-static uint64_t add_columns(const struct along *self, struct workspace *own,
-                            struct walk_of_results *walk, uint64_t count)
+/* As many of the next results as can be just added, or none. */
+static uint64_t add_columns(const struct along *self, struct workspace *own, uint64_t count)
 {
     const struct axes *axes = self->axes;
     const struct layout *reduced = &axes->reduced;
-    const char *elements = (const char *)reduced->data + walk->offset;
+    const char *elements = (const char *)reduced->data + own->walk.offset;
     int64_t stride = reduced->strides[0];
     if (self->columns == 0 || !unrounded_is_due(&own->unrounded))
         return 0;
@@ -196,29 +179,27 @@ static uint64_t add_columns(const struct along *self, struct workspace *own,
     if (count == 0)
         return 0;
     if (self->across) {
-        const struct transposition transposition = {.at = elements,
-                                                    .rows = count,
-                                                    .n = self->plan->n,
-                                                    .row_stride = axes->strides[axes->outer - 1],
-                                                    .stride = stride,
-                                                    .end = self->end};
-        self->across(&transposition, count, own->elements);
+        const struct tile tile = {.at = elements,
+                                  .rows = self->plan->n,
+                                  .columns = count,
+                                  .row_stride = stride,
+                                  .column_stride = axes->strides[axes->outer - 1]};
+        bringer_bring(&self->bringer, &tile, own->elements);
         elements = own->elements;
         stride = (int64_t)(count * element_size(reduced->input));
     }
     if (!unrounded_add_columns(&own->unrounded, elements, self->plan->n, stride, columns,
                                &own->sums))
         return 0;
-    finish_sums(self, own, walk, count);
+    finish_sums(self, own, count);
     return count;
 }
 
 /* The same of results whose elements lie one after the other. */
-static uint64_t sum_rows(const struct along *self, struct workspace *own,
-                         struct walk_of_results *walk, uint64_t count)
+static uint64_t sum_rows(const struct along *self, struct workspace *own, uint64_t count)
 {
     const struct axes *axes = self->axes;
-    const char *row = (const char *)axes->reduced.data + walk->offset;
+    const char *row = (const char *)axes->reduced.data + own->walk.offset;
     const uint64_t most = least(count, UNROUNDED_COLUMNS_MOST);
     uint64_t k = 0;
     for (; k < most && unrounded_add_row(&own->unrounded, row, self->plan->n, &own->sums.heads[k],
@@ -226,50 +207,39 @@ static uint64_t sum_rows(const struct along *self, struct workspace *own,
          k++)
         row += axes->strides[axes->outer - 1];
     if (k > 0)
-        finish_sums(self, own, walk, k);
+        finish_sums(self, own, k);
     return k;
 }
 
-static void start_workspace(const struct along *self, struct workspace *own)
-{
-    for (unsigned k = 0; k < LANES; k++)
-        own->lanes[k].ways = self->ways;
-    own->unrounded = self->ways.unrounded;
-    memset(&own->sums, 0, sizeof own->sums);
-    own->failed = false;
-    exact_maker_start(&own->maker, self->job, &self->ways);
-    own->layout = self->axes->reduced;
-    own->maker.plan.layout = &own->layout;
-}
-
-static unsigned add_tile(void *context, uint64_t tile, char *memory)
+static unsigned add_tile(void *context, uint64_t tile, void *memory)
 {
     const struct along *self = context;
-    struct workspace *const own = (struct workspace *)(void *)memory;
+    struct workspace *const own = memory;
     const struct axes *axes = self->axes;
     const uint64_t first = tile * self->results_a_tile,
                    end = least(first + self->results_a_tile, axes->results);
-    struct walk_of_results walk;
-    start_workspace(self, own);
-    results_start(&walk, axes, first);
+    exact_maker_start(&own->maker, self->tiles.job);
+    for (unsigned k = 0; k < LANES; k++)
+        own->lanes[k].ways = own->maker.adder.ways;
+    own->unrounded = own->maker.adder.ways.unrounded;
+    memset(&own->sums, 0, sizeof own->sums);
+    own->layout = self->axes->reduced;
+    own->maker.plan.layout = &own->layout;
+    results_start(&own->walk, axes, first);
     for (uint64_t at = first; at < end;) {
         const uint64_t row = axes->outer ? axes->shape[axes->outer - 1] : 1,
                        left = least(end - at, row - at % row),
-                       added = self->rows ? sum_rows(self, own, &walk, left)
-                                          : add_columns(self, own, &walk, left);
-        const unsigned count = added ? 0 : self->transpose ? (unsigned)least(left, LANES) : 1;
+                       added =
+                           self->rows ? sum_rows(self, own, left) : add_columns(self, own, left);
+        const unsigned count = added ? 0 : self->neighbours ? (unsigned)least(left, LANES) : 1;
         at += added;
-        if (count > 1) {
-            add_neighbours(self, own, &walk, count);
-        } else if (count == 1) {
-            results_move(&walk, &own->layout);
-            own->failed |= !exact_make(&own->maker, &own->layout, 0, self->plan->n,
-                                       result_at(self->plan, walk.place));
-            results_next(&walk);
-        }
+        if (count > 1)
+            add_neighbours(self, own, count);
+        else if (count == 1)
+            finish(self, own, NULL, NULL);
         at += count;
     }
-    return own->maker.run.findings | (own->failed ? TILE_LACKS_MEMORY : 0);
+    return own->maker.run.findings | (own->maker.run.failure.kind ? TILE_LACKS_MEMORY : 0);
 }
 
 /* ---- all of them ---- */
@@ -299,43 +269,41 @@ static uint64_t results_of_tile(const struct along *self)
 {
     const uint64_t n = self->plan->n, few = ELEMENTS_A_TILE / (least(n, ELEMENTS_A_TILE - 1) + 1),
                    lanes = self->columns ? UNROUNDED_COLUMNS_MOST : LANES,
-                   threads = threads_for(&self->job->threads, UINT64_MAX),
+                   threads = threads_for(&self->tiles.job->threads, UINT64_MAX),
                    shared = divide_up(self->axes->results, threads * GROUP) * GROUP;
-    return self->transpose && few < lanes ? least(lanes, shared) : few;
+    return self->neighbours && few < lanes ? least(lanes, shared) : few;
 }
 
-static_assert(SHORT * UNROUNDED_COLUMNS <= CHUNK && ADDED_AT_ONCE <= CHUNK, "no room for columns");
+static_assert(SHORT * UNROUNDED_COLUMNS <= LOOP_MOST && (int)ADDED_AT_ONCE <= (int)LOOP_MOST,
+              "no room for columns");
 static_assert((int)LANES <= (int)UNROUNDED_COLUMNS_MOST, "no room for lanes");
 
-static void describe(struct along *self, const struct job *job)
+static void describe(struct along *self, struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
     const size_t size = element_size(axes->reduced.input);
     const uint64_t n = plan->n;
-    transpose_rows *const transpose = cpu_kernels(job->instructions)->transpose(size);
     /* Whether neighbours can be just added, side by side. */
     const bool adds = exact_is_plain(plan) && plan->fold != FOLD_nansum && !axes->reduced.mask &&
                       !axes->reduced.swapped && axes->outer > 0 && axes->reduced.dimensions == 1;
-    struct exact_adder first;
-    *self = (struct along){.job = (struct job *)job, .plan = plan, .axes = axes};
-    self->end = axes_end(axes);
+    *self = (struct along){.plan = plan, .axes = axes, .tiles.job = job};
+    self->bringer = (struct bringer){.transpose = cpu_kernels(job->instructions)->transpose(size),
+                                     .end = axes_end(axes)};
     if (lie_side_by_side(plan)) {
-        self->transpose = transpose;
+        self->neighbours = true;
         self->adjacent = adds && axes->strides[axes->outer - 1] == (int64_t)size;
         self->columns = self->adjacent && n <= ROWS_MOST ? UNROUNDED_COLUMNS_MOST : 0;
     } else if (adds && n > 1 && n <= SHORT) {
         const uint64_t columns = least(ADDED_AT_ONCE / n, UNROUNDED_COLUMNS_MOST);
-        self->across = transpose;
+        self->across = true;
         self->columns = columns < UNROUNDED_COLUMNS ? UNROUNDED_COLUMNS : columns;
     } else {
         self->rows = adds && plan->elements.flat && n <= LOOP_MOST;
     }
     self->results_a_tile = results_of_tile(self);
-    exact_adder_start(&first, job);
-    self->ways = first.ways;
     self->count = divide_up(axes->results, self->results_a_tile);
-    self->tiles = (struct tiles){.job = self->job,
+    self->tiles = (struct tiles){.job = job,
                                  .sharing.pieces = self->count,
                                  .plain = true,
                                  .stretch = STRETCH / (self->results_a_tile * n + 1) + 1,
@@ -349,7 +317,7 @@ static bool share_results(struct job *job)
     if (job->run->explanation) {
         struct loops *loops = &job->run->explanation->loops;
         exact_explain(job);
-        loops->results = self.transpose ? RESULTS_SIDE_BY_SIDE : RESULTS_IN_TURN;
+        loops->results = self.neighbours ? RESULTS_SIDE_BY_SIDE : RESULTS_IN_TURN;
         loops->threads = threads_for(&job->threads, self.count);
         return true;
     }
@@ -359,5 +327,5 @@ static bool share_results(struct job *job)
 
 bool exact_along(struct job *job)
 {
-    return are_few_and_long(job) ? folding_one_by_one(job, make_one) : share_results(job);
+    return are_few_and_long(job) ? folding_one_by_one(job) : share_results(job);
 }

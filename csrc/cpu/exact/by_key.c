@@ -3,7 +3,6 @@
 #include "cpu/by_key.h"
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
-#include "run/result.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,11 +11,6 @@ enum { KEYS_A_TILE = UNROUNDED_COLUMNS_MOST };
 
 struct halves {
     double head, tail;
-};
-
-struct adding {
-    struct keyed_adding tables; /* of halves */
-    union scalar of_none;       /* as results hold it */
 };
 
 struct workspace {
@@ -47,13 +41,12 @@ static bool add_to(double *sum, double x)
 }
 
 /* The halves of all parts, of which the sum is. Whether nothing was rounded. */
-static bool merge_parts(const struct adding *self, uint64_t key, double *head, double *tail)
+static bool merge_parts(const struct keyed *all, uint64_t key, double *head, double *tail)
 {
     bool exact = true;
     *head = *tail = 0;
-    for (uint64_t part = 0; part < self->tables.all.parts; part++) {
-        const struct halves *const halves =
-            (struct halves *)keyed_table(&self->tables.all, part) + key;
+    for (uint64_t part = 0; part < all->parts; part++) {
+        const struct halves *const halves = (struct halves *)keyed_table(all, part) + key;
         exact &= add_to(head, halves->head);
         exact &= add_to(tail, halves->tail);
     }
@@ -61,18 +54,17 @@ static bool merge_parts(const struct adding *self, uint64_t key, double *head, d
 }
 
 /* One key, of n values. */
-static bool finish_key(struct adding *self, struct exact_maker *maker, uint64_t key, uint64_t n)
+static bool finish_key(const struct keyed *all, struct exact_maker *maker, uint64_t key, uint64_t n)
 {
-    const struct keyed *all = &self->tables.all;
     const struct plan *plan = all->plan;
     char *const to = (char *)plan->results.at[0] + key * element_size(plan->results.type);
     double head, tail;
     maker->plan.n = maker->plan.finish.count = n;
     if (all->counts && n == 0) {
-        scalar_store(to, self->of_none, plan->results.type);
+        scalar_store(to, all->of_none, plan->results.type);
         return true;
     }
-    if (merge_parts(self, key, &head, &tail))
+    if (merge_parts(all, key, &head, &tail))
         return exact_make_of_pair(maker, head, tail, n, to);
     exact_adder_clear(&maker->adder);
     for (uint64_t part = 0; part < all->parts; part++) {
@@ -82,31 +74,31 @@ static bool finish_key(struct adding *self, struct exact_maker *maker, uint64_t 
     return exact_make_of_sums(maker, &maker->adder.sums, to);
 }
 
-static unsigned finish_keys(void *context, uint64_t tile, char *memory)
+static unsigned finish_keys(void *context, uint64_t tile, void *memory)
 {
-    struct adding *self = context;
-    struct workspace *own = (struct workspace *)(void *)memory;
-    const struct keyed *all = &self->tables.all;
+    const struct keyed_adding *self = context;
+    struct workspace *own = memory;
+    const struct keyed *all = &self->all;
     const struct plan *plan = all->plan;
     const uint64_t begin = tile * KEYS_A_TILE, n = least(all->count - begin, KEYS_A_TILE);
     char *const to = (char *)plan->results.at[0] + begin * element_size(plan->results.type);
     bool exact = !all->counts && plan->results.type == plan->finish.result;
     if (all->tiles.findings & KEYED_ROUNDED)
         return 0;
-    exact_maker_start(&own->maker, all->job, &(struct exact_ways){.large = NULL});
-    own->maker.plan.layout = &all->values;
     for (uint64_t k = 0; k < n; k++) {
-        exact &= merge_parts(self, begin + k, &own->sums.heads[k], &own->sums.tails[k]);
+        exact &= merge_parts(all, begin + k, &own->sums.heads[k], &own->sums.tails[k]);
         if (!isfinite(own->sums.heads[k] + own->sums.tails[k]))
             return KEYED_ROUNDED;
     }
     if (exact && exact_round_sums(plan, &own->sums, true, n, to))
         return 0;
+    exact_maker_start(&own->maker, all->tiles.job);
+    own->maker.plan.layout = &all->values;
     for (uint64_t k = 0; k < n; k++) {
         uint64_t count = 0;
         for (uint64_t part = 0; all->counts && part < all->parts; part++)
             count += keyed_counts(all, part)[begin + k];
-        if (!finish_key(self, &own->maker, begin + k, count))
+        if (!finish_key(all, &own->maker, begin + k, count))
             return KEYED_ROUNDED;
     }
     return own->maker.run.findings;
@@ -115,16 +107,15 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
 bool exact_fold_keys(struct job *job, bool *made)
 {
     const struct plan *plan = job->plan;
-    struct adding self = {.of_none = run_value_of_none(plan), .tables.unrounded = true};
-    struct keyed *const all = &self.tables.all;
+    struct keyed_adding self = {.unrounded = true};
+    struct keyed *const all = &self.all;
     if (!job->tells_rounding || !exact_is_plain(plan) || plan->fold != FOLD_sum)
         return false;
     keyed_describe(all, job, sizeof(struct halves), reduction_row(plan->reduction)->counts,
                    sizeof(struct workspace));
     all->tiles.plain = true;
     all->values.type = element_accumulator(all->values.input);
-    self.tables.add = all->values.type == ELEMENT_FLOAT64 ? add_doubles : add_floats;
-    *made =
-        keyed_run(&self.tables, "tables of keys", divide_up(all->count, KEYS_A_TILE), finish_keys);
+    self.add = all->values.type == ELEMENT_FLOAT64 ? add_doubles : add_floats;
+    *made = keyed_run(&self, divide_up(all->count, KEYS_A_TILE), finish_keys);
     return !*made || !(all->tiles.findings & KEYED_ROUNDED);
 }

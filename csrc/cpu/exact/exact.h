@@ -59,43 +59,12 @@ struct windows_total {
 /* The sum of 1 to LOOP_MOST floats, where two windows hold it; products are not added. */
 bool windows_total(struct windows *, const void *floats, size_t n, struct windows_total *);
 
-/* ---- a large sum ---- */
-
-/* A large superaccumulator: a sum of significands for each sign and exponent, to which a float
- * takes one addition wherever it lies (R. M. Neal, "Fast exact summation using small and large
- * superaccumulators", 2015). For floats too far apart for windows. */
-enum {
-    LARGE_SUM_PLACES = 1 << 12,
-    LARGE_SUM_MOST = 1 << 12,
-    LARGE_SUM = 1 << 14 /* elements that are worth one a thread */
-};
-
-struct large_sum {
-    uint64_t bits[LARGE_SUM_PLACES];      /* sums of floats' bits, their exponents included */
-    uint16_t additions[LARGE_SUM_PLACES]; /* at most LARGE_SUM_MOST */
-};
-
-/* Whether a sum of so many elements is worth one. */
+/* Whether a sum of so many elements is worth a large superaccumulator a thread. */
 static inline bool large_sum_suits(enum element type, uint64_t n)
 {
+    enum { LARGE_SUM = 1 << 14 };
     return n >= LARGE_SUM && (type == ELEMENT_FLOAT32 || type == ELEMENT_FLOAT64);
 }
-
-/* Adds floats of such a type, that lie one after the other. What is not finite goes to `sum`, but
- * for NaN that is to be left out. Returns how many took part. Makes room in `sum` for what it hands
- * over. */
-uint64_t large_sum_add(struct large_sum *, const void *floats, size_t n, enum element type,
-                       bool leaves_out, struct exact *sum);
-
-/* Adds products of such floats. What is lost when one is rounded is a float, and is added, too
- * (T. J. Dekker, "A floating-point technique for extending the available precision", 1971), by
- * processors that fuse multiplication and addition; those of others, and of floats so large or so
- * small that a product or what it loses is none, go to `sum`. */
-void large_sum_add_products(struct large_sum *, const void *a, const void *b, size_t n,
-                            enum element type, enum instructions, struct exact *sum);
-
-/* Hands all that there is over to `sum`. */
-void large_sum_hand_over(struct large_sum *, struct exact *sum);
 
 /* ---- one by one ---- */
 
@@ -117,7 +86,7 @@ struct exact_ways {
     struct unrounded_floats unrounded;
     struct windows windows;
     bool long_enough;         /* the whole sum is, for a large one */
-    struct large_sum *large;  /* NULL: none yet */
+    struct large_sum *large;  /* a large superaccumulator; NULL: none yet */
     unsigned failures, waits; /* of windows in a row, beside a large sum, which has so many more
                                  loads to itself */
 };
@@ -189,8 +158,7 @@ struct exact_maker {
     struct exact_gathered gathered;
 };
 
-/* Floats are added in these ways to begin with. */
-void exact_maker_start(struct exact_maker *, const struct job *all, const struct exact_ways *);
+void exact_maker_start(struct exact_maker *, const struct job *all);
 
 /* Makes a result and stores it: of n elements of a layout from number `start` on; of n elements
  * that lie one after the other; of what adders have added; or of a plain plan's n elements of which

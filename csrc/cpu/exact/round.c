@@ -1,6 +1,5 @@
 /* Results of exact sums that need no superaccumulator: of a few digits, or of float64s of which
  * they are the sum, one by one and many at a time. */
-#include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
 #include "run/result.h"
 #include "threads/gather.h"
@@ -54,14 +53,13 @@ static bool round_pair(const struct plan *plan, double head, double tail, uint64
 
 /* ---- one after the other ---- */
 
-void exact_maker_start(struct exact_maker *self, const struct job *all,
-                       const struct exact_ways *ways)
+void exact_maker_start(struct exact_maker *self, const struct job *all)
 {
+    exact_adder_start(&self->adder, all);
     self->job = *all;
     self->plan = *all->plan;
     self->job.plan = &self->plan;
     self->job.run = &self->run;
-    self->adder.ways = *ways;
     run_begin(&self->run, 0);
 }
 

@@ -4,13 +4,9 @@
 
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
-#include "run/explanation.h"
 #include "run/result.h"
 
-enum {
-    CHUNK = LOOP_MOST, /* elements at a time */
-    STRETCH = 1 << 24  /* elements of each thread between two thoughts of the watch */
-};
+enum { STRETCH = 1 << 24 }; /* elements of each thread between two thoughts of the watch */
 
 /* A thread's: what it adds with, and where it gathers elements that do not lie ready. */
 struct workspace {
@@ -19,7 +15,6 @@ struct workspace {
 };
 
 struct adding {
-    struct job *job;
     struct tiles tiles;
     uint64_t tile, count; /* elements of one, and how many there are */
 };
@@ -32,11 +27,12 @@ static struct adding describe(const struct job *job)
     enum { SERIAL = 16, LEAST = 4, TILES = 256 };
     const uint64_t n = job->plan->n,
                    stretch = (uint64_t)threads_for(&job->threads, UINT64_MAX) * STRETCH,
-                   chunks = divide_up(least(n, stretch), CHUNK), shared = divide_up(chunks, TILES);
-    struct adding self = {.job = (struct job *)job};
-    self.tile = (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * CHUNK;
+                   chunks = divide_up(least(n, stretch), LOOP_MOST),
+                   shared = divide_up(chunks, TILES);
+    struct adding self;
+    self.tile = (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * LOOP_MOST;
     self.count = divide_up(n, self.tile);
-    self.tiles = (struct tiles){.job = self.job,
+    self.tiles = (struct tiles){.job = (struct job *)job,
                                 .sharing.pieces = self.count,
                                 .plain = true,
                                 .stretch = divide_up(stretch, self.tile),
@@ -46,21 +42,16 @@ static struct adding describe(const struct job *job)
     return self;
 }
 
-static unsigned add_tile(void *context, uint64_t tile, char *memory)
+static unsigned add_tile(void *context, uint64_t tile, void *memory)
 {
     const struct adding *self = context;
-    struct workspace *own = (struct workspace *)(void *)memory;
-    const struct plan *plan = self->job->plan;
+    struct workspace *own = memory;
+    const struct plan *plan = self->tiles.job->plan;
     const uint64_t begin = tile * self->tile, end = least(begin + self->tile, plan->n);
     windows_forget(&own->adder.ways.windows);
-    exact_adder_add_layout(&own->adder, self->job, plan->layout, begin, end - begin,
+    exact_adder_add_layout(&own->adder, self->tiles.job, plan->layout, begin, end - begin,
                            &own->gathered);
     return 0;
-}
-
-static struct exact_adder *adder_of(const struct adding *self, unsigned thread)
-{
-    return (struct exact_adder *)(void *)tiles_workspace(&self->tiles, thread);
 }
 
 /* What takes one thread, and lies ready, takes no memory. */
@@ -77,35 +68,32 @@ bool exact_run(struct job *job, struct exact_sums *sums)
     }
     const bool opened = alone || tiles_open(&self.tiles, self.count, "exact sums");
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
-        exact_adder_start(adder_of(&self, thread), job);
-        adder_of(&self, thread)->ways.long_enough =
-            large_sum_suits(job->plan->layout->input, job->plan->n);
+        struct exact_adder *const adder = tiles_workspace(&self.tiles, thread);
+        exact_adder_start(adder, job);
+        adder->ways.long_enough = large_sum_suits(job->plan->layout->input, job->plan->n);
     }
     const bool added = opened && tiles_run(&self.tiles, self.count, add_tile, &self);
-    for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++)
-        exact_ways_end(&adder_of(&self, thread)->ways,
-                       &adder_of(&self, thread)->sums.parts[EXACT_REAL]);
-    if (added)
-        *sums = adder_of(&self, 0)->sums;
-    for (unsigned thread = 1; added && thread < self.tiles.threads; thread++)
-        for (int part = 0; part < EXACT_PARTS; part++)
-            exact_merge(&sums->parts[part], &adder_of(&self, thread)->sums.parts[part]);
+    for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
+        struct exact_adder *const adder = tiles_workspace(&self.tiles, thread);
+        exact_ways_end(&adder->ways, &adder->sums.parts[EXACT_REAL]);
+        if (thread == 0)
+            *sums = adder->sums;
+        for (int part = 0; thread > 0 && part < EXACT_PARTS; part++)
+            exact_merge(&sums->parts[part], &adder->sums.parts[part]);
+    }
     if (!alone)
         tiles_close(&self.tiles);
     return added;
 }
 
-void exact_explain(const struct job *job)
+bool exact_explain(const struct job *job)
 {
     static const char *const ways[][2] = {{"gathered first", "gathered first, just added"},
                                           {"as it lies", "as it lies, just added"}};
     const struct adding self = describe(job);
-    const uint64_t tiles = least(self.count, self.tiles.stretch);
-    job->run->explanation->loops =
-        (struct loops){.way = ways[job->plan->elements.flat][exact_adder_just_adds(job)],
-                       .chunk = CHUNK,
-                       .threads = threads_for(&job->threads, tiles),
-                       .instructions = instructions_name(job->instructions)};
+    const char *const way = ways[job->plan->elements.flat][exact_adder_just_adds(job)];
+    return tiles_explain(job, (struct loops){.way = way, .chunk = LOOP_MOST},
+                         least(self.count, self.tiles.stretch));
 }
 
 /* ---- what becomes of sums in the end ---- */

@@ -6,6 +6,7 @@
 #include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- windows ---- */
 
@@ -33,19 +34,6 @@ static bool loses(const struct windows *self)
 void windows_forget(struct windows *self)
 {
     self->count = self->least;
-}
-
-/* Products of float32s have up to 48 bits. */
-static void windows_start(struct windows *self, enum instructions instructions, enum element type,
-                          bool leaves_out, bool products)
-{
-    const bool wide = type == ELEMENT_FLOAT64 || (products && type == ELEMENT_FLOAT32);
-    *self = (struct windows){.instructions = instructions,
-                             .type = type,
-                             .leaves_out = leaves_out,
-                             .products = products,
-                             .least = wide ? 2 : 1};
-    windows_forget(self);
 }
 
 /* Whether the windows are moved to where these numbers are, or, if they are there, whether there is
@@ -210,6 +198,143 @@ bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, si
     return note(self, self->columns(floats, n, stride, columns, sums));
 }
 
+/* ---- a large sum ---- */
+
+/* A sum of significands for each sign and exponent, to which a float takes one addition wherever it
+ * lies (R. M. Neal, "Fast exact summation using small and large superaccumulators", 2015). For
+ * floats too far apart for windows. All make room in `sum` for what they hand over. */
+enum { LARGE_SUM_PLACES = 1 << 12, LARGE_SUM_MOST = 1 << 12 };
+
+struct large_sum {
+    uint64_t bits[LARGE_SUM_PLACES];      /* sums of floats' bits, their exponents included */
+    uint16_t additions[LARGE_SUM_PLACES]; /* at most LARGE_SUM_MOST */
+};
+
+enum { EXPONENT_MOST = 0x7ff, SIGNIFICAND_BITS = 52, LEAST_EXPONENT = -1074 };
+
+/* What is left of the bits without their exponents is a sum of less than 2^12 significands of 52
+ * bits; of normal numbers as many leading ones belong to it. */
+static void hand_over(struct large_sum *self, unsigned place, struct exact *sum)
+{
+    const uint64_t count = self->additions[place],
+                   significands = self->bits[place] - count * ((uint64_t)place << SIGNIFICAND_BITS);
+    const unsigned exponent = place & EXPONENT_MOST;
+    const bool negative = place > EXPONENT_MOST;
+    const int last = LEAST_EXPONENT + (int)(exponent ? exponent - 1 : 0);
+    exact_reserve(sum, 2);
+    exact_put(sum, significands, last, negative);
+    if (exponent)
+        exact_put(sum, count, last + SIGNIFICAND_BITS, negative);
+    self->bits[place] = 0;
+    self->additions[place] = 0;
+}
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* False: it is not finite. */
+INLINE bool add_one(struct large_sum *self, double x, struct exact *sum)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const unsigned place = (unsigned)(bits >> SIGNIFICAND_BITS);
+    if (__builtin_expect((place & EXPONENT_MOST) == EXPONENT_MOST, false))
+        return false;
+    if (__builtin_expect(self->additions[place] == LARGE_SUM_MOST, false))
+        hand_over(self, place, sum);
+    self->additions[place]++;
+    self->bits[place] += bits;
+    return true;
+}
+
+INLINE double float_at(const char *floats, size_t k, bool single)
+{
+    double x;
+    float narrow;
+    if (single) {
+        memcpy(&narrow, floats + k * sizeof narrow, sizeof narrow);
+        return narrow;
+    }
+    memcpy(&x, floats + k * sizeof x, sizeof x);
+    return x;
+}
+
+/* Floats that lie one after the other. What is not finite goes to `sum`, but for NaN that is to be
+ * left out. Returns how many took part. */
+INLINE uint64_t add_floats(struct large_sum *self, const char *floats, size_t n, bool single,
+                           bool leaves_out, struct exact *sum)
+{
+    uint64_t left_out = 0;
+    for (size_t k = 0; k < n; k++) {
+        const double x = float_at(floats, k, single);
+        if (add_one(self, x, sum))
+            continue;
+        if (leaves_out && x != x) {
+            left_out++;
+            continue;
+        }
+        exact_reserve(sum, 1);
+        exact_add(sum, exact_number_at(&x, ELEMENT_FLOAT64));
+    }
+    return n - left_out;
+}
+
+/* Of such magnitude that no product of two overflows, and what it loses is a float. */
+INLINE bool is_moderate(double x)
+{
+    const double magnitude = __builtin_fabs(x);
+    return magnitude > 0x1p-450 && magnitude < 0x1p500;
+}
+
+INLINE void add_products(struct large_sum *self, const char *a, const char *b, size_t n,
+                         bool single, bool fuses, struct exact *sum)
+{
+    for (size_t k = 0; k < n; k++) {
+        const double x = float_at(a, k, single), y = float_at(b, k, single), product = x * y;
+        if (single && add_one(self, product, sum))
+            continue;
+        if (!single && fuses && is_moderate(x) && is_moderate(y)) {
+            add_one(self, product, sum);
+            add_one(self, __builtin_fma(x, y, -product), sum);
+            continue;
+        }
+        exact_reserve(sum, 2);
+        exact_add_product(sum, exact_number_at(&x, ELEMENT_FLOAT64),
+                          exact_number_at(&y, ELEMENT_FLOAT64));
+    }
+}
+
+#ifdef __x86_64__
+__attribute__((target("fma")))
+#endif
+static void add_fused(struct large_sum *self, const void *a, const void *b, size_t n,
+                      struct exact *sum)
+{
+    add_products(self, a, b, n, false, true, sum);
+}
+
+/* Products of floats. What is lost when one is rounded is a float, and is added, too (T. J. Dekker,
+ * "A floating-point technique for extending the available precision", 1971), by processors that
+ * fuse multiplication and addition; those of others, and of floats so large or so small that a
+ * product or what it loses is none, go to `sum`. */
+static void add_products_of(struct large_sum *self, const void *a, const void *b, size_t n,
+                            enum element type, enum instructions instructions, struct exact *sum)
+{
+#ifdef __x86_64__
+    const bool fuses = instructions > 0; /* all sets but the baseline have it */
+#else
+    const bool fuses = true;
+    (void)instructions;
+#endif
+    if (type == ELEMENT_FLOAT32)
+        add_products(self, a, b, n, true, false, sum);
+    else if (fuses)
+        add_fused(self, a, b, n, sum);
+    else
+        add_products(self, a, b, n, false, false, sum);
+}
+
+/* ---- one by one ---- */
+
 static uint64_t add_one_by_one(const struct windows *self, const void *floats, const void *others,
                                size_t n, struct exact *even, struct exact *odd)
 {
@@ -223,12 +348,18 @@ static uint64_t add_one_by_one(const struct windows *self, const void *floats, c
 
 /* ---- all ways ---- */
 
+/* Products of float32s have up to 48 bits. */
 void exact_ways_start(struct exact_ways *self, enum instructions instructions, enum element type,
                       bool leaves_out, bool products, bool told)
 {
     const struct cpu_kernels *kernels = cpu_kernels(instructions);
-    *self = (struct exact_ways){.large = NULL};
-    windows_start(&self->windows, instructions, type, leaves_out, products);
+    const bool wide = type == ELEMENT_FLOAT64 || (products && type == ELEMENT_FLOAT32);
+    *self = (struct exact_ways){.windows = {.instructions = instructions,
+                                            .type = type,
+                                            .leaves_out = leaves_out,
+                                            .products = products,
+                                            .least = wide ? 2 : 1}};
+    windows_forget(&self->windows);
     if (told)
         self->unrounded =
             (struct unrounded_floats){.loop = kernels->unrounded_sums(type, leaves_out),
@@ -270,16 +401,18 @@ uint64_t exact_ways_add(struct exact_ways *self, const void *floats, const void 
     if (!self->large)
         return add_one_by_one(windows, floats, others, n, even, odd);
     if (!windows->products)
-        return large_sum_add(self->large, floats, n, windows->type, windows->leaves_out, even);
-    large_sum_add_products(self->large, floats, others, n, windows->type, windows->instructions,
-                           even);
+        return windows->type == ELEMENT_FLOAT32
+                   ? add_floats(self->large, floats, n, true, windows->leaves_out, even)
+                   : add_floats(self->large, floats, n, false, windows->leaves_out, even);
+    add_products_of(self->large, floats, others, n, windows->type, windows->instructions, even);
     return n;
 }
 
 void exact_ways_end(struct exact_ways *self, struct exact *sum)
 {
-    if (self->large)
-        large_sum_hand_over(self->large, sum);
+    for (unsigned place = 0; self->large && place < LARGE_SUM_PLACES; place++)
+        if (self->large->additions[place])
+            hand_over(self->large, place, sum);
     free(self->large);
     self->large = NULL;
 }
