@@ -92,8 +92,8 @@ struct column_sums : sum_lanes<In, T, Fold, Of, column_totals<T, Fold>> {
 
 /* Sums, and how many numbers are in each; of a complex one each part is in a lane. */
 template <class In, class V>
-struct column_number_sums : column_lanes<In, typename parts_of<V>::type> {
-    using T = typename parts_of<V>::type;
+struct column_number_sums : column_lanes<In, real_of<V>> {
+    using T = real_of<V>;
     using joined = column_number_sums;
     static constexpr unsigned parts = parts_of<V>::count;
     static constexpr bool is_tree = true;

@@ -25,15 +25,14 @@ using narrower = std::conditional_t<sizeof(In) < sizeof(V) && !is_truth<In>, In,
 template <class In, class V>
 constexpr const slab_loop *sum_of()
 {
-    using in = typename parts_of<In>::type;
-    using wide = std::conditional_t<is_truth<In> || std::is_signed_v<In>, int64_t, uint64_t>;
-    using at_once = std::conditional_t<std::is_same_v<V, double>, V, wide>;
+    using in = real_of<In>;
+    using at_once = std::conditional_t<std::is_same_v<V, double>, V, wide_integer<In>>;
     if constexpr (is_truth<In>)
         return &loop_to<column_sums<uint8_t, int32_t, truths>, at_once, V>;
     else if constexpr (std::is_integral_v<In> && !(sizeof(In) == 8 && std::is_same_v<V, double>))
         return &loop_to<column_sums<In, room_for<In>>, at_once, V>;
     else
-        return &loop_by<column_sums<in, typename parts_of<V>::type>, V>;
+        return &loop_by<column_sums<in, real_of<V>>, V>;
 }
 
 /* Integers wrap around in as many bits as there are. */
@@ -79,7 +78,7 @@ using both = truth_fold<T, true>;
 template <class In, template <class> class Fold>
 constexpr const slab_loop *truth_of_columns()
 {
-    using part = typename parts_of<In>::type;
+    using part = real_of<In>;
     using bits = bits_of<sizeof(part)>;
     if constexpr (is_complex<In>)
         return &loop_by<column_sums<part, bits, truths_of_pairs, Fold>, uint8_t, 2>;
@@ -197,7 +196,7 @@ template <class In, class V>
 const slab_loop *loop_of(enum fold fold, bool few)
 {
     if constexpr (is_complex<V>)
-        return complex_loop_of<typename parts_of<V>::type>(fold, few);
+        return complex_loop_of<real_of<V>>(fold, few);
     else
         return real_loop_of<In, V>(fold);
 }
@@ -288,9 +287,7 @@ const slab_loop *KERNELS::find_columns(enum fold fold, enum element input, enum 
 
 transpose_rows *KERNELS::find_transpose(size_t size)
 {
-    return size == 1   ? transpose_all<uint8_t>
-           : size == 2 ? transpose_all<uint16_t>
-           : size == 4 ? transpose_all<uint32_t>
-           : size == 8 ? transpose_all<uint64_t>
-                       : transpose_all<struct complex128>;
+    return size == sizeof(struct complex128)
+               ? transpose_all<struct complex128>
+               : visit_words(size, [](auto word) { return transpose_all<decltype(word)>; });
 }

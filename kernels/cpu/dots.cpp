@@ -369,12 +369,12 @@ dot_elements *KERNELS::find_dot(enum element element)
 {
     return visit_elements(element, [](auto in, auto) -> dot_elements * {
         using In = type_in<decltype(in)>;
-        if constexpr (std::is_same_v<In, boolean>)
+        if constexpr (is_truth<In>)
             return truth_dot;
         else if constexpr (std::is_integral_v<In>)
             return integer_dot<In>;
         else
-            return float_dot<typename parts_of<In>::type, parts_of<In>::count>;
+            return float_dot<real_of<In>, parts_of<In>::count>;
     });
 }
 

@@ -56,7 +56,7 @@ LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
 template <class V, class In>
 LANES_FUNCTION state_of<variance<V>> float_variance(const In *elements, size_t n)
 {
-    using in = typename parts_of<In>::type;
+    using in = real_of<In>;
     constexpr unsigned parts = parts_of<V>::count;
     const in *const x = reinterpret_cast<const in *>(elements);
     double means[parts];
@@ -249,7 +249,7 @@ LANES_FUNCTION state_of<norm2<V>> float_squares(const In *x, size_t n)
 template <class In, class V>
 void norm2_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    using in = typename parts_of<In>::type;
+    using in = real_of<In>;
     const in *const x = static_cast<const in *>(elements);
     if constexpr (is_truth<In>)
         put_state<norm2<V>>(state, norm2<V>::of_plain(double(count_of<In>(x, n))));
@@ -263,7 +263,7 @@ void norm2_loop(const void *elements, size_t n, uint64_t, void *state)
 template <class In, class V>
 void norm1_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    using in = typename parts_of<In>::type;
+    using in = real_of<In>;
     const in *const x = static_cast<const in *>(elements);
     if constexpr (is_truth<In>)
         put_state<norm1<V>>(state, double(count_of<In>(x, n)));
@@ -280,7 +280,7 @@ void norm_inf_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     using fold = norm_inf<V>;
     if constexpr (is_complex<V>) {
-        using part = typename parts_of<V>::type;
+        using part = real_of<V>;
         put_state<fold>(state, folded<part, largest, complex_magnitudes>(
                                    static_cast<const part *>(elements), 2 * n, part{}));
     } else {
@@ -296,7 +296,7 @@ void norm_inf_loop(const void *elements, size_t n, uint64_t, void *state)
 template <class In, class V>
 void norm_neg_inf_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    using in = typename parts_of<In>::type;
+    using in = real_of<In>;
     put_state<norm_neg_inf<V>>(state, folded<in, smallest, magnitudes_of<V>>(
                                           static_cast<const in *>(elements), n * parts_of<V>::count,
                                           constant<in>(ends<double>::greatest, 0x7c00, 0x7f80)));

@@ -125,7 +125,7 @@ struct product_lanes {
 template <class Fold, bool LeavesOutNan>
 LANES_FUNCTION value_of<Fold> complex_product(const value_of<Fold> *x, size_t n, bool is_first)
 {
-    product_lanes<typename parts_of<value_of<Fold>>::type, LeavesOutNan> lanes;
+    product_lanes<real_of<value_of<Fold>>, LeavesOutNan> lanes;
     take_all(lanes, x + is_first, n - is_first, Fold::identity());
     return is_first ? Fold::merge(Fold::lift(x[0], 0), lanes.result()) : lanes.result();
 }

@@ -94,7 +94,7 @@ LANES_FUNCTION void each_value(unsigned n, Visit visit)
 /* What lanes hold, value by value, real or complex. */
 template <class V>
 struct values_in_lanes {
-    using T = typename parts_of<V>::type;
+    using T = real_of<V>;
     static constexpr unsigned parts = parts_of<V>::count, all = lanes_bytes / sizeof(T);
     T at[all];
 

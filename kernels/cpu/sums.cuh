@@ -7,6 +7,7 @@
 #include "../reductions.cuh"
 #include "convert.cuh"
 #include "registers.cuh"
+#include "types.cuh"
 
 namespace KERNELS
 {
@@ -14,25 +15,6 @@ namespace
 {
 
 /* ---- floats ---- */
-
-/* Of a complex type's values every other one is an imaginary part. */
-template <class V>
-struct parts_of {
-    using type = V;
-    static constexpr unsigned count = 1;
-};
-
-template <class T>
-struct parts_of<complex<T>> {
-    using type = T;
-    static constexpr unsigned count = 2;
-};
-
-template <class V>
-constexpr bool is_complex = parts_of<V>::count > 1;
-
-template <class In>
-constexpr bool is_truth = std::is_same_v<In, boolean>;
 
 /* What becomes of elements before they are added: so many of them, for one lane. */
 struct as_they_are {
@@ -213,8 +195,8 @@ SHARED_FUNCTION Lanes added_up(Elements x, size_t n, typename Lanes::element not
 template <class V, class In>
 LANES_FUNCTION V float_sum(const In *elements, size_t n)
 {
-    using part = typename parts_of<V>::type;
-    using in = typename parts_of<In>::type;
+    using part = real_of<V>;
+    using in = real_of<In>;
     constexpr unsigned parts = parts_of<V>::count;
     V total;
     added_up<sum_lanes<in, part>>(reinterpret_cast<const in *>(elements), n * parts,
@@ -226,9 +208,9 @@ LANES_FUNCTION V float_sum(const In *elements, size_t n)
 template <class In, class V>
 void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    using part = typename parts_of<V>::type;
+    using part = real_of<V>;
     constexpr unsigned parts = parts_of<V>::count;
-    using in = typename parts_of<In>::type;
+    using in = real_of<In>;
     const auto lanes = added_up<number_sum_lanes<in, part, parts>>(
         static_cast<const in *>(elements), n * parts, no_number<in>());
     V total;
@@ -406,20 +388,16 @@ SHARED_FUNCTION uint64_t count_of(const void *elements, size_t n)
 
 /* ---- loops ---- */
 
-template <class In>
-constexpr bool is_float = !std::is_integral_v<In> && !is_truth<In>;
-
 template <class In, class V>
 void sum_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
-    using wide = std::conditional_t<std::is_signed_v<In>, int64_t, uint64_t>;
     if constexpr (is_truth<In>)
         put_state<sum<V>>(state, V(count_of<In>(x, n)));
     else if constexpr (is_float<In> || (sizeof(In) == 8 && std::is_same_v<V, double>))
         put_state<sum<V>>(state, float_sum<V>(x, n));
     else
-        put_state<sum<V>>(state, V(wide(packed_sum(x, n))));
+        put_state<sum<V>>(state, V(wide_integer<In>(packed_sum(x, n))));
 }
 
 template <class In, class V>

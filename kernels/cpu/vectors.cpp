@@ -230,10 +230,7 @@ fold_values *KERNELS::find_values(enum fold fold, enum element input, enum eleme
 
 sort_columns *KERNELS::find_sort(size_t size)
 {
-    return size == 1   ? sort_rows<uint8_t>
-           : size == 2 ? sort_rows<uint16_t>
-           : size == 4 ? sort_rows<uint32_t>
-                       : sort_rows<uint64_t>;
+    return visit_words(size, [](auto key) { return sort_rows<decltype(key)>; });
 }
 
 const struct cpu_kernels CPU_KERNELS(GRED_INSTRUCTIONS) = {
