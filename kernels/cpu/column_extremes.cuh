@@ -53,7 +53,6 @@ template <class In, class Order>
 struct column_extremes : column_lanes<In, In> {
     using keys = winning<In, Order>;
     using K = key<In>;
-    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
     using joined = column_extremes;
     best_lanes<In, Order> all;
 
@@ -65,7 +64,7 @@ struct column_extremes : column_lanes<In, In> {
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
             {
-                const auto x = keys::of(part[row] + r * in_register);
+                const auto x = keys::of(part[row] + r * in_register<In>);
                 best.at[r] = keys::best(x, best.at[r]);
                 if constexpr (keys::nan_is_chosen)
                     nans.at[r] = key_of<In>::nan(x) ? x : nans.at[r];
@@ -144,7 +143,6 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
     using keys = winning<In, Order>;
     using K = key<In>;
     using position = bits_of<sizeof(In)>;
-    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
     best_lanes<In, Order> all;
     lanes<position> where = {};
 
@@ -164,13 +162,13 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
     template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
     {
-        position rows[step];
+        position rows[in_lanes<In>];
         memcpy(rows, &where, sizeof rows);
         put_each(all.best, n, [=, &rows, &at](unsigned k, K best) {
             to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
         });
         if constexpr (Masked) {
-            position taken[step];
+            position taken[in_lanes<In>];
             memcpy(taken, &this->any, sizeof taken);
             constexpr auto worst = Order::template worst<decltype(to->value)>;
             for (unsigned k = 0; k < n; k++)
@@ -190,11 +188,11 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
             const vector<position> here = in_all(position(part.first + row));
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
             {
-                const auto x = keys::of(part[row] + r * in_register);
+                const auto x = keys::of(part[row] + r * in_register<In>);
                 auto better = keys::better(x, best.at[r]);
                 auto valid = ~decltype(better){};
                 if constexpr (Masked) {
-                    valid = part.template is_valid<position>(row, r * in_register);
+                    valid = part.template is_valid<position>(row, r * in_register<In>);
                     better |= this->any.at[r] == 0;
                     this->any.at[r] |= vector<position>(valid);
                 }
@@ -223,7 +221,6 @@ struct column_extreme_numbers : column_lanes<In, In> {
     using joined = column_extreme_numbers;
     using keys = key_of<In>;
     using K = key<In>;
-    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
     best_lanes<In, Order> all;
     decltype(vector<K>{} < vector<K>{}) numbers[lanes_registers] = {};
 
@@ -232,14 +229,14 @@ struct column_extreme_numbers : column_lanes<In, In> {
         column_extreme_numbers taken = *this;
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        taken.take(r, keys::of(loaded<vector<K>>(part[row] + r * in_register)));
+        taken.take(r, keys::of(loaded<vector<K>>(part[row] + r * in_register<In>)));
         *this = taken;
     }
 
     template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        bits_of<sizeof(K)> is_number[step];
+        bits_of<sizeof(K)> is_number[in_lanes<In>];
         memcpy(is_number, numbers, sizeof is_number);
         put_each(all.best, n, [=, &is_number](unsigned k, K x) {
             to[k] = is_number[k] ? State(keys::element(x)) : not_a_number<State>();

@@ -64,7 +64,6 @@ struct column_totals : folded_lanes<T, Fold> {
 template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
 struct column_sums : sum_lanes<In, T, Fold, Of, column_totals<T, Fold>> {
     using joined = column_totals<T, Fold>;
-    using sum_lanes<In, T, Fold, Of, joined>::step;
     static constexpr bool is_tree = !std::is_integral_v<T>;
 
     /* Floats in halves that are joined, unless the rows are few. */
@@ -113,11 +112,10 @@ struct column_number_sums : column_lanes<In, real_of<V>> {
     template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        constexpr unsigned step = column_lanes<In, T>::step;
         const values_in_lanes<V> totals(all.totals);
-        bits_of<sizeof(T)> counts[step];
+        bits_of<sizeof(T)> counts[in_lanes<T>];
         memcpy(counts, all.numbers, sizeof counts);
-        each_value<step, parts>(n, [=, &totals, &counts](unsigned k) {
+        each_value<in_lanes<T>, parts>(n, [=, &totals, &counts](unsigned k) {
             to[k] = {decltype(to->sum)(totals[k]), counts[parts * k]};
         });
     }
@@ -130,7 +128,6 @@ struct column_number_sums : column_lanes<In, real_of<V>> {
 template <class In, unsigned Parts = 1>
 struct column_squares : column_lanes<In, double> {
     using joined = column_squares;
-    using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
     static constexpr bool is_tree = true, is_scaled = std::is_same_v<In, double>;
     folded_lanes<double, sum> all[is_scaled ? 3 : 1]; /* in the middle, small and large ones */
 
@@ -138,7 +135,7 @@ struct column_squares : column_lanes<In, double> {
     {
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        take(r, converted<double>(part[row] + r * in_register));
+        take(r, converted<double>(part[row] + r * in_register<double>));
     }
 
     LANES_FUNCTION void join(const column_squares &other)
@@ -153,11 +150,11 @@ struct column_squares : column_lanes<In, double> {
         const values_in_lanes<double> middle(all[0].totals);
         if constexpr (is_scaled) {
             const values_in_lanes<double> small(all[1].totals), large(all[2].totals);
-            each_value<step, Parts>(n, [=, &small, &middle, &large](unsigned k) {
+            each_value<in_lanes<double>, Parts>(n, [=, &small, &middle, &large](unsigned k) {
                 to[k] = {small[Parts * k], middle[Parts * k], large[Parts * k]};
             });
         } else {
-            each_value<step, Parts>(n, [=, &middle](unsigned k) {
+            each_value<in_lanes<double>, Parts>(n, [=, &middle](unsigned k) {
                 to[k] = {};
                 to[k].middle = middle[Parts * k];
             });
@@ -214,7 +211,7 @@ struct variances_in_lanes {
     {
         const values_in_lanes<decltype(to->mean)> means(mean);
         const values_in_lanes<double> deviations(squares);
-        each_value<lanes_bytes / sizeof(double), Parts>(n, [=, &means, &deviations](unsigned k) {
+        each_value<in_lanes<double>, Parts>(n, [=, &means, &deviations](unsigned k) {
             to[k] = {count, means[k], deviations[Parts * k]};
         });
     }
@@ -224,7 +221,6 @@ template <class In, unsigned Parts = 1>
 struct column_variances : variances_in_lanes<Parts>, column_lanes<In, double> {
     using joined = variances_in_lanes<Parts>;
     using joined::count, joined::mean, joined::squares;
-    using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
     static constexpr bool is_tree = true;
 
     LANES_FUNCTION void take(const part_of<In> &part)
@@ -243,7 +239,8 @@ struct column_variances : variances_in_lanes<Parts>, column_lanes<In, double> {
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
             {
-                const auto away = converted<double>(part[row] + r * in_register) - mean.at[r];
+                const auto away =
+                    converted<double>(part[row] + r * in_register<double>) - mean.at[r];
                 squares.at[r] += of_all_parts<Parts>(away * away);
             }
     }
@@ -272,7 +269,7 @@ struct counted_variances_in_lanes {
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         const values_in_lanes<double> counts(count), means(mean), deviations(squares);
-        each_value<lanes_bytes / sizeof(double)>(n, [=, &counts, &means, &deviations](unsigned k) {
+        each_value<in_lanes<double>>(n, [=, &counts, &means, &deviations](unsigned k) {
             to[k] = {counts[k], means[k], deviations[k]};
         });
     }
@@ -281,7 +278,6 @@ struct counted_variances_in_lanes {
 template <class In>
 struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, double> {
     using joined = counted_variances_in_lanes;
-    using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
     static constexpr bool is_tree = true;
 
     LANES_FUNCTION void take(const part_of<In> &part)
@@ -291,7 +287,7 @@ struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, do
             return;
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const unsigned lane = r * in_register;
+            const unsigned lane = r * in_register<double>;
             vector<double> n = {}, sum = {}, away = {};
             for (unsigned row = 0; row < part.rows; row++) {
                 const auto valid = part.template is_valid<int64_t>(row, lane);
@@ -316,7 +312,6 @@ struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, do
 template <class In, class T>
 struct column_exponentials : column_lanes<In, T> {
     using joined = column_exponentials;
-    using column_lanes<In, T>::in_register, column_lanes<In, T>::step;
     static constexpr bool is_tree = true;
     lanes<T> most, sums;
 
@@ -328,9 +323,9 @@ struct column_exponentials : column_lanes<In, T> {
         {
             vector<T> greatest = in_all(ends<T>::least), sum = {};
             for (unsigned row = 0; row < part.rows; row++)
-                greatest = greater(greatest, converted<T>(part[row] + r * in_register));
+                greatest = greater(greatest, converted<T>(part[row] + r * in_register<T>));
             for (unsigned row = 0; row < part.rows; row++)
-                sum += exponential<T>(converted<T>(part[row] + r * in_register), greatest);
+                sum += exponential<T>(converted<T>(part[row] + r * in_register<T>), greatest);
             most.at[r] = greatest;
             sums.at[r] = sum;
         }
@@ -351,7 +346,7 @@ struct column_exponentials : column_lanes<In, T> {
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         const values_in_lanes<T> greatest(most), total(sums);
-        each_value<step>(n, [=, &greatest, &total](unsigned k) {
+        each_value<in_lanes<T>>(n, [=, &greatest, &total](unsigned k) {
             to[k] = {double(greatest[k]), double(total[k])};
         });
     }
@@ -368,7 +363,6 @@ struct column_exponentials : column_lanes<In, T> {
 template <class T>
 struct column_products : column_lanes<T, T> {
     using joined = column_products;
-    using column_lanes<T, T>::in_register, column_lanes<T, T>::step;
     static constexpr bool is_tree = true;
     lanes<T> all;
 
@@ -378,15 +372,15 @@ struct column_products : column_lanes<T, T> {
     {
         if (part.rows == 0)
             return;
-        constexpr auto pairs = std::make_index_sequence<in_register>();
+        constexpr auto pairs = std::make_index_sequence<in_register<T>>();
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const auto first = loaded<vector<T>>(part[0] + r * in_register);
+            const auto first = loaded<vector<T>>(part[0] + r * in_register<T>);
             all.at[r] = part.index_of(0) ? first : product(real_ones(pairs), first);
         }
         for (unsigned row = 1; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        all.at[r] = product(all.at[r], loaded<vector<T>>(part[row] + r * in_register));
+        all.at[r] = product(all.at[r], loaded<vector<T>>(part[row] + r * in_register<T>));
     }
 
     LANES_FUNCTION void join(const column_products &other)
@@ -399,7 +393,7 @@ struct column_products : column_lanes<T, T> {
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         const values_in_lanes<State> products(all);
-        each_value<step, 2>(n, [=, &products](unsigned k) { to[k] = products[k]; });
+        each_value<in_lanes<T>, 2>(n, [=, &products](unsigned k) { to[k] = products[k]; });
     }
 
   private:
@@ -424,7 +418,7 @@ struct column_products : column_lanes<T, T> {
 
     LANES_FUNCTION static vector<T> product(vector<T> a, vector<T> b)
     {
-        return product(a, b, std::make_index_sequence<in_register>());
+        return product(a, b, std::make_index_sequence<in_register<T>>());
     }
 };
 

@@ -18,8 +18,7 @@ template <class In, unsigned Parts>
 struct dot_lanes {
     using element = In;
     static constexpr bool is_wide = false;
-    static constexpr unsigned in_register = register_bytes / sizeof(double),
-                              step = lanes_registers * in_register;
+    static constexpr unsigned step = in_lanes<double>;
     folded_lanes<double, sum> same, crossed;
 
     LANES_FUNCTION dot_lanes()
@@ -32,11 +31,12 @@ struct dot_lanes {
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const auto x = converted<double>(at.a + r * in_register),
-                       y = converted<double>(at.b + r * in_register);
+            const auto x = converted<double>(at.a + r * in_register<double>),
+                       y = converted<double>(at.b + r * in_register<double>);
             same.totals.at[r] += x * y;
             if constexpr (Parts > 1)
-                crossed.totals.at[r] += x * neighbours(y, std::make_index_sequence<in_register>());
+                crossed.totals.at[r] +=
+                    x * neighbours(y, std::make_index_sequence<in_register<double>>());
         }
     }
 
@@ -177,7 +177,7 @@ template <class In, bool Exactly>
 struct slab_lanes {
     using element = In;
     static constexpr bool is_wide = true; /* exactly, no order matters; and others are short */
-    static constexpr unsigned step = lanes_registers * in_register;
+    static constexpr unsigned step = in_lanes<double>;
     using of_one = products_sum<In, Exactly, double>;
     using of_register = products_sum<In, Exactly, doubles>;
     of_register at[lanes_registers];
@@ -185,8 +185,8 @@ struct slab_lanes {
     LANES_FUNCTION void take(pairs_at<In> pairs)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        at[r].take(converted<double>(pairs.a + r * in_register),
-                   converted<double>(pairs.b + r * in_register));
+        at[r].take(converted<double>(pairs.a + r * in_register<double>),
+                   converted<double>(pairs.b + r * in_register<double>));
     }
 
     LANES_FUNCTION void join(const slab_lanes &other)
@@ -197,7 +197,8 @@ struct slab_lanes {
 
     LANES_FUNCTION of_one lane(unsigned k) const
     {
-        return at[k / in_register].changed([=](doubles x) { return x[k % in_register]; });
+        return at[k / in_register<double>].changed(
+            [=](doubles x) { return x[k % in_register<double>]; });
     }
 
     LANES_FUNCTION of_one total() const
@@ -208,7 +209,7 @@ struct slab_lanes {
         EACH_REGISTER(unsigned half = lanes_registers / 2; half > 0; half /= 2)
         EACH_REGISTER(unsigned r = 0; r < half; r++)
         left[r].join(left[r + half]);
-        return total_of<in_register / 2>(left[0]);
+        return total_of<in_register<double> / 2>(left[0]);
     }
 
   private:
@@ -219,7 +220,7 @@ struct slab_lanes {
             return x.changed([](doubles lanes) { return lanes[0]; });
         } else {
             x.join(x.changed([](doubles lanes) {
-                return upper_half<Half>(lanes, std::make_index_sequence<in_register>());
+                return upper_half<Half>(lanes, std::make_index_sequence<in_register<double>>());
             }));
             return total_of<Half / 2>(x);
         }

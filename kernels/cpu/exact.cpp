@@ -89,7 +89,7 @@ LANES_FUNCTION vector<double, 16> folded_to_pair(doubles x)
 template <class In, bool LeavesOut>
 struct unrounded_way {
     using element = In;
-    static constexpr unsigned step = sum_registers * in_register;
+    static constexpr unsigned step = sum_registers * in_register<double>;
     static constexpr unsigned parts = unrounded_parts<In>;
     doubles sums[parts][sum_registers] = {};
     words numbers = {};
@@ -97,7 +97,7 @@ struct unrounded_way {
     LANES_FUNCTION void take(const In *x)
     {
         EACH_REGISTER(unsigned r = 0; r < sum_registers; r++)
-        take(r, converted<double>(x + r * in_register));
+        take(r, converted<double>(x + r * in_register<double>));
     }
 
     LANES_FUNCTION void finish(struct unrounded *result) const
@@ -109,7 +109,7 @@ struct unrounded_way {
             memcpy(result->sums[part], &pair, sizeof pair);
         }
         result->numbers = 0;
-        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
         result->numbers += numbers[k];
     }
 
@@ -153,17 +153,18 @@ template <class In>
 LANES_FUNCTION void add_down(const char *x, size_t n, int64_t stride, bool first, double *heads,
                              double *tails)
 {
-    constexpr unsigned parts = unrounded_parts<In>, registers = UNROUNDED_COLUMNS / in_register;
+    constexpr unsigned parts = unrounded_parts<In>,
+                       registers = UNROUNDED_COLUMNS / in_register<double>;
     double *const sums[] = {heads, tails};
     doubles at[parts][registers];
     for (unsigned part = 0; part < parts; part++)
         EACH_REGISTER(unsigned r = 0; r < registers; r++)
-    at[part][r] = first ? doubles{} : loaded<doubles>(sums[part] + r * in_register);
+    at[part][r] = first ? doubles{} : loaded<doubles>(sums[part] + r * in_register<double>);
     for (size_t row = 0; row < n; row++, x += stride)
         EACH_REGISTER(unsigned r = 0; r < registers; r++)
         {
             const doubles value =
-                converted<double>(reinterpret_cast<const In *>(x) + r * in_register);
+                converted<double>(reinterpret_cast<const In *>(x) + r * in_register<double>);
             const doubles head = parts > 1 ? head_of(value) : value;
             at[0][r] += head;
             if constexpr (parts > 1)
@@ -171,7 +172,7 @@ LANES_FUNCTION void add_down(const char *x, size_t n, int64_t stride, bool first
         }
     for (unsigned part = 0; part < parts; part++)
         EACH_REGISTER(unsigned r = 0; r < registers; r++)
-    memcpy(sums[part] + r * in_register, &at[part][r], register_bytes);
+    memcpy(sums[part] + r * in_register<double>, &at[part][r], register_bytes);
 }
 
 /* A few rows of all columns, and then the next: rows that are far apart may share a few sets of a
@@ -186,7 +187,7 @@ SHARED_FUNCTION bool add_columns(const char *x, size_t n, int64_t stride, size_t
         for (size_t c = 0; c < columns; c += UNROUNDED_COLUMNS)
             add_down<In>(x + row * stride + c * sizeof(In), n - row < few ? n - row : few, stride,
                          row == 0, sums->heads + c, sums->tails + c);
-    for (size_t c = 0; c < columns; c += in_register) {
+    for (size_t c = 0; c < columns; c += in_register<double>) {
         const doubles head = loaded<doubles>(sums->heads + c),
                       tail = loaded<doubles>(sums->tails + c);
         lost += (head - head) + (tail - tail);

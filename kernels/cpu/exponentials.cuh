@@ -59,14 +59,13 @@ LANES_FUNCTION vector<T> exponential(vector<T> x, vector<T> greatest)
 
 template <class T>
 struct exponential_lanes : folded_lanes<T, sum> {
-    static constexpr unsigned in_register = register_bytes / sizeof(T),
-                              step = lanes_registers * in_register;
+    static constexpr unsigned step = in_lanes<T>;
 
     template <class In>
     LANES_FUNCTION void take(const In *x, vector<T> greatest)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        this->totals.at[r] += exponential<T>(converted<T>(x + r * in_register), greatest);
+        this->totals.at[r] += exponential<T>(converted<T>(x + r * in_register<T>), greatest);
     }
 
     LANES_FUNCTION double sum_of_all() const
@@ -82,13 +81,13 @@ template <class T, class In>
 SHARED_FUNCTION double sum_of_exponentials(const In *x, size_t n, T greatest)
 {
     using lanes = exponential_lanes<T>;
-    const vector<T> in_lanes = in_all(greatest);
+    const vector<T> most = in_all(greatest);
     double sum = 0;
     size_t i = 0;
     while (i + lanes::step <= n) {
         lanes all;
         for (unsigned k = 0; k < steps_in_a_row && i + lanes::step <= n; k++, i += lanes::step)
-            all.take(x + i, in_lanes);
+            all.take(x + i, most);
         sum += all.sum_of_all();
     }
     if (i == n)
@@ -97,7 +96,7 @@ SHARED_FUNCTION double sum_of_exponentials(const In *x, size_t n, T greatest)
     for (unsigned k = 0; k < lanes::step; k++)
         last[k] = i + k < n ? T(x[i + k]) : ends<T>::least;
     lanes of_last;
-    of_last.take(last, in_lanes);
+    of_last.take(last, most);
     return sum + of_last.sum_of_all();
 }
 

@@ -163,14 +163,13 @@ template <class In, nan_is Nan, class... Orders>
 struct extreme_lanes : best_lanes<In, Orders>... {
     using element = In;
     using keys = key_of<In>;
-    static constexpr unsigned in_register = register_bytes / sizeof(In),
-                              step = lanes_registers * in_register;
+    static constexpr unsigned step = in_lanes<key<In>>;
     decltype(vector<key<In>>{} < vector<key<In>>{}) flags = {}; /* of NaN, or of numbers */
 
     LANES_FUNCTION void take(const In *x)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        take(r, keys::of(loaded<vector<key<In>>>(x + r * in_register)));
+        take(r, keys::of(loaded<vector<key<In>>>(x + r * in_register<key<In>>)));
     }
 
   private:
@@ -258,7 +257,7 @@ SHARED_FUNCTION bool find_best(const In *x, size_t n, key<In> *best)
 template <class In, class Wanted>
 LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
 {
-    constexpr unsigned step = register_bytes / sizeof(In), several = lanes_registers * step;
+    constexpr unsigned step = in_register<In>, several = lanes_registers * step;
     const auto wanted_from = [=](const In *at) {
         return wanted(key_of<In>::of(loaded<vector<key<In>>>(at)));
     };

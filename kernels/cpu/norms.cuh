@@ -17,8 +17,7 @@ namespace
 template <class In>
 struct deviation_lanes {
     using element = In;
-    static constexpr unsigned in_register = register_bytes / sizeof(double),
-                              step = lanes_registers * in_register;
+    static constexpr unsigned step = in_lanes<double>;
     vector<double> mean;
     folded_lanes<double, sum> squares;
 
@@ -28,7 +27,7 @@ struct deviation_lanes {
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const vector<double> away = converted<double>(x + r * in_register) - mean;
+            const vector<double> away = converted<double>(x + r * in_register<double>) - mean;
             squares.totals.at[r] += away * away;
         }
     }
@@ -39,7 +38,7 @@ template <unsigned Parts, class In>
 LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
 {
     vector<double> mean;
-    for (unsigned k = 0; k < deviation_lanes<In>::in_register; k++)
+    for (unsigned k = 0; k < in_register<double>; k++)
         mean[k] = means[k % Parts];
     deviation_lanes<In> lanes(mean);
     size_t i = 0;
@@ -184,7 +183,7 @@ struct complex_magnitudes {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
-        const apart<T> parts(converted<T>(x), converted<T>(x + register_bytes / sizeof(T)));
+        const apart<T> parts(converted<T>(x), converted<T>(x + in_register<T>));
         const vector<T> a = without_sign(parts.first), b = without_sign(parts.second),
                         infinity = in_all(ends<T>::greatest), root = root_of_squares<In>(a, b);
         const auto is_infinite = (a == infinity) | (b == infinity);

@@ -9,7 +9,7 @@ namespace
 {
 
 constexpr unsigned product_registers =
-    WINDOW_LANES > 2 * in_register ? WINDOW_LANES / in_register : 2;
+    WINDOW_LANES > 2 * in_register<double> ? WINDOW_LANES / in_register<double> : 2;
 
 /* What is lost of a product that was rounded, by arithmetic that is not: one instruction, or
  * factors in halves whose products are float64s. */
@@ -52,7 +52,7 @@ LANES_FUNCTION doubles lost_of(doubles a, doubles b, doubles product)
 template <class In, unsigned Windows>
 struct product_way {
     using element = In;
-    static constexpr unsigned step = product_registers * in_register;
+    static constexpr unsigned step = product_registers * in_register<double>;
     /* Of no narrower type's product anything is lost. */
     static constexpr bool loses = std::is_same_v<In, double>;
     windows_of<Windows, product_registers> windows, lost;
@@ -77,8 +77,8 @@ struct product_way {
         words any = {};
         EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
         {
-            const doubles x = converted<double>(at.a + r * in_register),
-                          y = converted<double>(at.b + r * in_register), product = x * y;
+            const doubles x = converted<double>(at.a + r * in_register<double>),
+                          y = converted<double>(at.b + r * in_register<double>), product = x * y;
             compare(r, without_sign(product));
             left[r] = windows.left_of(r, product);
             any |= words(left[r]);
@@ -104,7 +104,7 @@ struct product_way {
             result->whole = result->whole && lost.is_whole();
         }
         EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
-        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
         most = greatest[r][k] > most ? greatest[r][k] : most;
         result->greatest = most;
     }
@@ -113,7 +113,7 @@ struct product_way {
     {
         double least_of_all = ends<double>::greatest;
         EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
-        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
         least_of_all = least[r][k] < least_of_all ? least[r][k] : least_of_all;
         return least_of_all;
     }
@@ -131,7 +131,7 @@ struct product_way {
  * is 0. */
 struct small_products {
     using element = double;
-    static constexpr unsigned step = in_register;
+    static constexpr unsigned step = in_register<double>;
     words any = {};
 
     LANES_FUNCTION void take(pairs_at<double> at)

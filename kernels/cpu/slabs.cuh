@@ -59,8 +59,7 @@ struct part_of : column_part {
 template <class In, class T>
 struct column_lanes {
     using element = In;
-    static constexpr unsigned in_register = register_bytes / sizeof(T),
-                              step = lanes_registers * in_register;
+    static constexpr unsigned step = in_lanes<T>;
     static constexpr bool is_tree = false;
 };
 
@@ -95,8 +94,7 @@ LANES_FUNCTION void each_value(unsigned n, Visit visit)
 template <class V>
 struct values_in_lanes {
     using T = real_of<V>;
-    static constexpr unsigned parts = parts_of<V>::count, all = lanes_bytes / sizeof(T);
-    T at[all];
+    T at[in_lanes<T>];
 
     LANES_FUNCTION explicit values_in_lanes(const lanes<T> &from)
     {
@@ -105,7 +103,7 @@ struct values_in_lanes {
 
     LANES_FUNCTION V operator[](unsigned k) const
     {
-        if constexpr (parts == 1)
+        if constexpr (!is_complex<V>)
             return at[k];
         else
             return {at[2 * k], at[2 * k + 1]};
@@ -117,7 +115,7 @@ template <class T, class Put>
 LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
 {
     const values_in_lanes<T> values(from);
-    each_value<values.all>(n, [=, &values](unsigned k) { put(k, values[k]); });
+    each_value<in_lanes<T>>(n, [=, &values](unsigned k) { put(k, values[k]); });
 }
 
 /* What the parts of a value have together, in the lanes of each. */

@@ -71,13 +71,13 @@ struct sum_lanes : Totals {
     using Totals::totals;
     /* A loop's roundings are too small for elements to feel. */
     static constexpr bool is_wide = std::is_same_v<T, double> && sizeof(In) < sizeof(T);
-    static constexpr unsigned in_register = Of::elements * (register_bytes / sizeof(T)),
-                              step = lanes_registers * in_register;
+    static constexpr unsigned of_register = Of::elements * in_register<T>,
+                              step = lanes_registers * of_register;
 
     LANES_FUNCTION void take(const In *x)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        totals.at[r] = this->merged(totals.at[r], Of::template of<T>(x + r * in_register));
+        totals.at[r] = this->merged(totals.at[r], Of::template of<T>(x + r * of_register));
     }
 };
 
@@ -107,7 +107,7 @@ struct number_sum_lanes : sum_lanes<In, T> {
         const vector<T> nothing = in_all(sum<T>::identity());
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const vector<T> values = converted<T>(x + r * sums::in_register);
+            const vector<T> values = converted<T>(x + r * in_register<T>);
             const auto is_number = where_numbers<Parts>(values);
             numbers[r % Counters] -= is_number;
             totals.at[r] = added(totals.at[r], is_number ? values : nothing);
@@ -124,7 +124,7 @@ struct number_sum_lanes : sum_lanes<In, T> {
     LANES_FUNCTION uint64_t count() const
     {
         uint64_t count = 0;
-        EACH_REGISTER(unsigned k = 0; k < sums::in_register; k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<T>; k++)
         count += numbers[0][k];
         return count / Parts;
     }
@@ -235,7 +235,7 @@ LANES_FUNCTION uint64_t total_of(vector<U> x)
         return total_of<bits_of<2 * sizeof(U)>>(pairs_added<U>(x));
     } else {
         uint64_t total = 0;
-        EACH_REGISTER(unsigned k = 0; k < register_bytes / sizeof(U); k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<U>; k++)
         total += x[k];
         return total;
     }

@@ -14,8 +14,6 @@ namespace
 using doubles = vector<double>;
 using words = vector<uint64_t>;
 
-constexpr unsigned in_register = register_bytes / sizeof(double);
-
 /* 1.5 * 2^exponent. */
 LANES_FUNCTION doubles center_of(int exponent)
 {
@@ -53,7 +51,7 @@ LANES_FUNCTION doubles numbers_in(doubles x, words &count)
  * another. */
 template <unsigned Windows, unsigned Registers>
 struct windows_of {
-    static_assert(Registers * in_register >= WINDOW_LANES,
+    static_assert(Registers * in_register<double> >= WINDOW_LANES,
                   "a lane takes more than a window has room for");
     doubles centers[Windows], at[Windows][Registers];
 
@@ -102,7 +100,7 @@ struct windows_of {
         EACH_REGISTER(unsigned r = 0; r < Registers; r++)
         total += words(at[r]) - words(center);
         uint64_t wrapping[2] = {}; /* of a window that broke, which nobody looks at */
-        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
         wrapping[k % 2] += total[k];
         sums[0] = int64_t(wrapping[0]);
         sums[1] = int64_t(wrapping[1]);
@@ -113,20 +111,20 @@ struct windows_of {
 template <unsigned Registers>
 LANES_FUNCTION void hand_out(const doubles (&left)[Registers], struct windowed *result)
 {
-    constexpr unsigned count = Registers * in_register;
+    constexpr unsigned count = Registers * in_register<double>;
     static_assert(WINDOW_LEFT % count == 0, "what is left has no room");
     result->whole = result->whole && result->lefts < WINDOW_LEFT;
     if (!result->whole)
         return;
     EACH_REGISTER(unsigned r = 0; r < Registers; r++)
-    memcpy(result->left + result->lefts + r * in_register, &left[r], sizeof left[r]);
+    memcpy(result->left + result->lefts + r * in_register<double>, &left[r], sizeof left[r]);
     result->lefts += count;
 }
 
 /* ---- sums ---- */
 
 /* So many registers keep additions apart that wait for one another. */
-constexpr unsigned window_registers = 4, window_lanes = window_registers * in_register;
+constexpr unsigned window_registers = 4, window_lanes = window_registers * in_register<double>;
 
 /* What magnitudes are compared in: narrower types are in a float32 on their way. */
 template <class In>
@@ -143,7 +141,7 @@ template <class In, unsigned Windows, bool LeavesOut>
 struct window_way {
     using element = In;
     using part = compared<In>;
-    static constexpr unsigned step = window_lanes, in_part = register_bytes / sizeof(part),
+    static constexpr unsigned step = window_lanes, in_part = in_register<part>,
                               parts = step / in_part;
     static constexpr bool compares_integers = !LeavesOut && sizeof(part) <= widest_compared;
     windows_of<Windows, window_registers> windows;
@@ -168,7 +166,7 @@ struct window_way {
         words any = {};
         EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
         {
-            left[r] = left_of(r, converted<double>(x + r * in_register));
+            left[r] = left_of(r, converted<double>(x + r * in_register<double>));
             any |= words(left[r]);
         }
         if (__builtin_expect(!is_nothing(any), false))
@@ -180,7 +178,7 @@ struct window_way {
         windows.total(result->sums);
         result->whole = result->whole && windows.is_whole();
         result->numbers = 0;
-        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
         result->numbers += numbers[k];
         word most = 0;
         EACH_REGISTER(unsigned p = 0; p < parts; p++)
