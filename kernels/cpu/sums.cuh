@@ -17,9 +17,11 @@ namespace
 /* ---- floats ---- */
 
 /* What becomes of elements before they are added: so many of them, for one lane. */
-struct as_they_are {
+struct of_one_element {
     static constexpr unsigned elements = 1;
+};
 
+struct as_they_are : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -50,6 +52,14 @@ struct folded_lanes {
         totals.template merged<Parts>(parts, [](auto a, auto b) { return merged(a, b); });
     }
 
+    template <class V>
+    LANES_FUNCTION V total_as() const
+    {
+        V all;
+        total<parts_of<V>::count>(reinterpret_cast<T *>(&all));
+        return all;
+    }
+
     /* Vectors of signed integers would not wrap around. */
     template <class Values>
     LANES_FUNCTION static Values merged(Values a, Values b)
@@ -74,10 +84,10 @@ struct sum_lanes : Totals {
     static constexpr unsigned of_register = Of::elements * in_register<T>,
                               step = lanes_registers * of_register;
 
-    LANES_FUNCTION void take(const In *x)
+    LANES_FUNCTION void take(const In *x, const Of &of = {})
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        totals.at[r] = this->merged(totals.at[r], Of::template of<T>(x + r * of_register));
+        totals.at[r] = this->merged(totals.at[r], of.template of<T>(x + r * of_register));
     }
 };
 
@@ -192,30 +202,30 @@ SHARED_FUNCTION Lanes added_up(Elements x, size_t n, typename Lanes::element not
     return lanes;
 }
 
-template <class V, class In>
-LANES_FUNCTION V float_sum(const In *elements, size_t n)
+/* In the lanes of parts, as a tree; what is `nothing` changes nothing. */
+template <class V, template <class> class Fold, class Of, class In>
+LANES_FUNCTION V folded(const In *elements, size_t n, real_of<In> nothing = {})
 {
-    using part = real_of<V>;
     using in = real_of<In>;
-    constexpr unsigned parts = parts_of<V>::count;
-    V total;
-    added_up<sum_lanes<in, part>>(reinterpret_cast<const in *>(elements), n * parts,
-                                  nothing_to_add<in>())
-        .template total<parts>(reinterpret_cast<part *>(&total));
-    return total;
+    return added_up<sum_lanes<in, real_of<V>, Fold, Of>>(reinterpret_cast<const in *>(elements),
+                                                         n * parts_of<In>::count, nothing)
+        .template total_as<V>();
+}
+
+template <class V, class In>
+LANES_FUNCTION V float_sum(const In *x, size_t n)
+{
+    return folded<V, sum, as_they_are>(x, n, nothing_to_add<real_of<In>>());
 }
 
 template <class In, class V>
 void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    using part = real_of<V>;
     constexpr unsigned parts = parts_of<V>::count;
     using in = real_of<In>;
-    const auto lanes = added_up<number_sum_lanes<in, part, parts>>(
+    const auto lanes = added_up<number_sum_lanes<in, real_of<V>, parts>>(
         static_cast<const in *>(elements), n * parts, no_number<in>());
-    V total;
-    lanes.template total<parts>(reinterpret_cast<part *>(&total));
-    put_state<nansum<V>>(state, {total, lanes.count()});
+    put_state<nansum<V>>(state, {lanes.template total_as<V>(), lanes.count()});
 }
 
 /* ---- integers ---- */
@@ -316,37 +326,17 @@ SHARED_FUNCTION uint64_t packed_sum(const In *x, size_t n)
 
 /* ---- counts: of bits, whatever they mean, but for signs ---- */
 
-/* Bits of which one at least is set in what is not zero. */
+/* Bits of which one at least is set in what is not zero: all but the signs of floats. */
 template <class In>
 struct telling {
     using type = bits_of<sizeof(In)>;
-    static constexpr type bits = type(-1);
+    static constexpr type all = type(-1), no_sign = all >> 1;
+    static constexpr type bits = is_complex<In> ? type(no_sign ^ uint64_t(1) << 31)
+                                 : is_float<In> ? no_sign
+                                                : all;
 };
 
-template <class Bits, Bits Telling>
-struct telling_bits {
-    using type = Bits;
-    static constexpr Bits bits = Telling;
-};
-
-template <>
-struct telling<float16> : telling_bits<uint16_t, INT16_MAX> {};
-
-template <>
-struct telling<bfloat16> : telling<float16> {};
-
-template <>
-struct telling<float> : telling_bits<uint32_t, INT32_MAX> {};
-
-template <>
-struct telling<double> : telling_bits<uint64_t, INT64_MAX> {};
-
-template <>
-struct telling<complex<float>> : telling_bits<uint64_t, INT64_MAX ^ uint64_t(1) << 31> {};
-
-struct truths {
-    static constexpr unsigned elements = 1;
-
+struct truths : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -358,9 +348,7 @@ struct truths {
 };
 
 /* Whether complex numbers are, in the lanes of both parts: one is as true as either of them. */
-struct truths_of_pairs {
-    static constexpr unsigned elements = 1;
-
+struct truths_of_pairs : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
