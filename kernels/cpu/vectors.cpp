@@ -54,20 +54,20 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
  * are taken out first, if there are any. */
 
 /* Of numbers whose extremes are known. */
-template <class V, fold_values *Variance, fold_values *Sum>
+template <class In, class V>
 LANES_FUNCTION typename summary<V>::state
 summary_of_numbers(const void *numbers, size_t n, const typename extremes<V>::state &ends)
 {
     typename summary<V>::state summary;
-    Variance(numbers, n, 0, &summary.numbers);
+    variance_loop<In, V>(numbers, n, 0, &summary.numbers);
     summary.nans = 0;
-    Sum(numbers, n, 0, &summary.sum);
+    sum_loop<In, typename summed<V>::type>(numbers, n, 0, &summary.sum);
     summary.ends = ends;
     return summary;
 }
 
 /* Numbers are gathered, a few at a time. */
-template <class In, class V, fold_values *Variance, fold_values *Sum>
+template <class In, class V>
 SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, size_t n)
 {
     constexpr size_t few = 4096 / sizeof(In);
@@ -84,21 +84,19 @@ SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, siz
         if (!count)
             continue;
         range_loop<In, V, extremes<V>>(numbers, count, 0, &ends);
-        const auto some = summary_of_numbers<V, Variance, Sum>(numbers, count, ends);
-        all = summary<V>::merge(all, some);
+        all = summary<V>::merge(all, summary_of_numbers<In, V>(numbers, count, ends));
     }
     return all;
 }
 
-template <class In, class V, fold_values *Variance, fold_values *Sum>
+template <class In, class V>
 void summary_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     typename extremes<V>::state ends;
     range_loop<In, V, extremes<V>>(elements, n, 0, &ends);
-    put_state<summary<V>>(state, is_nan(ends.least)
-                                     ? summary_without_nans<In, V, Variance, Sum>(
-                                           static_cast<const In *>(elements), n)
-                                     : summary_of_numbers<V, Variance, Sum>(elements, n, ends));
+    put_state<summary<V>>(state, is_nan(ends.least) ? summary_without_nans<In, V>(
+                                                          static_cast<const In *>(elements), n)
+                                                    : summary_of_numbers<In, V>(elements, n, ends));
 }
 
 /* ---- sorting ---- */
@@ -188,7 +186,7 @@ fold_values *loop_of(enum fold fold)
     case FOLD_argmax:
         return position_loop<In, V, greatest, argmax<V>>;
     case FOLD_summary:
-        return summary_loop<In, V, variance_loop<In, V>, sum_loop<In, typename summed<V>::type>>;
+        return summary_loop<In, V>;
     default:
         break;
     }
