@@ -36,12 +36,11 @@ struct column_totals : folded_lanes<T, Fold> {
         if constexpr (parts_of<State>::count > 1)
             put_each(this->totals, n,
                      [=](unsigned k, T total) { reinterpret_cast<T *>(to)[k] = total; });
-        else if constexpr (Parts > 1)
-            put_each(this->totals, n, [=](unsigned k, T total) { to[k / 2] = State(total); });
         else if constexpr (std::is_floating_point_v<State>)
             put_divided(to, n, zero, at.slab->divisor);
         else
-            put_each(this->totals, n, [=](unsigned k, T total) { to[k] = State(total + zero); });
+            put_each<Parts>(this->totals, n,
+                            [=](unsigned k, T total) { to[k] = State(total + zero); });
     }
 
   private:

@@ -111,11 +111,11 @@ struct values_in_lanes {
 };
 
 /* Puts the first n lanes' values where they belong. */
-template <class T, class Put>
+template <unsigned Parts = 1, class T, class Put>
 LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
 {
     const values_in_lanes<T> values(from);
-    each_value<in_lanes<T>>(n, [=, &values](unsigned k) { put(k, values[k]); });
+    each_value<in_lanes<T>, Parts>(n, [=, &values](unsigned k) { put(k, values[Parts * k]); });
 }
 
 /* What the parts of a value have together, in the lanes of each. */
@@ -349,15 +349,6 @@ void put_lanes(const char *lanes, const struct slab_states &to)
     put_group<Joined, State, Parts>(*reinterpret_cast<const Joined *>(lanes), to, 0);
 }
 
-template <class Columns, class State, unsigned Parts, class AtOnce>
-constexpr auto putter() -> decltype(column_loop::put)
-{
-    if constexpr (std::is_same_v<State, AtOnce>)
-        return nullptr;
-    else
-        return put_lanes<typename Columns::joined, State, Parts>;
-}
-
 /* A result's column is of so many parts, in lanes of their own. Rows of what has several kinds of
  * states are taken by one function for all of them, which makes those at once that are most asked
  * for. */
@@ -368,8 +359,9 @@ constexpr column_loop loop_by = {
     sizeof(State),
     take_part < Columns,
     AtOnce,
-    std::is_same_v<State, AtOnce> ? Parts : parts_of<AtOnce>::count >
-    , joiner<Columns>(), putter<Columns, State, Parts, AtOnce>()};
+    std::is_same_v<State, AtOnce> ? Parts : parts_of<AtOnce>::count >,
+    joiner<Columns>(),
+    std::is_same_v<State, AtOnce> ? nullptr : put_lanes<typename Columns::joined, State, Parts>};
 
 template <class Columns, class AtOnce, class State>
 constexpr const column_loop &loop_to = loop_by<Columns, State, parts_of<State>::count, AtOnce>;
