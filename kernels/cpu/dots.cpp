@@ -76,16 +76,6 @@ void integer_dot(const void *a, const void *b, size_t n, union dotted *result)
     result->integer = total;
 }
 
-void truth_dot(const void *a, const void *b, size_t n, union dotted *result)
-{
-    const uint8_t *const x = static_cast<const uint8_t *>(a), *const y =
-                                                                  static_cast<const uint8_t *>(b);
-    uint64_t total = 0;
-    for (size_t k = 0; k < n; k++)
-        total += uint64_t(x[k] != 0) & uint64_t(y[k] != 0);
-    result->integer = total;
-}
-
 /* ---- many results ---- */
 
 /* Adds x to a sum; what is lost is a float, too (D. E. Knuth, "The Art of Computer Programming",
@@ -370,9 +360,7 @@ dot_elements *KERNELS::find_dot(enum element element)
 {
     return visit_elements(element, [](auto in, auto) -> dot_elements * {
         using In = type_in<decltype(in)>;
-        if constexpr (is_truth<In>)
-            return truth_dot;
-        else if constexpr (std::is_integral_v<In>)
+        if constexpr (!is_float<In>)
             return integer_dot<In>;
         else
             return float_dot<real_of<In>, parts_of<In>::count>;
