@@ -80,6 +80,16 @@ LANES_FUNCTION doubles head_of(doubles x)
     return doubles(words(x) & ~((uint64_t(1) << 27) - 1));
 }
 
+/* Adds numbers as they are, or their heads and what is left of them apart. */
+template <unsigned Parts, unsigned Registers>
+LANES_FUNCTION void add_to(doubles (&sums)[Parts][Registers], unsigned r, doubles x)
+{
+    const doubles head = Parts > 1 ? head_of(x) : x;
+    sums[0][r] += head;
+    if constexpr (Parts > 1)
+        sums[1][r] += x - head;
+}
+
 /* Those in even places, and those in odd ones. */
 LANES_FUNCTION vector<double, 16> folded_to_pair(doubles x)
 {
@@ -97,7 +107,10 @@ struct unrounded_way {
     LANES_FUNCTION void take(const In *x)
     {
         EACH_REGISTER(unsigned r = 0; r < sum_registers; r++)
-        take(r, converted<double>(x + r * in_register<double>));
+        {
+            const doubles values = converted<double>(x + r * in_register<double>);
+            add_to(sums, r, LeavesOut ? numbers_in(values, numbers) : values);
+        }
     }
 
     LANES_FUNCTION void finish(struct unrounded *result) const
@@ -111,17 +124,6 @@ struct unrounded_way {
         result->numbers = 0;
         EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
         result->numbers += numbers[k];
-    }
-
-  private:
-    LANES_FUNCTION void take(unsigned r, doubles x)
-    {
-        if constexpr (LeavesOut)
-            x = numbers_in(x, numbers);
-        const doubles head = parts > 1 ? head_of(x) : x;
-        sums[0][r] += head;
-        if constexpr (parts > 1)
-            sums[1][r] += x - head;
     }
 };
 
@@ -162,14 +164,7 @@ LANES_FUNCTION void add_down(const char *x, size_t n, int64_t stride, bool first
     at[part][r] = first ? doubles{} : loaded<doubles>(sums[part] + r * in_register<double>);
     for (size_t row = 0; row < n; row++, x += stride)
         EACH_REGISTER(unsigned r = 0; r < registers; r++)
-        {
-            const doubles value =
-                converted<double>(reinterpret_cast<const In *>(x) + r * in_register<double>);
-            const doubles head = parts > 1 ? head_of(value) : value;
-            at[0][r] += head;
-            if constexpr (parts > 1)
-                at[1][r] += value - head;
-        }
+    add_to(at, r, converted<double>(reinterpret_cast<const In *>(x) + r * in_register<double>));
     for (unsigned part = 0; part < parts; part++)
         EACH_REGISTER(unsigned r = 0; r < registers; r++)
     memcpy(sums[part] + r * in_register<double>, &at[part][r], register_bytes);
