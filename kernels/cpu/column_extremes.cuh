@@ -53,7 +53,6 @@ template <class In, class Order>
 struct column_extremes : column_lanes<In, In> {
     using keys = winning<In, Order>;
     using K = key<In>;
-    using joined = column_extremes;
     best_lanes<In, Order> all;
 
     /* What comparisons make of NaN is put right at the end: until then a row waits for nothing but
@@ -86,7 +85,6 @@ struct column_extremes : column_lanes<In, In> {
 /* The minimum and the maximum, or, of integers, the larger one of their magnitudes. */
 template <class In>
 struct column_ranges : column_lanes<In, In> {
-    using joined = column_ranges;
     using lows = column_extremes<In, least>;
     using highs = column_extremes<In, greatest>;
     lows low;
@@ -139,7 +137,6 @@ struct lanes_with_any<T, false> {};
 /* Positions have as many bits as elements. */
 template <class In, class Order, bool Masked = false>
 struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In)>, Masked> {
-    using joined = column_positions;
     using keys = winning<In, Order>;
     using K = key<In>;
     using position = bits_of<sizeof(In)>;
@@ -218,7 +215,6 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
  * against nothing else is told by whether there was any number. */
 template <class In, class Order>
 struct column_extreme_numbers : column_lanes<In, In> {
-    using joined = column_extreme_numbers;
     using keys = key_of<In>;
     using K = key<In>;
     best_lanes<In, Order> all;
@@ -267,16 +263,9 @@ template <class Fold>
 constexpr bool tells_first_nan =
     std::is_same_v<Fold, nanmin<value_of<Fold>>> || std::is_same_v<Fold, nanmax<value_of<Fold>>>;
 
-/* A state that is made of values has no parts of its own here. */
-template <class Fold>
-struct made_state {
-    state_of<Fold> state;
-};
-
 template <class Fold>
 struct column_states : column_lanes<value_of<Fold>, uint64_t> {
     using element = value_of<Fold>;
-    using joined = column_states;
     static constexpr unsigned step = 8;
     state_of<Fold> all[step];
 
@@ -296,16 +285,14 @@ struct column_states : column_lanes<value_of<Fold>, uint64_t> {
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         for (unsigned k = 0; k < n; k++)
-            to[k].state = all[k];
+            to[k] = all[k];
     }
 
   private:
     /* Rows of a slab may begin anywhere. */
     LANES_FUNCTION static element at(const part_of<element> &part, unsigned row, unsigned lane)
     {
-        element x;
-        memcpy(&x, part[row] + lane, sizeof x);
-        return x;
+        return loaded<element>(part[row] + lane);
     }
 
     LANES_FUNCTION static state_of<Fold> with_rows(state_of<Fold> state,

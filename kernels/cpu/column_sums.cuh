@@ -25,9 +25,24 @@ using room_for = std::conditional_t<
     std::conditional_t<std::is_same_v<In, uint32_t> || std::is_same_v<In, uint64_t>, uint64_t,
                        int64_t>>;
 
-/* What sums and products are in the end. */
-template <class T, template <class> class Fold>
-struct column_totals : folded_lanes<T, Fold> {
+/* Or products, or what is true of them. */
+template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
+struct column_sums : sum_lanes<In, T, Fold, Of> {
+    static constexpr bool is_tree = !std::is_integral_v<T>;
+
+    /* Floats in halves that are joined, unless the rows are few. */
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        const bool halves = is_tree && part.rows > rows_in_a_row;
+        const unsigned half = halves ? (part.rows + 1) / 2 : part.rows;
+        take_rows(part, 0, half);
+        if (half < part.rows) {
+            column_sums others;
+            others.take_rows(part, half, part.rows);
+            this->join(others);
+        }
+    }
+
     /* Of a complex number each part is a total; of pairs both parts' lanes have the same. */
     template <class State, unsigned Parts>
     LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
@@ -44,6 +59,12 @@ struct column_totals : folded_lanes<T, Fold> {
     }
 
   private:
+    LANES_FUNCTION void take_rows(const part_of<In> &part, unsigned from, unsigned to)
+    {
+        for (unsigned row = from; row < to; row++)
+            sum_lanes<In, T, Fold, Of>::take(part[row]);
+    }
+
     /* Rounded once, as NumPy does: a slab's rows are few enough for any float to hold their number,
      * and a power of two may be multiplied by instead. */
     template <class State>
@@ -59,40 +80,12 @@ struct column_totals : folded_lanes<T, Fold> {
     }
 };
 
-/* Or products, or what is true of them. */
-template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
-struct column_sums : sum_lanes<In, T, Fold, Of, column_totals<T, Fold>> {
-    using joined = column_totals<T, Fold>;
-    static constexpr bool is_tree = !std::is_integral_v<T>;
-
-    /* Floats in halves that are joined, unless the rows are few. */
-    LANES_FUNCTION void take(const part_of<In> &part)
-    {
-        const bool halves = is_tree && part.rows > rows_in_a_row;
-        const unsigned half = halves ? (part.rows + 1) / 2 : part.rows;
-        take_rows(part, 0, half);
-        if (half < part.rows) {
-            column_sums others;
-            others.take_rows(part, half, part.rows);
-            this->join(others);
-        }
-    }
-
-  private:
-    LANES_FUNCTION void take_rows(const part_of<In> &part, unsigned from, unsigned to)
-    {
-        for (unsigned row = from; row < to; row++)
-            sum_lanes<In, T, Fold, Of, joined>::take(part[row]);
-    }
-};
-
 /* ---- numbers alone ---- */
 
 /* Sums, and how many numbers are in each; of a complex one each part is in a lane. */
 template <class In, class V>
 struct column_number_sums : column_lanes<In, real_of<V>> {
     using T = real_of<V>;
-    using joined = column_number_sums;
     static constexpr unsigned parts = parts_of<V>::count;
     static constexpr bool is_tree = true;
     number_sum_lanes<In, T, parts, lanes_registers> all;
@@ -126,7 +119,6 @@ struct column_number_sums : column_lanes<In, real_of<V>> {
  * a complex number each part's lane has both. */
 template <class In, unsigned Parts = 1>
 struct column_squares : column_lanes<In, double> {
-    using joined = column_squares;
     static constexpr bool is_tree = true, is_scaled = std::is_same_v<In, double>;
     folded_lanes<double, sum> all[is_scaled ? 3 : 1]; /* in the middle, small and large ones */
 
@@ -186,13 +178,36 @@ struct column_squares : column_lanes<In, double> {
 };
 
 /* Of a complex number each part's lane has the squares of both. */
-template <unsigned Parts>
-struct variances_in_lanes {
+template <class In, unsigned Parts = 1>
+struct column_variances : column_lanes<In, double> {
+    static constexpr bool is_tree = true;
     double count = 0;
     lanes<double> mean, squares;
 
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        if (part.rows == 0)
+            return;
+        sum_lanes<In, double> sums;
+        for (unsigned row = 0; row < part.rows; row++)
+            sums.take(part[row]);
+        count = part.rows;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            mean.at[r] = sums.totals.at[r] / count;
+            squares.at[r] = in_all(0.0);
+        }
+        for (unsigned row = 0; row < part.rows; row++)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            {
+                const auto away =
+                    converted<double>(part[row] + r * in_register<double>) - mean.at[r];
+                squares.at[r] += of_all_parts<Parts>(away * away);
+            }
+    }
+
     /* As states merge, bit by bit. */
-    LANES_FUNCTION void join(const variances_in_lanes &other)
+    LANES_FUNCTION void join(const column_variances &other)
     {
         const double all = count + other.count, share = other.count / all;
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
@@ -216,68 +231,11 @@ struct variances_in_lanes {
     }
 };
 
-template <class In, unsigned Parts = 1>
-struct column_variances : variances_in_lanes<Parts>, column_lanes<In, double> {
-    using joined = variances_in_lanes<Parts>;
-    using joined::count, joined::mean, joined::squares;
-    static constexpr bool is_tree = true;
-
-    LANES_FUNCTION void take(const part_of<In> &part)
-    {
-        if (part.rows == 0)
-            return;
-        sum_lanes<In, double> sums;
-        for (unsigned row = 0; row < part.rows; row++)
-            sums.take(part[row]);
-        count = part.rows;
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            mean.at[r] = sums.totals.at[r] / count;
-            squares.at[r] = in_all(0.0);
-        }
-        for (unsigned row = 0; row < part.rows; row++)
-            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-            {
-                const auto away =
-                    converted<double>(part[row] + r * in_register<double>) - mean.at[r];
-                squares.at[r] += of_all_parts<Parts>(away * away);
-            }
-    }
-};
-
 /* The same under a mask, of real numbers: lanes have counts of their own. */
-struct counted_variances_in_lanes {
-    lanes<double> count, mean, squares;
-
-    LANES_FUNCTION void join(const counted_variances_in_lanes &other)
-    {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const auto a = count.at[r], b = other.count.at[r], all = a + b,
-                       delta = other.mean.at[r] - mean.at[r], share = b / all,
-                       joined = squares.at[r] + other.squares.at[r] + delta * delta * (a * share);
-            const auto some = a == 0 ? other.squares.at[r] : joined,
-                       between = a == 0 ? other.mean.at[r] : mean.at[r] + delta * share;
-            mean.at[r] = b == 0 ? mean.at[r] : between;
-            squares.at[r] = b == 0 ? squares.at[r] : some;
-            count.at[r] = all;
-        }
-    }
-
-    template <class State, unsigned>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
-    {
-        const values_in_lanes<double> counts(count), means(mean), deviations(squares);
-        each_value<in_lanes<double>>(n, [=, &counts, &means, &deviations](unsigned k) {
-            to[k] = {counts[k], means[k], deviations[k]};
-        });
-    }
-};
-
 template <class In>
-struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, double> {
-    using joined = counted_variances_in_lanes;
+struct column_masked_variances : column_lanes<In, double> {
     static constexpr bool is_tree = true;
+    lanes<double> count, mean, squares;
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
@@ -303,6 +261,30 @@ struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, do
             squares.at[r] = away;
         }
     }
+
+    LANES_FUNCTION void join(const column_masked_variances &other)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto a = count.at[r], b = other.count.at[r], all = a + b,
+                       delta = other.mean.at[r] - mean.at[r], share = b / all,
+                       joined = squares.at[r] + other.squares.at[r] + delta * delta * (a * share);
+            const auto some = a == 0 ? other.squares.at[r] : joined,
+                       between = a == 0 ? other.mean.at[r] : mean.at[r] + delta * share;
+            mean.at[r] = b == 0 ? mean.at[r] : between;
+            squares.at[r] = b == 0 ? squares.at[r] : some;
+            count.at[r] = all;
+        }
+    }
+
+    template <class State, unsigned>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        const values_in_lanes<double> counts(count), means(mean), deviations(squares);
+        each_value<in_lanes<double>>(n, [=, &counts, &means, &deviations](unsigned k) {
+            to[k] = {counts[k], means[k], deviations[k]};
+        });
+    }
 };
 
 /* ---- exponentials ---- */
@@ -310,7 +292,6 @@ struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, do
 /* The greatest of each column's elements, NaN if there is one, and the sum of exponentials. */
 template <class In, class T>
 struct column_exponentials : column_lanes<In, T> {
-    using joined = column_exponentials;
     static constexpr bool is_tree = true;
     lanes<T> most, sums;
 
@@ -361,7 +342,6 @@ struct column_exponentials : column_lanes<In, T> {
 
 template <class T>
 struct column_products : column_lanes<T, T> {
-    using joined = column_products;
     static constexpr bool is_tree = true;
     lanes<T> all;
 

@@ -147,7 +147,7 @@ const slab_loop *complex_loop_of(enum fold fold, bool few)
         return &loop_by<column_squares<T, 2>, state_of<norm2<V>>, 2>;
 #define STATES(name)                                                                               \
     case FOLD_##name:                                                                              \
-        return few ? &loop_by<column_states<name<V>>, made_state<name<V>>> : nullptr;
+        return few ? &loop_by<column_states<name<V>>, state_of<name<V>>, 1> : nullptr;
         STATES(min)
         STATES(max)
         STATES(argmin)

@@ -6,8 +6,7 @@
  *     static constexpr unsigned step = ...;      columns of a group
  *     static constexpr bool is_tree = ...;
  *     void take(const part_of<element> &);
- *     using joined = ...;                        what has `join` and `put`: itself or a base
- *     void join(const joined &);
+ *     void join(const itself or a base &);       of what merges as a tree
  *     template <class State, unsigned Parts> void put(State *, unsigned n, const places &) const;
  */
 #pragma once
@@ -326,27 +325,27 @@ void take_part(char *lanes, const struct column_part &rows, unsigned groups, boo
     }
 }
 
-template <class Joined>
+template <class Columns>
 void join_groups(char *lanes, const char *others, unsigned groups)
 {
     for (unsigned group = 0; group < groups; group++)
-        reinterpret_cast<Joined *>(lanes)[group].join(
-            reinterpret_cast<const Joined *>(others)[group]);
+        reinterpret_cast<Columns *>(lanes)[group].join(
+            reinterpret_cast<const Columns *>(others)[group]);
 }
 
 template <class Columns>
 constexpr auto joiner() -> decltype(column_loop::join)
 {
     if constexpr (Columns::is_tree)
-        return join_groups<typename Columns::joined>;
+        return join_groups<Columns>;
     else
         return nullptr;
 }
 
-template <class Joined, class State, unsigned Parts>
+template <class Columns, class State, unsigned Parts>
 void put_lanes(const char *lanes, const struct slab_states &to)
 {
-    put_group<Joined, State, Parts>(*reinterpret_cast<const Joined *>(lanes), to, 0);
+    put_group<Columns, State, Parts>(*reinterpret_cast<const Columns *>(lanes), to, 0);
 }
 
 /* A result's column is of so many parts, in lanes of their own. Rows of what has several kinds of
@@ -361,7 +360,7 @@ constexpr column_loop loop_by = {
     AtOnce,
     std::is_same_v<State, AtOnce> ? Parts : parts_of<AtOnce>::count >,
     joiner<Columns>(),
-    std::is_same_v<State, AtOnce> ? nullptr : put_lanes<typename Columns::joined, State, Parts>};
+    std::is_same_v<State, AtOnce> ? nullptr : put_lanes<Columns, State, Parts>};
 
 template <class Columns, class AtOnce, class State>
 constexpr const column_loop &loop_to = loop_by<Columns, State, parts_of<State>::count, AtOnce>;

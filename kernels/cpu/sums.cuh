@@ -74,11 +74,10 @@ struct folded_lanes {
 };
 
 /* Sums, or products, of parts, each in the lane whose turn it is. */
-template <class In, class T, template <class> class Fold = sum, class Of = as_they_are,
-          class Totals = folded_lanes<T, Fold>>
-struct sum_lanes : Totals {
+template <class In, class T, template <class> class Fold = sum, class Of = as_they_are>
+struct sum_lanes : folded_lanes<T, Fold> {
     using element = In;
-    using Totals::totals;
+    using folded_lanes<T, Fold>::totals;
     /* A loop's roundings are too small for elements to feel. */
     static constexpr bool is_wide = std::is_same_v<T, double> && sizeof(In) < sizeof(T);
     static constexpr unsigned of_register = Of::elements * in_register<T>,
