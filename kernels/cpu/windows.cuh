@@ -18,9 +18,7 @@ using words = vector<uint64_t>;
 LANES_FUNCTION doubles center_of(int exponent)
 {
     const uint64_t bits = uint64_t(exponent + 1023) << 52 | uint64_t(1) << 51;
-    double center;
-    memcpy(&center, &bits, sizeof center);
-    return in_all(center);
+    return in_all(loaded<double>(&bits));
 }
 
 /* Whether all bits are 0, but for the highest of each word: a zero of either sign. */
@@ -184,9 +182,7 @@ struct window_way {
         EACH_REGISTER(unsigned p = 0; p < parts; p++)
         EACH_REGISTER(unsigned k = 0; k < in_part; k++)
         most = greatest[p][k] > most ? greatest[p][k] : most;
-        part magnitude;
-        memcpy(&magnitude, &most, sizeof magnitude);
-        result->greatest = double(magnitude);
+        result->greatest = double(loaded<part>(&most));
     }
 
   private:
