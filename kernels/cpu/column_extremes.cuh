@@ -159,14 +159,12 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
     template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
     {
-        position rows[in_lanes<In>];
-        memcpy(rows, &where, sizeof rows);
+        const values_in_lanes<position> rows(where);
         put_each(all.best, n, [=, &rows, &at](unsigned k, K best) {
             to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
         });
         if constexpr (Masked) {
-            position taken[in_lanes<In>];
-            memcpy(taken, &this->any, sizeof taken);
+            const values_in_lanes<position> taken(this->any);
             constexpr auto worst = Order::template worst<decltype(to->value)>;
             for (unsigned k = 0; k < n; k++)
                 to[k] = taken[k] ? to[k] : State::of(worst, UINT64_MAX);
@@ -232,8 +230,7 @@ struct column_extreme_numbers : column_lanes<In, In> {
     template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        bits_of<sizeof(K)> is_number[in_lanes<In>];
-        memcpy(is_number, numbers, sizeof is_number);
+        const values_in_lanes<bits_of<sizeof(K)>> is_number(numbers);
         put_each(all.best, n, [=, &is_number](unsigned k, K x) {
             to[k] = is_number[k] ? State(keys::element(x)) : not_a_number<State>();
         });
@@ -264,9 +261,10 @@ constexpr bool tells_first_nan =
     std::is_same_v<Fold, nanmin<value_of<Fold>>> || std::is_same_v<Fold, nanmax<value_of<Fold>>>;
 
 template <class Fold>
-struct column_states : column_lanes<value_of<Fold>, uint64_t> {
+struct column_states {
     using element = value_of<Fold>;
     static constexpr unsigned step = 8;
+    static constexpr bool is_tree = false;
     state_of<Fold> all[step];
 
     LANES_FUNCTION column_states()
@@ -290,18 +288,14 @@ struct column_states : column_lanes<value_of<Fold>, uint64_t> {
 
   private:
     /* Rows of a slab may begin anywhere. */
-    LANES_FUNCTION static element at(const part_of<element> &part, unsigned row, unsigned lane)
-    {
-        return loaded<element>(part[row] + lane);
-    }
-
     LANES_FUNCTION static state_of<Fold> with_rows(state_of<Fold> state,
                                                    const part_of<element> &part, unsigned lane)
     {
         for (unsigned row = 0; row < part.rows; row++)
-            state = Fold::merge(state, Fold::lift(at(part, row, lane), part.index_of(row)));
+            state = Fold::merge(state,
+                                Fold::lift(loaded<element>(part[row] + lane), part.index_of(row)));
         if constexpr (tells_first_nan<Fold>)
-            return is_nan(state) ? at(part, 0, lane) : state;
+            return is_nan(state) ? loaded<element>(part[0] + lane) : state;
         else
             return state;
     }

@@ -84,10 +84,9 @@ struct column_sums : sum_lanes<In, T, Fold, Of> {
 
 /* Sums, and how many numbers are in each; of a complex one each part is in a lane. */
 template <class In, class V>
-struct column_number_sums : column_lanes<In, real_of<V>> {
+struct column_number_sums : column_lanes<In, real_of<V>, true> {
     using T = real_of<V>;
     static constexpr unsigned parts = parts_of<V>::count;
-    static constexpr bool is_tree = true;
     number_sum_lanes<In, T, parts, lanes_registers> all;
 
     LANES_FUNCTION void take(const part_of<In> &part)
@@ -105,8 +104,7 @@ struct column_number_sums : column_lanes<In, real_of<V>> {
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         const values_in_lanes<V> totals(all.totals);
-        bits_of<sizeof(T)> counts[in_lanes<T>];
-        memcpy(counts, all.numbers, sizeof counts);
+        const values_in_lanes<bits_of<sizeof(T)>> counts(all.numbers);
         each_value<in_lanes<T>, parts>(n, [=, &totals, &counts](unsigned k) {
             to[k] = {decltype(to->sum)(totals[k]), counts[parts * k]};
         });
@@ -118,8 +116,8 @@ struct column_number_sums : column_lanes<In, real_of<V>> {
 /* Sums of squares, those of small and of large magnitudes scaled and apart: see struct blue. Of
  * a complex number each part's lane has both. */
 template <class In, unsigned Parts = 1>
-struct column_squares : column_lanes<In, double> {
-    static constexpr bool is_tree = true, is_scaled = std::is_same_v<In, double>;
+struct column_squares : column_lanes<In, double, true> {
+    static constexpr bool is_scaled = std::is_same_v<In, double>;
     folded_lanes<double, sum> all[is_scaled ? 3 : 1]; /* in the middle, small and large ones */
 
     LANES_FUNCTION void take(const part_of<In> &part)
@@ -179,8 +177,7 @@ struct column_squares : column_lanes<In, double> {
 
 /* Of a complex number each part's lane has the squares of both. */
 template <class In, unsigned Parts = 1>
-struct column_variances : column_lanes<In, double> {
-    static constexpr bool is_tree = true;
+struct column_variances : column_lanes<In, double, true> {
     double count = 0;
     lanes<double> mean, squares;
 
@@ -233,8 +230,7 @@ struct column_variances : column_lanes<In, double> {
 
 /* The same under a mask, of real numbers: lanes have counts of their own. */
 template <class In>
-struct column_masked_variances : column_lanes<In, double> {
-    static constexpr bool is_tree = true;
+struct column_masked_variances : column_lanes<In, double, true> {
     lanes<double> count, mean, squares;
 
     LANES_FUNCTION void take(const part_of<In> &part)
@@ -291,8 +287,7 @@ struct column_masked_variances : column_lanes<In, double> {
 
 /* The greatest of each column's elements, NaN if there is one, and the sum of exponentials. */
 template <class In, class T>
-struct column_exponentials : column_lanes<In, T> {
-    static constexpr bool is_tree = true;
+struct column_exponentials : column_lanes<In, T, true> {
     lanes<T> most, sums;
 
     LANES_FUNCTION void take(const part_of<In> &part)
@@ -341,8 +336,7 @@ struct column_exponentials : column_lanes<In, T> {
 /* ---- products of complex numbers, their parts in neighbouring lanes ---- */
 
 template <class T>
-struct column_products : column_lanes<T, T> {
-    static constexpr bool is_tree = true;
+struct column_products : column_lanes<T, T, true> {
     lanes<T> all;
 
     /* Rows that have no part before them: that is what a tree's leaves are. NumPy multiplies the

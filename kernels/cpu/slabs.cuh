@@ -55,11 +55,11 @@ struct part_of : column_part {
 };
 
 /* What accumulators have in common: lanes of T each, for as many columns. */
-template <class In, class T>
+template <class In, class T, bool IsTree = false>
 struct column_lanes {
     using element = In;
     static constexpr unsigned step = in_lanes<T>;
-    static constexpr bool is_tree = false;
+    static constexpr bool is_tree = IsTree;
 };
 
 /* Which rows of its results a group's lanes have taken. */
@@ -95,7 +95,8 @@ struct values_in_lanes {
     using T = real_of<V>;
     T at[in_lanes<T>];
 
-    LANES_FUNCTION explicit values_in_lanes(const lanes<T> &from)
+    template <class Lanes>
+    LANES_FUNCTION explicit values_in_lanes(const Lanes &from)
     {
         memcpy(at, &from, sizeof at);
     }
