@@ -1,9 +1,9 @@
 /* Dot products, fast ones. This file is compiled once for each set of instructions, which
  * GRED_INSTRUCTIONS names. */
-#include "product_windows.cuh"
 #include "sums.cuh"
 #include "table.h"
 #include "types.cuh"
+#include "windows.cuh"
 
 namespace KERNELS
 {

@@ -1,8 +1,8 @@
 /* What adds floats exactly, or their products: in windows, or plainly where nothing happens to be
  * rounded. Compiled once for each set of instructions, as vectors.cpp is. */
-#include "product_windows.cuh"
 #include "table.h"
 #include "types.cuh"
+#include "windows.cuh"
 
 namespace KERNELS
 {
