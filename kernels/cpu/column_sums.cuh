@@ -83,30 +83,23 @@ struct column_sums : sum_lanes<In, T, Fold, Of> {
 /* ---- numbers alone ---- */
 
 /* Sums, and how many numbers are in each; of a complex one each part is in a lane. */
-template <class In, class V>
-struct column_number_sums : column_lanes<In, real_of<V>, true> {
-    using T = real_of<V>;
-    static constexpr unsigned parts = parts_of<V>::count;
-    number_sum_lanes<In, T, parts, lanes_registers> all;
+template <class In, class V, unsigned Parts = parts_of<V>::count>
+struct column_number_sums : number_sum_lanes<In, real_of<V>, Parts, lanes_registers> {
+    static constexpr bool is_tree = true;
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
         for (unsigned row = 0; row < part.rows; row++)
-            all.take(part[row]);
-    }
-
-    LANES_FUNCTION void join(const column_number_sums &other)
-    {
-        all.join(other.all);
+            number_sum_lanes<In, real_of<V>, Parts, lanes_registers>::take(part[row]);
     }
 
     template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        const values_in_lanes<V> totals(all.totals);
-        const values_in_lanes<bits_of<sizeof(T)>> counts(all.numbers);
-        each_value<in_lanes<T>, parts>(n, [=, &totals, &counts](unsigned k) {
-            to[k] = {decltype(to->sum)(totals[k]), counts[parts * k]};
+        const values_in_lanes<V> totals(this->totals);
+        const values_in_lanes<bits_of<sizeof(real_of<V>)>> counts(this->numbers);
+        each_value<in_lanes<real_of<V>>, Parts>(n, [=, &totals, &counts](unsigned k) {
+            to[k] = {decltype(to->sum)(totals[k]), counts[Parts * k]};
         });
     }
 };

@@ -344,15 +344,16 @@ void extreme_loop(const void *elements, size_t n, uint64_t, void *state)
                     is_number ? first_value<V>(x, n, best) : V(x[left_out ? 0 : find_nan(x, n)]));
 }
 
-template <class In, class V, class Fold>
+template <class In, class V>
 void range_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
     key<In> best[2];
     if (find_best<In, nan_is::noted, least, greatest>(x, n, best))
-        put_state<Fold>(state, Fold::lift(V(x[find_nan(x, n)]), 0));
+        put_state<extremes<V>>(state, extremes<V>::lift(V(x[find_nan(x, n)]), 0));
     else
-        put_state<Fold>(state, {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])});
+        put_state<extremes<V>>(state,
+                               {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])});
 }
 
 } // namespace

@@ -83,7 +83,7 @@ SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, siz
         }
         if (!count)
             continue;
-        range_loop<In, V, extremes<V>>(numbers, count, 0, &ends);
+        range_loop<In, V>(numbers, count, 0, &ends);
         all = summary<V>::merge(all, summary_of_numbers<In, V>(numbers, count, ends));
     }
     return all;
@@ -93,7 +93,7 @@ template <class In, class V>
 void summary_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     typename extremes<V>::state ends;
-    range_loop<In, V, extremes<V>>(elements, n, 0, &ends);
+    range_loop<In, V>(elements, n, 0, &ends);
     put_state<summary<V>>(state, is_nan(ends.least) ? summary_without_nans<In, V>(
                                                           static_cast<const In *>(elements), n)
                                                     : summary_of_numbers<In, V>(elements, n, ends));
@@ -180,7 +180,7 @@ fold_values *loop_of(enum fold fold)
     case FOLD_max:
         return extreme_loop<In, V, greatest, max<V>>;
     case FOLD_extremes:
-        return range_loop<In, V, extremes<V>>;
+        return range_loop<In, V>;
     case FOLD_argmin:
         return position_loop<In, V, least, argmin<V>>;
     case FOLD_argmax:
