@@ -193,7 +193,7 @@ const slab_loop *real_loop_of(enum fold fold)
 }
 
 template <class In, class V>
-const slab_loop *loop_of(enum fold fold, bool few)
+const slab_loop *loop_of(tag<In>, tag<V>, enum fold fold, bool few)
 {
     if constexpr (is_complex<V>)
         return complex_loop_of<real_of<V>>(fold, few);
@@ -203,7 +203,7 @@ const slab_loop *loop_of(enum fold fold, bool few)
 
 /* Of wider values than elements are. */
 template <class In, class V>
-const slab_loop *converting_loop_of(enum fold fold)
+const slab_loop *converting_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if (fold == FOLD_sum)
         return sum_of<In, V>();
@@ -219,7 +219,7 @@ const slab_loop *converting_loop_of(enum fold fold)
 
 /* What takes a mask: positions and, in float64, variances, of real numbers. */
 template <class In, class V>
-const slab_loop *masked_loop_of(enum fold fold)
+const slab_loop *masked_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if constexpr (!is_complex<V> && !is_truth<In>) {
         if (fold == FOLD_argmin)
@@ -234,7 +234,7 @@ const slab_loop *masked_loop_of(enum fold fold)
 
 /* Of elements as truth values: the maximum and the minimum. */
 template <class In>
-const slab_loop *loop_of_truths(enum fold fold)
+const slab_loop *loop_of_truths(tag<In>, enum fold fold)
 {
     return fold == FOLD_max   ? truth_of_columns<In, either>()
            : fold == FOLD_min ? truth_of_columns<In, both>()
@@ -243,7 +243,7 @@ const slab_loop *loop_of_truths(enum fold fold)
 
 /* Of elements that are narrower than their accumulators, as results: the element itself. */
 template <class In, class V>
-const slab_loop *narrow_loop_of(enum fold fold)
+const slab_loop *narrow_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if constexpr (!std::is_same_v<narrower<In, V>, V>)
         return fold == FOLD_min   ? &loop_by<column_extremes<In, least>, In>
@@ -263,26 +263,15 @@ const slab_loop *KERNELS::find_columns(enum fold fold, enum element input, enum 
 {
     if (masked)
         return visit_pairs(
-            input, accumulator,
-            [=](auto in, auto v) {
-                return masked_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
-            },
+            input, accumulator, [=](auto in, auto v) { return masked_loop_of(in, v, fold); },
             [](auto, auto) { return (const slab_loop *)nullptr; });
     if (accumulator == ELEMENT_BOOL)
-        return visit_elements(
-            input, [=](auto in, auto) { return loop_of_truths<type_in<decltype(in)>>(fold); });
+        return visit_elements(input, [=](auto in, auto) { return loop_of_truths(in, fold); });
     if (accumulator == input && element_accumulator(input) != input)
-        return visit_elements(input, [=](auto in, auto v) {
-            return narrow_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
-        });
+        return visit_elements(input, [=](auto in, auto v) { return narrow_loop_of(in, v, fold); });
     return visit_pairs(
-        input, accumulator,
-        [=](auto in, auto v) {
-            return loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold, few);
-        },
-        [=](auto in, auto v) {
-            return converting_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
-        });
+        input, accumulator, [=](auto in, auto v) { return loop_of(in, v, fold, few); },
+        [=](auto in, auto v) { return converting_loop_of(in, v, fold); });
 }
 
 transpose_rows *KERNELS::find_transpose(size_t size)

@@ -166,7 +166,7 @@ fold_values *float_loop_of(enum fold fold)
 
 /* Values of their accumulator's type, or on their way there. */
 template <class In, class V>
-fold_values *loop_of(enum fold fold)
+fold_values *loop_of(tag<In>, tag<V>, enum fold fold)
 {
     switch (fold) {
     case FOLD_sum:
@@ -198,7 +198,7 @@ fold_values *loop_of(enum fold fold)
 
 /* Of wider values than elements are. */
 template <class In, class V>
-fold_values *converting_loop_of(enum fold fold)
+fold_values *converting_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if (fold == FOLD_sum)
         return sum_loop<In, V>;
@@ -219,11 +219,8 @@ using namespace KERNELS;
 fold_values *KERNELS::find_values(enum fold fold, enum element input, enum element accumulator)
 {
     return visit_pairs(
-        input, accumulator,
-        [=](auto in, auto v) { return loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold); },
-        [=](auto in, auto v) {
-            return converting_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
-        });
+        input, accumulator, [=](auto in, auto v) { return loop_of(in, v, fold); },
+        [=](auto in, auto v) { return converting_loop_of(in, v, fold); });
 }
 
 sort_columns *KERNELS::find_sort(size_t size)
