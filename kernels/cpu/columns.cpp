@@ -89,42 +89,26 @@ constexpr const slab_loop *truth_of_columns()
 template <class In, class V>
 const slab_loop *norm_of(enum fold fold)
 {
-    switch (fold) {
-    case FOLD_norm1:
-        return &loop_by<column_sums<In, double, magnitudes>, double>;
-    case FOLD_norm2:
-        return &loop_by<column_squares<In>, state_of<norm2<V>>>;
-    case FOLD_norm_inf:
-        if constexpr (std::is_integral_v<In>)
-            return &loop_by<column_ranges<In>, double>;
-        else
-            return &loop_by<column_sums<In, double, magnitudes, largest>, double>;
-    case FOLD_norm_neg_inf:
-        return &loop_by<column_sums<In, double, magnitudes, smallest>, double>;
-    default:
-        return nullptr;
-    }
+    using greatest_magnitudes = std::conditional_t<std::is_integral_v<In>, column_ranges<In>,
+                                                   column_sums<In, double, magnitudes, largest>>;
+    return fold == FOLD_norm1      ? &loop_by<column_sums<In, double, magnitudes>, double>
+           : fold == FOLD_norm2    ? &loop_by<column_squares<In>, state_of<norm2<V>>>
+           : fold == FOLD_norm_inf ? &loop_by<greatest_magnitudes, double>
+           : fold == FOLD_norm_neg_inf
+               ? &loop_by<column_sums<In, double, magnitudes, smallest>, double>
+               : nullptr;
 }
 
 template <class In, class V>
 const slab_loop *float_loop_of(enum fold fold)
 {
-    switch (fold) {
-    case FOLD_variance:
-        return &loop_by<column_variances<In>, state_of<variance<V>>>;
-    case FOLD_logsumexp:
-        return &loop_by<column_exponentials<In, V>, state_of<logsumexp<V>>>;
-    case FOLD_nansum:
-        return &loop_by<column_number_sums<In, V>, state_of<nansum<V>>>;
-    case FOLD_nanprod:
-        return &loop_by<column_sums<In, V, ones_for_nan, prod>, V>;
-    case FOLD_nanmin:
-        return &loop_by<column_extreme_numbers<In, least>, V>;
-    case FOLD_nanmax:
-        return &loop_by<column_extreme_numbers<In, greatest>, V>;
-    default:
-        return norm_of<In, V>(fold);
-    }
+    return fold == FOLD_variance    ? &loop_by<column_variances<In>, state_of<variance<V>>>
+           : fold == FOLD_logsumexp ? &loop_by<column_exponentials<In, V>, state_of<logsumexp<V>>>
+           : fold == FOLD_nansum    ? &loop_by<column_number_sums<In, V>, state_of<nansum<V>>>
+           : fold == FOLD_nanprod   ? &loop_by<column_sums<In, V, ones_for_nan, prod>, V>
+           : fold == FOLD_nanmin    ? &loop_by<column_extreme_numbers<In, least>, V>
+           : fold == FOLD_nanmax    ? &loop_by<column_extreme_numbers<In, greatest>, V>
+                                    : norm_of<In, V>(fold);
 }
 
 /* Folds of complex numbers: in the lanes of their parts, or, of a few rows, a state each. */
@@ -132,22 +116,21 @@ template <class T>
 const slab_loop *complex_loop_of(enum fold fold, bool few)
 {
     using V = complex<T>;
+    const slab_loop *const of_parts =
+        fold == FOLD_sum    ? sum_of<V, V>()
+        : fold == FOLD_prod ? &loop_by<column_products<T>, V>
+        : fold == FOLD_nonzero
+            ? &loop_by<column_sums<T, bits_of<sizeof(T)>, truths_of_pairs>, uint64_t, 2>
+        : fold == FOLD_variance ? &loop_by<column_variances<T, 2>, state_of<variance<V>>, 2>
+        : fold == FOLD_nansum   ? &loop_by<column_number_sums<T, V>, state_of<nansum<V>>, 2>
+        : fold == FOLD_norm2    ? &loop_by<column_squares<T, 2>, state_of<norm2<V>>, 2>
+                                : nullptr;
+    if (of_parts || !few)
+        return of_parts;
     switch (fold) {
-    case FOLD_sum:
-        return sum_of<V, V>();
-    case FOLD_prod:
-        return &loop_by<column_products<T>, V>;
-    case FOLD_nonzero:
-        return &loop_by<column_sums<T, bits_of<sizeof(T)>, truths_of_pairs>, uint64_t, 2>;
-    case FOLD_variance:
-        return &loop_by<column_variances<T, 2>, state_of<variance<V>>, 2>;
-    case FOLD_nansum:
-        return &loop_by<column_number_sums<T, V>, state_of<nansum<V>>, 2>;
-    case FOLD_norm2:
-        return &loop_by<column_squares<T, 2>, state_of<norm2<V>>, 2>;
 #define STATES(name)                                                                               \
     case FOLD_##name:                                                                              \
-        return few ? &loop_by<column_states<name<V>>, state_of<name<V>>, 1> : nullptr;
+        return &loop_by<column_states<name<V>>, state_of<name<V>>, 1>;
         STATES(min)
         STATES(max)
         STATES(argmin)
@@ -167,29 +150,18 @@ const slab_loop *complex_loop_of(enum fold fold, bool few)
 template <class In, class V>
 const slab_loop *real_loop_of(enum fold fold)
 {
-    switch (fold) {
-    case FOLD_sum:
-        return sum_of<In, V>();
-    case FOLD_prod:
-        return product_of<In, V>();
-    case FOLD_nonzero:
-        return count_of<In>();
-    case FOLD_min:
-        return &loop_to<column_extremes<In, least>, narrower<In, V>, V>;
-    case FOLD_max:
-        return &loop_to<column_extremes<In, greatest>, narrower<In, V>, V>;
-    case FOLD_argmin:
-        return &loop_by<column_positions<In, least>, state_of<argmin<V>>>;
-    case FOLD_argmax:
-        return &loop_by<column_positions<In, greatest>, state_of<argmax<V>>>;
-    case FOLD_extremes:
-        return &loop_by<column_ranges<In>, state_of<extremes<V>>>;
-    default:
-        break;
-    }
+    const slab_loop *of_floats = nullptr;
     if constexpr (is_float<In>)
-        return float_loop_of<In, V>(fold);
-    return nullptr;
+        of_floats = float_loop_of<In, V>(fold);
+    return fold == FOLD_sum        ? sum_of<In, V>()
+           : fold == FOLD_prod     ? product_of<In, V>()
+           : fold == FOLD_nonzero  ? count_of<In>()
+           : fold == FOLD_min      ? &loop_to<column_extremes<In, least>, narrower<In, V>, V>
+           : fold == FOLD_max      ? &loop_to<column_extremes<In, greatest>, narrower<In, V>, V>
+           : fold == FOLD_argmin   ? &loop_by<column_positions<In, least>, state_of<argmin<V>>>
+           : fold == FOLD_argmax   ? &loop_by<column_positions<In, greatest>, state_of<argmax<V>>>
+           : fold == FOLD_extremes ? &loop_by<column_ranges<In>, state_of<extremes<V>>>
+                                   : of_floats;
 }
 
 template <class In, class V>

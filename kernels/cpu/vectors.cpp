@@ -138,62 +138,36 @@ void sort_rows(void *keys, uint64_t n)
 template <class In, class V>
 fold_values *float_loop_of(enum fold fold)
 {
-    switch (fold) {
-    case FOLD_nansum:
-        return number_sum_loop<In, V>;
-    case FOLD_nanprod:
-        return product_loop<In, V, nanprod>;
-    case FOLD_nanmin:
-        return extreme_loop<In, V, least, nanmin<V>, nan_is::left_out>;
-    case FOLD_nanmax:
-        return extreme_loop<In, V, greatest, nanmax<V>, nan_is::left_out>;
-    case FOLD_variance:
-        return variance_loop<In, V>;
-    case FOLD_norm1:
-        return norm1_loop<In, V>;
-    case FOLD_norm2:
-        return norm2_loop<In, V>;
-    case FOLD_norm_inf:
-        return norm_inf_loop<In, V>;
-    case FOLD_norm_neg_inf:
-        return norm_neg_inf_loop<In, V>;
-    case FOLD_logsumexp:
-        return logsumexp_loop<In, V>;
-    default:
-        return nullptr;
-    }
+    return fold == FOLD_nansum         ? number_sum_loop<In, V>
+           : fold == FOLD_nanprod      ? product_loop<In, V, nanprod>
+           : fold == FOLD_nanmin       ? extreme_loop<In, V, least, nanmin<V>, nan_is::left_out>
+           : fold == FOLD_nanmax       ? extreme_loop<In, V, greatest, nanmax<V>, nan_is::left_out>
+           : fold == FOLD_variance     ? variance_loop<In, V>
+           : fold == FOLD_norm1        ? norm1_loop<In, V>
+           : fold == FOLD_norm2        ? norm2_loop<In, V>
+           : fold == FOLD_norm_inf     ? norm_inf_loop<In, V>
+           : fold == FOLD_norm_neg_inf ? norm_neg_inf_loop<In, V>
+           : fold == FOLD_logsumexp    ? logsumexp_loop<In, V>
+                                       : nullptr;
 }
 
 /* Values of their accumulator's type, or on their way there. */
 template <class In, class V>
 fold_values *loop_of(tag<In>, tag<V>, enum fold fold)
 {
-    switch (fold) {
-    case FOLD_sum:
-        return sum_loop<In, V>;
-    case FOLD_prod:
-        return product_loop<In, V>;
-    case FOLD_nonzero:
-        return count_loop<In, V>;
-    case FOLD_min:
-        return extreme_loop<In, V, least, min<V>>;
-    case FOLD_max:
-        return extreme_loop<In, V, greatest, max<V>>;
-    case FOLD_extremes:
-        return range_loop<In, V>;
-    case FOLD_argmin:
-        return position_loop<In, V, least, argmin<V>>;
-    case FOLD_argmax:
-        return position_loop<In, V, greatest, argmax<V>>;
-    case FOLD_summary:
-        return summary_loop<In, V>;
-    default:
-        break;
-    }
+    fold_values *of_floats = nullptr;
     if constexpr (is_float<In>)
-        return float_loop_of<In, V>(fold);
-    else
-        return nullptr;
+        of_floats = float_loop_of<In, V>(fold);
+    return fold == FOLD_sum        ? sum_loop<In, V>
+           : fold == FOLD_prod     ? product_loop<In, V>
+           : fold == FOLD_nonzero  ? count_loop<In, V>
+           : fold == FOLD_min      ? extreme_loop<In, V, least, min<V>>
+           : fold == FOLD_max      ? extreme_loop<In, V, greatest, max<V>>
+           : fold == FOLD_extremes ? range_loop<In, V>
+           : fold == FOLD_argmin   ? position_loop<In, V, least, argmin<V>>
+           : fold == FOLD_argmax   ? position_loop<In, V, greatest, argmax<V>>
+           : fold == FOLD_summary  ? summary_loop<In, V>
+                                   : of_floats;
 }
 
 /* Of wider values than elements are. */
