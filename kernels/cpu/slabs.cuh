@@ -329,18 +329,10 @@ void take_part(char *lanes, const struct column_part &rows, unsigned groups, boo
 template <class Columns>
 void join_groups(char *lanes, const char *others, unsigned groups)
 {
-    for (unsigned group = 0; group < groups; group++)
-        reinterpret_cast<Columns *>(lanes)[group].join(
-            reinterpret_cast<const Columns *>(others)[group]);
-}
-
-template <class Columns>
-constexpr auto joiner() -> decltype(column_loop::join)
-{
     if constexpr (Columns::is_tree)
-        return join_groups<Columns>;
-    else
-        return nullptr;
+        for (unsigned group = 0; group < groups; group++)
+            reinterpret_cast<Columns *>(lanes)[group].join(
+                reinterpret_cast<const Columns *>(others)[group]);
 }
 
 template <class Columns, class State, unsigned Parts>
@@ -357,10 +349,8 @@ constexpr column_loop loop_by = {
     {fold_blocks, sizeof(Columns), Columns::step, Parts, Columns::is_tree},
     sizeof(typename Columns::element),
     sizeof(State),
-    take_part < Columns,
-    AtOnce,
-    std::is_same_v<State, AtOnce> ? Parts : parts_of<AtOnce>::count >,
-    joiner<Columns>(),
+    take_part<Columns, AtOnce, Parts>,
+    Columns::is_tree ? join_groups<Columns> : nullptr,
     std::is_same_v<State, AtOnce> ? nullptr : put_lanes<Columns, State, Parts>};
 
 template <class Columns, class AtOnce, class State>
