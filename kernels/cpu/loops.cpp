@@ -46,8 +46,7 @@ template <class Fold>
 void put_identity(void *state)
 {
     static_assert(sizeof(state_of<Fold>) <= STATE_BYTES_MAX, "states need more room");
-    const state_of<Fold> identity = Fold::identity();
-    memcpy(state, &identity, sizeof identity);
+    put_state<Fold>(state, Fold::identity());
 }
 
 template <class Fold>
