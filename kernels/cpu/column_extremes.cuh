@@ -53,8 +53,6 @@ template <class In, class Order>
 struct column_extremes : column_lanes<In, In> {
     using keys = winning<In, Order>;
     using K = key<In>;
-    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
-    using joined = column_extremes;
     best_lanes<In, Order> all;
 
     /* What comparisons make of NaN is put right at the end: until then a row waits for nothing but
@@ -65,7 +63,7 @@ struct column_extremes : column_lanes<In, In> {
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
             {
-                const auto x = keys::of(part[row] + r * in_register);
+                const auto x = keys::of(part[row] + r * in_register<In>);
                 best.at[r] = keys::best(x, best.at[r]);
                 if constexpr (keys::nan_is_chosen)
                     nans.at[r] = key_of<In>::nan(x) ? x : nans.at[r];
@@ -87,7 +85,6 @@ struct column_extremes : column_lanes<In, In> {
 /* The minimum and the maximum, or, of integers, the larger one of their magnitudes. */
 template <class In>
 struct column_ranges : column_lanes<In, In> {
-    using joined = column_ranges;
     using lows = column_extremes<In, least>;
     using highs = column_extremes<In, greatest>;
     lows low;
@@ -140,11 +137,9 @@ struct lanes_with_any<T, false> {};
 /* Positions have as many bits as elements. */
 template <class In, class Order, bool Masked = false>
 struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In)>, Masked> {
-    using joined = column_positions;
     using keys = winning<In, Order>;
     using K = key<In>;
     using position = bits_of<sizeof(In)>;
-    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
     best_lanes<In, Order> all;
     lanes<position> where = {};
 
@@ -164,14 +159,12 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
     template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
     {
-        position rows[step];
-        memcpy(rows, &where, sizeof rows);
+        const values_in_lanes<position> rows(where);
         put_each(all.best, n, [=, &rows, &at](unsigned k, K best) {
             to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
         });
         if constexpr (Masked) {
-            position taken[step];
-            memcpy(taken, &this->any, sizeof taken);
+            const values_in_lanes<position> taken(this->any);
             constexpr auto worst = Order::template worst<decltype(to->value)>;
             for (unsigned k = 0; k < n; k++)
                 to[k] = taken[k] ? to[k] : State::of(worst, UINT64_MAX);
@@ -190,11 +183,11 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
             const vector<position> here = in_all(position(part.first + row));
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
             {
-                const auto x = keys::of(part[row] + r * in_register);
+                const auto x = keys::of(part[row] + r * in_register<In>);
                 auto better = keys::better(x, best.at[r]);
                 auto valid = ~decltype(better){};
                 if constexpr (Masked) {
-                    valid = part.template is_valid<position>(row, r * in_register);
+                    valid = part.template is_valid<position>(row, r * in_register<In>);
                     better |= this->any.at[r] == 0;
                     this->any.at[r] |= vector<position>(valid);
                 }
@@ -220,10 +213,8 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
  * against nothing else is told by whether there was any number. */
 template <class In, class Order>
 struct column_extreme_numbers : column_lanes<In, In> {
-    using joined = column_extreme_numbers;
     using keys = key_of<In>;
     using K = key<In>;
-    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
     best_lanes<In, Order> all;
     decltype(vector<K>{} < vector<K>{}) numbers[lanes_registers] = {};
 
@@ -232,15 +223,14 @@ struct column_extreme_numbers : column_lanes<In, In> {
         column_extreme_numbers taken = *this;
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        taken.take(r, keys::of(loaded<vector<K>>(part[row] + r * in_register)));
+        taken.take(r, keys::of(loaded<vector<K>>(part[row] + r * in_register<In>)));
         *this = taken;
     }
 
     template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        bits_of<sizeof(K)> is_number[step];
-        memcpy(is_number, numbers, sizeof is_number);
+        const values_in_lanes<bits_of<sizeof(K)>> is_number(numbers);
         put_each(all.best, n, [=, &is_number](unsigned k, K x) {
             to[k] = is_number[k] ? State(keys::element(x)) : not_a_number<State>();
         });
@@ -270,17 +260,11 @@ template <class Fold>
 constexpr bool tells_first_nan =
     std::is_same_v<Fold, nanmin<value_of<Fold>>> || std::is_same_v<Fold, nanmax<value_of<Fold>>>;
 
-/* A state that is made of values has no parts of its own here. */
 template <class Fold>
-struct made_state {
-    state_of<Fold> state;
-};
-
-template <class Fold>
-struct column_states : column_lanes<value_of<Fold>, uint64_t> {
+struct column_states {
     using element = value_of<Fold>;
-    using joined = column_states;
     static constexpr unsigned step = 8;
+    static constexpr bool is_tree = false;
     state_of<Fold> all[step];
 
     LANES_FUNCTION column_states()
@@ -299,25 +283,19 @@ struct column_states : column_lanes<value_of<Fold>, uint64_t> {
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         for (unsigned k = 0; k < n; k++)
-            to[k].state = all[k];
+            to[k] = all[k];
     }
 
   private:
     /* Rows of a slab may begin anywhere. */
-    LANES_FUNCTION static element at(const part_of<element> &part, unsigned row, unsigned lane)
-    {
-        element x;
-        memcpy(&x, part[row] + lane, sizeof x);
-        return x;
-    }
-
     LANES_FUNCTION static state_of<Fold> with_rows(state_of<Fold> state,
                                                    const part_of<element> &part, unsigned lane)
     {
         for (unsigned row = 0; row < part.rows; row++)
-            state = Fold::merge(state, Fold::lift(at(part, row, lane), part.index_of(row)));
+            state = Fold::merge(state,
+                                Fold::lift(loaded<element>(part[row] + lane), part.index_of(row)));
         if constexpr (tells_first_nan<Fold>)
-            return is_nan(state) ? at(part, 0, lane) : state;
+            return is_nan(state) ? loaded<element>(part[0] + lane) : state;
         else
             return state;
     }

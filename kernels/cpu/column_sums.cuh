@@ -25,46 +25,9 @@ using room_for = std::conditional_t<
     std::conditional_t<std::is_same_v<In, uint32_t> || std::is_same_v<In, uint64_t>, uint64_t,
                        int64_t>>;
 
-/* What sums and products are in the end. */
-template <class T, template <class> class Fold>
-struct column_totals : folded_lanes<T, Fold> {
-    /* Of a complex number each part is a total; of pairs both parts' lanes have the same. */
-    template <class State, unsigned Parts>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
-    {
-        const T zero = at.slab->finishes ? T(0) : sum<T>::identity();
-        if constexpr (parts_of<State>::count > 1)
-            put_each(this->totals, n,
-                     [=](unsigned k, T total) { reinterpret_cast<T *>(to)[k] = total; });
-        else if constexpr (Parts > 1)
-            put_each(this->totals, n, [=](unsigned k, T total) { to[k / 2] = State(total); });
-        else if constexpr (std::is_floating_point_v<State>)
-            put_divided(to, n, zero, at.slab->divisor);
-        else
-            put_each(this->totals, n, [=](unsigned k, T total) { to[k] = State(total + zero); });
-    }
-
-  private:
-    /* Rounded once, as NumPy does: a slab's rows are few enough for any float to hold their number,
-     * and a power of two may be multiplied by instead. */
-    template <class State>
-    LANES_FUNCTION void put_divided(State *to, unsigned n, T zero, double divisor) const
-    {
-        const State by = State(divisor), inverse = divisor == 0 ? State(1) : State(1) / by;
-        if (is_power_of_2(divisor)) /* or 0, which is none */
-            put_each(this->totals, n,
-                     [=](unsigned k, T total) { to[k] = State(total + zero) * inverse; });
-        else
-            put_each(this->totals, n,
-                     [=](unsigned k, T total) { to[k] = State(total + zero) / by; });
-    }
-};
-
 /* Or products, or what is true of them. */
 template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
-struct column_sums : sum_lanes<In, T, Fold, Of, column_totals<T, Fold>> {
-    using joined = column_totals<T, Fold>;
-    using sum_lanes<In, T, Fold, Of, joined>::step;
+struct column_sums : sum_lanes<In, T, Fold, Of> {
     static constexpr bool is_tree = !std::is_integral_v<T>;
 
     /* Floats in halves that are joined, unless the rows are few. */
@@ -80,45 +43,63 @@ struct column_sums : sum_lanes<In, T, Fold, Of, column_totals<T, Fold>> {
         }
     }
 
+    /* Of a complex number each part is a total; of pairs both parts' lanes have the same. */
+    template <class State, unsigned Parts>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
+    {
+        const T zero = at.slab->finishes ? T(0) : sum<T>::identity();
+        if constexpr (parts_of<State>::count > 1)
+            put_each(this->totals, n,
+                     [=](unsigned k, T total) { reinterpret_cast<T *>(to)[k] = total; });
+        else if constexpr (std::is_floating_point_v<State>)
+            put_divided(to, n, zero, at.slab->divisor);
+        else
+            put_each<Parts>(this->totals, n,
+                            [=](unsigned k, T total) { to[k] = State(total + zero); });
+    }
+
   private:
     LANES_FUNCTION void take_rows(const part_of<In> &part, unsigned from, unsigned to)
     {
         for (unsigned row = from; row < to; row++)
-            sum_lanes<In, T, Fold, Of, joined>::take(part[row]);
+            sum_lanes<In, T, Fold, Of>::take(part[row]);
+    }
+
+    /* Rounded once, as NumPy does: a slab's rows are few enough for any float to hold their number,
+     * and a power of two may be multiplied by instead. */
+    template <class State>
+    LANES_FUNCTION void put_divided(State *to, unsigned n, T zero, double divisor) const
+    {
+        const State by = State(divisor), inverse = divisor == 0 ? State(1) : State(1) / by;
+        if (is_power_of_2(divisor)) /* or 0, which is none */
+            put_each(this->totals, n,
+                     [=](unsigned k, T total) { to[k] = State(total + zero) * inverse; });
+        else
+            put_each(this->totals, n,
+                     [=](unsigned k, T total) { to[k] = State(total + zero) / by; });
     }
 };
 
 /* ---- numbers alone ---- */
 
 /* Sums, and how many numbers are in each; of a complex one each part is in a lane. */
-template <class In, class V>
-struct column_number_sums : column_lanes<In, typename parts_of<V>::type> {
-    using T = typename parts_of<V>::type;
-    using joined = column_number_sums;
-    static constexpr unsigned parts = parts_of<V>::count;
+template <class In, class V, unsigned Parts = parts_of<V>::count>
+struct column_number_sums : number_sum_lanes<In, real_of<V>, Parts, lanes_registers> {
     static constexpr bool is_tree = true;
-    number_sum_lanes<In, T, parts, lanes_registers> all;
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
         for (unsigned row = 0; row < part.rows; row++)
-            all.take(part[row]);
-    }
-
-    LANES_FUNCTION void join(const column_number_sums &other)
-    {
-        all.join(other.all);
+            number_sum_lanes<In, real_of<V>, Parts, lanes_registers>::take(part[row]);
     }
 
     template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        constexpr unsigned step = column_lanes<In, T>::step;
-        const values_in_lanes<V> totals(all.totals);
-        bits_of<sizeof(T)> counts[step];
-        memcpy(counts, all.numbers, sizeof counts);
-        each_value<step, parts>(n, [=, &totals, &counts](unsigned k) {
-            to[k] = {decltype(to->sum)(totals[k]), counts[parts * k]};
+        const values_in_lanes<V> totals(this->totals);
+        const values_in_lanes<bits_of<sizeof(real_of<V>)>> counts(this->numbers);
+        each_value<in_lanes<real_of<V>>, Parts>(n, [=, &totals, &counts](unsigned k) {
+            to[k] = {decltype(to->sum)(totals[k]), counts[Parts * k]};
         });
     }
 };
@@ -128,17 +109,15 @@ struct column_number_sums : column_lanes<In, typename parts_of<V>::type> {
 /* Sums of squares, those of small and of large magnitudes scaled and apart: see struct blue. Of
  * a complex number each part's lane has both. */
 template <class In, unsigned Parts = 1>
-struct column_squares : column_lanes<In, double> {
-    using joined = column_squares;
-    using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
-    static constexpr bool is_tree = true, is_scaled = std::is_same_v<In, double>;
+struct column_squares : column_lanes<In, double, true> {
+    static constexpr bool is_scaled = std::is_same_v<In, double>;
     folded_lanes<double, sum> all[is_scaled ? 3 : 1]; /* in the middle, small and large ones */
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        take(r, converted<double>(part[row] + r * in_register));
+        take(r, converted<double>(part[row] + r * in_register<double>));
     }
 
     LANES_FUNCTION void join(const column_squares &other)
@@ -153,11 +132,11 @@ struct column_squares : column_lanes<In, double> {
         const values_in_lanes<double> middle(all[0].totals);
         if constexpr (is_scaled) {
             const values_in_lanes<double> small(all[1].totals), large(all[2].totals);
-            each_value<step, Parts>(n, [=, &small, &middle, &large](unsigned k) {
+            each_value<in_lanes<double>, Parts>(n, [=, &small, &middle, &large](unsigned k) {
                 to[k] = {small[Parts * k], middle[Parts * k], large[Parts * k]};
             });
         } else {
-            each_value<step, Parts>(n, [=, &middle](unsigned k) {
+            each_value<in_lanes<double>, Parts>(n, [=, &middle](unsigned k) {
                 to[k] = {};
                 to[k].middle = middle[Parts * k];
             });
@@ -190,42 +169,10 @@ struct column_squares : column_lanes<In, double> {
 };
 
 /* Of a complex number each part's lane has the squares of both. */
-template <unsigned Parts>
-struct variances_in_lanes {
+template <class In, unsigned Parts = 1>
+struct column_variances : column_lanes<In, double, true> {
     double count = 0;
     lanes<double> mean, squares;
-
-    /* As states merge, bit by bit. */
-    LANES_FUNCTION void join(const variances_in_lanes &other)
-    {
-        const double all = count + other.count, share = other.count / all;
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const auto delta = other.mean.at[r] - mean.at[r];
-            mean.at[r] += delta * share;
-            squares.at[r] = squares.at[r] + other.squares.at[r] +
-                            of_all_parts<Parts>(delta * delta) * (count * share);
-        }
-        count = all;
-    }
-
-    template <class State, unsigned>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
-    {
-        const values_in_lanes<decltype(to->mean)> means(mean);
-        const values_in_lanes<double> deviations(squares);
-        each_value<lanes_bytes / sizeof(double), Parts>(n, [=, &means, &deviations](unsigned k) {
-            to[k] = {count, means[k], deviations[Parts * k]};
-        });
-    }
-};
-
-template <class In, unsigned Parts = 1>
-struct column_variances : variances_in_lanes<Parts>, column_lanes<In, double> {
-    using joined = variances_in_lanes<Parts>;
-    using joined::count, joined::mean, joined::squares;
-    using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
-    static constexpr bool is_tree = true;
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
@@ -243,17 +190,68 @@ struct column_variances : variances_in_lanes<Parts>, column_lanes<In, double> {
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
             {
-                const auto away = converted<double>(part[row] + r * in_register) - mean.at[r];
+                const auto away =
+                    converted<double>(part[row] + r * in_register<double>) - mean.at[r];
                 squares.at[r] += of_all_parts<Parts>(away * away);
             }
+    }
+
+    /* As states merge, bit by bit. */
+    LANES_FUNCTION void join(const column_variances &other)
+    {
+        const double all = count + other.count, share = other.count / all;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto delta = other.mean.at[r] - mean.at[r];
+            mean.at[r] += delta * share;
+            squares.at[r] = squares.at[r] + other.squares.at[r] +
+                            of_all_parts<Parts>(delta * delta) * (count * share);
+        }
+        count = all;
+    }
+
+    template <class State, unsigned>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        const values_in_lanes<decltype(to->mean)> means(mean);
+        const values_in_lanes<double> deviations(squares);
+        each_value<in_lanes<double>, Parts>(n, [=, &means, &deviations](unsigned k) {
+            to[k] = {count, means[k], deviations[Parts * k]};
+        });
     }
 };
 
 /* The same under a mask, of real numbers: lanes have counts of their own. */
-struct counted_variances_in_lanes {
+template <class In>
+struct column_masked_variances : column_lanes<In, double, true> {
     lanes<double> count, mean, squares;
 
-    LANES_FUNCTION void join(const counted_variances_in_lanes &other)
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        const vector<double> nothing = {}, one = in_all(1.0);
+        if (part.rows == 0)
+            return;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const unsigned lane = r * in_register<double>;
+            vector<double> n = {}, sum = {}, away = {};
+            for (unsigned row = 0; row < part.rows; row++) {
+                const auto valid = part.template is_valid<int64_t>(row, lane);
+                sum += valid ? converted<double>(part[row] + lane) : nothing;
+                n += valid ? one : nothing;
+            }
+            const auto average = n == 0 ? nothing : sum / n;
+            for (unsigned row = 0; row < part.rows; row++) {
+                const auto delta = converted<double>(part[row] + lane) - average;
+                away += part.template is_valid<int64_t>(row, lane) ? delta * delta : nothing;
+            }
+            count.at[r] = n;
+            mean.at[r] = average;
+            squares.at[r] = away;
+        }
+    }
+
+    LANES_FUNCTION void join(const column_masked_variances &other)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
@@ -272,41 +270,9 @@ struct counted_variances_in_lanes {
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         const values_in_lanes<double> counts(count), means(mean), deviations(squares);
-        each_value<lanes_bytes / sizeof(double)>(n, [=, &counts, &means, &deviations](unsigned k) {
+        each_value<in_lanes<double>>(n, [=, &counts, &means, &deviations](unsigned k) {
             to[k] = {counts[k], means[k], deviations[k]};
         });
-    }
-};
-
-template <class In>
-struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, double> {
-    using joined = counted_variances_in_lanes;
-    using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
-    static constexpr bool is_tree = true;
-
-    LANES_FUNCTION void take(const part_of<In> &part)
-    {
-        const vector<double> nothing = {}, one = in_all(1.0);
-        if (part.rows == 0)
-            return;
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const unsigned lane = r * in_register;
-            vector<double> n = {}, sum = {}, away = {};
-            for (unsigned row = 0; row < part.rows; row++) {
-                const auto valid = part.template is_valid<int64_t>(row, lane);
-                sum += valid ? converted<double>(part[row] + lane) : nothing;
-                n += valid ? one : nothing;
-            }
-            const auto average = n == 0 ? nothing : sum / n;
-            for (unsigned row = 0; row < part.rows; row++) {
-                const auto delta = converted<double>(part[row] + lane) - average;
-                away += part.template is_valid<int64_t>(row, lane) ? delta * delta : nothing;
-            }
-            count.at[r] = n;
-            mean.at[r] = average;
-            squares.at[r] = away;
-        }
     }
 };
 
@@ -314,10 +280,7 @@ struct column_masked_variances : counted_variances_in_lanes, column_lanes<In, do
 
 /* The greatest of each column's elements, NaN if there is one, and the sum of exponentials. */
 template <class In, class T>
-struct column_exponentials : column_lanes<In, T> {
-    using joined = column_exponentials;
-    using column_lanes<In, T>::in_register, column_lanes<In, T>::step;
-    static constexpr bool is_tree = true;
+struct column_exponentials : column_lanes<In, T, true> {
     lanes<T> most, sums;
 
     LANES_FUNCTION void take(const part_of<In> &part)
@@ -328,9 +291,9 @@ struct column_exponentials : column_lanes<In, T> {
         {
             vector<T> greatest = in_all(ends<T>::least), sum = {};
             for (unsigned row = 0; row < part.rows; row++)
-                greatest = greater(greatest, converted<T>(part[row] + r * in_register));
+                greatest = greater(greatest, converted<T>(part[row] + r * in_register<T>));
             for (unsigned row = 0; row < part.rows; row++)
-                sum += exponential<T>(converted<T>(part[row] + r * in_register), greatest);
+                sum += exponential<T>(converted<T>(part[row] + r * in_register<T>), greatest);
             most.at[r] = greatest;
             sums.at[r] = sum;
         }
@@ -351,7 +314,7 @@ struct column_exponentials : column_lanes<In, T> {
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         const values_in_lanes<T> greatest(most), total(sums);
-        each_value<step>(n, [=, &greatest, &total](unsigned k) {
+        each_value<in_lanes<T>>(n, [=, &greatest, &total](unsigned k) {
             to[k] = {double(greatest[k]), double(total[k])};
         });
     }
@@ -366,10 +329,7 @@ struct column_exponentials : column_lanes<In, T> {
 /* ---- products of complex numbers, their parts in neighbouring lanes ---- */
 
 template <class T>
-struct column_products : column_lanes<T, T> {
-    using joined = column_products;
-    using column_lanes<T, T>::in_register, column_lanes<T, T>::step;
-    static constexpr bool is_tree = true;
+struct column_products : column_lanes<T, T, true> {
     lanes<T> all;
 
     /* Rows that have no part before them: that is what a tree's leaves are. NumPy multiplies the
@@ -378,15 +338,15 @@ struct column_products : column_lanes<T, T> {
     {
         if (part.rows == 0)
             return;
-        constexpr auto pairs = std::make_index_sequence<in_register>();
+        constexpr auto pairs = std::make_index_sequence<in_register<T>>();
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const auto first = loaded<vector<T>>(part[0] + r * in_register);
+            const auto first = loaded<vector<T>>(part[0] + r * in_register<T>);
             all.at[r] = part.index_of(0) ? first : product(real_ones(pairs), first);
         }
         for (unsigned row = 1; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        all.at[r] = product(all.at[r], loaded<vector<T>>(part[row] + r * in_register));
+        all.at[r] = product(all.at[r], loaded<vector<T>>(part[row] + r * in_register<T>));
     }
 
     LANES_FUNCTION void join(const column_products &other)
@@ -399,7 +359,7 @@ struct column_products : column_lanes<T, T> {
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         const values_in_lanes<State> products(all);
-        each_value<step, 2>(n, [=, &products](unsigned k) { to[k] = products[k]; });
+        each_value<in_lanes<T>, 2>(n, [=, &products](unsigned k) { to[k] = products[k]; });
     }
 
   private:
@@ -424,7 +384,7 @@ struct column_products : column_lanes<T, T> {
 
     LANES_FUNCTION static vector<T> product(vector<T> a, vector<T> b)
     {
-        return product(a, b, std::make_index_sequence<in_register>());
+        return product(a, b, std::make_index_sequence<in_register<T>>());
     }
 };
 

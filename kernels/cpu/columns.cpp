@@ -25,15 +25,14 @@ using narrower = std::conditional_t<sizeof(In) < sizeof(V) && !is_truth<In>, In,
 template <class In, class V>
 constexpr const slab_loop *sum_of()
 {
-    using in = typename parts_of<In>::type;
-    using wide = std::conditional_t<is_truth<In> || std::is_signed_v<In>, int64_t, uint64_t>;
-    using at_once = std::conditional_t<std::is_same_v<V, double>, V, wide>;
+    using in = real_of<In>;
+    using at_once = std::conditional_t<std::is_same_v<V, double>, V, wide_integer<In>>;
     if constexpr (is_truth<In>)
         return &loop_to<column_sums<uint8_t, int32_t, truths>, at_once, V>;
     else if constexpr (std::is_integral_v<In> && !(sizeof(In) == 8 && std::is_same_v<V, double>))
         return &loop_to<column_sums<In, room_for<In>>, at_once, V>;
     else
-        return &loop_by<column_sums<in, typename parts_of<V>::type>, V>;
+        return &loop_by<column_sums<in, real_of<V>>, V>;
 }
 
 /* Integers wrap around in as many bits as there are. */
@@ -79,7 +78,7 @@ using both = truth_fold<T, true>;
 template <class In, template <class> class Fold>
 constexpr const slab_loop *truth_of_columns()
 {
-    using part = typename parts_of<In>::type;
+    using part = real_of<In>;
     using bits = bits_of<sizeof(part)>;
     if constexpr (is_complex<In>)
         return &loop_by<column_sums<part, bits, truths_of_pairs, Fold>, uint8_t, 2>;
@@ -90,42 +89,26 @@ constexpr const slab_loop *truth_of_columns()
 template <class In, class V>
 const slab_loop *norm_of(enum fold fold)
 {
-    switch (fold) {
-    case FOLD_norm1:
-        return &loop_by<column_sums<In, double, magnitudes>, double>;
-    case FOLD_norm2:
-        return &loop_by<column_squares<In>, state_of<norm2<V>>>;
-    case FOLD_norm_inf:
-        if constexpr (std::is_integral_v<In>)
-            return &loop_by<column_ranges<In>, double>;
-        else
-            return &loop_by<column_sums<In, double, magnitudes, largest>, double>;
-    case FOLD_norm_neg_inf:
-        return &loop_by<column_sums<In, double, magnitudes, smallest>, double>;
-    default:
-        return nullptr;
-    }
+    using greatest_magnitudes = std::conditional_t<std::is_integral_v<In>, column_ranges<In>,
+                                                   column_sums<In, double, magnitudes, largest>>;
+    return fold == FOLD_norm1      ? &loop_by<column_sums<In, double, magnitudes>, double>
+           : fold == FOLD_norm2    ? &loop_by<column_squares<In>, state_of<norm2<V>>>
+           : fold == FOLD_norm_inf ? &loop_by<greatest_magnitudes, double>
+           : fold == FOLD_norm_neg_inf
+               ? &loop_by<column_sums<In, double, magnitudes, smallest>, double>
+               : nullptr;
 }
 
 template <class In, class V>
 const slab_loop *float_loop_of(enum fold fold)
 {
-    switch (fold) {
-    case FOLD_variance:
-        return &loop_by<column_variances<In>, state_of<variance<V>>>;
-    case FOLD_logsumexp:
-        return &loop_by<column_exponentials<In, V>, state_of<logsumexp<V>>>;
-    case FOLD_nansum:
-        return &loop_by<column_number_sums<In, V>, state_of<nansum<V>>>;
-    case FOLD_nanprod:
-        return &loop_by<column_sums<In, V, ones_for_nan, prod>, V>;
-    case FOLD_nanmin:
-        return &loop_by<column_extreme_numbers<In, least>, V>;
-    case FOLD_nanmax:
-        return &loop_by<column_extreme_numbers<In, greatest>, V>;
-    default:
-        return norm_of<In, V>(fold);
-    }
+    return fold == FOLD_variance    ? &loop_by<column_variances<In>, state_of<variance<V>>>
+           : fold == FOLD_logsumexp ? &loop_by<column_exponentials<In, V>, state_of<logsumexp<V>>>
+           : fold == FOLD_nansum    ? &loop_by<column_number_sums<In, V>, state_of<nansum<V>>>
+           : fold == FOLD_nanprod   ? &loop_by<column_sums<In, V, ones_for_nan, prod>, V>
+           : fold == FOLD_nanmin    ? &loop_by<column_extreme_numbers<In, least>, V>
+           : fold == FOLD_nanmax    ? &loop_by<column_extreme_numbers<In, greatest>, V>
+                                    : norm_of<In, V>(fold);
 }
 
 /* Folds of complex numbers: in the lanes of their parts, or, of a few rows, a state each. */
@@ -133,22 +116,21 @@ template <class T>
 const slab_loop *complex_loop_of(enum fold fold, bool few)
 {
     using V = complex<T>;
+    const slab_loop *const of_parts =
+        fold == FOLD_sum    ? sum_of<V, V>()
+        : fold == FOLD_prod ? &loop_by<column_products<T>, V>
+        : fold == FOLD_nonzero
+            ? &loop_by<column_sums<T, bits_of<sizeof(T)>, truths_of_pairs>, uint64_t, 2>
+        : fold == FOLD_variance ? &loop_by<column_variances<T, 2>, state_of<variance<V>>, 2>
+        : fold == FOLD_nansum   ? &loop_by<column_number_sums<T, V>, state_of<nansum<V>>, 2>
+        : fold == FOLD_norm2    ? &loop_by<column_squares<T, 2>, state_of<norm2<V>>, 2>
+                                : nullptr;
+    if (of_parts || !few)
+        return of_parts;
     switch (fold) {
-    case FOLD_sum:
-        return sum_of<V, V>();
-    case FOLD_prod:
-        return &loop_by<column_products<T>, V>;
-    case FOLD_nonzero:
-        return &loop_by<column_sums<T, bits_of<sizeof(T)>, truths_of_pairs>, uint64_t, 2>;
-    case FOLD_variance:
-        return &loop_by<column_variances<T, 2>, state_of<variance<V>>, 2>;
-    case FOLD_nansum:
-        return &loop_by<column_number_sums<T, V>, state_of<nansum<V>>, 2>;
-    case FOLD_norm2:
-        return &loop_by<column_squares<T, 2>, state_of<norm2<V>>, 2>;
 #define STATES(name)                                                                               \
     case FOLD_##name:                                                                              \
-        return few ? &loop_by<column_states<name<V>>, made_state<name<V>>> : nullptr;
+        return &loop_by<column_states<name<V>>, state_of<name<V>>, 1>;
         STATES(min)
         STATES(max)
         STATES(argmin)
@@ -168,43 +150,32 @@ const slab_loop *complex_loop_of(enum fold fold, bool few)
 template <class In, class V>
 const slab_loop *real_loop_of(enum fold fold)
 {
-    switch (fold) {
-    case FOLD_sum:
-        return sum_of<In, V>();
-    case FOLD_prod:
-        return product_of<In, V>();
-    case FOLD_nonzero:
-        return count_of<In>();
-    case FOLD_min:
-        return &loop_to<column_extremes<In, least>, narrower<In, V>, V>;
-    case FOLD_max:
-        return &loop_to<column_extremes<In, greatest>, narrower<In, V>, V>;
-    case FOLD_argmin:
-        return &loop_by<column_positions<In, least>, state_of<argmin<V>>>;
-    case FOLD_argmax:
-        return &loop_by<column_positions<In, greatest>, state_of<argmax<V>>>;
-    case FOLD_extremes:
-        return &loop_by<column_ranges<In>, state_of<extremes<V>>>;
-    default:
-        break;
-    }
+    const slab_loop *of_floats = nullptr;
     if constexpr (is_float<In>)
-        return float_loop_of<In, V>(fold);
-    return nullptr;
+        of_floats = float_loop_of<In, V>(fold);
+    return fold == FOLD_sum        ? sum_of<In, V>()
+           : fold == FOLD_prod     ? product_of<In, V>()
+           : fold == FOLD_nonzero  ? count_of<In>()
+           : fold == FOLD_min      ? &loop_to<column_extremes<In, least>, narrower<In, V>, V>
+           : fold == FOLD_max      ? &loop_to<column_extremes<In, greatest>, narrower<In, V>, V>
+           : fold == FOLD_argmin   ? &loop_by<column_positions<In, least>, state_of<argmin<V>>>
+           : fold == FOLD_argmax   ? &loop_by<column_positions<In, greatest>, state_of<argmax<V>>>
+           : fold == FOLD_extremes ? &loop_by<column_ranges<In>, state_of<extremes<V>>>
+                                   : of_floats;
 }
 
 template <class In, class V>
-const slab_loop *loop_of(enum fold fold, bool few)
+const slab_loop *loop_of(tag<In>, tag<V>, enum fold fold, bool few)
 {
     if constexpr (is_complex<V>)
-        return complex_loop_of<typename parts_of<V>::type>(fold, few);
+        return complex_loop_of<real_of<V>>(fold, few);
     else
         return real_loop_of<In, V>(fold);
 }
 
 /* Of wider values than elements are. */
 template <class In, class V>
-const slab_loop *converting_loop_of(enum fold fold)
+const slab_loop *converting_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if (fold == FOLD_sum)
         return sum_of<In, V>();
@@ -220,7 +191,7 @@ const slab_loop *converting_loop_of(enum fold fold)
 
 /* What takes a mask: positions and, in float64, variances, of real numbers. */
 template <class In, class V>
-const slab_loop *masked_loop_of(enum fold fold)
+const slab_loop *masked_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if constexpr (!is_complex<V> && !is_truth<In>) {
         if (fold == FOLD_argmin)
@@ -235,7 +206,7 @@ const slab_loop *masked_loop_of(enum fold fold)
 
 /* Of elements as truth values: the maximum and the minimum. */
 template <class In>
-const slab_loop *loop_of_truths(enum fold fold)
+const slab_loop *loop_of_truths(tag<In>, enum fold fold)
 {
     return fold == FOLD_max   ? truth_of_columns<In, either>()
            : fold == FOLD_min ? truth_of_columns<In, both>()
@@ -244,7 +215,7 @@ const slab_loop *loop_of_truths(enum fold fold)
 
 /* Of elements that are narrower than their accumulators, as results: the element itself. */
 template <class In, class V>
-const slab_loop *narrow_loop_of(enum fold fold)
+const slab_loop *narrow_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if constexpr (!std::is_same_v<narrower<In, V>, V>)
         return fold == FOLD_min   ? &loop_by<column_extremes<In, least>, In>
@@ -264,33 +235,20 @@ const slab_loop *KERNELS::find_columns(enum fold fold, enum element input, enum 
 {
     if (masked)
         return visit_pairs(
-            input, accumulator,
-            [=](auto in, auto v) {
-                return masked_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
-            },
+            input, accumulator, [=](auto in, auto v) { return masked_loop_of(in, v, fold); },
             [](auto, auto) { return (const slab_loop *)nullptr; });
     if (accumulator == ELEMENT_BOOL)
-        return visit_elements(
-            input, [=](auto in, auto) { return loop_of_truths<type_in<decltype(in)>>(fold); });
+        return visit_elements(input, [=](auto in, auto) { return loop_of_truths(in, fold); });
     if (accumulator == input && element_accumulator(input) != input)
-        return visit_elements(input, [=](auto in, auto v) {
-            return narrow_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
-        });
+        return visit_elements(input, [=](auto in, auto v) { return narrow_loop_of(in, v, fold); });
     return visit_pairs(
-        input, accumulator,
-        [=](auto in, auto v) {
-            return loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold, few);
-        },
-        [=](auto in, auto v) {
-            return converting_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
-        });
+        input, accumulator, [=](auto in, auto v) { return loop_of(in, v, fold, few); },
+        [=](auto in, auto v) { return converting_loop_of(in, v, fold); });
 }
 
 transpose_rows *KERNELS::find_transpose(size_t size)
 {
-    return size == 1   ? transpose_all<uint8_t>
-           : size == 2 ? transpose_all<uint16_t>
-           : size == 4 ? transpose_all<uint32_t>
-           : size == 8 ? transpose_all<uint64_t>
-                       : transpose_all<struct complex128>;
+    return size == sizeof(struct complex128)
+               ? transpose_all<struct complex128>
+               : visit_words(size, [](auto word) { return transpose_all<decltype(word)>; });
 }

@@ -11,7 +11,7 @@ namespace
 
 /* As many elements as a register has room for when they are converted to T. */
 template <class T, class In>
-using narrow_vector = vector<In, register_bytes / sizeof(T) * sizeof(In)>;
+using narrow_vector = vector<In, in_register<T> * sizeof(In)>;
 
 /* ---- values of more bits ---- */
 
@@ -165,7 +165,7 @@ LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
 template <class T, class In>
 LANES_FUNCTION vector<T> converted(const In *x)
 {
-    constexpr unsigned bytes = register_bytes / sizeof(T) * sizeof(float);
+    constexpr unsigned bytes = in_register<T> * sizeof(float);
     if constexpr (std::is_same_v<In, T>)
         return loaded<vector<T>>(x);
     else if constexpr (std::is_same_v<In, float16>)

@@ -1,9 +1,9 @@
 /* Dot products, fast ones. This file is compiled once for each set of instructions, which
  * GRED_INSTRUCTIONS names. */
-#include "product_windows.cuh"
 #include "sums.cuh"
 #include "table.h"
 #include "types.cuh"
+#include "windows.cuh"
 
 namespace KERNELS
 {
@@ -18,8 +18,7 @@ template <class In, unsigned Parts>
 struct dot_lanes {
     using element = In;
     static constexpr bool is_wide = false;
-    static constexpr unsigned in_register = register_bytes / sizeof(double),
-                              step = lanes_registers * in_register;
+    static constexpr unsigned step = in_lanes<double>;
     folded_lanes<double, sum> same, crossed;
 
     LANES_FUNCTION dot_lanes()
@@ -32,11 +31,12 @@ struct dot_lanes {
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const auto x = converted<double>(at.a + r * in_register),
-                       y = converted<double>(at.b + r * in_register);
+            const auto x = converted<double>(at.a + r * in_register<double>),
+                       y = converted<double>(at.b + r * in_register<double>);
             same.totals.at[r] += x * y;
             if constexpr (Parts > 1)
-                crossed.totals.at[r] += x * neighbours(y, std::make_index_sequence<in_register>());
+                crossed.totals.at[r] +=
+                    x * neighbours(y, std::make_index_sequence<in_register<double>>());
         }
     }
 
@@ -73,16 +73,6 @@ void integer_dot(const void *a, const void *b, size_t n, union dotted *result)
     uint64_t total = 0;
     for (size_t k = 0; k < n; k++)
         total += uint64_t(wide(product(wide(x[k])) * product(wide(y[k]))));
-    result->integer = total;
-}
-
-void truth_dot(const void *a, const void *b, size_t n, union dotted *result)
-{
-    const uint8_t *const x = static_cast<const uint8_t *>(a), *const y =
-                                                                  static_cast<const uint8_t *>(b);
-    uint64_t total = 0;
-    for (size_t k = 0; k < n; k++)
-        total += uint64_t(x[k] != 0) & uint64_t(y[k] != 0);
     result->integer = total;
 }
 
@@ -177,7 +167,7 @@ template <class In, bool Exactly>
 struct slab_lanes {
     using element = In;
     static constexpr bool is_wide = true; /* exactly, no order matters; and others are short */
-    static constexpr unsigned step = lanes_registers * in_register;
+    static constexpr unsigned step = in_lanes<double>;
     using of_one = products_sum<In, Exactly, double>;
     using of_register = products_sum<In, Exactly, doubles>;
     of_register at[lanes_registers];
@@ -185,8 +175,8 @@ struct slab_lanes {
     LANES_FUNCTION void take(pairs_at<In> pairs)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        at[r].take(converted<double>(pairs.a + r * in_register),
-                   converted<double>(pairs.b + r * in_register));
+        at[r].take(converted<double>(pairs.a + r * in_register<double>),
+                   converted<double>(pairs.b + r * in_register<double>));
     }
 
     LANES_FUNCTION void join(const slab_lanes &other)
@@ -197,7 +187,8 @@ struct slab_lanes {
 
     LANES_FUNCTION of_one lane(unsigned k) const
     {
-        return at[k / in_register].changed([=](doubles x) { return x[k % in_register]; });
+        return at[k / in_register<double>].changed(
+            [=](doubles x) { return x[k % in_register<double>]; });
     }
 
     LANES_FUNCTION of_one total() const
@@ -208,7 +199,7 @@ struct slab_lanes {
         EACH_REGISTER(unsigned half = lanes_registers / 2; half > 0; half /= 2)
         EACH_REGISTER(unsigned r = 0; r < half; r++)
         left[r].join(left[r + half]);
-        return total_of<in_register / 2>(left[0]);
+        return total_of<in_register<double> / 2>(left[0]);
     }
 
   private:
@@ -219,7 +210,7 @@ struct slab_lanes {
             return x.changed([](doubles lanes) { return lanes[0]; });
         } else {
             x.join(x.changed([](doubles lanes) {
-                return upper_half<Half>(lanes, std::make_index_sequence<in_register>());
+                return upper_half<Half>(lanes, std::make_index_sequence<in_register<double>>());
             }));
             return total_of<Half / 2>(x);
         }
@@ -369,12 +360,10 @@ dot_elements *KERNELS::find_dot(enum element element)
 {
     return visit_elements(element, [](auto in, auto) -> dot_elements * {
         using In = type_in<decltype(in)>;
-        if constexpr (std::is_same_v<In, boolean>)
-            return truth_dot;
-        else if constexpr (std::is_integral_v<In>)
+        if constexpr (!is_float<In>)
             return integer_dot<In>;
         else
-            return float_dot<typename parts_of<In>::type, parts_of<In>::count>;
+            return float_dot<real_of<In>, parts_of<In>::count>;
     });
 }
 

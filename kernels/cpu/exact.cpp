@@ -1,8 +1,8 @@
 /* What adds floats exactly, or their products: in windows, or plainly where nothing happens to be
  * rounded. Compiled once for each set of instructions, as vectors.cpp is. */
-#include "product_windows.cuh"
 #include "table.h"
 #include "types.cuh"
+#include "windows.cuh"
 
 namespace KERNELS
 {
@@ -80,6 +80,16 @@ LANES_FUNCTION doubles head_of(doubles x)
     return doubles(words(x) & ~((uint64_t(1) << 27) - 1));
 }
 
+/* Adds numbers as they are, or their heads and what is left of them apart. */
+template <unsigned Parts, unsigned Registers>
+LANES_FUNCTION void add_to(doubles (&sums)[Parts][Registers], unsigned r, doubles x)
+{
+    const doubles head = Parts > 1 ? head_of(x) : x;
+    sums[0][r] += head;
+    if constexpr (Parts > 1)
+        sums[1][r] += x - head;
+}
+
 /* Those in even places, and those in odd ones. */
 LANES_FUNCTION vector<double, 16> folded_to_pair(doubles x)
 {
@@ -89,7 +99,7 @@ LANES_FUNCTION vector<double, 16> folded_to_pair(doubles x)
 template <class In, bool LeavesOut>
 struct unrounded_way {
     using element = In;
-    static constexpr unsigned step = sum_registers * in_register;
+    static constexpr unsigned step = sum_registers * in_register<double>;
     static constexpr unsigned parts = unrounded_parts<In>;
     doubles sums[parts][sum_registers] = {};
     words numbers = {};
@@ -97,7 +107,10 @@ struct unrounded_way {
     LANES_FUNCTION void take(const In *x)
     {
         EACH_REGISTER(unsigned r = 0; r < sum_registers; r++)
-        take(r, converted<double>(x + r * in_register));
+        {
+            const doubles values = converted<double>(x + r * in_register<double>);
+            add_to(sums, r, LeavesOut ? numbers_in(values, numbers) : values);
+        }
     }
 
     LANES_FUNCTION void finish(struct unrounded *result) const
@@ -109,19 +122,8 @@ struct unrounded_way {
             memcpy(result->sums[part], &pair, sizeof pair);
         }
         result->numbers = 0;
-        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
         result->numbers += numbers[k];
-    }
-
-  private:
-    LANES_FUNCTION void take(unsigned r, doubles x)
-    {
-        if constexpr (LeavesOut)
-            x = numbers_in(x, numbers);
-        const doubles head = parts > 1 ? head_of(x) : x;
-        sums[0][r] += head;
-        if constexpr (parts > 1)
-            sums[1][r] += x - head;
     }
 };
 
@@ -153,25 +155,19 @@ template <class In>
 LANES_FUNCTION void add_down(const char *x, size_t n, int64_t stride, bool first, double *heads,
                              double *tails)
 {
-    constexpr unsigned parts = unrounded_parts<In>, registers = UNROUNDED_COLUMNS / in_register;
+    constexpr unsigned parts = unrounded_parts<In>,
+                       registers = UNROUNDED_COLUMNS / in_register<double>;
     double *const sums[] = {heads, tails};
     doubles at[parts][registers];
     for (unsigned part = 0; part < parts; part++)
         EACH_REGISTER(unsigned r = 0; r < registers; r++)
-    at[part][r] = first ? doubles{} : loaded<doubles>(sums[part] + r * in_register);
+    at[part][r] = first ? doubles{} : loaded<doubles>(sums[part] + r * in_register<double>);
     for (size_t row = 0; row < n; row++, x += stride)
         EACH_REGISTER(unsigned r = 0; r < registers; r++)
-        {
-            const doubles value =
-                converted<double>(reinterpret_cast<const In *>(x) + r * in_register);
-            const doubles head = parts > 1 ? head_of(value) : value;
-            at[0][r] += head;
-            if constexpr (parts > 1)
-                at[1][r] += value - head;
-        }
+    add_to(at, r, converted<double>(reinterpret_cast<const In *>(x) + r * in_register<double>));
     for (unsigned part = 0; part < parts; part++)
         EACH_REGISTER(unsigned r = 0; r < registers; r++)
-    memcpy(sums[part] + r * in_register, &at[part][r], register_bytes);
+    memcpy(sums[part] + r * in_register<double>, &at[part][r], register_bytes);
 }
 
 /* A few rows of all columns, and then the next: rows that are far apart may share a few sets of a
@@ -186,7 +182,7 @@ SHARED_FUNCTION bool add_columns(const char *x, size_t n, int64_t stride, size_t
         for (size_t c = 0; c < columns; c += UNROUNDED_COLUMNS)
             add_down<In>(x + row * stride + c * sizeof(In), n - row < few ? n - row : few, stride,
                          row == 0, sums->heads + c, sums->tails + c);
-    for (size_t c = 0; c < columns; c += in_register) {
+    for (size_t c = 0; c < columns; c += in_register<double>) {
         const doubles head = loaded<doubles>(sums->heads + c),
                       tail = loaded<doubles>(sums->tails + c);
         lost += (head - head) + (tail - tail);

@@ -57,23 +57,14 @@ LANES_FUNCTION vector<T> exponential(vector<T> x, vector<T> greatest)
     return vector<T>(integers(power) + (integers(rounded) << series::bits));
 }
 
-template <class T>
-struct exponential_lanes : folded_lanes<T, sum> {
-    static constexpr unsigned in_register = register_bytes / sizeof(T),
-                              step = lanes_registers * in_register;
+template <class Values>
+struct exponentials_beside : of_one_element {
+    Values greatest;
 
-    template <class In>
-    LANES_FUNCTION void take(const In *x, vector<T> greatest)
+    template <class T, class In>
+    LANES_FUNCTION vector<T> of(const In *x) const
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        this->totals.at[r] += exponential<T>(converted<T>(x + r * in_register), greatest);
-    }
-
-    LANES_FUNCTION double sum_of_all() const
-    {
-        T sum;
-        this->template total<1>(&sum);
-        return double(sum);
+        return exponential<T>(converted<T>(x), greatest);
     }
 };
 
@@ -81,24 +72,25 @@ struct exponential_lanes : folded_lanes<T, sum> {
 template <class T, class In>
 SHARED_FUNCTION double sum_of_exponentials(const In *x, size_t n, T greatest)
 {
-    using lanes = exponential_lanes<T>;
-    const vector<T> in_lanes = in_all(greatest);
-    double sum = 0;
+    using way = exponentials_beside<vector<T>>;
+    using lanes = sum_lanes<In, T, sum, way>;
+    const way beside = {{}, in_all(greatest)};
+    double sum_of_all = 0;
     size_t i = 0;
     while (i + lanes::step <= n) {
         lanes all;
         for (unsigned k = 0; k < steps_in_a_row && i + lanes::step <= n; k++, i += lanes::step)
-            all.take(x + i, in_lanes);
-        sum += all.sum_of_all();
+            all.take(x + i, beside);
+        sum_of_all += double(all.template total_as<T>());
     }
     if (i == n)
-        return sum;
+        return sum_of_all;
     T last[lanes::step];
     for (unsigned k = 0; k < lanes::step; k++)
         last[k] = i + k < n ? T(x[i + k]) : ends<T>::least;
-    lanes of_last;
-    of_last.take(last, in_lanes);
-    return sum + of_last.sum_of_all();
+    sum_lanes<T, T, sum, way> of_last;
+    of_last.take(last, beside);
+    return sum_of_all + double(of_last.template total_as<T>());
 }
 
 template <class In, class V>

@@ -163,14 +163,13 @@ template <class In, nan_is Nan, class... Orders>
 struct extreme_lanes : best_lanes<In, Orders>... {
     using element = In;
     using keys = key_of<In>;
-    static constexpr unsigned in_register = register_bytes / sizeof(In),
-                              step = lanes_registers * in_register;
+    static constexpr unsigned step = in_lanes<key<In>>;
     decltype(vector<key<In>>{} < vector<key<In>>{}) flags = {}; /* of NaN, or of numbers */
 
     LANES_FUNCTION void take(const In *x)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        take(r, keys::of(loaded<vector<key<In>>>(x + r * in_register)));
+        take(r, keys::of(loaded<vector<key<In>>>(x + r * in_register<key<In>>)));
     }
 
   private:
@@ -258,7 +257,7 @@ SHARED_FUNCTION bool find_best(const In *x, size_t n, key<In> *best)
 template <class In, class Wanted>
 LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
 {
-    constexpr unsigned step = register_bytes / sizeof(In), several = lanes_registers * step;
+    constexpr unsigned step = in_register<In>, several = lanes_registers * step;
     const auto wanted_from = [=](const In *at) {
         return wanted(key_of<In>::of(loaded<vector<key<In>>>(at)));
     };
@@ -345,15 +344,16 @@ void extreme_loop(const void *elements, size_t n, uint64_t, void *state)
                     is_number ? first_value<V>(x, n, best) : V(x[left_out ? 0 : find_nan(x, n)]));
 }
 
-template <class In, class V, class Fold>
+template <class In, class V>
 void range_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
     key<In> best[2];
     if (find_best<In, nan_is::noted, least, greatest>(x, n, best))
-        put_state<Fold>(state, Fold::lift(V(x[find_nan(x, n)]), 0));
+        put_state<extremes<V>>(state, extremes<V>::lift(V(x[find_nan(x, n)]), 0));
     else
-        put_state<Fold>(state, {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])});
+        put_state<extremes<V>>(state,
+                               {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])});
 }
 
 } // namespace

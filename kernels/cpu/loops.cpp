@@ -46,8 +46,7 @@ template <class Fold>
 void put_identity(void *state)
 {
     static_assert(sizeof(state_of<Fold>) <= STATE_BYTES_MAX, "states need more room");
-    const state_of<Fold> identity = Fold::identity();
-    memcpy(state, &identity, sizeof identity);
+    put_state<Fold>(state, Fold::identity());
 }
 
 template <class Fold>
@@ -76,25 +75,19 @@ const state_row &row_of(enum fold fold, enum element accumulator)
 
 bool is_any(const void *state, size_t)
 {
-    uint64_t count;
-    memcpy(&count, state, sizeof count);
-    return count > 0;
+    return loaded<uint64_t>(state) > 0;
 }
 
 bool is_not_all(const void *state, size_t n)
 {
-    uint64_t count;
-    memcpy(&count, state, sizeof count);
-    return count < n;
+    return loaded<uint64_t>(state) < n;
 }
 
 /* Truth values are folded as int32; a position's state begins with its value. */
 template <bool Truth>
 bool is_settled_by(const void *state, size_t)
 {
-    int32_t value;
-    memcpy(&value, state, sizeof value);
-    return (value != 0) == Truth;
+    return (loaded<int32_t>(state) != 0) == Truth;
 }
 
 /* Without a branch in the loop, and by integers as wide as numbers, for compilers to vectorize. */
@@ -131,6 +124,18 @@ void move_deviations(variance_state<W> *states, uint64_t n, At at)
     for (uint64_t k = 0; k < n; k++)
         states[k].deviation = deviation_about(at(k), states[k]);
 }
+
+struct reduction_kind {
+    bool is_stored, has_value;
+};
+
+constexpr reduction_kind kinds[] = {
+#define REDUCTION(name, fold, ...)                                                                 \
+    {is_stored<finishing<REDUCTION_##name>>::value,                                                \
+     has_own<finishing<REDUCTION_##name>, fold<double>>::value ||                                  \
+         has_number<finishing<REDUCTION_##name>, fold<double>>::value},
+#include "common/reductions.def"
+};
 
 } // namespace
 } // namespace KERNELS
@@ -196,27 +201,12 @@ void states_about(enum element accumulator, void *states, uint64_t n,
 
 bool reduction_is_stored(enum reduction reduction)
 {
-    switch (reduction) {
-#define REDUCTION(name, ...)                                                                       \
-    case REDUCTION_##name:                                                                         \
-        return is_stored<finishing<REDUCTION_##name>>::value;
-#include "common/reductions.def"
-    default:
-        return false;
-    }
+    return kinds[reduction].is_stored;
 }
 
 bool reduction_has_value(enum reduction reduction)
 {
-    switch (reduction) {
-#define REDUCTION(name, fold, ...)                                                                 \
-    case REDUCTION_##name:                                                                         \
-        return has_own<finishing<REDUCTION_##name>, fold<double>>::value ||                        \
-               has_number<finishing<REDUCTION_##name>, fold<double>>::value;
-#include "common/reductions.def"
-    default:
-        return false;
-    }
+    return kinds[reduction].has_value;
 }
 
 is_settled *settling_of(enum reduction reduction, enum element type)

@@ -21,7 +21,7 @@ namespace
 template <class In>
 LANES_FUNCTION auto real_part(In x)
 {
-    if constexpr (std::is_same_v<In, boolean>)
+    if constexpr (is_truth<In>)
         return -uint32_t(x.byte) >> 31;
     else if constexpr (std::is_arithmetic_v<In>)
         return x;
@@ -36,15 +36,12 @@ LANES_FUNCTION T real_part(complex<T> x)
 }
 
 template <class In>
-LANES_FUNCTION int imaginary_part(In)
+LANES_FUNCTION auto imaginary_part(In x)
 {
-    return 0;
-}
-
-template <class T>
-LANES_FUNCTION T imaginary_part(complex<T> x)
-{
-    return x.imag;
+    if constexpr (is_complex<In>)
+        return x.imag;
+    else
+        return 0;
 }
 
 /* ---- to a type ---- */
@@ -61,27 +58,6 @@ LANES_FUNCTION Integer integer_of(double x)
         return Integer(int32_of_double(x));
 }
 
-template <class Type>
-struct become {
-    template <class Real, class Imag>
-    LANES_FUNCTION static Type of(Real real, Imag)
-    {
-        if constexpr (std::is_integral_v<Type> && std::is_floating_point_v<Real>)
-            return integer_of<Type>(double(real));
-        else
-            return Type(real);
-    }
-};
-
-template <>
-struct become<boolean> {
-    template <class Real, class Imag>
-    LANES_FUNCTION static boolean of(Real real, Imag imag)
-    {
-        return {uint8_t(real != 0 || imag != 0)};
-    }
-};
-
 /* What half_of_double makes of a number, as a float still: to add and take off what leaves no room
  * for smaller bits rounds subnormal ones. */
 LANES_FUNCTION float rounded_to_half(double x)
@@ -97,38 +73,24 @@ LANES_FUNCTION float rounded_to_half(double x)
     return float(absolute <= double(INFINITY) ? loaded<double>(&result) : x);
 }
 
-template <>
-struct become<float16> {
-    template <class Imag>
-    LANES_FUNCTION static float of(double real, Imag)
-    {
+template <class Type, class Real, class Imag>
+LANES_FUNCTION auto become(Real real, Imag imag)
+{
+    if constexpr (is_truth<Type>)
+        return boolean{uint8_t(real != 0 || imag != 0)};
+    else if constexpr (std::is_same_v<Type, float16> && std::is_same_v<Real, double>)
         return rounded_to_half(real);
-    }
-
-    template <class Real, class Imag>
-    LANES_FUNCTION static float of(Real real, Imag)
-    {
+    else if constexpr (std::is_same_v<Type, float16>)
         return rounded_to_half(double(float(real)));
-    }
-};
-
-template <>
-struct become<bfloat16> {
-    template <class Real, class Imag>
-    LANES_FUNCTION static bfloat16 of(Real real, Imag)
-    {
-        return {bfloat_of_float(float(real))};
-    }
-};
-
-template <class T>
-struct become<complex<T>> {
-    template <class Real, class Imag>
-    LANES_FUNCTION static complex<T> of(Real real, Imag imag)
-    {
-        return {T(real), T(imag)};
-    }
-};
+    else if constexpr (std::is_same_v<Type, bfloat16>)
+        return bfloat16{bfloat_of_float(float(real))};
+    else if constexpr (is_complex<Type>)
+        return Type(real_of<Type>(real), real_of<Type>(imag));
+    else if constexpr (std::is_integral_v<Type> && std::is_floating_point_v<Real>)
+        return integer_of<Type>(double(real));
+    else
+        return Type(real);
+}
 
 /* ---- loops ---- */
 
@@ -137,7 +99,7 @@ void convert(const char *__restrict__ from, uint64_t n, char *__restrict__ to)
 {
     for (uint64_t i = 0; i < n; i++) {
         const In x = loaded<In>(from + i * sizeof(In));
-        const Accumulator value = Accumulator(become<Type>::of(real_part(x), imaginary_part(x)));
+        const Accumulator value = Accumulator(become<Type>(real_part(x), imaginary_part(x)));
         memcpy(to + i * sizeof value, &value, sizeof value);
     }
 }
@@ -175,11 +137,9 @@ move_tile *KERNELS::find_move(size_t size, size_t part, bool masked)
 
 fill_hidden *KERNELS::find_fill(size_t size)
 {
-    return size == 1   ? fill<uint8_t>
-           : size == 2 ? fill<uint16_t>
-           : size == 4 ? fill<uint32_t>
-           : size == 8 ? fill<uint64_t>
-                       : fill<unsigned __int128>;
+    return size == sizeof(unsigned __int128)
+               ? fill<unsigned __int128>
+               : visit_words(size, [](auto word) { return fill<decltype(word)>; });
 }
 
 convert_elements *KERNELS::find_convert(enum element input, enum element type)

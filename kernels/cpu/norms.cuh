@@ -14,23 +14,14 @@ namespace
 /* ---- variances ---- */
 
 /* The squares of deviations; means are those of lanes, since a complex number has two. */
-template <class In>
-struct deviation_lanes {
-    using element = In;
-    static constexpr unsigned in_register = register_bytes / sizeof(double),
-                              step = lanes_registers * in_register;
+struct deviations_from : of_one_element {
     vector<double> mean;
-    folded_lanes<double, sum> squares;
 
-    LANES_FUNCTION deviation_lanes(vector<double> mean) : mean(mean) {}
-
-    LANES_FUNCTION void take(const In *x)
+    template <class T, class In>
+    LANES_FUNCTION vector<T> of(const In *x) const
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const vector<double> away = converted<double>(x + r * in_register) - mean;
-            squares.totals.at[r] += away * away;
-        }
+        const vector<T> away = converted<T>(x) - mean;
+        return away * away;
     }
 };
 
@@ -38,15 +29,14 @@ struct deviation_lanes {
 template <unsigned Parts, class In>
 LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
 {
-    vector<double> mean;
-    for (unsigned k = 0; k < deviation_lanes<In>::in_register; k++)
-        mean[k] = means[k % Parts];
-    deviation_lanes<In> lanes(mean);
+    deviations_from from;
+    for (unsigned k = 0; k < in_register<double>; k++)
+        from.mean[k] = means[k % Parts];
+    sum_lanes<In, double, sum, deviations_from> lanes;
     size_t i = 0;
     for (; i + lanes.step <= n; i += lanes.step)
-        lanes.take(x + i);
-    double total;
-    lanes.squares.template total<1>(&total);
+        lanes.take(x + i, from);
+    double total = lanes.template total_as<double>();
     for (; i < n; i++)
         total += squared(double(x[i]) - means[i % Parts]);
     return total;
@@ -54,19 +44,15 @@ LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
 
 /* The mean first, and then the deviations from it. */
 template <class V, class In>
-LANES_FUNCTION state_of<variance<V>> float_variance(const In *elements, size_t n)
+LANES_FUNCTION state_of<variance<V>> float_variance(const In *x, size_t n)
 {
-    using in = typename parts_of<In>::type;
     constexpr unsigned parts = parts_of<V>::count;
-    const in *const x = reinterpret_cast<const in *>(elements);
-    double means[parts];
-    added_up<sum_lanes<in, double>>(x, n * parts, nothing_to_add<in>())
-        .template total<parts>(means);
-    for (double &mean : means)
-        mean /= double(n);
-    wide_of<V> mean;
-    memcpy(&mean, means, sizeof mean);
-    return {double(n), mean, deviations<parts>(x, n * parts, means)};
+    auto mean = float_sum<wide_of<V>>(x, n);
+    double *const means = reinterpret_cast<double *>(&mean);
+    for (unsigned part = 0; part < parts; part++)
+        means[part] /= double(n);
+    return {double(n), mean,
+            deviations<parts>(reinterpret_cast<const real_of<In> *>(x), n * parts, means)};
 }
 
 /* ---- narrow integers ---- */
@@ -123,9 +109,7 @@ void variance_loop(const void *elements, size_t n, uint64_t, void *state)
 
 /* Multiplied by 2^Exponent first. */
 template <int Exponent>
-struct squares {
-    static constexpr unsigned elements = 1;
-
+struct squares : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -134,9 +118,7 @@ struct squares {
     }
 };
 
-struct magnitudes {
-    static constexpr unsigned elements = 1;
-
+struct magnitudes : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -184,7 +166,7 @@ struct complex_magnitudes {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
-        const apart<T> parts(converted<T>(x), converted<T>(x + register_bytes / sizeof(T)));
+        const apart<T> parts(converted<T>(x), converted<T>(x + in_register<T>));
         const vector<T> a = without_sign(parts.first), b = without_sign(parts.second),
                         infinity = in_all(ends<T>::greatest), root = root_of_squares<In>(a, b);
         const auto is_infinite = (a == infinity) | (b == infinity);
@@ -218,14 +200,6 @@ using largest = extreme_magnitude<T, true>;
 template <class T>
 using smallest = extreme_magnitude<T, false>;
 
-template <class In, template <class> class Fold, class Of>
-LANES_FUNCTION double folded(const In *x, size_t n, In nothing)
-{
-    double total;
-    added_up<sum_lanes<In, double, Fold, Of>>(x, n, nothing).template total<1>(&total);
-    return total;
-}
-
 /* ---- loops ---- */
 
 /* Where a chunk's sum of squares is large, or next to nothing, it is made once more of scaled
@@ -233,15 +207,15 @@ LANES_FUNCTION double folded(const In *x, size_t n, In nothing)
 template <class V, class In>
 LANES_FUNCTION state_of<norm2<V>> float_squares(const In *x, size_t n)
 {
-    const double middle = folded<In, sum, squares<0>>(x, n, In{});
-    if constexpr (std::is_same_v<In, double>) {
+    const double middle = folded<double, sum, squares<0>>(x, n);
+    if constexpr (std::is_same_v<real_of<In>, double>) {
         constexpr int up = 537, down = -538;
         static_assert(blue::times_small == 0x1p537 && blue::times_large == 0x1p-538);
         constexpr double too_small = 0x1p-960, too_large = LOOP_MOST * blue::large * blue::large;
         if (middle < too_small)
-            return {folded<In, sum, squares<up>>(x, n, In{}), 0, 0};
+            return {folded<double, sum, squares<up>>(x, n), 0, 0};
         if (!(middle <= too_large))
-            return {0, 0, folded<In, sum, squares<down>>(x, n, In{})};
+            return {0, 0, folded<double, sum, squares<down>>(x, n)};
     }
     return norm2<V>::of_plain(middle);
 }
@@ -249,29 +223,26 @@ LANES_FUNCTION state_of<norm2<V>> float_squares(const In *x, size_t n)
 template <class In, class V>
 void norm2_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    using in = typename parts_of<In>::type;
-    const in *const x = static_cast<const in *>(elements);
+    const In *const x = static_cast<const In *>(elements);
     if constexpr (is_truth<In>)
         put_state<norm2<V>>(state, norm2<V>::of_plain(double(count_of<In>(x, n))));
     else if constexpr (std::is_integral_v<In> && sizeof(In) <= 2)
         put_state<norm2<V>>(
             state, norm2<V>::of_plain(double(packed_squares<In, unsigned_magnitude>(x, n))));
     else
-        put_state<norm2<V>>(state, float_squares<V>(x, n * parts_of<V>::count));
+        put_state<norm2<V>>(state, float_squares<V>(x, n));
 }
 
 template <class In, class V>
 void norm1_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    using in = typename parts_of<In>::type;
-    const in *const x = static_cast<const in *>(elements);
+    const In *const x = static_cast<const In *>(elements);
     if constexpr (is_truth<In>)
         put_state<norm1<V>>(state, double(count_of<In>(x, n)));
     else if constexpr (std::is_integral_v<In> && sizeof(In) <= 4)
         put_state<norm1<V>>(state, double(packed_sum<In, unsigned_magnitude>(x, n)));
     else
-        put_state<norm1<V>>(state,
-                            folded<in, sum, magnitudes_of<V>>(x, n * parts_of<V>::count, in{}));
+        put_state<norm1<V>>(state, folded<double, sum, magnitudes_of<V>>(x, n));
 }
 
 /* The largest magnitude is that of the smallest or of the largest number. */
@@ -279,13 +250,11 @@ template <class In, class V>
 void norm_inf_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     using fold = norm_inf<V>;
+    const In *const x = static_cast<const In *>(elements);
     if constexpr (is_complex<V>) {
-        using part = typename parts_of<V>::type;
-        put_state<fold>(state, folded<part, largest, complex_magnitudes>(
-                                   static_cast<const part *>(elements), 2 * n, part{}));
+        put_state<fold>(state, folded<double, largest, complex_magnitudes>(x, n));
     } else {
         key<In> best[2];
-        const In *const x = static_cast<const In *>(elements);
         if (find_best<In, nan_is::noted, least, greatest>(x, n, best))
             return put_state<fold>(state, not_a_number<double>());
         put_state<fold>(state, greatest_number(magnitude(value<V, In>(best[0])),
@@ -296,10 +265,10 @@ void norm_inf_loop(const void *elements, size_t n, uint64_t, void *state)
 template <class In, class V>
 void norm_neg_inf_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    using in = typename parts_of<In>::type;
-    put_state<norm_neg_inf<V>>(state, folded<in, smallest, magnitudes_of<V>>(
-                                          static_cast<const in *>(elements), n * parts_of<V>::count,
-                                          constant<in>(ends<double>::greatest, 0x7c00, 0x7f80)));
+    put_state<norm_neg_inf<V>>(state,
+                               folded<double, smallest, magnitudes_of<V>>(
+                                   static_cast<const In *>(elements), n,
+                                   constant<real_of<In>>(ends<double>::greatest, 0x7c00, 0x7f80)));
 }
 
 } // namespace

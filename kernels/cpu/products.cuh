@@ -12,9 +12,7 @@ namespace
 /* ---- floats ---- */
 
 /* What leaves a product what it is, instead of NaN. */
-struct ones_for_nan {
-    static constexpr unsigned elements = 1;
-
+struct ones_for_nan : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -55,11 +53,9 @@ struct multiplied_in_pairs {
 template <class In>
 SHARED_FUNCTION uint64_t packed_product(const In *x, size_t n)
 {
-    uint64_t product;
     sum_lanes<In, uint64_t, prod, multiplied_in_pairs<In>> lanes;
     take_all(lanes, x, n, In(1));
-    lanes.template total<1>(&product);
-    return product;
+    return lanes.template total_as<uint64_t>();
 }
 
 /* ---- complex numbers ---- */
@@ -125,21 +121,12 @@ struct product_lanes {
 template <class Fold, bool LeavesOutNan>
 LANES_FUNCTION value_of<Fold> complex_product(const value_of<Fold> *x, size_t n, bool is_first)
 {
-    product_lanes<typename parts_of<value_of<Fold>>::type, LeavesOutNan> lanes;
+    product_lanes<real_of<value_of<Fold>>, LeavesOutNan> lanes;
     take_all(lanes, x + is_first, n - is_first, Fold::identity());
     return is_first ? Fold::merge(Fold::lift(x[0], 0), lanes.result()) : lanes.result();
 }
 
 /* ---- loops ---- */
-
-template <class V, class Of, class In>
-LANES_FUNCTION V float_product(const In *x, size_t n)
-{
-    V product;
-    added_up<sum_lanes<In, V, prod, Of>>(x, n, constant<In>(1, 0x3c00, 0x3f80))
-        .template total<1>(&product);
-    return product;
-}
 
 /* NaN may be left out. */
 template <class In, class V, template <class> class Fold = prod>
@@ -152,8 +139,9 @@ void product_loop(const void *elements, size_t n, uint64_t first, void *state)
     else if constexpr (is_complex<V>)
         put_state<Fold<V>>(state, complex_product<Fold<V>, left_out>(x, n, first == 0));
     else if constexpr (is_float<In>)
-        put_state<Fold<V>>(
-            state, float_product<V, std::conditional_t<left_out, ones_for_nan, as_they_are>>(x, n));
+        put_state<Fold<V>>(state,
+                           folded<V, prod, std::conditional_t<left_out, ones_for_nan, as_they_are>>(
+                               x, n, constant<In>(1, 0x3c00, 0x3f80)));
     else
         put_state<Fold<V>>(state, V(packed_product(x, n)));
 }

@@ -35,6 +35,9 @@ struct vector_of {
 template <class T, unsigned Bytes = register_bytes>
 using vector = typename vector_of<T, Bytes>::type;
 
+template <class T>
+constexpr unsigned in_register = register_bytes / sizeof(T);
+
 #define LANES_FUNCTION __forceinline__
 
 /* The unsigned type of so many bytes. */
@@ -173,6 +176,9 @@ LANES_FUNCTION void merge_halves(vector<T, 16> x, T *result, Merge merge)
 constexpr unsigned lanes_bytes = 128, lanes_registers = lanes_bytes / register_bytes;
 
 template <class T>
+constexpr unsigned in_lanes = lanes_bytes / sizeof(T);
+
+template <class T>
 struct lanes {
     vector<T> at[lanes_registers];
 
@@ -193,7 +199,7 @@ struct lanes {
 /* Neighbours that belong together, such as a complex number's parts, apart. */
 template <class T>
 struct apart {
-    static constexpr unsigned count = register_bytes / sizeof(T);
+    static constexpr unsigned count = in_register<T>;
     vector<T> first, second;
 
     LANES_FUNCTION explicit apart(const void *at)

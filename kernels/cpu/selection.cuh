@@ -5,6 +5,7 @@
 
 #include "../keys/rank_key.cuh"
 #include "registers.cuh"
+#include "types.cuh"
 
 #include "common/cpu_kernels.h"
 
@@ -16,21 +17,6 @@ namespace
 {
 
 /* ---- keys ---- */
-
-template <class Visit>
-auto visit_keys(enum element type, Visit visit)
-{
-    switch (element_size(type)) {
-    case 1:
-        return visit(uint8_t());
-    case 2:
-        return visit(uint16_t());
-    case 4:
-        return visit(uint32_t());
-    default:
-        return visit(uint64_t());
-    }
-}
 
 /* n elements at a distance. */
 template <bool Floats, class K>
@@ -416,7 +402,7 @@ void select_long(selecting<K> self, K *kept, Filter filter)
 } // namespace KERNELS
 
 #define OF_KEYS(...)                                                                               \
-    KERNELS::visit_keys(all->of.input, [&](auto key) {                                             \
+    KERNELS::visit_words(element_size(all->of.input), [&](auto key) {                              \
         using K = decltype(key);                                                                   \
         __VA_ARGS__                                                                                \
     })

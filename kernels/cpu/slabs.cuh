@@ -6,8 +6,7 @@
  *     static constexpr unsigned step = ...;      columns of a group
  *     static constexpr bool is_tree = ...;
  *     void take(const part_of<element> &);
- *     using joined = ...;                        what has `join` and `put`: itself or a base
- *     void join(const joined &);
+ *     void join(const itself or a base &);       of what merges as a tree
  *     template <class State, unsigned Parts> void put(State *, unsigned n, const places &) const;
  */
 #pragma once
@@ -56,12 +55,11 @@ struct part_of : column_part {
 };
 
 /* What accumulators have in common: lanes of T each, for as many columns. */
-template <class In, class T>
+template <class In, class T, bool IsTree = false>
 struct column_lanes {
     using element = In;
-    static constexpr unsigned in_register = register_bytes / sizeof(T),
-                              step = lanes_registers * in_register;
-    static constexpr bool is_tree = false;
+    static constexpr unsigned step = in_lanes<T>;
+    static constexpr bool is_tree = IsTree;
 };
 
 /* Which rows of its results a group's lanes have taken. */
@@ -94,18 +92,18 @@ LANES_FUNCTION void each_value(unsigned n, Visit visit)
 /* What lanes hold, value by value, real or complex. */
 template <class V>
 struct values_in_lanes {
-    using T = typename parts_of<V>::type;
-    static constexpr unsigned parts = parts_of<V>::count, all = lanes_bytes / sizeof(T);
-    T at[all];
+    using T = real_of<V>;
+    T at[in_lanes<T>];
 
-    LANES_FUNCTION explicit values_in_lanes(const lanes<T> &from)
+    template <class Lanes>
+    LANES_FUNCTION explicit values_in_lanes(const Lanes &from)
     {
         memcpy(at, &from, sizeof at);
     }
 
     LANES_FUNCTION V operator[](unsigned k) const
     {
-        if constexpr (parts == 1)
+        if constexpr (!is_complex<V>)
             return at[k];
         else
             return {at[2 * k], at[2 * k + 1]};
@@ -113,11 +111,11 @@ struct values_in_lanes {
 };
 
 /* Puts the first n lanes' values where they belong. */
-template <class T, class Put>
+template <unsigned Parts = 1, class T, class Put>
 LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
 {
     const values_in_lanes<T> values(from);
-    each_value<values.all>(n, [=, &values](unsigned k) { put(k, values[k]); });
+    each_value<in_lanes<T>, Parts>(n, [=, &values](unsigned k) { put(k, values[Parts * k]); });
 }
 
 /* What the parts of a value have together, in the lanes of each. */
@@ -328,36 +326,19 @@ void take_part(char *lanes, const struct column_part &rows, unsigned groups, boo
     }
 }
 
-template <class Joined>
+template <class Columns>
 void join_groups(char *lanes, const char *others, unsigned groups)
 {
-    for (unsigned group = 0; group < groups; group++)
-        reinterpret_cast<Joined *>(lanes)[group].join(
-            reinterpret_cast<const Joined *>(others)[group]);
-}
-
-template <class Columns>
-constexpr auto joiner() -> decltype(column_loop::join)
-{
     if constexpr (Columns::is_tree)
-        return join_groups<typename Columns::joined>;
-    else
-        return nullptr;
+        for (unsigned group = 0; group < groups; group++)
+            reinterpret_cast<Columns *>(lanes)[group].join(
+                reinterpret_cast<const Columns *>(others)[group]);
 }
 
-template <class Joined, class State, unsigned Parts>
+template <class Columns, class State, unsigned Parts>
 void put_lanes(const char *lanes, const struct slab_states &to)
 {
-    put_group<Joined, State, Parts>(*reinterpret_cast<const Joined *>(lanes), to, 0);
-}
-
-template <class Columns, class State, unsigned Parts, class AtOnce>
-constexpr auto putter() -> decltype(column_loop::put)
-{
-    if constexpr (std::is_same_v<State, AtOnce>)
-        return nullptr;
-    else
-        return put_lanes<typename Columns::joined, State, Parts>;
+    put_group<Columns, State, Parts>(*reinterpret_cast<const Columns *>(lanes), to, 0);
 }
 
 /* A result's column is of so many parts, in lanes of their own. Rows of what has several kinds of
@@ -368,10 +349,9 @@ constexpr column_loop loop_by = {
     {fold_blocks, sizeof(Columns), Columns::step, Parts, Columns::is_tree},
     sizeof(typename Columns::element),
     sizeof(State),
-    take_part < Columns,
-    AtOnce,
-    std::is_same_v<State, AtOnce> ? Parts : parts_of<AtOnce>::count >
-    , joiner<Columns>(), putter<Columns, State, Parts, AtOnce>()};
+    take_part<Columns, AtOnce, Parts>,
+    Columns::is_tree ? join_groups<Columns> : nullptr,
+    std::is_same_v<State, AtOnce> ? nullptr : put_lanes<Columns, State, Parts>};
 
 template <class Columns, class AtOnce, class State>
 constexpr const column_loop &loop_to = loop_by<Columns, State, parts_of<State>::count, AtOnce>;

@@ -7,6 +7,7 @@
 #include "../reductions.cuh"
 #include "convert.cuh"
 #include "registers.cuh"
+#include "types.cuh"
 
 namespace KERNELS
 {
@@ -15,29 +16,12 @@ namespace
 
 /* ---- floats ---- */
 
-/* Of a complex type's values every other one is an imaginary part. */
-template <class V>
-struct parts_of {
-    using type = V;
-    static constexpr unsigned count = 1;
-};
-
-template <class T>
-struct parts_of<complex<T>> {
-    using type = T;
-    static constexpr unsigned count = 2;
-};
-
-template <class V>
-constexpr bool is_complex = parts_of<V>::count > 1;
-
-template <class In>
-constexpr bool is_truth = std::is_same_v<In, boolean>;
-
 /* What becomes of elements before they are added: so many of them, for one lane. */
-struct as_they_are {
+struct of_one_element {
     static constexpr unsigned elements = 1;
+};
 
+struct as_they_are : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -68,6 +52,14 @@ struct folded_lanes {
         totals.template merged<Parts>(parts, [](auto a, auto b) { return merged(a, b); });
     }
 
+    template <class V>
+    LANES_FUNCTION V total_as() const
+    {
+        V all;
+        total<parts_of<V>::count>(reinterpret_cast<T *>(&all));
+        return all;
+    }
+
     /* Vectors of signed integers would not wrap around. */
     template <class Values>
     LANES_FUNCTION static Values merged(Values a, Values b)
@@ -82,20 +74,19 @@ struct folded_lanes {
 };
 
 /* Sums, or products, of parts, each in the lane whose turn it is. */
-template <class In, class T, template <class> class Fold = sum, class Of = as_they_are,
-          class Totals = folded_lanes<T, Fold>>
-struct sum_lanes : Totals {
+template <class In, class T, template <class> class Fold = sum, class Of = as_they_are>
+struct sum_lanes : folded_lanes<T, Fold> {
     using element = In;
-    using Totals::totals;
+    using folded_lanes<T, Fold>::totals;
     /* A loop's roundings are too small for elements to feel. */
     static constexpr bool is_wide = std::is_same_v<T, double> && sizeof(In) < sizeof(T);
-    static constexpr unsigned in_register = Of::elements * (register_bytes / sizeof(T)),
-                              step = lanes_registers * in_register;
+    static constexpr unsigned of_register = Of::elements * in_register<T>,
+                              step = lanes_registers * of_register;
 
-    LANES_FUNCTION void take(const In *x)
+    LANES_FUNCTION void take(const In *x, const Of &of = {})
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        totals.at[r] = this->merged(totals.at[r], Of::template of<T>(x + r * in_register));
+        totals.at[r] = this->merged(totals.at[r], of.template of<T>(x + r * of_register));
     }
 };
 
@@ -125,7 +116,7 @@ struct number_sum_lanes : sum_lanes<In, T> {
         const vector<T> nothing = in_all(sum<T>::identity());
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const vector<T> values = converted<T>(x + r * sums::in_register);
+            const vector<T> values = converted<T>(x + r * in_register<T>);
             const auto is_number = where_numbers<Parts>(values);
             numbers[r % Counters] -= is_number;
             totals.at[r] = added(totals.at[r], is_number ? values : nothing);
@@ -142,7 +133,7 @@ struct number_sum_lanes : sum_lanes<In, T> {
     LANES_FUNCTION uint64_t count() const
     {
         uint64_t count = 0;
-        EACH_REGISTER(unsigned k = 0; k < sums::in_register; k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<T>; k++)
         count += numbers[0][k];
         return count / Parts;
     }
@@ -210,30 +201,30 @@ SHARED_FUNCTION Lanes added_up(Elements x, size_t n, typename Lanes::element not
     return lanes;
 }
 
-template <class V, class In>
-LANES_FUNCTION V float_sum(const In *elements, size_t n)
+/* In the lanes of parts, as a tree; what is `nothing` changes nothing. */
+template <class V, template <class> class Fold, class Of, class In>
+LANES_FUNCTION V folded(const In *elements, size_t n, real_of<In> nothing = {})
 {
-    using part = typename parts_of<V>::type;
-    using in = typename parts_of<In>::type;
-    constexpr unsigned parts = parts_of<V>::count;
-    V total;
-    added_up<sum_lanes<in, part>>(reinterpret_cast<const in *>(elements), n * parts,
-                                  nothing_to_add<in>())
-        .template total<parts>(reinterpret_cast<part *>(&total));
-    return total;
+    using in = real_of<In>;
+    return added_up<sum_lanes<in, real_of<V>, Fold, Of>>(reinterpret_cast<const in *>(elements),
+                                                         n * parts_of<In>::count, nothing)
+        .template total_as<V>();
+}
+
+template <class V, class In>
+LANES_FUNCTION V float_sum(const In *x, size_t n)
+{
+    return folded<V, sum, as_they_are>(x, n, nothing_to_add<real_of<In>>());
 }
 
 template <class In, class V>
 void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    using part = typename parts_of<V>::type;
     constexpr unsigned parts = parts_of<V>::count;
-    using in = typename parts_of<In>::type;
-    const auto lanes = added_up<number_sum_lanes<in, part, parts>>(
+    using in = real_of<In>;
+    const auto lanes = added_up<number_sum_lanes<in, real_of<V>, parts>>(
         static_cast<const in *>(elements), n * parts, no_number<in>());
-    V total;
-    lanes.template total<parts>(reinterpret_cast<part *>(&total));
-    put_state<nansum<V>>(state, {total, lanes.count()});
+    put_state<nansum<V>>(state, {lanes.template total_as<V>(), lanes.count()});
 }
 
 /* ---- integers ---- */
@@ -253,7 +244,7 @@ LANES_FUNCTION uint64_t total_of(vector<U> x)
         return total_of<bits_of<2 * sizeof(U)>>(pairs_added<U>(x));
     } else {
         uint64_t total = 0;
-        EACH_REGISTER(unsigned k = 0; k < register_bytes / sizeof(U); k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<U>; k++)
         total += x[k];
         return total;
     }
@@ -334,37 +325,17 @@ SHARED_FUNCTION uint64_t packed_sum(const In *x, size_t n)
 
 /* ---- counts: of bits, whatever they mean, but for signs ---- */
 
-/* Bits of which one at least is set in what is not zero. */
+/* Bits of which one at least is set in what is not zero: all but the signs of floats. */
 template <class In>
 struct telling {
     using type = bits_of<sizeof(In)>;
-    static constexpr type bits = type(-1);
+    static constexpr type all = type(-1), no_sign = all >> 1;
+    static constexpr type bits = is_complex<In> ? type(no_sign ^ uint64_t(1) << 31)
+                                 : is_float<In> ? no_sign
+                                                : all;
 };
 
-template <class Bits, Bits Telling>
-struct telling_bits {
-    using type = Bits;
-    static constexpr Bits bits = Telling;
-};
-
-template <>
-struct telling<float16> : telling_bits<uint16_t, INT16_MAX> {};
-
-template <>
-struct telling<bfloat16> : telling<float16> {};
-
-template <>
-struct telling<float> : telling_bits<uint32_t, INT32_MAX> {};
-
-template <>
-struct telling<double> : telling_bits<uint64_t, INT64_MAX> {};
-
-template <>
-struct telling<complex<float>> : telling_bits<uint64_t, INT64_MAX ^ uint64_t(1) << 31> {};
-
-struct truths {
-    static constexpr unsigned elements = 1;
-
+struct truths : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -376,9 +347,7 @@ struct truths {
 };
 
 /* Whether complex numbers are, in the lanes of both parts: one is as true as either of them. */
-struct truths_of_pairs {
-    static constexpr unsigned elements = 1;
-
+struct truths_of_pairs : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -406,20 +375,16 @@ SHARED_FUNCTION uint64_t count_of(const void *elements, size_t n)
 
 /* ---- loops ---- */
 
-template <class In>
-constexpr bool is_float = !std::is_integral_v<In> && !is_truth<In>;
-
 template <class In, class V>
 void sum_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
-    using wide = std::conditional_t<std::is_signed_v<In>, int64_t, uint64_t>;
     if constexpr (is_truth<In>)
         put_state<sum<V>>(state, V(count_of<In>(x, n)));
     else if constexpr (is_float<In> || (sizeof(In) == 8 && std::is_same_v<V, double>))
         put_state<sum<V>>(state, float_sum<V>(x, n));
     else
-        put_state<sum<V>>(state, V(wide(packed_sum(x, n))));
+        put_state<sum<V>>(state, V(wide_integer<In>(packed_sum(x, n))));
 }
 
 template <class In, class V>

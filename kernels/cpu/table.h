@@ -1,5 +1,5 @@
 /* What the units of one set of instructions, which GRED_INSTRUCTIONS names, have for its table: see
- * cpu/kernels.h. */
+ * common/cpu_kernels.h. */
 #pragma once
 
 #include "../device.cuh"

@@ -87,7 +87,7 @@ struct square_transpose {
                                          size_t apart, char *to)
     {
         vector<T> x[side], y[side];
-        constexpr auto all = std::make_index_sequence<register_bytes / sizeof(T)>();
+        constexpr auto all = std::make_index_sequence<in_register<T>>();
         EACH_REGISTER(unsigned k = 0; k < side; k++)
         x[k] = vector<T>(squares_loaded<T, Step>([=](unsigned number) {
             const unsigned row = k + number * side;

@@ -4,45 +4,6 @@
 
 #include "../accumulators.cuh"
 
-/* Pairs of elements and accumulators: ENTRY(enumerator, type, enumerator, type). The smallest
- * accumulators that hold all elements, ... */
-#define OWN_ACCUMULATORS(ENTRY)                                                                    \
-    ENTRY(BOOL, boolean, INT32, int32_t)                                                           \
-    ENTRY(INT8, int8_t, INT32, int32_t)                                                            \
-    ENTRY(INT16, int16_t, INT32, int32_t)                                                          \
-    ENTRY(INT32, int32_t, INT32, int32_t)                                                          \
-    ENTRY(INT64, int64_t, INT64, int64_t)                                                          \
-    ENTRY(UINT8, uint8_t, INT32, int32_t)                                                          \
-    ENTRY(UINT16, uint16_t, INT32, int32_t)                                                        \
-    ENTRY(UINT32, uint32_t, INT64, int64_t)                                                        \
-    ENTRY(UINT64, uint64_t, UINT64, uint64_t)                                                      \
-    ENTRY(FLOAT16, float16, FLOAT32, float)                                                        \
-    ENTRY(BFLOAT16, bfloat16, FLOAT32, float)                                                      \
-    ENTRY(FLOAT32, float, FLOAT32, float)                                                          \
-    ENTRY(FLOAT64, double, FLOAT64, double)                                                        \
-    ENTRY(COMPLEX64, complex<float>, COMPLEX64, complex<float>)                                    \
-    ENTRY(COMPLEX128, complex<double>, COMPLEX128, complex<double>)
-
-/* ... and those that sums and means ask for. */
-#define WIDER_ACCUMULATORS(ENTRY)                                                                  \
-    ENTRY(BOOL, boolean, INT64, int64_t)                                                           \
-    ENTRY(INT8, int8_t, INT64, int64_t)                                                            \
-    ENTRY(INT16, int16_t, INT64, int64_t)                                                          \
-    ENTRY(INT32, int32_t, INT64, int64_t)                                                          \
-    ENTRY(UINT8, uint8_t, UINT64, uint64_t)                                                        \
-    ENTRY(UINT16, uint16_t, UINT64, uint64_t)                                                      \
-    ENTRY(UINT32, uint32_t, UINT64, uint64_t)                                                      \
-    ENTRY(BOOL, boolean, FLOAT64, double)                                                          \
-    ENTRY(INT8, int8_t, FLOAT64, double)                                                           \
-    ENTRY(INT16, int16_t, FLOAT64, double)                                                         \
-    ENTRY(INT32, int32_t, FLOAT64, double)                                                         \
-    ENTRY(INT64, int64_t, FLOAT64, double)                                                         \
-    ENTRY(UINT8, uint8_t, FLOAT64, double)                                                         \
-    ENTRY(UINT16, uint16_t, FLOAT64, double)                                                       \
-    ENTRY(UINT32, uint32_t, FLOAT64, double)                                                       \
-    ENTRY(UINT64, uint64_t, FLOAT64, double)                                                       \
-    ENTRY(FLOAT32, float, FLOAT64, double)
-
 namespace KERNELS
 {
 namespace
@@ -56,10 +17,38 @@ struct tag {
 template <class Tag>
 using type_in = typename Tag::type;
 
-constexpr unsigned pair_of(enum element input, enum element accumulator)
-{
-    return unsigned(input) * ELEMENTS + unsigned(accumulator);
-}
+/* ---- what types are ---- */
+
+/* Of a complex type's values every other one is an imaginary part. */
+template <class V>
+struct parts_of {
+    using type = V;
+    static constexpr unsigned count = 1;
+};
+
+template <class T>
+struct parts_of<complex<T>> {
+    using type = T;
+    static constexpr unsigned count = 2;
+};
+
+template <class V>
+using real_of = typename parts_of<V>::type;
+
+template <class V>
+constexpr bool is_complex = parts_of<V>::count > 1;
+
+template <class In>
+constexpr bool is_truth = std::is_same_v<In, boolean>;
+
+template <class In>
+constexpr bool is_float = !std::is_integral_v<In> && !is_truth<In>;
+
+/* What sums of integers and truth values are made in. */
+template <class In>
+using wide_integer = std::conditional_t<is_truth<In> || std::is_signed_v<In>, int64_t, uint64_t>;
+
+/* ---- visits ---- */
 
 /* Visits return pointers; of other types these are NULL. */
 #define VISIT(T) visit(tag<T>())
@@ -80,52 +69,78 @@ auto visit_all(enum element accumulator, Visit visit) -> decltype(VISIT(float))
     }
 }
 
-template <class Visit>
-auto visit_real_floats(enum element input, Visit visit) -> decltype(VISIT(float))
-{
-    switch (input) {
-    case ELEMENT_FLOAT16:
-        return VISIT(float16);
-    case ELEMENT_BFLOAT16:
-        return VISIT(bfloat16);
-    case ELEMENT_FLOAT32:
-        return VISIT(float);
-    case ELEMENT_FLOAT64:
-        return VISIT(double);
-    default:
-        return nullptr;
-    }
-}
-
+/* Of elements and the smallest accumulators that hold them all. */
 template <class Visit>
 auto visit_elements(enum element input, Visit visit) -> decltype(visit(tag<float>(), tag<float>()))
 {
     switch (input) {
-#define VISIT_ELEMENT(IN, In, ACC, V)                                                              \
-    case ELEMENT_##IN:                                                                             \
+#define VISIT_ELEMENT(NAME, In, V)                                                                 \
+    case ELEMENT_##NAME:                                                                           \
         return visit(tag<In>(), tag<V>());
-        OWN_ACCUMULATORS(VISIT_ELEMENT)
+        VISIT_ELEMENT(BOOL, boolean, int32_t)
+        VISIT_ELEMENT(INT8, int8_t, int32_t)
+        VISIT_ELEMENT(INT16, int16_t, int32_t)
+        VISIT_ELEMENT(INT32, int32_t, int32_t)
+        VISIT_ELEMENT(INT64, int64_t, int64_t)
+        VISIT_ELEMENT(UINT8, uint8_t, int32_t)
+        VISIT_ELEMENT(UINT16, uint16_t, int32_t)
+        VISIT_ELEMENT(UINT32, uint32_t, int64_t)
+        VISIT_ELEMENT(UINT64, uint64_t, uint64_t)
+        VISIT_ELEMENT(FLOAT16, float16, float)
+        VISIT_ELEMENT(BFLOAT16, bfloat16, float)
+        VISIT_ELEMENT(FLOAT32, float, float)
+        VISIT_ELEMENT(FLOAT64, double, double)
+        VISIT_ELEMENT(COMPLEX64, complex<float>, complex<float>)
+        VISIT_ELEMENT(COMPLEX128, complex<double>, complex<double>)
     default:
         return nullptr;
     }
 }
 
-/* Of elements and accumulators: those that are the smallest, and wider ones. */
+template <class Visit>
+auto visit_real_floats(enum element input, Visit visit) -> decltype(VISIT(float))
+{
+    return visit_elements(input, [=](auto in, auto) -> decltype(VISIT(float)) {
+        using In = type_in<decltype(in)>;
+        if constexpr (is_float<In> && !is_complex<In>)
+            return visit(in);
+        else
+            return nullptr;
+    });
+}
+
+/* Of elements and accumulators: the smallest, and wider ones, which sums and means ask for. */
 template <class Own, class Wider>
 auto visit_pairs(enum element input, enum element accumulator, Own own, Wider wider)
     -> decltype(own(tag<float>(), tag<float>()))
 {
-    switch (pair_of(input, accumulator)) {
-#define VISIT_OWN(IN, In, ACC, V)                                                                  \
-    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
-        return own(tag<In>(), tag<V>());
-        OWN_ACCUMULATORS(VISIT_OWN)
-#define VISIT_WIDER(IN, In, ACC, V)                                                                \
-    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
-        return wider(tag<In>(), tag<V>());
-        WIDER_ACCUMULATORS(VISIT_WIDER)
-    default:
+    return visit_elements(input, [=](auto in, auto v) -> decltype(own(in, v)) {
+        using In = type_in<decltype(in)>;
+        if (accumulator == element_of<type_in<decltype(v)>>::value)
+            return own(in, v);
+        if constexpr (!is_float<In> && sizeof(In) < sizeof(int64_t))
+            if (accumulator == element_of<wide_integer<In>>::value)
+                return wider(in, tag<wide_integer<In>>());
+        if constexpr (!is_float<In> || std::is_same_v<In, float>)
+            if (accumulator == ELEMENT_FLOAT64)
+                return wider(in, tag<double>());
         return nullptr;
+    });
+}
+
+/* Of unsigned integers of so many bytes. */
+template <class Visit>
+auto visit_words(size_t size, Visit visit)
+{
+    switch (size) {
+    case 1:
+        return visit(uint8_t());
+    case 2:
+        return visit(uint16_t());
+    case 4:
+        return visit(uint32_t());
+    default:
+        return visit(uint64_t());
     }
 }
 

@@ -54,20 +54,20 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
  * are taken out first, if there are any. */
 
 /* Of numbers whose extremes are known. */
-template <class V, fold_values *Variance, fold_values *Sum>
+template <class In, class V>
 LANES_FUNCTION typename summary<V>::state
 summary_of_numbers(const void *numbers, size_t n, const typename extremes<V>::state &ends)
 {
     typename summary<V>::state summary;
-    Variance(numbers, n, 0, &summary.numbers);
+    variance_loop<In, V>(numbers, n, 0, &summary.numbers);
     summary.nans = 0;
-    Sum(numbers, n, 0, &summary.sum);
+    sum_loop<In, typename summed<V>::type>(numbers, n, 0, &summary.sum);
     summary.ends = ends;
     return summary;
 }
 
 /* Numbers are gathered, a few at a time. */
-template <class In, class V, fold_values *Variance, fold_values *Sum>
+template <class In, class V>
 SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, size_t n)
 {
     constexpr size_t few = 4096 / sizeof(In);
@@ -83,22 +83,20 @@ SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, siz
         }
         if (!count)
             continue;
-        range_loop<In, V, extremes<V>>(numbers, count, 0, &ends);
-        const auto some = summary_of_numbers<V, Variance, Sum>(numbers, count, ends);
-        all = summary<V>::merge(all, some);
+        range_loop<In, V>(numbers, count, 0, &ends);
+        all = summary<V>::merge(all, summary_of_numbers<In, V>(numbers, count, ends));
     }
     return all;
 }
 
-template <class In, class V, fold_values *Variance, fold_values *Sum>
+template <class In, class V>
 void summary_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     typename extremes<V>::state ends;
-    range_loop<In, V, extremes<V>>(elements, n, 0, &ends);
-    put_state<summary<V>>(state, is_nan(ends.least)
-                                     ? summary_without_nans<In, V, Variance, Sum>(
-                                           static_cast<const In *>(elements), n)
-                                     : summary_of_numbers<V, Variance, Sum>(elements, n, ends));
+    range_loop<In, V>(elements, n, 0, &ends);
+    put_state<summary<V>>(state, is_nan(ends.least) ? summary_without_nans<In, V>(
+                                                          static_cast<const In *>(elements), n)
+                                                    : summary_of_numbers<In, V>(elements, n, ends));
 }
 
 /* ---- sorting ---- */
@@ -140,67 +138,41 @@ void sort_rows(void *keys, uint64_t n)
 template <class In, class V>
 fold_values *float_loop_of(enum fold fold)
 {
-    switch (fold) {
-    case FOLD_nansum:
-        return number_sum_loop<In, V>;
-    case FOLD_nanprod:
-        return product_loop<In, V, nanprod>;
-    case FOLD_nanmin:
-        return extreme_loop<In, V, least, nanmin<V>, nan_is::left_out>;
-    case FOLD_nanmax:
-        return extreme_loop<In, V, greatest, nanmax<V>, nan_is::left_out>;
-    case FOLD_variance:
-        return variance_loop<In, V>;
-    case FOLD_norm1:
-        return norm1_loop<In, V>;
-    case FOLD_norm2:
-        return norm2_loop<In, V>;
-    case FOLD_norm_inf:
-        return norm_inf_loop<In, V>;
-    case FOLD_norm_neg_inf:
-        return norm_neg_inf_loop<In, V>;
-    case FOLD_logsumexp:
-        return logsumexp_loop<In, V>;
-    default:
-        return nullptr;
-    }
+    return fold == FOLD_nansum         ? number_sum_loop<In, V>
+           : fold == FOLD_nanprod      ? product_loop<In, V, nanprod>
+           : fold == FOLD_nanmin       ? extreme_loop<In, V, least, nanmin<V>, nan_is::left_out>
+           : fold == FOLD_nanmax       ? extreme_loop<In, V, greatest, nanmax<V>, nan_is::left_out>
+           : fold == FOLD_variance     ? variance_loop<In, V>
+           : fold == FOLD_norm1        ? norm1_loop<In, V>
+           : fold == FOLD_norm2        ? norm2_loop<In, V>
+           : fold == FOLD_norm_inf     ? norm_inf_loop<In, V>
+           : fold == FOLD_norm_neg_inf ? norm_neg_inf_loop<In, V>
+           : fold == FOLD_logsumexp    ? logsumexp_loop<In, V>
+                                       : nullptr;
 }
 
 /* Values of their accumulator's type, or on their way there. */
 template <class In, class V>
-fold_values *loop_of(enum fold fold)
+fold_values *loop_of(tag<In>, tag<V>, enum fold fold)
 {
-    switch (fold) {
-    case FOLD_sum:
-        return sum_loop<In, V>;
-    case FOLD_prod:
-        return product_loop<In, V>;
-    case FOLD_nonzero:
-        return count_loop<In, V>;
-    case FOLD_min:
-        return extreme_loop<In, V, least, min<V>>;
-    case FOLD_max:
-        return extreme_loop<In, V, greatest, max<V>>;
-    case FOLD_extremes:
-        return range_loop<In, V, extremes<V>>;
-    case FOLD_argmin:
-        return position_loop<In, V, least, argmin<V>>;
-    case FOLD_argmax:
-        return position_loop<In, V, greatest, argmax<V>>;
-    case FOLD_summary:
-        return summary_loop<In, V, variance_loop<In, V>, sum_loop<In, typename summed<V>::type>>;
-    default:
-        break;
-    }
+    fold_values *of_floats = nullptr;
     if constexpr (is_float<In>)
-        return float_loop_of<In, V>(fold);
-    else
-        return nullptr;
+        of_floats = float_loop_of<In, V>(fold);
+    return fold == FOLD_sum        ? sum_loop<In, V>
+           : fold == FOLD_prod     ? product_loop<In, V>
+           : fold == FOLD_nonzero  ? count_loop<In, V>
+           : fold == FOLD_min      ? extreme_loop<In, V, least, min<V>>
+           : fold == FOLD_max      ? extreme_loop<In, V, greatest, max<V>>
+           : fold == FOLD_extremes ? range_loop<In, V>
+           : fold == FOLD_argmin   ? position_loop<In, V, least, argmin<V>>
+           : fold == FOLD_argmax   ? position_loop<In, V, greatest, argmax<V>>
+           : fold == FOLD_summary  ? summary_loop<In, V>
+                                   : of_floats;
 }
 
 /* Of wider values than elements are. */
 template <class In, class V>
-fold_values *converting_loop_of(enum fold fold)
+fold_values *converting_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if (fold == FOLD_sum)
         return sum_loop<In, V>;
@@ -221,19 +193,13 @@ using namespace KERNELS;
 fold_values *KERNELS::find_values(enum fold fold, enum element input, enum element accumulator)
 {
     return visit_pairs(
-        input, accumulator,
-        [=](auto in, auto v) { return loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold); },
-        [=](auto in, auto v) {
-            return converting_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
-        });
+        input, accumulator, [=](auto in, auto v) { return loop_of(in, v, fold); },
+        [=](auto in, auto v) { return converting_loop_of(in, v, fold); });
 }
 
 sort_columns *KERNELS::find_sort(size_t size)
 {
-    return size == 1   ? sort_rows<uint8_t>
-           : size == 2 ? sort_rows<uint16_t>
-           : size == 4 ? sort_rows<uint32_t>
-                       : sort_rows<uint64_t>;
+    return visit_words(size, [](auto key) { return sort_rows<decltype(key)>; });
 }
 
 const struct cpu_kernels CPU_KERNELS(GRED_INSTRUCTIONS) = {

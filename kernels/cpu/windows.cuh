@@ -1,4 +1,5 @@
-/* Windows in registers, and what goes through them; see common/exact.h. */
+/* Windows in registers, and the sums of floats and of products that go through them; see
+ * common/exact.h. */
 #pragma once
 
 #include "convert.cuh"
@@ -14,15 +15,11 @@ namespace
 using doubles = vector<double>;
 using words = vector<uint64_t>;
 
-constexpr unsigned in_register = register_bytes / sizeof(double);
-
 /* 1.5 * 2^exponent. */
 LANES_FUNCTION doubles center_of(int exponent)
 {
     const uint64_t bits = uint64_t(exponent + 1023) << 52 | uint64_t(1) << 51;
-    double center;
-    memcpy(&center, &bits, sizeof center);
-    return in_all(center);
+    return in_all(loaded<double>(&bits));
 }
 
 /* Whether all bits are 0, but for the highest of each word: a zero of either sign. */
@@ -53,7 +50,7 @@ LANES_FUNCTION doubles numbers_in(doubles x, words &count)
  * another. */
 template <unsigned Windows, unsigned Registers>
 struct windows_of {
-    static_assert(Registers * in_register >= WINDOW_LANES,
+    static_assert(Registers * in_register<double> >= WINDOW_LANES,
                   "a lane takes more than a window has room for");
     doubles centers[Windows], at[Windows][Registers];
 
@@ -102,7 +99,7 @@ struct windows_of {
         EACH_REGISTER(unsigned r = 0; r < Registers; r++)
         total += words(at[r]) - words(center);
         uint64_t wrapping[2] = {}; /* of a window that broke, which nobody looks at */
-        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
         wrapping[k % 2] += total[k];
         sums[0] = int64_t(wrapping[0]);
         sums[1] = int64_t(wrapping[1]);
@@ -113,20 +110,20 @@ struct windows_of {
 template <unsigned Registers>
 LANES_FUNCTION void hand_out(const doubles (&left)[Registers], struct windowed *result)
 {
-    constexpr unsigned count = Registers * in_register;
+    constexpr unsigned count = Registers * in_register<double>;
     static_assert(WINDOW_LEFT % count == 0, "what is left has no room");
     result->whole = result->whole && result->lefts < WINDOW_LEFT;
     if (!result->whole)
         return;
     EACH_REGISTER(unsigned r = 0; r < Registers; r++)
-    memcpy(result->left + result->lefts + r * in_register, &left[r], sizeof left[r]);
+    memcpy(result->left + result->lefts + r * in_register<double>, &left[r], sizeof left[r]);
     result->lefts += count;
 }
 
 /* ---- sums ---- */
 
 /* So many registers keep additions apart that wait for one another. */
-constexpr unsigned window_registers = 4, window_lanes = window_registers * in_register;
+constexpr unsigned window_registers = 4, window_lanes = window_registers * in_register<double>;
 
 /* What magnitudes are compared in: narrower types are in a float32 on their way. */
 template <class In>
@@ -143,7 +140,7 @@ template <class In, unsigned Windows, bool LeavesOut>
 struct window_way {
     using element = In;
     using part = compared<In>;
-    static constexpr unsigned step = window_lanes, in_part = register_bytes / sizeof(part),
+    static constexpr unsigned step = window_lanes, in_part = in_register<part>,
                               parts = step / in_part;
     static constexpr bool compares_integers = !LeavesOut && sizeof(part) <= widest_compared;
     windows_of<Windows, window_registers> windows;
@@ -168,7 +165,7 @@ struct window_way {
         words any = {};
         EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
         {
-            left[r] = left_of(r, converted<double>(x + r * in_register));
+            left[r] = left_of(r, converted<double>(x + r * in_register<double>));
             any |= words(left[r]);
         }
         if (__builtin_expect(!is_nothing(any), false))
@@ -180,15 +177,13 @@ struct window_way {
         windows.total(result->sums);
         result->whole = result->whole && windows.is_whole();
         result->numbers = 0;
-        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
         result->numbers += numbers[k];
         word most = 0;
         EACH_REGISTER(unsigned p = 0; p < parts; p++)
         EACH_REGISTER(unsigned k = 0; k < in_part; k++)
         most = greatest[p][k] > most ? greatest[p][k] : most;
-        part magnitude;
-        memcpy(&magnitude, &most, sizeof magnitude);
-        result->greatest = double(magnitude);
+        result->greatest = double(loaded<part>(&most));
     }
 
   private:
@@ -214,6 +209,162 @@ void window_loop(const void *floats, size_t n, int highest, struct windowed *res
     window_way<In, Windows, LeavesOut> way(highest, result);
     take_all(way, static_cast<const In *>(floats), n, nothing_there<In, LeavesOut>());
     way.finish();
+}
+
+/* ---- sums of products ---- */
+
+constexpr unsigned product_registers =
+    WINDOW_LANES > 2 * in_register<double> ? WINDOW_LANES / in_register<double> : 2;
+
+/* What is lost of a product that was rounded, by arithmetic that is not: one instruction, or
+ * factors in halves whose products are float64s. */
+#if defined(__AVX512F__)
+
+LANES_FUNCTION doubles lost_of(doubles a, doubles b, doubles product)
+{
+    return doubles(_mm512_fmsub_pd(__m512d(a), __m512d(b), __m512d(product)));
+}
+
+#elif defined(__FMA__)
+
+LANES_FUNCTION doubles lost_of(doubles a, doubles b, doubles product)
+{
+    return doubles(_mm256_fmsub_pd(__m256d(a), __m256d(b), __m256d(product)));
+}
+
+#else
+
+struct halves {
+    doubles high, low;
+
+    /* Of 26 bits each, the sign of the lower one being one of them (G. W. Veltkamp, 1968). */
+    LANES_FUNCTION explicit halves(doubles x)
+    {
+        const doubles shifted = x * 0x8000001p0;
+        high = shifted - (shifted - x);
+        low = x - high;
+    }
+};
+
+LANES_FUNCTION doubles lost_of(doubles a, doubles b, doubles product)
+{
+    const halves x(a), y(b);
+    return x.low * y.low - (((product - x.high * y.high) - x.low * y.high) - x.high * y.low);
+}
+
+#endif
+
+template <class In, unsigned Windows>
+struct product_way {
+    using element = In;
+    static constexpr unsigned step = product_registers * in_register<double>;
+    /* Of no narrower type's product anything is lost. */
+    static constexpr bool loses = std::is_same_v<In, double>;
+    windows_of<Windows, product_registers> windows, lost;
+    doubles greatest[product_registers], least[product_registers];
+    struct windowed *result;
+
+    LANES_FUNCTION product_way(int highest, struct windowed *result)
+        : windows(highest), lost(highest - WINDOW_LOST), result(result)
+    {
+        result->whole = true;
+        result->lefts = 0;
+        EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
+        {
+            greatest[r] = in_all(0.0);
+            least[r] = in_all(ends<double>::greatest);
+        }
+    }
+
+    LANES_FUNCTION void take(pairs_at<In> at)
+    {
+        doubles left[product_registers], left_of_lost[product_registers];
+        words any = {};
+        EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
+        {
+            const doubles x = converted<double>(at.a + r * in_register<double>),
+                          y = converted<double>(at.b + r * in_register<double>), product = x * y;
+            compare(r, without_sign(product));
+            left[r] = windows.left_of(r, product);
+            any |= words(left[r]);
+            if constexpr (loses) {
+                left_of_lost[r] = lost.left_of(r, lost_of(x, y, product));
+                any |= words(left_of_lost[r]);
+            }
+        }
+        if (__builtin_expect(!is_nothing(any), false)) {
+            hand_out(left, result);
+            if constexpr (loses)
+                hand_out(left_of_lost, result);
+        }
+    }
+
+    LANES_FUNCTION void finish()
+    {
+        double most = 0;
+        windows.total(result->sums);
+        result->whole = result->whole && windows.is_whole();
+        if constexpr (loses) {
+            lost.total(result->lost);
+            result->whole = result->whole && lost.is_whole();
+        }
+        EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
+        most = greatest[r][k] > most ? greatest[r][k] : most;
+        result->greatest = most;
+    }
+
+    LANES_FUNCTION double least_product() const
+    {
+        double least_of_all = ends<double>::greatest;
+        EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
+        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
+        least_of_all = least[r][k] < least_of_all ? least[r][k] : least_of_all;
+        return least_of_all;
+    }
+
+  private:
+    LANES_FUNCTION void compare(unsigned r, doubles magnitude)
+    {
+        greatest[r] = magnitude > greatest[r] ? magnitude : greatest[r];
+        if constexpr (loses)
+            least[r] = magnitude < least[r] ? magnitude : least[r];
+    }
+};
+
+/* Looks for products that are so small that what they have lost may be no float, though no factor
+ * is 0. */
+struct small_products {
+    using element = double;
+    static constexpr unsigned step = in_register<double>;
+    words any = {};
+
+    LANES_FUNCTION void take(pairs_at<double> at)
+    {
+        const doubles x = loaded<doubles>(at.a), y = loaded<doubles>(at.b),
+                      limit = in_all(__builtin_ldexp(1, WINDOW_LEAST_PRODUCT));
+        any |= words(without_sign(x * y) < limit) & words(x != 0.0) & words(y != 0.0);
+    }
+};
+
+bool is_any_too_small(pairs_at<double> pairs, size_t n)
+{
+    small_products products;
+    take_all(products, pairs, n, 0.0);
+    return is_any(products.any);
+}
+
+template <class In, unsigned Windows>
+void product_loop(const void *a, const void *b, size_t n, int highest, struct windowed *result)
+{
+    const pairs_at<In> pairs = {static_cast<const In *>(a), static_cast<const In *>(b)};
+    product_way<In, Windows> products(highest, result);
+    take_all(products, pairs, n, In{});
+    products.finish();
+    result->too_small = false;
+    if constexpr (products.loses)
+        result->too_small = products.least_product() < __builtin_ldexp(1, WINDOW_LEAST_PRODUCT) &&
+                            is_any_too_small(pairs, n);
 }
 
 } // namespace
