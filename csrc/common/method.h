@@ -31,7 +31,7 @@ enum {
 /* clang-format on */
 
 #define STYLE(name, holds, capability) STYLE_##name,
-enum style { STYLES(STYLE) STYLES_END };
+enum style { STYLES(STYLE) };
 #undef STYLE
 
 enum { METHOD_ON_HOST = 1, METHOD_ON_SIMULATED = 2, METHOD_ON_CUDA = 4 };
