@@ -42,20 +42,15 @@ enum element element_accumulator(enum element element)
     }
 }
 
-static bool is_signed(enum element type)
-{
-    return type >= ELEMENT_INT8 && type <= ELEMENT_INT64;
-}
-
 bool element_holds(enum element type, enum element other)
 {
     if (type == ELEMENT_BOOL || !element_is_integer(type) || !element_is_integer(other))
         return false;
     if (other == ELEMENT_BOOL)
         return true;
-    if (is_signed(type) == is_signed(other))
+    if (element_is_signed(type) == element_is_signed(other))
         return element_size(type) >= element_size(other);
-    return is_signed(type) && element_size(type) > element_size(other);
+    return element_is_signed(type) && element_size(type) > element_size(other);
 }
 
 const char *element_names(void)

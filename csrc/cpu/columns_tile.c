@@ -3,7 +3,7 @@
 #include "cpu/columns.h"
 
 #include "common/arithmetic.h"
-#include "common/segments.h"
+#include "common/scalar.h"
 #include "cpu/finalize.h"
 #include "threads/gather.h"
 
@@ -68,7 +68,7 @@ static void bring_rows(const struct columns *self, const struct slab *slab, cons
 
 static bool worst_of(enum element type, bool greatest, union scalar *worst)
 {
-    *worst = element_is_integer(type) ? integer_end(type, greatest)
+    *worst = element_is_integer(type) ? scalar_end(type, greatest)
                                       : scalar_of_double(greatest ? HUGE_VAL : -HUGE_VAL, 0, type);
     return !element_is_complex(type);
 }
