@@ -110,9 +110,7 @@ static PyObject *made_by_numpy(PyObject *object, const struct view_request *requ
     if (!may_have_nulls(object))
         return PyArray_FROM_O(object);
     const char *const check = request->present ? "nulls_apart" : "without_nulls";
-    OWNED *checks = PyImport_ImportModule("gred.checks");
-    OWNED *checked =
-        checks ? PyObject_CallMethod(checks, check, "Os", object, request->name) : NULL;
+    OWNED *checked = python_call("gred.checks", check, "(Os)", object, request->name);
     if (!checked || !request->present)
         return checked ? PyArray_FROM_O(checked) : NULL;
     PyObject *const present = PyTuple_GET_ITEM(checked, 1);
