@@ -98,8 +98,7 @@ static bool leave_nan_out(struct call *call, PyObject *where)
         !types_lose_nan(call->view.layout.input, to))
         return true;
     where = where && !numpys_is_no_value(where) ? where : Py_True;
-    OWNED *nans = PyImport_ImportModule("gred.statistics.nans");
-    OWNED *found = nans ? PyObject_CallMethod(nans, "numbers_of", "OO", call->like, where) : NULL;
+    OWNED *found = python_call("gred.statistics.nans", "numbers_of", "(OO)", call->like, where);
     array_release(&call->mask);
     request->reduction = row->plain;
     return found && mask_apply(PyTuple_GET_ITEM(found, 1), &call->asked, &call->view, &call->mask);
@@ -186,6 +185,7 @@ struct call *call_begin(struct module_state *state, enum reduction reduction, in
     call->means.here = NULL;
     call->means.array = NULL;
     call->output.as_array = false;
+    run_begin(&call->run, frames);
     if (!read_request(call, reduction, frames, slots))
         call_close(&call);
     return call;
@@ -199,8 +199,6 @@ struct call *call_open(struct module_state *state, enum reduction reduction, int
         !results_choose(call, slots) || !view_means(call, slots[MEAN]) ||
         !plan_make(&call->request, &call->view, &call->mask, &call->plan))
         call_close(&call);
-    else
-        run_begin(&call->run, frames);
     return call;
 }
 

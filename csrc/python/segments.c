@@ -103,7 +103,6 @@ static bool make_plan(struct call *call)
     plan->layout = &call->of_segments.ordered;
     plan->axes = &call->axes;
     plan->segments = (struct plan_segments){.of = &call->of_segments.segments};
-    run_begin(&call->run, WRAPPER_FRAMES);
     return true;
 }
 
