@@ -145,21 +145,15 @@ SCALAR struct exact_number exact_initial(const struct finish *finish, int part)
     return exact_decode(bits, exact_format_of(ELEMENT_FLOAT64));
 }
 
-/* Of parts that are rounded already, by their bits: a value of the result's type. */
-SCALAR union scalar exact_joined(const struct finish *finish, uint64_t real, uint64_t imag)
+/* Of parts that are rounded already, by their bits. */
+SCALAR struct scalar_wide exact_answer(const struct finish *finish, uint64_t real, uint64_t imag)
 {
     const enum element type = element_real_part(finish->result);
     const struct exact_format format = exact_format_of(type);
-    const union scalar value = exact_scalar(real, format);
-    if (!element_is_complex(finish->result))
-        return value;
-    return scalar_of_double(scalar_widen(value, type).real,
-                            scalar_widen(exact_scalar(imag, format), type).real, finish->result);
-}
-
-SCALAR struct scalar_wide exact_answer(const struct finish *finish, uint64_t real, uint64_t imag)
-{
-    return scalar_widen(exact_joined(finish, real, imag), finish->result);
+    struct scalar_wide answer = scalar_widen(exact_scalar(real, format), type);
+    if (element_is_complex(finish->result))
+        answer.imag = scalar_widen(exact_scalar(imag, format), type).real;
+    return answer;
 }
 
 /* What is rounded: the sum, the sum divided by how many took part, or the root of one of squares.
@@ -231,13 +225,11 @@ enum {
     EXACT_WORDS_LOAD = 2                 /* of what kernels leave; see exact.h */
 };
 
-/* Of a part, before its digits. Those that a superaccumulator has, too, are in the same place. */
-enum exact_note_word {
-    EXACT_NOTE_LEFT_OUT, /* how many NaNs were */
-    EXACT_NOTE_NANS = EXACT_NANS,
-    EXACT_NOTE_INFINITIES = EXACT_INFINITIES,
-    EXACT_NOTE_NEGATIVE_INFINITIES = EXACT_NEGATIVE_INFINITIES,
-    EXACT_NOTE_OTHERS, /* not 0: something else than -0 was added, if anybody wants to know */
+/* Of a part, before its digits: what is not finite is counted in a superaccumulator's places. */
+enum {
+    EXACT_NOTE_LEFT_OUT = EXACT_COUNT, /* how many NaNs were */
+    EXACT_NOTE_OTHERS = EXACT_COUNTS,  /* not 0: something else than -0 was added, if anybody wants
+                                          to know */
     EXACT_NOTES
 };
 
@@ -301,9 +293,8 @@ struct exact_together {
 /* A part's words as a superaccumulator. */
 SCALAR void exact_of_words(const int64_t *words, struct exact_span span, struct exact *sum)
 {
-    sum->counts[EXACT_NANS] = words[EXACT_NOTE_NANS];
-    sum->counts[EXACT_INFINITIES] = words[EXACT_NOTE_INFINITIES];
-    sum->counts[EXACT_NEGATIVE_INFINITIES] = words[EXACT_NOTE_NEGATIVE_INFINITIES];
+    for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
+        sum->counts[k] = words[k];
     for (int k = 0; k < span.digits; k++)
         sum->digits[span.first + k] = words[EXACT_NOTES + k];
     sum->load = EXACT_WORDS_LOAD;
@@ -351,10 +342,3 @@ SCALAR struct scalar_wide exact_finish_words(const struct finish *finish,
     }
     return exact_sums_round(finish, rounding, *count, negative_zeros, sums);
 }
-
-#ifdef __cplusplus
-static_assert(int(EXACT_NOTE_NANS) == int(EXACT_NANS) &&
-                  int(EXACT_NOTE_INFINITIES) == int(EXACT_INFINITIES) &&
-                  int(EXACT_NOTE_NEGATIVE_INFINITIES) == int(EXACT_NEGATIVE_INFINITIES),
-              "they are counted in the same places");
-#endif
