@@ -171,11 +171,18 @@ bool held_still_lies(const struct held *held, uint64_t n, const char *name)
                        name);
 }
 
+/* Deleters are anybody's code, and run while an exception may be on its way. */
 void held_release(struct held *held)
 {
     if (held->pin)
         held->unpin(held->pin);
     held->pin = NULL;
+    if (held->tensor && held->deleter) {
+        const struct raised under_way = raised_set_aside();
+        held->deleter(held->tensor);
+        raised_settle(under_way, true);
+    }
+    held->tensor = NULL;
     Py_CLEAR(held->owner);
 }
 

@@ -183,7 +183,6 @@ struct call *call_begin(struct module_state *state, enum reduction reduction, in
     call->output.object = NULL;
     view_nothing(&call->means.view);
     call->means.here = NULL;
-    call->means.array = NULL;
     call->output.as_array = false;
     run_begin(&call->run, frames);
     if (!read_request(call, reduction, frames, slots))
@@ -224,7 +223,6 @@ void call_close(struct call **at)
     while (call->count > 0)
         result_release(&call->made[--call->count]);
     array_release(&call->means.view);
-    Py_XDECREF(call->means.array);
     array_release(&call->view);
     array_release(&call->mask);
     array_release(&call->of_segments.offsets);
