@@ -207,13 +207,6 @@ struct call *call_open_op(struct module_state *state, PyObject *const *slots)
     return reduction_parse(slots[OP], &reduction) ? call_open(state, reduction, 1, slots) : NULL;
 }
 
-PyObject *call_deliver(struct call *call)
-{
-    return results_make(call) && execute_plan(call->state, &call->plan, &call->run)
-               ? results_deliver(call)
-               : NULL;
-}
-
 void call_close(struct call **at)
 {
     struct call *const call = *at;

@@ -127,7 +127,8 @@ static PyObject *reduce_joined(struct module_state *state, enum reduction reduct
     return joined ? reduce_as_asked(state, reduction, slots) : NULL;
 }
 
-bool names_method(PyObject *const *slots)
+/* Whether a method is asked for that goes through one array. */
+static bool names_method(PyObject *const *slots)
 {
     struct asked_method asked;
     const bool parsed = method_parse(slots[METHOD], &asked);
