@@ -71,28 +71,21 @@ static const struct signature signatures[SIGNATURES] = {
 static PyObject *argument_keywords[ARGUMENTS_END];
 
 /* PyTorch's names of arguments. */
-static const struct {
-    const char *name;
-    enum argument argument;
-} other_names[] = {{"dim", AXIS}, {"keepdim", KEEPDIMS}};
+static const char *const other_names[ARGUMENTS_END] = {[AXIS] = "dim", [KEEPDIMS] = "keepdim"};
 
 /* NO_ARGUMENT with an exception set, which says which there are, if there is no such keyword. */
 static enum argument argument_named(const struct signature *signature, PyObject *name)
 {
     const unsigned char *const first = signature->order + signature->unnamed;
-    enum argument other = NO_ARGUMENT;
     for (const unsigned char *k = first; *k; k++)
         if (argument_keywords[*k] == name)
             return (enum argument) * k;
-    for (const unsigned char *k = first; *k; k++)
-        if (!PyUnicode_CompareWithASCIIString(name, known[*k].name))
+    for (const unsigned char *k = first; *k; k++) {
+        const char *const other = other_names[*k];
+        if (!PyUnicode_CompareWithASCIIString(name, known[*k].name) ||
+            (other && !PyUnicode_CompareWithASCIIString(name, other)))
             return (enum argument) * k;
-    for (size_t k = 0; k < sizeof other_names / sizeof *other_names; k++)
-        if (!PyUnicode_CompareWithASCIIString(name, other_names[k].name))
-            other = other_names[k].argument;
-    for (const unsigned char *k = first; other && *k; k++)
-        if (*k == other)
-            return other;
+    }
     OWNED *accepted = PyUnicode_FromString("");
     for (const unsigned char *k = first; accepted && *k; k++)
         Py_SETREF(accepted,

@@ -38,21 +38,18 @@ void listed_free(struct listed *self)
 static struct listed *listed_new(PyObject *arrays)
 {
     struct listed *self = PyMem_Calloc(1, sizeof *self);
-    if (!self) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (!self)
+        return (void *)PyErr_NoMemory();
     const size_t count = (size_t)PyTuple_GET_SIZE(arrays);
     self->arrays = Py_NewRef(arrays);
     self->list.count = count;
     self->list.fewest = UINT64_MAX;
-    self->list.at = self->at = PyMem_Calloc(count ? count : 1, sizeof *self->at);
-    self->held = PyMem_Calloc(count ? count : 1, sizeof *self->held);
+    self->list.at = self->at = PyMem_Calloc(count, sizeof *self->at);
+    self->held = PyMem_Calloc(count, sizeof *self->held);
     if (self->at && self->held)
         return self;
     listed_free(self);
-    PyErr_NoMemory();
-    return NULL;
+    return (void *)PyErr_NoMemory();
 }
 
 /* The memory is the list's from now on. A layout that is not flat is copied. */

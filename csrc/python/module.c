@@ -221,7 +221,7 @@ static int setup(PyObject *module)
         return -1;
     OWNED *hooks = PyCapsule_New((void *)&testing_hooks, HOOKS_NAME, NULL);
     OWNED *foreign = PyCapsule_New(&state->foreign, FOREIGN_NAME, NULL);
-    foreign_begin(&state->foreign, state);
+    state->foreign = (struct foreign){state, foreign_reduce};
     state->cached_plans = cached_plans_make(&state->platforms);
     state->thread_order = PyContextVar_New("gred.thread_order", NULL);
     state->workspace_limit = PyContextVar_New("gred.workspace_limit", NULL);
