@@ -56,7 +56,7 @@ static PyObject *method_tuple(const struct platforms *platforms, const struct me
         "NsNsssNNNN", method->number < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(method->number),
         method->name, *method->alias ? Py_BuildValue("(s)", method->alias) : PyTuple_New(0),
         method->title, method->idea, method->source, list_to_tuple(places), list_to_tuple(sizes),
-        integer_or_none(method->block_size), capability(method_capability(method)));
+        integer_or_none(method->block_size), capability(method->capability));
 }
 
 PyObject *core_methods(PyObject *module, PyObject *Py_UNUSED(ignored))
