@@ -13,14 +13,12 @@ static const struct {
 } methods[] = {QUANTILE_METHODS(METHOD)};
 #undef METHOD
 
-enum { COUNT = sizeof methods / sizeof *methods };
-
 static bool method_parse(PyObject *name, struct quantile_method *method)
 {
 #define NAME(name, ...) ", " #name
     static const char names[] = QUANTILE_METHODS(NAME);
 #undef NAME
-    for (unsigned k = 0; k < COUNT; k++)
+    for (unsigned k = 0; k < sizeof methods / sizeof *methods; k++)
         if (PyUnicode_Check(name) && !PyUnicode_CompareWithASCIIString(name, methods[k].name)) {
             *method = methods[k].method;
             return true;
