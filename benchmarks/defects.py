@@ -164,8 +164,8 @@ HOST = [
         "error path",
         "csrc/python/results.c",
         "An answer is given though its warning has been turned into an exception.",
-        "text, 1 + frames) == 0;",
-        "text, 1 + frames) <= 0;",
+        "text, 1 + run->frames) == 0;",
+        "text, 1 + run->frames) <= 0;",
         "reductions/test_every_call.py",
     ),
     Defect(

@@ -110,9 +110,7 @@ static PyObject *made_by_numpy(PyObject *object, const struct view_request *requ
     if (!may_have_nulls(object))
         return PyArray_FROM_O(object);
     const char *const check = request->present ? "nulls_apart" : "without_nulls";
-    OWNED *checks = PyImport_ImportModule("gred.checks");
-    OWNED *checked =
-        checks ? PyObject_CallMethod(checks, check, "Os", object, request->name) : NULL;
+    OWNED *checked = python_call("gred.checks", check, "(Os)", object, request->name);
     if (!checked || !request->present)
         return checked ? PyArray_FROM_O(checked) : NULL;
     PyObject *const present = PyTuple_GET_ITEM(checked, 1);
@@ -173,11 +171,18 @@ bool held_still_lies(const struct held *held, uint64_t n, const char *name)
                        name);
 }
 
+/* Deleters are anybody's code, and run while an exception may be on its way. */
 void held_release(struct held *held)
 {
     if (held->pin)
         held->unpin(held->pin);
     held->pin = NULL;
+    if (held->tensor && held->deleter) {
+        const struct raised under_way = raised_set_aside();
+        held->deleter(held->tensor);
+        raised_settle(under_way, true);
+    }
+    held->tensor = NULL;
     Py_CLEAR(held->owner);
 }
 

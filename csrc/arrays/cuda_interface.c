@@ -283,19 +283,14 @@ int cuda_interface_view(PyObject *object, const struct view_request *request, bo
 /* The flag after the pointer. An interface that cannot be read says nothing. */
 bool cuda_interface_heed_read_only(PyObject *object, struct view *view)
 {
-    OWNED *interface = NULL, *data = NULL;
-    int flag = PyObject_GetOptionalAttr(object, names.__cuda_array_interface__, &interface);
-    if (flag > 0)
-        flag = PyDict_Check(interface) ? PyDict_GetItemRef(interface, names.data, &data) : 0;
-    if (flag > 0)
-        flag = PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2
-                   ? PyObject_IsTrue(PyTuple_GET_ITEM(data, 1))
-                   : 0;
-    if (flag > 0)
+    OWNED *interface = NULL;
+    PyObject *pointer;
+    int flag;
+    PyObject_GetOptionalAttr(object, names.__cuda_array_interface__, &interface);
+    OWNED *data = interface ? PyObject_GetItem(interface, names.data) : NULL;
+    if (data && PyTuple_Check(data) && PyArg_ParseTuple(data, "Op", &pointer, &flag) && flag)
         view->read_only = says_read_only;
-    if (flag >= 0)
-        return true;
-    if (!PyErr_ExceptionMatches(PyExc_Exception))
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
         return false;
     PyErr_Clear();
     return true;

@@ -1,3 +1,4 @@
+#include "arrays/array.h"
 #include "arrays/protocols.h"
 
 /* Made at import, constant from then on. */
@@ -127,33 +128,11 @@ void dlpack_describe(struct dl_tensor *tensor, int device, enum element element)
 
 /* ---- owning them ---- */
 
-#define HOLDER "gred.tensor"
-
-/* Deleters are anybody's code, and run while an exception may be on its way. */
-static void release(PyObject *holder)
+void dlpack_hold(struct held *held, void *tensor, enum dlpack_form form)
 {
-    void *const tensor = PyCapsule_GetPointer(holder, HOLDER);
-    void (*const deleter)(void *) = PyCapsule_GetContext(holder)
-                                        ? ((struct dl_managed *)tensor)->deleter
-                                        : ((struct dl_versioned *)tensor)->deleter;
-    const struct raised under_way = raised_set_aside();
-    if (deleter)
-        deleter(tensor);
-    raised_settle(under_way, true);
-}
-
-/* Capsules have no null pointers; without a destructor this one is never followed. */
-PyObject *dlpack_holder(void)
-{
-    static char nothing;
-    return PyCapsule_New(&nothing, HOLDER, NULL);
-}
-
-void dlpack_hold(PyObject *holder, void *tensor, enum dlpack_form form)
-{
-    PyCapsule_SetPointer(holder, tensor);
-    PyCapsule_SetContext(holder, form == DLPACK_VERSIONED ? NULL : tensor);
-    PyCapsule_SetDestructor(holder, release);
+    held->tensor = tensor;
+    held->deleter = form == DLPACK_VERSIONED ? ((struct dl_versioned *)tensor)->deleter
+                                             : ((struct dl_managed *)tensor)->deleter;
 }
 
 const struct dlpack_names dlpack_names[DLPACK_FORMS] = {
@@ -161,16 +140,16 @@ const struct dlpack_names dlpack_names[DLPACK_FORMS] = {
     [DLPACK_UNVERSIONED] = {"dltensor", "used_dltensor"},
 };
 
-/* Moves the tensor from its producer's capsule to the holder: whoever renames the capsule has it,
- * with nothing in between. DLPACK_FORMS if the object is no capsule with a tensor. */
-static enum dlpack_form take(PyObject *capsule, PyObject *holder)
+/* Takes the tensor from its producer's capsule: whoever renames the capsule has it, with nothing in
+ * between. DLPACK_FORMS if the object is no capsule with a tensor. */
+static enum dlpack_form take(PyObject *capsule, struct held *held)
 {
     enum dlpack_form form = 0;
     Py_BEGIN_CRITICAL_SECTION(capsule);
     while (form < DLPACK_FORMS && !PyCapsule_IsValid(capsule, dlpack_names[form].offered))
         form++;
     if (form < DLPACK_FORMS) {
-        dlpack_hold(holder, PyCapsule_GetPointer(capsule, dlpack_names[form].offered), form);
+        dlpack_hold(held, PyCapsule_GetPointer(capsule, dlpack_names[form].offered), form);
         PyCapsule_SetName(capsule, dlpack_names[form].used);
     }
     Py_END_CRITICAL_SECTION();
@@ -190,19 +169,15 @@ static void refuse_capsule(PyObject *object, const char *name)
 /* The tensor, which is the view's from now on. NULL with an exception set. */
 static const struct dl_tensor *own(PyObject *capsule, const char *name, struct view *view)
 {
-    view->held.owner = dlpack_holder();
-    if (!view->held.owner)
-        return NULL;
-    const enum dlpack_form form = take(capsule, view->held.owner);
+    const enum dlpack_form form = take(capsule, &view->held);
     if (form == DLPACK_FORMS) {
         refuse_capsule(capsule, name);
         return NULL;
     }
-    void *held = PyCapsule_GetPointer(view->held.owner, HOLDER);
-    const struct dl_versioned *versioned = form == DLPACK_VERSIONED ? held : NULL;
+    const struct dl_versioned *versioned = form == DLPACK_VERSIONED ? view->held.tensor : NULL;
     view->read_only = dlpack_why_read_only(versioned, view->on_device);
     if (!versioned)
-        return &((struct dl_managed *)held)->tensor;
+        return &((struct dl_managed *)view->held.tensor)->tensor;
     return dlpack_check_version(versioned, name) ? &versioned->tensor : NULL;
 }
 
@@ -292,7 +267,7 @@ static bool read_capsule(PyObject *capsule, const char *name, const struct dl_de
     const bool read =
         tensor && check_place(tensor, name, device) && dlpack_read(tensor, name, view);
     if (!read)
-        Py_CLEAR(view->held.owner);
+        array_release(view);
     const struct raised under_way = raised_set_aside();
     Py_DECREF(capsule);
     raised_settle(under_way, true);

@@ -1,3 +1,4 @@
+#include "arrays/array.h"
 #include "arrays/protocols.h"
 
 #include "common/failure.h"
@@ -115,17 +116,15 @@ static bool view_shown(const struct exchange *exchange, PyObject *object, const 
 static bool view_given(const struct exchange *exchange, PyObject *object, const char *name,
                        struct view *view)
 {
-    OWNED *holder = dlpack_holder();
     struct dl_versioned *versioned = NULL;
-    const int status = holder ? exchange->give(object, &versioned) : -1;
+    const int status = exchange->give(object, &versioned);
+    const bool read = versioned && succeeded(status) && dlpack_check_version(versioned, name) &&
+                      read_tensor(exchange, &versioned->tensor, name, view);
     if (status == 0 && versioned)
-        dlpack_hold(holder, versioned, DLPACK_VERSIONED);
-    if (!versioned || !succeeded(status) || !dlpack_check_version(versioned, name) ||
-        !read_tensor(exchange, &versioned->tensor, name, view))
-        return false;
-    view->read_only = dlpack_why_read_only(versioned, view->on_device);
-    view->held.owner = Py_NewRef(holder);
-    return true;
+        dlpack_hold(&view->held, versioned, DLPACK_VERSIONED);
+    if (read)
+        view->read_only = dlpack_why_read_only(versioned, view->on_device);
+    return read;
 }
 
 /* Only a tensor that is given says whether it may be written. PyTorch's functions show memory as it
@@ -133,14 +132,18 @@ static bool view_given(const struct exchange *exchange, PyObject *object, const 
 static int view_by(const struct exchange *exchange, PyObject *object,
                    const struct view_request *request, struct view *view)
 {
-    if (!(exchange->show && !request->in_place ? view_shown(exchange, object, request->name, view)
-                                               : view_given(exchange, object, request->name, view)))
+    const bool viewed = exchange->show && !request->in_place
+                            ? view_shown(exchange, object, request->name, view)
+                            : view_given(exchange, object, request->name, view);
+    if (!viewed) {
+        array_release(view);
         return -1;
+    }
     const bool known = request->cache && request->cache->class == (PyObject *)Py_TYPE(object);
     const bool tensor = known ? request->cache->of_tensors : torch_is_tensor(object);
     const int plain = tensor ? torch_is_plain(object, element_is_complex(view->layout.input)) : 1;
     if (plain <= 0)
-        Py_CLEAR(view->held.owner);
+        array_release(view);
     return plain;
 }
 

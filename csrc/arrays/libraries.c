@@ -15,7 +15,7 @@ static bool intern(PyObject **constant, const char *text)
 int objects_setup(void)
 {
 #define NAME(name) &&intern(&names.name, #name)
-    return intern(&names.device_array, "gred.device_array") NAMES(NAME) ? 0 : -1;
+    return true NAMES(NAME) ? 0 : -1;
 #undef NAME
 }
 
@@ -36,6 +36,20 @@ PyObject *classes_attribute(PyObject *classes, PyObject *name, Py_ssize_t *which
         if ((found = class_own_attribute(PyTuple_GET_ITEM(classes, *which), name)))
             break;
     return found;
+}
+
+PyObject *python_call(const char *module, const char *function, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    OWNED *arguments = Py_VaBuildValue(format, values);
+    va_end(values);
+    OWNED *name = arguments ? PyUnicode_FromString(module) : NULL;
+    OWNED *imported = name ? PyImport_GetModule(name) : NULL; /* which takes less time */
+    if (name && !imported && !PyErr_Occurred())
+        imported = PyImport_Import(name);
+    OWNED *called = imported ? PyObject_GetAttrString(imported, function) : NULL;
+    return called ? PyObject_CallObject(called, arguments) : NULL;
 }
 
 PyObject *shape_tuple(unsigned dimensions, const uint64_t *lengths)
@@ -158,9 +172,9 @@ void library_tells_why(PyObject *object, const char *name)
     if (!PyErr_ExceptionMatches(PyExc_Exception))
         return;
     const struct raised raised = raised_set_aside();
-    OWNED *checks = PyImport_ImportModule("gred.checks");
-    OWNED *fine = checks ? PyObject_CallMethod(checks, "tell_why", "Os", object, name) : NULL;
-    const bool said = checks && !fine && !PyErr_ExceptionMatches(PyExc_AttributeError);
+    OWNED *fine = python_call("gred.checks", "tell_why", "(Os)", object, name);
+    const bool said = !fine && !PyErr_ExceptionMatches(PyExc_AttributeError) &&
+                      !PyErr_ExceptionMatches(PyExc_ImportError);
     raised_settle(raised, !said);
 }
 
@@ -250,24 +264,12 @@ static int cupy_allocate(const struct result_request *request, struct result_mem
 
 /* ---- results ---- */
 
-/* Calls a function or a class of gred/device_array.py, which is imported when it is first asked. */
-static PyObject *call_python(PyObject *name, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    OWNED *arguments = Py_VaBuildValue(format, values);
-    va_end(values);
-    OWNED *module = arguments ? PyImport_GetModule(names.device_array) : NULL;
-    if (arguments && !module && !PyErr_Occurred())
-        module = PyImport_Import(names.device_array);
-    OWNED *function = module ? PyObject_GetAttr(module, name) : NULL;
-    return function ? PyObject_CallObject(function, arguments) : NULL;
-}
+static const char device_array[] = "gred.device_array";
 
 /* As result_allocate. */
 static int make_in_python(const struct result_request *request, PyObject **array, void **at)
 {
-    OWNED *made = call_python(names.made_like, "(ONsi)", request->like,
+    OWNED *made = python_call(device_array, "made_like", "(ONsi)", request->like,
                               shape_tuple(request->dimensions, request->shape),
                               element_name(request->type), request->device);
     PyObject *one;
@@ -297,7 +299,7 @@ PyObject *result_array(const struct result_request *request, struct result_memor
     if (result->offer)
         return exchange_array(result);
     if (result->own)
-        return call_python(names.handed_over, "(OO)", result->array, request->like);
+        return python_call(device_array, "handed_over", "(OO)", result->array, request->like);
     OWNED *shape = shape_tuple(request->dimensions, request->shape);
     OWNED *type = PyUnicode_FromString(element_name(request->type));
     PyObject *const arguments[] = {shape, type, result->pointer};
@@ -329,7 +331,7 @@ void result_release(struct result_memory *result)
 
 PyObject *result_own(const struct result_request *request, PyObject *memory)
 {
-    return call_python(names.DeviceArray, "(ONs)", memory,
+    return python_call(device_array, "DeviceArray", "(ONs)", memory,
                        shape_tuple(request->dimensions, request->shape),
                        element_name(request->type));
 }

@@ -7,23 +7,9 @@
 
 #include <string.h>
 
-static PyObject *no_value; /* found at import, constant from then on */
-
-int numpys_setup(void)
-{
-    import_array1(-1);
-    OWNED *numpy = no_value ? NULL : PyImport_ImportModule("numpy");
-    if (numpy)
-        no_value = PyObject_GetAttrString(numpy, "_NoValue");
-    return no_value ? 0 : -1;
-}
-
-bool numpys_is_no_value(PyObject *object)
-{
-    return object == no_value;
-}
-
-/* ---- element types ---- */
+/* Found at import, constant from then on. */
+static PyObject *no_value;
+static PyTypeObject *scalar_types[ELEMENTS]; /* NULL: NumPy has none */
 
 #define NPY_BFLOAT16 NPY_NOTYPE /* which no array has */
 
@@ -32,6 +18,29 @@ static const int numpy_types[ELEMENTS] = {
     ELEMENT_TYPES(TYPE)
 #undef TYPE
 };
+
+int numpys_setup(void)
+{
+    import_array1(-1);
+    OWNED *numpy = no_value ? NULL : PyImport_ImportModule("numpy");
+    if (numpy)
+        no_value = PyObject_GetAttrString(numpy, "_NoValue");
+    for (int k = 0; k < ELEMENTS; k++)
+        scalar_types[k] = (PyTypeObject *)PyArray_TypeObjectFromType(numpy_types[k]);
+    return no_value ? 0 : -1;
+}
+
+static void descr_release(PyArray_Descr **descr)
+{
+    Py_XDECREF(*descr);
+}
+
+bool numpys_is_no_value(PyObject *object)
+{
+    return object == no_value;
+}
+
+/* ---- element types ---- */
 
 enum element numpys_common_element(int type)
 {
@@ -90,20 +99,17 @@ static enum element element_of_torch(PyObject *dtype)
 
 bool numpys_element(PyObject *dtype, const char *name, enum element *element)
 {
-    PyArray_Descr *descr = NULL;
+    RELEASED_BY(descr_release) PyArray_Descr *descr = NULL;
     *element = element_of_torch(dtype);
     if (*element != ELEMENTS)
         return true;
     if (convert_dtype(dtype, &descr) != NPY_SUCCEED)
         return type_error("%s: %R is not an element type; the supported ones are %s", name, dtype,
                           element_names());
-    const bool supported =
-        numpys_element_of(descr, name, element) &&
-        (PyArray_ISNBO(descr->byteorder) ||
-         type_error("%s: %R is not in this machine's byte order, and no other is supported", name,
-                    dtype));
-    Py_DECREF(descr);
-    return supported;
+    return numpys_element_of(descr, name, element) &&
+           (PyArray_ISNBO(descr->byteorder) ||
+            type_error("%s: %R is not in this machine's byte order, and no other is supported",
+                       name, dtype));
 }
 
 /* Without ml_dtypes a bfloat16 becomes a float32, which holds it exactly. */
@@ -138,14 +144,12 @@ bool numpys_promote(enum element a, enum element b, enum element *promoted)
     }
     a = a == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : a;
     b = b == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : b;
+    RELEASED_BY(descr_release)
     PyArray_Descr *of_a = PyArray_DescrFromType(numpy_types[a]),
                   *of_b = PyArray_DescrFromType(numpy_types[b]);
+    RELEASED_BY(descr_release)
     PyArray_Descr *descr = of_a && of_b ? PyArray_PromoteTypes(of_a, of_b) : NULL;
-    const bool found = descr && numpys_element_of(descr, "out", promoted);
-    Py_XDECREF(descr);
-    Py_XDECREF(of_a);
-    Py_XDECREF(of_b);
-    return found;
+    return descr && numpys_element_of(descr, "out", promoted);
 }
 
 /* ---- values, and arrays of them ---- */
@@ -153,46 +157,29 @@ bool numpys_promote(enum element a, enum element b, enum element *promoted)
 static PyObject *scalar_of_descr(union scalar value, enum element element)
 {
     enum element held = element;
-    PyArray_Descr *descr = descr_for(&held);
-    if (!descr)
-        return NULL;
+    RELEASED_BY(descr_release) PyArray_Descr *descr = descr_for(&held);
     value = scalar_convert(value, element, held);
-    PyObject *scalar = PyArray_Scalar(&value, descr, NULL);
-    Py_DECREF(descr);
-    return scalar;
+    return descr ? PyArray_Scalar(&value, descr, NULL) : NULL;
 }
+
+static_assert(offsetof(PyInt8ScalarObject, obval) == offsetof(PyComplex128ScalarObject, obval) &&
+                  sizeof(PyInt8ScalarObject) == sizeof(PyInt64ScalarObject),
+              "values are in one place, and have 8 bytes or more");
 
 /* A number is made by its scalar's type, which takes less time than by its descriptor. */
 PyObject *numpys_scalar(union scalar value, enum element element)
 {
-    PyObject *scalar;
-    switch (element) {
-#define NEW(NAME, Scalar)                                                                          \
-    case ELEMENT_##NAME:                                                                           \
-        scalar = PyArrayScalar_New(Scalar);                                                        \
-        if (scalar)                                                                                \
-            memcpy(&PyArrayScalar_VAL(scalar, Scalar), &value,                                     \
-                   sizeof PyArrayScalar_VAL(scalar, Scalar));                                      \
-        return scalar;
-        NEW(INT8, Int8)
-        NEW(INT16, Int16)
-        NEW(INT32, Int32)
-        NEW(INT64, Int64)
-        NEW(UINT8, UInt8)
-        NEW(UINT16, UInt16)
-        NEW(UINT32, UInt32)
-        NEW(UINT64, UInt64)
-        NEW(FLOAT16, Half)
-        NEW(FLOAT32, Float32)
-        NEW(FLOAT64, Float64)
-        NEW(COMPLEX64, Complex64)
-        NEW(COMPLEX128, Complex128)
-#undef NEW
-    case ELEMENT_BOOL: /* there are but two */
+    if (element == ELEMENT_BOOL) /* there are but two */
         return Py_NewRef(PyArrayScalar_FromLong(value.b8));
-    default:
+    PyTypeObject *const type = scalar_types[element];
+    if (!type)
         return scalar_of_descr(value, element);
-    }
+    PyObject *const scalar = type->tp_alloc(type, 0);
+    if (scalar && element == ELEMENT_COMPLEX128)
+        memcpy(&PyArrayScalar_VAL(scalar, Complex128), &value, sizeof value.c128);
+    else if (scalar)
+        memcpy(&PyArrayScalar_VAL(scalar, Int64), &value, sizeof value.i64);
+    return scalar;
 }
 
 PyObject *numpys_new(unsigned dimensions, const uint64_t *shape, enum element *element,
@@ -211,10 +198,9 @@ PyObject *numpys_new(unsigned dimensions, const uint64_t *shape, enum element *e
 bool numpys_value(PyObject *object, enum element element, union scalar *value)
 {
     enum element held = element;
-    PyArray_Descr *descr = descr_for(&held);
+    RELEASED_BY(descr_release) PyArray_Descr *descr = descr_for(&held);
     memset(value, 0, sizeof *value);
     const bool packed = descr && PyArray_Pack(descr, value, object) == 0;
-    Py_XDECREF(descr);
     *value = scalar_convert(*value, held, element);
     return packed;
 }

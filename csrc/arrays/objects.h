@@ -52,11 +52,11 @@ static inline PyObject *PyType_GetDict(PyTypeObject *type)
 /* clang-format off */
 #define NAMES(NAME) \
     NAME(__cuda_array_interface__) NAME(__cuda_stream__) NAME(__dlpack__) \
-    NAME(__dlpack_c_exchange_api__) NAME(__dlpack_device__) NAME(Array) NAME(DeviceArray) \
+    NAME(__dlpack_c_exchange_api__) NAME(__dlpack_device__) NAME(Array) \
     NAME(Tensor) NAME(alloc) NAME(cuda) NAME(cuda_stream) NAME(cupy) NAME(current_stream) \
     NAME(data) NAME(descr) NAME(getDevice) NAME(runtime) NAME(device) NAME(device_id) NAME(dtype) \
-    NAME(handed_over) NAME(handle) NAME(is_conj) NAME(is_neg) NAME(jax) \
-    NAME(made_like) NAME(magnitude) NAME(mask) NAME(max_version) NAME(ndarray) NAME(ptr) \
+    NAME(handle) NAME(is_conj) NAME(is_neg) NAME(jax) \
+    NAME(magnitude) NAME(mask) NAME(max_version) NAME(ndarray) NAME(ptr) \
     NAME(requires_grad) NAME(resolve_conj) NAME(resolve_neg) NAME(shape) \
     NAME(stream) NAME(strides) NAME(torch) NAME(transpose) NAME(typestr) NAME(unit) NAME(units) \
     NAME(value) NAME(version)
@@ -66,7 +66,6 @@ extern struct names {
 #define NAME(name) PyObject *name;
     NAMES(NAME)
 #undef NAME
-    PyObject *device_array; /* a module's: "gred.device_array" */
 } names;
 
 /* -1 with an exception set. */
@@ -87,6 +86,10 @@ static inline void owned_release(PyObject **object)
  * new reference. NULL without an exception if there is nothing. */
 PyObject *class_own_attribute(PyObject *class, PyObject *name);
 PyObject *classes_attribute(PyObject *classes, PyObject *name, Py_ssize_t *which);
+
+/* What a function or a class of Python's makes of arguments, a tuple in Py_BuildValue's words; its
+ * module is imported when it is first asked. NULL with an exception set. */
+PyObject *python_call(const char *module, const char *function, const char *format, ...);
 
 /* A new tuple of lengths. */
 PyObject *shape_tuple(unsigned dimensions, const uint64_t *lengths);

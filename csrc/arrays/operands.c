@@ -112,12 +112,12 @@ static bool take_there(const struct where *where, struct view *array, unsigned d
 }
 
 /* In the host's memory, as an array of NumPy's, which would read strings as numbers. */
-static bool take_here(PyObject *object, const struct view *array, unsigned dimensions,
-                      const uint64_t *shape, struct means *self)
+static bool take_here(PyObject *object, bool bfloat16, const struct view *array,
+                      unsigned dimensions, const uint64_t *shape, struct means *self)
 {
     enum element element = ELEMENT_COMPLEX128;
     void *elements = NULL;
-    const bool bfloat16 = self->view.held.owner && self->view.layout.input == ELEMENT_BFLOAT16;
+    PyObject **const kept = &self->view.held.owner;
     OWNED *readable = bfloat16 && torch_is_tensor(object) /* of which NumPy makes nothing */
                           ? PyObject_CallMethod(object, "float", NULL)
                           : Py_NewRef(object);
@@ -132,11 +132,11 @@ static bool take_here(PyObject *object, const struct view *array, unsigned dimen
                           (PyObject *)PyArray_DESCR(given));
     if (check_means(PyArray_ISCOMPLEX(given), (unsigned)PyArray_NDIM(given),
                     (const uint64_t *)PyArray_DIMS(given), array, dimensions, shape))
-        self->array = numpys_new(dimensions, shape, &element, &elements);
-    if (self->array && PyArray_CopyInto((PyArrayObject *)self->array, given) < 0)
-        Py_CLEAR(self->array);
+        *kept = numpys_new(dimensions, shape, &element, &elements);
+    if (*kept && PyArray_CopyInto((PyArrayObject *)*kept, given) < 0)
+        Py_CLEAR(*kept);
     self->here = elements;
-    return self->array;
+    return *kept;
 }
 
 /* What does not offer memory on a device becomes NumPy's. */
@@ -144,6 +144,7 @@ bool means_view(PyObject *object, const struct view_request *request, struct vie
                 unsigned dimensions, const uint64_t *shape, struct means *self)
 {
     struct view_request asked = *request;
+    bool bfloat16 = false;
     asked.name = "mean";
     asked.in_background = true;
     if (!array_has_no_mask(object, asked.name) || !library_has_no_unit(object, asked.name))
@@ -156,8 +157,10 @@ bool means_view(PyObject *object, const struct view_request *request, struct vie
             return false;
         if (self->view.on_device)
             return take_there(asked.where, array, dimensions, shape, self);
+        bfloat16 = self->view.layout.input == ELEMENT_BFLOAT16;
+        array_release(&self->view);
     }
-    return take_here(object, array, dimensions, shape, self);
+    return take_here(object, bfloat16, array, dimensions, shape, self);
 }
 
 /* ---- out= ---- */

@@ -16,12 +16,11 @@ struct means {
     const struct complex128 *here; /* in the host's memory; NULL: `there` */
     struct layout there;           /* on the array's device; broadcast along strides of 0 */
     uint64_t count;
-    PyObject *array;  /* keeps the former's memory */
-    struct view view; /* and the latter's; of nothing */
+    struct view view; /* keeps the memory of either; of nothing */
 };
 
-/* Of results of that shape, of an array that has been viewed. Both references, which are NULL where
- * there are no means, are to be released in either case. */
+/* Of results of that shape, of an array that has been viewed. The view, which is of nothing where
+ * there are no means, is to be released in either case. */
 bool means_view(PyObject *object, const struct view_request *, struct view *array,
                 unsigned dimensions, const uint64_t *shape, struct means *);
 

@@ -96,8 +96,5 @@ const char *dlpack_why_read_only(const struct dl_versioned *, bool on_device);
 /* Fills in the device, a GPU's number or ON_HOST, and the element type. */
 void dlpack_describe(struct dl_tensor *, int device, enum element);
 
-/* An object to keep a tensor, without one yet. NULL with an exception set. */
-PyObject *dlpack_holder(void);
-
-/* Gives the holder a tensor, which it releases when it goes. Runs no Python, and cannot fail. */
-void dlpack_hold(PyObject *holder, void *tensor, enum dlpack_form);
+/* Has a tensor kept, and deleted in the end. */
+void dlpack_hold(struct held *, void *tensor, enum dlpack_form);

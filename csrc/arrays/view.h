@@ -24,6 +24,8 @@ struct held {
     const void *began; /* where NumPy's array, which is the owner, had its elements; or NULL */
     void *pin;         /* the same as the owner, for simulated memory */
     void (*unpin)(void *pin);
+    void *tensor; /* the same, DLPack's */
+    void (*deleter)(void *tensor);
 };
 
 struct view {
@@ -43,6 +45,7 @@ static inline void view_nothing(struct view *view)
 {
     view->held.owner = NULL;
     view->held.pin = NULL;
+    view->held.tensor = NULL;
     view->on_device = false;
     view->producer = (struct stream){.given = false};
 }

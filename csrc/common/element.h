@@ -39,16 +39,6 @@ struct complex128 {
     ELEMENT_TYPE(COMPLEX64, struct complex64, complex64, c64)                                      \
     ELEMENT_TYPE(COMPLEX128, struct complex128, complex128, c128)
 
-/* Those that reductions accumulate in. */
-#define ACCUMULATOR_TYPES(ELEMENT_TYPE)                                                            \
-    ELEMENT_TYPE(INT32, int32_t, int32, i32)                                                       \
-    ELEMENT_TYPE(INT64, int64_t, int64, i64)                                                       \
-    ELEMENT_TYPE(UINT64, uint64_t, uint64, u64)                                                    \
-    ELEMENT_TYPE(FLOAT32, float, float32, f32)                                                     \
-    ELEMENT_TYPE(FLOAT64, double, float64, f64)                                                    \
-    ELEMENT_TYPE(COMPLEX64, struct complex64, complex64, c64)                                      \
-    ELEMENT_TYPE(COMPLEX128, struct complex128, complex128, c128)
-
 #define ELEMENT_ENUMERATOR(NAME, type, name, member) ELEMENT_##NAME,
 enum element { ELEMENT_TYPES(ELEMENT_ENUMERATOR) ELEMENTS };
 #undef ELEMENT_ENUMERATOR
@@ -84,6 +74,11 @@ const char *element_names(void);
 SCALAR bool element_is_integer(enum element type)
 {
     return type <= ELEMENT_UINT64;
+}
+
+SCALAR bool element_is_signed(enum element type)
+{
+    return type >= ELEMENT_INT8 && type <= ELEMENT_INT64;
 }
 
 SCALAR bool element_is_complex(enum element type)

@@ -21,8 +21,6 @@
 
 #include "common/reduction.h"
 
-#define EXACT_FUNCTION SCALAR
-
 enum {
     EXACT_DIGIT_BITS = 32,
     EXACT_POINT = 2148, /* bits after the point: the smallest product is 2^-1074 squared */
@@ -53,7 +51,7 @@ struct exact {
     uint64_t load;                /* see above */
 };
 
-EXACT_FUNCTION void exact_clear(struct exact *self)
+SCALAR void exact_clear(struct exact *self)
 {
     memset(self, 0, sizeof *self);
 }
@@ -66,13 +64,13 @@ struct exact_format {
     int bits, lowest, width;
 };
 
-EXACT_FUNCTION bool exact_has_format(enum element element)
+SCALAR bool exact_has_format(enum element element)
 {
     return !element_is_integer(element) && !element_is_complex(element);
 }
 
 /* Of one of these types. */
-EXACT_FUNCTION struct exact_format exact_format_of(enum element element)
+SCALAR struct exact_format exact_format_of(enum element element)
 {
     const struct exact_format float16 = {11, -24, 16}, bfloat16 = {8, -133, 16},
                               float32 = {24, -149, 32}, float64 = {53, -1074, 64};
@@ -83,7 +81,7 @@ EXACT_FUNCTION struct exact_format exact_format_of(enum element element)
 }
 
 /* An infinity's bits; NaNs are above. */
-EXACT_FUNCTION uint64_t exact_infinity(struct exact_format format)
+SCALAR uint64_t exact_infinity(struct exact_format format)
 {
     return (((uint64_t)1 << (format.width - format.bits)) - 1) << (format.bits - 1);
 }
@@ -98,7 +96,7 @@ struct exact_number {
     int exponent;
 };
 
-EXACT_FUNCTION struct exact_number exact_decode(uint64_t bits, struct exact_format format)
+SCALAR struct exact_number exact_decode(uint64_t bits, struct exact_format format)
 {
     const uint64_t sign = (uint64_t)1 << (format.width - 1),
                    leading = (uint64_t)1 << (format.bits - 1);
@@ -114,7 +112,7 @@ EXACT_FUNCTION struct exact_number exact_decode(uint64_t bits, struct exact_form
 }
 
 /* Of a real element type. */
-EXACT_FUNCTION struct exact_number exact_number_at(const void *at, enum element type)
+SCALAR struct exact_number exact_number_at(const void *at, enum element type)
 {
     const union scalar value = scalar_load(at, type);
     const struct exact_format format = exact_format_of(type);
@@ -134,7 +132,7 @@ EXACT_FUNCTION struct exact_number exact_number_at(const void *at, enum element 
 
 /* Piece k of the EXACT_PIECES words that magnitude * 2^place lies in, from the digit on that place
  * lies in. */
-EXACT_FUNCTION uint64_t exact_piece(uint64_t magnitude, unsigned place, unsigned k)
+SCALAR uint64_t exact_piece(uint64_t magnitude, unsigned place, unsigned k)
 {
     const unsigned shift = place % EXACT_DIGIT_BITS;
     const uint64_t low = magnitude << shift, high = magnitude >> 1 >> (63 - shift);
@@ -142,7 +140,7 @@ EXACT_FUNCTION uint64_t exact_piece(uint64_t magnitude, unsigned place, unsigned
 }
 
 /* Adds magnitude * 2^place to digits, of which the first is worth 1. */
-EXACT_FUNCTION void exact_put_at(int64_t *digits, uint64_t magnitude, unsigned place, bool negative)
+SCALAR void exact_put_at(int64_t *digits, uint64_t magnitude, unsigned place, bool negative)
 {
     const int64_t flip = -(int64_t)negative; /* signs come at random, so that no branch is taken */
     digits += place / EXACT_DIGIT_BITS;
@@ -152,19 +150,19 @@ EXACT_FUNCTION void exact_put_at(int64_t *digits, uint64_t magnitude, unsigned p
 }
 
 /* Adds magnitude * 2^exponent. Needs room for a load of 1. */
-EXACT_FUNCTION void exact_put(struct exact *self, uint64_t magnitude, int exponent, bool negative)
+SCALAR void exact_put(struct exact *self, uint64_t magnitude, int exponent, bool negative)
 {
     exact_put_at(self->digits, magnitude, (unsigned)(exponent + EXACT_POINT), negative);
 }
 
 /* The word that counts what is not finite. */
-EXACT_FUNCTION int exact_count_of(enum exact_kind kind, bool negative)
+SCALAR int exact_count_of(enum exact_kind kind, bool negative)
 {
     return kind == EXACT_NAN ? EXACT_NANS : negative ? EXACT_NEGATIVE_INFINITIES : EXACT_INFINITIES;
 }
 
 /* Needs room for a load of 1. Does not count the number itself. */
-EXACT_FUNCTION void exact_add(struct exact *self, struct exact_number x)
+SCALAR void exact_add(struct exact *self, struct exact_number x)
 {
     if (x.kind == EXACT_FINITE)
         exact_put(self, x.significand, x.exponent, x.negative);
@@ -173,7 +171,7 @@ EXACT_FUNCTION void exact_add(struct exact *self, struct exact_number x)
 }
 
 /* What kind of number a product is: infinity times 0 is NaN. */
-EXACT_FUNCTION enum exact_kind exact_kind_of_product(struct exact_number a, struct exact_number b)
+SCALAR enum exact_kind exact_kind_of_product(struct exact_number a, struct exact_number b)
 {
     if (a.kind == EXACT_FINITE && b.kind == EXACT_FINITE)
         return EXACT_FINITE;
@@ -185,8 +183,7 @@ EXACT_FUNCTION enum exact_kind exact_kind_of_product(struct exact_number a, stru
 }
 
 /* The same of a product, which needs room for 2. */
-EXACT_FUNCTION void exact_add_product(struct exact *self, struct exact_number a,
-                                      struct exact_number b)
+SCALAR void exact_add_product(struct exact *self, struct exact_number a, struct exact_number b)
 {
     const enum exact_kind kind = exact_kind_of_product(a, b);
     const bool negative = a.negative != b.negative;
@@ -202,7 +199,7 @@ EXACT_FUNCTION void exact_add_product(struct exact *self, struct exact_number a,
 /* ---- carrying ---- */
 
 /* Digits from 0 to 2^32 - 1 each, but for the topmost, which has the sign. */
-EXACT_FUNCTION void exact_carry(int64_t *digits)
+SCALAR void exact_carry(int64_t *digits)
 {
     int64_t carry = 0;
     for (int k = 0; k < EXACT_DIGITS - 1; k++) {
@@ -213,14 +210,14 @@ EXACT_FUNCTION void exact_carry(int64_t *digits)
     digits[EXACT_DIGITS - 1] += carry;
 }
 
-EXACT_FUNCTION void exact_negate(int64_t *digits)
+SCALAR void exact_negate(int64_t *digits)
 {
     for (int k = 0; k < EXACT_DIGITS; k++)
         digits[k] = -digits[k];
 }
 
 /* Brings equal sums into equal words: digits below 2^32, all of the sum's sign. */
-EXACT_FUNCTION void exact_normalise(struct exact *self)
+SCALAR void exact_normalise(struct exact *self)
 {
     exact_carry(self->digits);
     if (self->digits[EXACT_DIGITS - 1] < 0) {
@@ -232,7 +229,7 @@ EXACT_FUNCTION void exact_normalise(struct exact *self)
 }
 
 /* Makes room for a load of less than EXACT_LOAD_MOST that comes next. */
-EXACT_FUNCTION void exact_reserve(struct exact *self, uint64_t load)
+SCALAR void exact_reserve(struct exact *self, uint64_t load)
 {
     if (self->load + load > EXACT_LOAD_MOST)
         exact_normalise(self);
@@ -240,7 +237,7 @@ EXACT_FUNCTION void exact_reserve(struct exact *self, uint64_t load)
 }
 
 /* Adds another one, whose load is less than EXACT_LOAD_MOST. */
-EXACT_FUNCTION void exact_merge(struct exact *self, const struct exact *other)
+SCALAR void exact_merge(struct exact *self, const struct exact *other)
 {
     exact_reserve(self, other->load);
     for (int k = 0; k < EXACT_COUNTS; k++)
@@ -268,7 +265,7 @@ struct exact_leading {
 #endif
 
 /* Moves the first bit that is 1 to the front; a digit comes in from below. */
-EXACT_FUNCTION void exact_align(struct exact_leading *self, uint32_t below)
+SCALAR void exact_align(struct exact_leading *self, uint32_t below)
 {
     if (self->bits >> 96 == 0) {
         self->bits = self->bits << EXACT_DIGIT_BITS | below;
@@ -286,7 +283,7 @@ EXACT_FUNCTION void exact_align(struct exact_leading *self, uint32_t below)
 }
 
 /* Of above * 2^32 + below, in units of 2^place. */
-EXACT_FUNCTION struct exact_leading exact_leading_of(__int128 above, uint32_t below, int place)
+SCALAR struct exact_leading exact_leading_of(__int128 above, uint32_t below, int place)
 {
     const bool negative = above < 0;
     struct exact_leading leading = {(unsigned __int128)above, place + EXACT_DIGIT_BITS, false,
@@ -302,8 +299,7 @@ EXACT_FUNCTION struct exact_leading exact_leading_of(__int128 above, uint32_t be
 /* Of a sum's words, each `step` after the one before, the first worth 2^place. They need not be
  * normalised: what each hands on to the next is found on the way, and whether the sum is negative
  * beforehand. */
-EXACT_FUNCTION struct exact_leading exact_lead(const int64_t *words, int count, uint64_t step,
-                                               int place)
+SCALAR struct exact_leading exact_lead(const int64_t *words, int count, uint64_t step, int place)
 {
     struct exact_leading leading = {0, 0, false, false}, passing = leading;
     uint32_t below = 0, below_leading = 0;
@@ -336,7 +332,7 @@ EXACT_FUNCTION struct exact_leading exact_lead(const int64_t *words, int count, 
 }
 
 /* Divides by a divisor that is not 0. */
-EXACT_FUNCTION void exact_divide(struct exact_leading *self, uint64_t divisor)
+SCALAR void exact_divide(struct exact_leading *self, uint64_t divisor)
 {
     const unsigned __int128 quotient = self->bits / divisor;
     self->rest = self->rest || quotient * divisor != self->bits;

@@ -9,7 +9,7 @@
 
 /* The nearest float's bits, ties to even; beyond the largest is infinity. Where a significand's
  * last bit lies decides the exponent, and adding the leading bit to that makes one of it. */
-EXACT_FUNCTION uint64_t exact_nearest(struct exact_leading x, struct exact_format format)
+SCALAR uint64_t exact_nearest(struct exact_leading x, struct exact_format format)
 {
     const uint64_t first = (uint64_t)(x.bits >> 64);
     const int place = x.place + 64, significand = 64 - format.bits, least = format.lowest - place;
@@ -28,8 +28,8 @@ EXACT_FUNCTION uint64_t exact_nearest(struct exact_leading x, struct exact_forma
 
 /* A sum, divided unless the divisor is 1, as a float's bits: rounded once. Of nothing, the quotient
  * by 0 is NaN; a sum of 0 is positive. To take an infinity away is to add the other one. */
-EXACT_FUNCTION uint64_t exact_round_leading(struct exact_leading leading, const int64_t *counts,
-                                            int64_t divisor, struct exact_format format)
+SCALAR uint64_t exact_round_leading(struct exact_leading leading, const int64_t *counts,
+                                    int64_t divisor, struct exact_format format)
 {
     const uint64_t infinity = exact_infinity(format), sign = (uint64_t)1 << (format.width - 1);
     const int64_t up = counts[EXACT_INFINITIES], down = counts[EXACT_NEGATIVE_INFINITIES];
@@ -55,7 +55,7 @@ EXACT_FUNCTION uint64_t exact_round_leading(struct exact_leading leading, const 
  */
 
 /* floor(sqrt(n)), bit by bit. */
-EXACT_FUNCTION uint64_t exact_integer_root(unsigned __int128 n)
+SCALAR uint64_t exact_integer_root(unsigned __int128 n)
 {
     uint64_t root = 0;
     for (uint64_t bit = (uint64_t)1 << 63; bit; bit >>= 1)
@@ -65,8 +65,8 @@ EXACT_FUNCTION uint64_t exact_integer_root(unsigned __int128 n)
 }
 
 /* Of a sum that is not negative, as a float's bits. */
-EXACT_FUNCTION uint64_t exact_round_root(struct exact_leading square, const int64_t *counts,
-                                         struct exact_format format)
+SCALAR uint64_t exact_round_root(struct exact_leading square, const int64_t *counts,
+                                 struct exact_format format)
 {
     if (!square.bits || counts[EXACT_NANS] || counts[EXACT_INFINITIES])
         return exact_round_leading(square, counts, 1, format);
@@ -85,7 +85,7 @@ EXACT_FUNCTION uint64_t exact_round_root(struct exact_leading square, const int6
 /* ---- values ---- */
 
 /* The float that has these bits. */
-EXACT_FUNCTION union scalar exact_scalar(uint64_t bits, struct exact_format format)
+SCALAR union scalar exact_scalar(uint64_t bits, struct exact_format format)
 {
     union scalar value;
     value.c128.real = value.c128.imag = 0;
@@ -98,14 +98,13 @@ EXACT_FUNCTION union scalar exact_scalar(uint64_t bits, struct exact_format form
     return value;
 }
 
-EXACT_FUNCTION struct exact_leading exact_leading_of_sum(const struct exact *self)
+SCALAR struct exact_leading exact_leading_of_sum(const struct exact *self)
 {
     return exact_lead(self->digits, EXACT_DIGITS, 1, -EXACT_POINT);
 }
 
 /* Divided, as a value of that type. */
-EXACT_FUNCTION union scalar exact_value(const struct exact *self, int64_t divisor,
-                                        enum element type)
+SCALAR union scalar exact_value(const struct exact *self, int64_t divisor, enum element type)
 {
     const struct exact_format format = exact_format_of(type);
     return exact_scalar(
@@ -121,24 +120,24 @@ struct exact_sums {
     struct exact parts[EXACT_PARTS];
 };
 
-EXACT_FUNCTION void exact_sums_clear(struct exact_sums *sums)
+SCALAR void exact_sums_clear(struct exact_sums *sums)
 {
     memset(sums, 0, sizeof *sums);
 }
 
-EXACT_FUNCTION struct exact_format exact_format_of_part(const struct finish *finish)
+SCALAR struct exact_format exact_format_of_part(const struct finish *finish)
 {
     return exact_format_of(element_real_part(finish->result));
 }
 
 /* What the caller wants a part to begin with. */
-EXACT_FUNCTION double exact_initial_part(const struct finish *finish, int part)
+SCALAR double exact_initial_part(const struct finish *finish, int part)
 {
     const struct scalar_wide initial = scalar_widen(finish->initial, finish->accumulator);
     return part == EXACT_REAL ? initial.real : initial.imag;
 }
 
-EXACT_FUNCTION struct exact_number exact_initial(const struct finish *finish, int part)
+SCALAR struct exact_number exact_initial(const struct finish *finish, int part)
 {
     const double value = exact_initial_part(finish, part);
     uint64_t bits;
@@ -146,22 +145,15 @@ EXACT_FUNCTION struct exact_number exact_initial(const struct finish *finish, in
     return exact_decode(bits, exact_format_of(ELEMENT_FLOAT64));
 }
 
-/* Of parts that are rounded already, by their bits: a value of the result's type. */
-EXACT_FUNCTION union scalar exact_joined(const struct finish *finish, uint64_t real, uint64_t imag)
+/* Of parts that are rounded already, by their bits. */
+SCALAR struct scalar_wide exact_answer(const struct finish *finish, uint64_t real, uint64_t imag)
 {
     const enum element type = element_real_part(finish->result);
     const struct exact_format format = exact_format_of(type);
-    const union scalar value = exact_scalar(real, format);
-    if (!element_is_complex(finish->result))
-        return value;
-    return scalar_of_double(scalar_widen(value, type).real,
-                            scalar_widen(exact_scalar(imag, format), type).real, finish->result);
-}
-
-EXACT_FUNCTION struct scalar_wide exact_answer(const struct finish *finish, uint64_t real,
-                                               uint64_t imag)
-{
-    return scalar_widen(exact_joined(finish, real, imag), finish->result);
+    struct scalar_wide answer = scalar_widen(exact_scalar(real, format), type);
+    if (element_is_complex(finish->result))
+        answer.imag = scalar_widen(exact_scalar(imag, format), type).real;
+    return answer;
 }
 
 /* What is rounded: the sum, the sum divided by how many took part, or the root of one of squares.
@@ -169,9 +161,9 @@ EXACT_FUNCTION struct scalar_wide exact_answer(const struct finish *finish, uint
 enum exact_rounding { EXACT_SUM, EXACT_MEAN, EXACT_ROOT };
 
 /* A part, rounded: its bits. A sum of 0 may be asked to be -0. */
-EXACT_FUNCTION uint64_t exact_round_part(const struct finish *finish, enum exact_rounding rounding,
-                                         uint64_t count, const int64_t *counts, bool negative_zero,
-                                         const struct exact_leading *leading)
+SCALAR uint64_t exact_round_part(const struct finish *finish, enum exact_rounding rounding,
+                                 uint64_t count, const int64_t *counts, bool negative_zero,
+                                 const struct exact_leading *leading)
 {
     const struct exact_format format = exact_format_of_part(finish);
     if (rounding == EXACT_ROOT)
@@ -184,10 +176,10 @@ EXACT_FUNCTION uint64_t exact_round_part(const struct finish *finish, enum exact
 
 /* The sums with what the caller wants them to begin with, each rounded once, to a part of the
  * result's type; all floats are float64s, too. */
-EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish,
-                                                   enum exact_rounding rounding, uint64_t count,
-                                                   const bool negative_zeros[EXACT_PARTS],
-                                                   struct exact_sums *sums)
+SCALAR struct scalar_wide exact_sums_round(const struct finish *finish,
+                                           enum exact_rounding rounding, uint64_t count,
+                                           const bool negative_zeros[EXACT_PARTS],
+                                           struct exact_sums *sums)
 {
     const int parts = element_is_complex(finish->result) ? EXACT_PARTS : 1;
     uint64_t bits[EXACT_PARTS] = {0, 0};
@@ -233,13 +225,11 @@ enum {
     EXACT_WORDS_LOAD = 2                 /* of what kernels leave; see exact.h */
 };
 
-/* Of a part, before its digits. Those that a superaccumulator has, too, are in the same place. */
-enum exact_note_word {
-    EXACT_NOTE_LEFT_OUT, /* how many NaNs were */
-    EXACT_NOTE_NANS = EXACT_NANS,
-    EXACT_NOTE_INFINITIES = EXACT_INFINITIES,
-    EXACT_NOTE_NEGATIVE_INFINITIES = EXACT_NEGATIVE_INFINITIES,
-    EXACT_NOTE_OTHERS, /* not 0: something else than -0 was added, if anybody wants to know */
+/* Of a part, before its digits: what is not finite is counted in a superaccumulator's places. */
+enum {
+    EXACT_NOTE_LEFT_OUT = EXACT_COUNT, /* how many NaNs were */
+    EXACT_NOTE_OTHERS = EXACT_COUNTS,  /* not 0: something else than -0 was added, if anybody wants
+                                          to know */
     EXACT_NOTES
 };
 
@@ -258,12 +248,12 @@ struct exact_span {
 };
 
 /* The type whose digits the sum of such elements takes. */
-EXACT_FUNCTION enum element exact_accumulator(enum element input)
+SCALAR enum element exact_accumulator(enum element input)
 {
     return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
 }
 
-EXACT_FUNCTION struct exact_span exact_span_of(enum element accumulator)
+SCALAR struct exact_span exact_span_of(enum element accumulator)
 {
     const bool narrow = accumulator == ELEMENT_FLOAT32 || accumulator == ELEMENT_COMPLEX64;
     const struct exact_span span = {narrow ? EXACT_NARROW_FIRST : EXACT_WIDE_FIRST,
@@ -274,19 +264,19 @@ EXACT_FUNCTION struct exact_span exact_span_of(enum element accumulator)
 
 /* The smallest product of two float64s lies as far below the point as the largest above it. The
  * squares of both parts of complex numbers are one sum. */
-EXACT_FUNCTION struct exact_span exact_span_of_products(enum fold fold, enum element accumulator)
+SCALAR struct exact_span exact_span_of_products(enum fold fold, enum element accumulator)
 {
     const bool parts = fold != FOLD_norm2 && element_is_complex(accumulator);
     const struct exact_span span = {0, EXACT_DIGITS, parts ? EXACT_PARTS : 1};
     return span;
 }
 
-EXACT_FUNCTION int exact_words_of_part(struct exact_span span)
+SCALAR int exact_words_of_part(struct exact_span span)
 {
     return EXACT_NOTES + span.digits;
 }
 
-EXACT_FUNCTION int exact_words_of(struct exact_span span)
+SCALAR int exact_words_of(struct exact_span span)
 {
     return exact_words_of_part(span) * span.parts;
 }
@@ -301,24 +291,23 @@ struct exact_together {
 };
 
 /* A part's words as a superaccumulator. */
-EXACT_FUNCTION void exact_of_words(const int64_t *words, struct exact_span span, struct exact *sum)
+SCALAR void exact_of_words(const int64_t *words, struct exact_span span, struct exact *sum)
 {
-    sum->counts[EXACT_NANS] = words[EXACT_NOTE_NANS];
-    sum->counts[EXACT_INFINITIES] = words[EXACT_NOTE_INFINITIES];
-    sum->counts[EXACT_NEGATIVE_INFINITIES] = words[EXACT_NOTE_NEGATIVE_INFINITIES];
+    for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
+        sum->counts[k] = words[k];
     for (int k = 0; k < span.digits; k++)
         sum->digits[span.first + k] = words[EXACT_NOTES + k];
     sum->load = EXACT_WORDS_LOAD;
 }
 
 /* Whether a sum of 0 can be negative: if all that was added, and what it begins with, is. */
-EXACT_FUNCTION bool exact_asks_for_signs(const struct finish *finish)
+SCALAR bool exact_asks_for_signs(const struct finish *finish)
 {
     return !finish->from_nothing;
 }
 
 /* Whether what a part begins with leaves it negative, if all that is added is -0. */
-EXACT_FUNCTION bool exact_begins_negative(const struct finish *finish, int part)
+SCALAR bool exact_begins_negative(const struct finish *finish, int part)
 {
     const double initial = exact_initial_part(finish, part);
     return exact_asks_for_signs(finish) &&
@@ -327,7 +316,7 @@ EXACT_FUNCTION bool exact_begins_negative(const struct finish *finish, int part)
 
 /* Adds what the caller wants a part to begin with to its words, whose digits are all that a
  * superaccumulator has. */
-EXACT_FUNCTION void exact_words_begin(const struct finish *finish, int part, int64_t *words)
+SCALAR void exact_words_begin(const struct finish *finish, int part, int64_t *words)
 {
     const struct exact_number x = exact_initial(finish, part);
     if (x.kind == EXACT_FINITE)
@@ -339,10 +328,10 @@ EXACT_FUNCTION void exact_words_begin(const struct finish *finish, int part, int
 
 /* The answer of the words that kernels have left of an array whose elements were `count` with those
  * that were left out; *count becomes how many took part. */
-EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish,
-                                                     enum exact_rounding rounding,
-                                                     const int64_t *words, struct exact_span span,
-                                                     uint64_t *count, struct exact_sums *sums)
+SCALAR struct scalar_wide exact_finish_words(const struct finish *finish,
+                                             enum exact_rounding rounding, const int64_t *words,
+                                             struct exact_span span, uint64_t *count,
+                                             struct exact_sums *sums)
 {
     bool negative_zeros[EXACT_PARTS] = {false, false};
     exact_sums_clear(sums);
@@ -353,10 +342,3 @@ EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish
     }
     return exact_sums_round(finish, rounding, *count, negative_zeros, sums);
 }
-
-#ifdef __cplusplus
-static_assert(int(EXACT_NOTE_NANS) == int(EXACT_NANS) &&
-                  int(EXACT_NOTE_INFINITIES) == int(EXACT_INFINITIES) &&
-                  int(EXACT_NOTE_NEGATIVE_INFINITIES) == int(EXACT_NEGATIVE_INFINITIES),
-              "they are counted in the same places");
-#endif

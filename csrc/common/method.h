@@ -31,7 +31,11 @@ enum {
 /* clang-format on */
 
 #define STYLE(name, holds, capability) STYLE_##name,
-enum style { STYLES(STYLE) STYLES_END };
+enum style { STYLES(STYLE) };
+#undef STYLE
+
+#define STYLE(name, holds, capability) HOLDS_##name = (holds), CAPABILITY_##name = (capability),
+enum { STYLES(STYLE) };
 #undef STYLE
 
 enum { METHOD_ON_HOST = 1, METHOD_ON_SIMULATED = 2, METHOD_ON_CUDA = 4 };
@@ -43,6 +47,8 @@ struct method {
     const char *name;
     const char *alias; /* "" where there is none */
     enum style style;
+    unsigned holds;  /* of its style */
+    int capability;  /* what a GPU needs to run it: 90 for 9.0; 0: nothing in particular */
     unsigned places; /* METHOD_ON_... */
     unsigned data_blocks;
     unsigned threads;    /* a multiprocessor, for the grid-stride style */
@@ -66,7 +72,7 @@ enum method_index method_index_of(const struct method *);
 const struct method *method_find(const char *name);
 
 /* Whether all of these hold of its style. */
-bool method_is(const struct method *, unsigned holds);
-
-/* What a GPU needs to run it: 90 for compute capability 9.0; 0: nothing in particular. */
-int method_capability(const struct method *);
+static inline bool method_is(const struct method *method, unsigned holds)
+{
+    return (method->holds & holds) == holds;
+}

@@ -2,6 +2,8 @@
 
 #include "common/processor.h"
 
+#include "common/arithmetic.h"
+
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -84,34 +86,24 @@ static unsigned cores_of(const char *group)
     return quota < period ? 1 : (unsigned)(quota / period);
 }
 
-/* The smallest of a group and those around it, up to its first `base` characters; shortens it. */
-static unsigned cores_up_to(char *group, size_t base)
-{
-    unsigned cores = UINT_MAX;
-    for (;;) {
-        const unsigned here = cores_of(group);
-        cores = here < cores ? here : cores;
-        char *slash = strrchr(group, '/');
-        if (!slash || (size_t)(slash - group) < base)
-            return cores;
-        *slash = '\0';
-    }
-}
-
 /* "0::/path", or, of version 1, a list of controllers, "4:cpu,cpuacct:/path". */
 static unsigned cores_of_line(const char *root, char *line)
 {
     char names[PATH_LENGTH], group[PATH_LENGTH];
+    uint64_t cores = UINT_MAX;
     strsep(&line, ":");
-    const char *const list = strsep(&line, ":"), *const path = strsep(&line, "\n");
+    const char *const list = strsep(&line, ":");
+    char *const path = strsep(&line, "\n");
     snprintf(names, sizeof names, ",%s,", list ? list : "");
     if (!path || (*list && !strstr(names, ",cpu,")))
         return UINT_MAX;
-    const int base = snprintf(group, sizeof group, "%s/sys/fs/cgroup%s", root, *list ? "/cpu" : "");
-    if (base < 0 || (size_t)base >= sizeof group)
-        return UINT_MAX;
-    snprintf(group + base, sizeof group - (size_t)base, "%s", strcmp(path, "/") == 0 ? "" : path);
-    return cores_up_to(group, (size_t)base);
+    for (char *end = path + strlen(path); end; end = strrchr(path, '/')) {
+        *end = '\0';
+        if (snprintf(group, sizeof group, "%s/sys/fs/cgroup%s%s", root, *list ? "/cpu" : "", path) <
+            (int)sizeof group)
+            cores = least(cores, cores_of(group));
+    }
+    return (unsigned)cores;
 }
 
 unsigned cgroup_cores(const char *root)
@@ -120,14 +112,12 @@ unsigned cgroup_cores(const char *root)
     if (snprintf(line, sizeof line, "%s/proc/self/cgroup", root) >= (int)sizeof line)
         return UINT_MAX;
     FILE *file = fopen(line, "r");
-    unsigned cores = UINT_MAX;
-    while (file && fgets(line, sizeof line, file)) {
-        const unsigned here = cores_of_line(root, line);
-        cores = here < cores ? here : cores;
-    }
+    uint64_t cores = UINT_MAX;
+    while (file && fgets(line, sizeof line, file))
+        cores = least(cores, cores_of_line(root, line));
     if (file)
         fclose(file);
-    return cores;
+    return (unsigned)cores;
 }
 
 /* ---- the process ---- */

@@ -214,29 +214,28 @@ SCALAR union scalar scalar_of_double(double value, double imaginary, enum elemen
 
 #undef TO_FLOATS
 
-/* Integers of up to 63 bits and a sign, which int64 holds. */
-#define NARROW_INTEGERS(INTEGER)                                                                   \
-    INTEGER(INT8, int8_t, i8)                                                                      \
-    INTEGER(INT16, int16_t, i16)                                                                   \
-    INTEGER(INT32, int32_t, i32)                                                                   \
-    INTEGER(UINT8, uint8_t, u8)                                                                    \
-    INTEGER(UINT16, uint16_t, u16)                                                                 \
-    INTEGER(UINT32, uint32_t, u32)
+/* How many of 64 bits a type of integers, or bool, has no use for. */
+SCALAR unsigned scalar_unused_bits(enum element type)
+{
+    return type == ELEMENT_BOOL ? 63 : 64 - (8u << (type - ELEMENT_INT8) % 4);
+}
 
 /* The value of an integer type that has the same low bits. */
 SCALAR double scalar_wrapped(int64_t value, enum element type)
 {
-    switch (type) {
-#define WRAPPED(NAME, type, member)                                                                \
-    case ELEMENT_##NAME:                                                                           \
-        return (double)(type)value;
-        NARROW_INTEGERS(WRAPPED)
-#undef WRAPPED
-    case ELEMENT_UINT64:
-        return (double)(uint64_t)value;
-    default:
-        return (double)value;
-    }
+    const unsigned unused = scalar_unused_bits(type);
+    const uint64_t bits = (uint64_t)value << unused;
+    return element_is_signed(type) ? (double)((int64_t)bits >> unused) : (double)(bits >> unused);
+}
+
+/* The minimum or maximum value of a type of integers. */
+SCALAR union scalar scalar_end(enum element type, bool greatest)
+{
+    const unsigned unused = scalar_unused_bits(type);
+    return scalar_of_int64(!element_is_signed(type) ? (int64_t)(greatest ? UINT64_MAX >> unused : 0)
+                           : greatest               ? INT64_MAX >> unused
+                                                    : INT64_MIN >> unused,
+                           type);
 }
 
 enum scalar_kind { SCALAR_SIGNED, SCALAR_UNSIGNED, SCALAR_FLOAT };
@@ -252,17 +251,20 @@ SCALAR struct scalar_wide scalar_widen(union scalar value, enum element from)
 {
     struct scalar_wide wide = {SCALAR_SIGNED, 0, 0, 0};
     switch (from) {
-#define WIDENED(NAME, type, member)                                                                \
+#define WIDENED(NAME, member)                                                                      \
     case ELEMENT_##NAME:                                                                           \
         wide.integer = value.member;                                                               \
         return wide;
-        NARROW_INTEGERS(WIDENED)
+        WIDENED(INT8, i8)
+        WIDENED(INT16, i16)
+        WIDENED(INT32, i32)
+        WIDENED(INT64, i64)
+        WIDENED(UINT8, u8)
+        WIDENED(UINT16, u16)
+        WIDENED(UINT32, u32)
 #undef WIDENED
     case ELEMENT_BOOL:
         wide.integer = value.b8 != 0;
-        return wide;
-    case ELEMENT_INT64:
-        wide.integer = value.i64;
         return wide;
     case ELEMENT_UINT64:
         wide.kind = SCALAR_UNSIGNED;
@@ -291,8 +293,6 @@ SCALAR struct scalar_wide scalar_widen(union scalar value, enum element from)
     wide.kind = SCALAR_FLOAT;
     return wide;
 }
-
-#undef NARROW_INTEGERS
 
 SCALAR union scalar scalar_narrow(struct scalar_wide wide, enum element to)
 {

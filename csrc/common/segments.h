@@ -34,20 +34,3 @@ SCALAR bool segment_is_within(const struct segments *segments, uint64_t k)
         return false;
     return k + 1 == segments->count || (uint64_t)segments->offsets[k + 1] <= segments->elements;
 }
-
-/* The minimum or maximum value of a type of integers. */
-SCALAR union scalar integer_end(enum element type, bool greatest)
-{
-    const bool is_signed = type >= ELEMENT_INT8 && type <= ELEMENT_INT64;
-    struct scalar_wide wide = {is_signed ? SCALAR_SIGNED : SCALAR_UNSIGNED, 0, 0, 0};
-    if (type == ELEMENT_BOOL)
-        wide.integer = greatest;
-    else if (is_signed) {
-        const unsigned unused = 64 - 8 * (1u << (type - ELEMENT_INT8));
-        wide.integer = greatest ? INT64_MAX >> unused : INT64_MIN >> unused;
-    } else if (greatest) {
-        const unsigned unused = 64 - 8 * (1u << (type - ELEMENT_UINT8));
-        wide.integer = (int64_t)(UINT64_MAX >> unused);
-    }
-    return scalar_narrow(wide, type);
-}

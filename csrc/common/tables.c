@@ -42,20 +42,15 @@ enum element element_accumulator(enum element element)
     }
 }
 
-static bool is_signed(enum element type)
-{
-    return type >= ELEMENT_INT8 && type <= ELEMENT_INT64;
-}
-
 bool element_holds(enum element type, enum element other)
 {
     if (type == ELEMENT_BOOL || !element_is_integer(type) || !element_is_integer(other))
         return false;
     if (other == ELEMENT_BOOL)
         return true;
-    if (is_signed(type) == is_signed(other))
+    if (element_is_signed(type) == element_is_signed(other))
         return element_size(type) >= element_size(other);
-    return is_signed(type) && element_size(type) > element_size(other);
+    return element_is_signed(type) && element_size(type) > element_size(other);
 }
 
 const char *element_names(void)
@@ -68,16 +63,18 @@ const char *element_names(void)
 
 /* ---- methods ---- */
 
+#define STYLED(style) STYLE_##style, HOLDS_##style, CAPABILITY_##style
+
 static const struct method methods[METHODS] = {
 #define RUNG(number, name, alias, style, blocks, data_blocks, threads, block_size, source, title,  \
              idea)                                                                                 \
-    {number,      #name,   alias,      STYLE_##style, METHOD_ON_SIMULATED | METHOD_ON_CUDA,        \
+    {number,      #name,   alias,      STYLED(style), METHOD_ON_SIMULATED | METHOD_ON_CUDA,        \
      data_blocks, threads, block_size, source,        title,                                       \
      idea},
 #define HOST_METHOD(name, source, title, idea)                                                     \
-    {-1, #name, "", STYLE_recursion, METHOD_ON_HOST, 1, 0, 0, source, title, idea},
+    {-1, #name, "", STYLED(recursion), METHOD_ON_HOST, 1, 0, 0, source, title, idea},
 #define LIBRARY_METHOD(name, source, title, idea)                                                  \
-    {-1, #name, "", STYLE_library, METHOD_ON_CUDA, 1, 0, 0, source, title, idea},
+    {-1, #name, "", STYLED(library), METHOD_ON_CUDA, 1, 0, 0, source, title, idea},
 #include "common/ladder.def"
 };
 
@@ -97,25 +94,6 @@ const struct method *method_find(const char *name)
         if (strcmp(name, m->name) == 0 || (*m->alias && strcmp(name, m->alias) == 0))
             return m;
     return NULL;
-}
-
-static const struct {
-    unsigned holds;
-    int capability;
-} styles[] = {
-#define STYLE(name, holds, capability) {holds, capability},
-    STYLES(STYLE)
-#undef STYLE
-};
-
-bool method_is(const struct method *method, unsigned holds)
-{
-    return (styles[method->style].holds & holds) == holds;
-}
-
-int method_capability(const struct method *method)
-{
-    return styles[method->style].capability;
 }
 
 /* ---- reductions ---- */

@@ -3,7 +3,7 @@
 #include "cpu/columns.h"
 
 #include "common/arithmetic.h"
-#include "common/segments.h"
+#include "common/scalar.h"
 #include "cpu/finalize.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static void bring_rows(const struct columns_rows *self, const struct slab *slab,
 
 static bool worst_of(enum element type, bool greatest, union scalar *worst)
 {
-    *worst = element_is_integer(type) ? integer_end(type, greatest)
+    *worst = element_is_integer(type) ? scalar_end(type, greatest)
                                       : scalar_of_double(greatest ? HUGE_VAL : -HUGE_VAL, 0, type);
     return !element_is_complex(type);
 }

@@ -38,8 +38,7 @@ const char *plain_text(PyObject *string)
 /* By gred/checks.py, which says which there are, and which of these is nearest. */
 static bool unknown_method(PyObject *method)
 {
-    OWNED *checks = PyImport_ImportModule("gred.checks");
-    OWNED *nothing = checks ? PyObject_CallMethod(checks, "refuse_method", "O", method) : NULL;
+    OWNED *nothing = python_call("gred.checks", "refuse_method", "(O)", method);
     return false;
 }
 

@@ -2,8 +2,10 @@
 
 #include "arrays/objects.h"
 
-static const char *const argument_names[ARGUMENTS_END] = {
-#define ARGUMENT(NAME, name, missing) [NAME] = name,
+static const struct {
+    const char *name, *missing;
+} known[ARGUMENTS_END] = {
+#define ARGUMENT(NAME, name, missing) [NAME] = {name, missing},
     ARGUMENTS(ARGUMENT)
 #undef ARGUMENT
 };
@@ -69,46 +71,35 @@ static const struct signature signatures[SIGNATURES] = {
 static PyObject *argument_keywords[ARGUMENTS_END];
 
 /* PyTorch's names of arguments. */
-static const struct {
-    const char *name;
-    enum argument argument;
-} other_names[] = {{"dim", AXIS}, {"keepdim", KEEPDIMS}};
-
-static bool is_keyword(PyObject *name, const char *keyword)
-{
-    return PyUnicode_CompareWithASCIIString(name, keyword) == 0;
-}
+static const char *const other_names[ARGUMENTS_END] = {[AXIS] = "dim", [KEEPDIMS] = "keepdim"};
 
 /* NO_ARGUMENT with an exception set, which says which there are, if there is no such keyword. */
 static enum argument argument_named(const struct signature *signature, PyObject *name)
 {
     const unsigned char *const first = signature->order + signature->unnamed;
-    enum argument other = NO_ARGUMENT;
     for (const unsigned char *k = first; *k; k++)
         if (argument_keywords[*k] == name)
             return (enum argument) * k;
-    for (const unsigned char *k = first; *k; k++)
-        if (is_keyword(name, argument_names[*k]))
+    for (const unsigned char *k = first; *k; k++) {
+        const char *const other = other_names[*k];
+        if (!PyUnicode_CompareWithASCIIString(name, known[*k].name) ||
+            (other && !PyUnicode_CompareWithASCIIString(name, other)))
             return (enum argument) * k;
-    for (size_t k = 0; k < sizeof other_names / sizeof *other_names; k++)
-        if (is_keyword(name, other_names[k].name))
-            other = other_names[k].argument;
-    for (const unsigned char *k = first; other && *k; k++)
-        if (*k == other)
-            return other;
+    }
     OWNED *accepted = PyUnicode_FromString("");
     for (const unsigned char *k = first; accepted && *k; k++)
-        Py_SETREF(accepted, PyUnicode_FromFormat("%U%s%s", accepted, k == first ? "" : ", ",
-                                                 argument_names[*k]));
+        Py_SETREF(accepted,
+                  PyUnicode_FromFormat("%U%s%s", accepted, k == first ? "" : ", ", known[*k].name));
     if (accepted)
         type_error("%s() has no keyword argument %.200R; it has %U", signature->function, name,
                    accepted);
     return NO_ARGUMENT;
 }
 
-static bool arguments_parse(const struct signature *signature, PyObject *const *arguments,
-                            Py_ssize_t count, PyObject *names, PyObject **slots)
+bool arguments_parse(unsigned which, PyObject *const *arguments, Py_ssize_t count, PyObject *names,
+                     PyObject *slots[ARGUMENTS_END])
 {
+    const struct signature *const signature = &signatures[which];
     const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
     memset(slots, 0, ARGUMENTS_END * sizeof *slots);
     for (Py_ssize_t k = 0; k < count && k < signature->positional; k++)
@@ -120,7 +111,7 @@ static bool arguments_parse(const struct signature *signature, PyObject *const *
             return false;
         if (slots[argument])
             return type_error("%s() got %s twice, also as %.200R", signature->function,
-                              argument_names[argument], name);
+                              known[argument].name, name);
         slots[argument] = arguments[count + k];
     }
     bool complete = count <= signature->positional;
@@ -136,17 +127,11 @@ static bool arguments_parse(const struct signature *signature, PyObject *const *
                       least, most, count);
 }
 
-bool reduction_arguments(enum reduction reduction, PyObject *const *arguments, Py_ssize_t count,
-                         PyObject *names, PyObject *slots[ARGUMENTS_END])
-{
-    return arguments_parse(&signatures[reduction], arguments, count, names, slots);
-}
-
 #define NAMED(name, ...)                                                                           \
     CORE_FUNCTION(name)                                                                            \
     {                                                                                              \
         PyObject *slots[ARGUMENTS_END];                                                            \
-        return arguments_parse(&signatures[SIGNATURE_##name], arguments, count, names, slots)      \
+        return arguments_parse(SIGNATURE_##name, arguments, count, names, slots)                   \
                    ? slots_##name(PyModule_GetState(module), slots)                                \
                    : NULL;                                                                         \
     }
@@ -171,13 +156,8 @@ bool reduction_parse(PyObject *op, enum reduction *reduction)
 /* ---- docstrings ---- */
 
 /* A new str of gred/docstrings.py's. NULL with an exception set. */
-static PyObject *docstring(PyObject *module, unsigned which)
+static PyObject *docstring(unsigned which)
 {
-    static const char *const defaults[ARGUMENTS_END] = {
-#define ARGUMENT(NAME, name, missing) [NAME] = missing,
-        ARGUMENTS(ARGUMENT)
-#undef ARGUMENT
-    };
     static const char *const nothing[] = {[NOTHING_value] = "value",
                                           [NOTHING_initial] = "initial",
                                           [NOTHING_nan] = "nan",
@@ -186,11 +166,10 @@ static PyObject *docstring(PyObject *module, unsigned which)
     const struct reduction_row *row = reduction_row(which == SIGNATURE_dot ? REDUCTION_sum : which);
     PyObject *arguments = PyList_New(0);
     for (const unsigned char *k = signature->order; *k; k++)
-        list_append(&arguments, Py_BuildValue("ss", argument_names[*k], defaults[*k]));
-    return PyObject_CallMethod(module, "docstring", "ssNiiOs", signature->function, row->summary,
-                               arguments, signature->positional, signature->unnamed,
-                               fold_is_on_ladder(row->fold) ? Py_True : Py_False,
-                               nothing[row->nothing]);
+        list_append(&arguments, Py_BuildValue("ss", known[*k].name, known[*k].missing));
+    return python_call("gred.docstrings", "docstring", "(ssNiiOs)", signature->function,
+                       row->summary, arguments, signature->positional, signature->unnamed,
+                       fold_is_on_ladder(row->fold) ? Py_True : Py_False, nothing[row->nothing]);
 }
 
 /* Copies last as long as the process: functions refer to them. */
@@ -198,13 +177,12 @@ bool signatures_document(PyMethodDef *functions)
 {
     for (unsigned k = NO_ARGUMENT + 1; k < ARGUMENTS_END; k++)
         if (!argument_keywords[k] &&
-            !(argument_keywords[k] = PyUnicode_InternFromString(argument_names[k])))
+            !(argument_keywords[k] = PyUnicode_InternFromString(known[k].name)))
             return false;
-    OWNED *module = PyImport_ImportModule("gred.docstrings");
-    for (unsigned k = 0; module && k <= SIGNATURE_dot; k++) {
+    for (unsigned k = 0; k <= SIGNATURE_dot; k++) {
         if (functions[k].ml_doc)
             continue;
-        OWNED *text = docstring(module, k);
+        OWNED *text = docstring(k);
         const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
         functions[k].ml_doc = utf8 ? strdup(utf8) : NULL;
         if (utf8 && !functions[k].ml_doc)
@@ -212,5 +190,5 @@ bool signatures_document(PyMethodDef *functions)
         if (!functions[k].ml_doc)
             return false;
     }
-    return module;
+    return true;
 }

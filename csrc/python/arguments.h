@@ -46,9 +46,10 @@
 enum argument { NO_ARGUMENT, ARGUMENTS(ARGUMENT) ARGUMENTS_END };
 #undef ARGUMENT
 
-/* Borrowed references by argument; NULL where one was left out. False with a TypeError set. */
-bool reduction_arguments(enum reduction, PyObject *const *arguments, Py_ssize_t count,
-                         PyObject *names, PyObject *slots[ARGUMENTS_END]);
+/* Those of a reduction, by its number, or of another function: borrowed references by argument,
+ * NULL where one was left out. False with a TypeError set. */
+bool arguments_parse(unsigned which, PyObject *const *arguments, Py_ssize_t count, PyObject *names,
+                     PyObject *slots[ARGUMENTS_END]);
 
 /* For a call in Python. Borrowed. */
 static inline PyObject *argument_or(PyObject *argument, PyObject *otherwise)

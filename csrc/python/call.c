@@ -98,8 +98,7 @@ static bool leave_nan_out(struct call *call, PyObject *where)
         !types_lose_nan(call->view.layout.input, to))
         return true;
     where = where && !numpys_is_no_value(where) ? where : Py_True;
-    OWNED *nans = PyImport_ImportModule("gred.statistics.nans");
-    OWNED *found = nans ? PyObject_CallMethod(nans, "numbers_of", "OO", call->like, where) : NULL;
+    OWNED *found = python_call("gred.statistics.nans", "numbers_of", "(OO)", call->like, where);
     array_release(&call->mask);
     request->reduction = row->plain;
     return found && mask_apply(PyTuple_GET_ITEM(found, 1), &call->asked, &call->view, &call->mask);
@@ -184,8 +183,8 @@ struct call *call_begin(struct module_state *state, enum reduction reduction, in
     call->output.object = NULL;
     view_nothing(&call->means.view);
     call->means.here = NULL;
-    call->means.array = NULL;
     call->output.as_array = false;
+    run_begin(&call->run, frames);
     if (!read_request(call, reduction, frames, slots))
         call_close(&call);
     return call;
@@ -199,8 +198,6 @@ struct call *call_open(struct module_state *state, enum reduction reduction, int
         !results_choose(call, slots) || !view_means(call, slots[MEAN]) ||
         !plan_make(&call->request, &call->view, &call->mask, &call->plan))
         call_close(&call);
-    else
-        run_begin(&call->run, frames);
     return call;
 }
 
@@ -208,13 +205,6 @@ struct call *call_open_op(struct module_state *state, PyObject *const *slots)
 {
     enum reduction reduction;
     return reduction_parse(slots[OP], &reduction) ? call_open(state, reduction, 1, slots) : NULL;
-}
-
-PyObject *call_deliver(struct call *call)
-{
-    return results_make(call) && execute_plan(call->state, &call->plan, &call->run)
-               ? results_deliver(call)
-               : NULL;
 }
 
 void call_close(struct call **at)
@@ -226,7 +216,6 @@ void call_close(struct call **at)
     while (call->count > 0)
         result_release(&call->made[--call->count]);
     array_release(&call->means.view);
-    Py_XDECREF(call->means.array);
     array_release(&call->view);
     array_release(&call->mask);
     array_release(&call->of_segments.offsets);

@@ -62,9 +62,8 @@ struct call *call_open(struct module_state *, enum reduction, int frames, PyObje
 /* The same of a function that takes op=, and is called by one of gred's own in Python. */
 struct call *call_open_op(struct module_state *, PyObject *const *slots);
 
-/* Runs a call whose plan is made; of segments or keys, an array. NULL with an exception set. */
+/* Runs a call whose plan is made. NULL with an exception set. */
 PyObject *call_answer(struct call *);
-PyObject *call_deliver(struct call *);
 
 /* ddof= and correction= are two names for one thing. */
 bool ddof_parse(PyObject *const *slots, double *ddof);
@@ -74,9 +73,8 @@ bool ddof_parse(PyObject *const *slots, double *ddof);
 bool call_open_list(struct call *, PyObject *arrays, bool each, PyObject *const *slots);
 void listed_free(struct listed *); /* NULL: there is none */
 
-/* Whether a method is asked for that goes through one array; and op= of a function of that name
- * that has none such, or false with an exception set. */
-bool names_method(PyObject *const *slots);
+/* op= of a function of that name, which has no method that goes through one array. False with an
+ * exception set. */
 bool op_parse(const char *function, PyObject *const *slots, enum reduction *);
 
 /* The arrays as a tuple, where `a` is a list, a tuple or an iterator of such and no array itself;

@@ -151,7 +151,7 @@ static bool run_errand(const struct platforms *platforms, const struct foreign_c
     return run_plan(platforms_state(platforms, plan->platform), call, self);
 }
 
-static bool reduce(void *state, const struct foreign_call *call, char *why, size_t length)
+bool foreign_reduce(void *state, const struct foreign_call *call, char *why, size_t length)
 {
     struct errand *self = call->dimensions <= DIMENSIONS_MAX ? malloc(sizeof *self) : NULL;
     if (!self) {
@@ -172,9 +172,4 @@ static bool reduce(void *state, const struct foreign_call *call, char *why, size
     array_release(&self->factors);
     free(self);
     return ran;
-}
-
-void foreign_begin(struct foreign *self, void *state)
-{
-    *self = (struct foreign){state, reduce};
 }

@@ -77,7 +77,6 @@ static bool has_one_sum(const struct view *view, const char *name)
 static bool add_exactly(struct call *call, struct exact *sum)
 {
     exact_clear(sum);
-    run_begin(&call->run, 1);
     call->run.exact = sum;
     return call->plan.n == 0 || execute_plan(call->state, &call->plan, &call->run);
 }
@@ -116,16 +115,13 @@ static bool check_shapes(const struct call *call, bool as_vectors)
  * multiply them as, but for integers, which keep all their bits. NULL with an exception set. */
 static struct call *view_factors(struct module_state *state, PyObject *const *slots, bool of_dot)
 {
-    struct call *call = call_begin(state, REDUCTION_sum, 0, slots);
+    struct call *call = call_begin(state, REDUCTION_sum, !of_dot, slots);
     if (!call)
         return NULL;
     struct view *const a = &call->view, *const b = &call->of_segments.offsets;
-    struct view_request *const asked = &call->asked;
-    *asked = (struct view_request){.name = "a", .where = &state->platforms.where};
-    bool viewed = stream_parse(slots[STREAM], &asked->consumer) && array_view(slots[A], asked, a);
-    call->request.consumer = asked->consumer;
-    asked->name = "b";
-    viewed = viewed && array_view(slots[B], asked, b) &&
+    bool viewed = call_view(call, "a", false, slots);
+    call->asked.name = "b";
+    viewed = viewed && array_view(slots[B], &call->asked, b) &&
              (of_dot || (has_one_sum(a, "a") && has_one_sum(b, "b"))) &&
              check_shapes(call, of_dot) &&
              numpys_promote(a->layout.input, b->layout.input, &a->layout.type);
@@ -186,7 +182,6 @@ static PyObject *sum_along(struct call *call, unsigned along)
     plan->n = layout_length(&call->axes.reduced);
     plan->results.type = plan->finish.result;
     OWNED *results = numpys_new(left, a->shape, &plan->finish.result, &plan->results.at[0]);
-    run_begin(&call->run, 0);
     return results && execute_plan(call->state, plan, &call->run) ? Py_NewRef(results) : NULL;
 }
 
@@ -223,13 +218,10 @@ static bool parse_method(PyObject *method, bool *exactly)
 /* By gred/statistics/products.py. */
 static PyObject *dot_along(PyObject *const *slots, bool exactly)
 {
-    OWNED *module = PyImport_ImportModule("gred.statistics.products");
-    return module ? PyObject_CallMethod(module, "dots", "OOOs{sOsO}OOO", slots[A], slots[B],
-                                        slots[AXIS], exactly ? "exact" : "auto", "device",
-                                        argument_or(slots[DEVICE], Py_None), "stream",
-                                        argument_or(slots[STREAM], Py_None), Py_False, Py_None,
-                                        argument_or(slots[OUT], Py_None))
-                  : NULL;
+    return python_call(
+        "gred.statistics.products", "dots", "(OOOs{sOsO}OOO)", slots[A], slots[B], slots[AXIS],
+        exactly ? "exact" : "auto", "device", argument_or(slots[DEVICE], Py_None), "stream",
+        argument_or(slots[STREAM], Py_None), Py_False, Py_None, argument_or(slots[OUT], Py_None));
 }
 
 SLOTS_FUNCTION(dot)
@@ -246,7 +238,5 @@ SLOTS_FUNCTION(dot)
     if (!call)
         return NULL;
     const bool as_integers = element_is_integer(call->view.layout.type);
-    call->output.as_array = slots[OUT] == Py_Ellipsis;
-    run_begin(&call->run, 0);
     return plan_one_sum(call, exactly && !as_integers) ? call_answer(call) : NULL;
 }

@@ -16,13 +16,7 @@ struct listed {
     PyObject *arrays;  /* a tuple */
     struct exchange_cache cache;
     struct plan_streams streams;
-
-    /* The last array that was asked about. */
-    struct {
-        const struct platform *platform;
-        int device;
-        struct extent allocation;
-    } located;
+    struct extent allocation; /* of the last array that was asked about */
 };
 
 void listed_free(struct listed *self)
@@ -44,21 +38,18 @@ void listed_free(struct listed *self)
 static struct listed *listed_new(PyObject *arrays)
 {
     struct listed *self = PyMem_Calloc(1, sizeof *self);
-    if (!self) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (!self)
+        return (void *)PyErr_NoMemory();
     const size_t count = (size_t)PyTuple_GET_SIZE(arrays);
     self->arrays = Py_NewRef(arrays);
     self->list.count = count;
     self->list.fewest = UINT64_MAX;
-    self->list.at = self->at = PyMem_Calloc(count ? count : 1, sizeof *self->at);
-    self->held = PyMem_Calloc(count ? count : 1, sizeof *self->held);
+    self->list.at = self->at = PyMem_Calloc(count, sizeof *self->at);
+    self->held = PyMem_Calloc(count, sizeof *self->held);
     if (self->at && self->held)
         return self;
     listed_free(self);
-    PyErr_NoMemory();
-    return NULL;
+    return (void *)PyErr_NoMemory();
 }
 
 /* The memory is the list's from now on. A layout that is not flat is copied. */
@@ -109,23 +100,21 @@ static bool join(struct call *call, const struct view *view)
     return true;
 }
 
-/* Where it lies: often in the same allocation as the array before it. */
+/* Where it lies: often in the same allocation as the array before it, and so with all others. */
 static bool locate(const struct call *call, struct listed *self, struct view *view)
 {
-    const struct extent own = layout_extent(&view->layout), known = self->located.allocation;
+    const struct extent own = layout_extent(&view->layout), known = self->allocation;
     if (!view->on_device || view->n == 0)
         return true;
     if (own.first >= known.first && own.bytes <= known.bytes &&
         own.first - known.first <= known.bytes - own.bytes) {
-        view->platform = self->located.platform;
-        view->device = self->located.device;
+        view->platform = call->view.platform;
+        view->device = call->view.device;
         return true;
     }
     if (!call->asked.where->locate(call->asked.where, view, "a"))
         return false;
-    self->located.allocation = view->allocation;
-    self->located.platform = view->platform;
-    self->located.device = view->device;
+    self->allocation = view->allocation;
     return true;
 }
 
@@ -188,7 +177,6 @@ static bool make_plan(struct call *call)
             !self->at[k].n || (!self->at[k].layout && self->at[k].input == plan->layout->input);
     plan->elements.list = &self->list;
     plan->n = plan->finish.count = self->elements;
-    run_begin(&call->run, call->request.frames);
     if (self->list.each) {
         plan->axes = &call->axes;
         return true;

@@ -56,7 +56,7 @@ static PyObject *method_tuple(const struct platforms *platforms, const struct me
         "NsNsssNNNN", method->number < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(method->number),
         method->name, *method->alias ? Py_BuildValue("(s)", method->alias) : PyTuple_New(0),
         method->title, method->idea, method->source, list_to_tuple(places), list_to_tuple(sizes),
-        integer_or_none(method->block_size), capability(method_capability(method)));
+        integer_or_none(method->block_size), capability(method->capability));
 }
 
 PyObject *core_methods(PyObject *module, PyObject *Py_UNUSED(ignored))
@@ -221,7 +221,7 @@ static int setup(PyObject *module)
         return -1;
     OWNED *hooks = PyCapsule_New((void *)&testing_hooks, HOOKS_NAME, NULL);
     OWNED *foreign = PyCapsule_New(&state->foreign, FOREIGN_NAME, NULL);
-    foreign_begin(&state->foreign, state);
+    state->foreign = (struct foreign){state, foreign_reduce};
     state->cached_plans = cached_plans_make(&state->platforms);
     state->thread_order = PyContextVar_New("gred.thread_order", NULL);
     state->workspace_limit = PyContextVar_New("gred.workspace_limit", NULL);

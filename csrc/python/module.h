@@ -97,8 +97,8 @@ bool execute_on(struct module_state *, const struct platform *, const struct pla
  * caller's to fill in. False with an exception set. */
 bool quantiles_parse(PyObject *asked, struct quantiles *);
 
-/* What others may call, of this state. */
-void foreign_begin(struct foreign *, void *state);
+/* What others may call, with the module's state; see struct foreign. */
+bool foreign_reduce(void *state, const struct foreign_call *, char *why, size_t length);
 
 /* ---- memory as types of Python's: DeviceMemory, on a device, which gred has got for results, and
  * SimulatedMemory(nbytes), of the simulated device: a writable buffer ---- */

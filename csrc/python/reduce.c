@@ -113,12 +113,9 @@ static PyObject *reduce_several(enum reduction reduction, PyObject *arrays, PyOb
         return type_error("%s of arrays that lie in several places, or by a method, takes dtype, "
                           "method and block_size; no out, initial, device or stream",
                           name);
-    OWNED *module = PyImport_ImportModule("gred.several");
-    OWNED *method = slots[METHOD] ? Py_NewRef(slots[METHOD]) : PyUnicode_FromString("auto");
-    return module && method ? PyObject_CallMethod(module, name, "OOOO", arrays,
-                                                  argument_or(slots[DTYPE], Py_None), method,
-                                                  argument_or(slots[BLOCK_SIZE], Py_None))
-                            : NULL;
+    return python_call("gred.several", name, "(OONO)", arrays, argument_or(slots[DTYPE], Py_None),
+                       slots[METHOD] ? Py_NewRef(slots[METHOD]) : PyUnicode_FromString("auto"),
+                       argument_or(slots[BLOCK_SIZE], Py_None));
 }
 
 /* As one array that is made of them, which can be reduced in any way. */
@@ -130,7 +127,8 @@ static PyObject *reduce_joined(struct module_state *state, enum reduction reduct
     return joined ? reduce_as_asked(state, reduction, slots) : NULL;
 }
 
-bool names_method(PyObject *const *slots)
+/* Whether a method is asked for that goes through one array. */
+static bool names_method(PyObject *const *slots)
 {
     struct asked_method asked;
     const bool parsed = method_parse(slots[METHOD], &asked);
@@ -203,14 +201,13 @@ static PyObject *reduce_in_python(enum reduction reduction, const char *place, c
         argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
         (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean)))
         return type_error("%s %s; no out, mean, device, stream or block_size", name, takes);
-    OWNED *module = PyImport_ImportModule(place);
+    OWNED *module = PyImport_ImportModule(place); /* waits for a thread that is importing it */
     if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
         return NULL;
-    return PyObject_CallMethod(module, "reduced", "sOOOOdOOO", name, slots[A],
-                               argument_or(more, Py_None), argument_or(slots[AXIS], Py_None),
-                               argument_or(slots[DTYPE], Py_None), ddof, kept ? Py_True : Py_False,
-                               argument_or(slots[WHERE], Py_True),
-                               argument_or(slots[METHOD], Py_None));
+    return python_call(place, "reduced", "(sOOOOdOOO)", name, slots[A], argument_or(more, Py_None),
+                       argument_or(slots[AXIS], Py_None), argument_or(slots[DTYPE], Py_None), ddof,
+                       kept ? Py_True : Py_False, argument_or(slots[WHERE], Py_True),
+                       argument_or(slots[METHOD], Py_None));
 }
 
 static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
@@ -229,8 +226,7 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
     struct module_state *state = PyModule_GetState(module);
     PyObject *slots[ARGUMENTS_END];
     PyObject *result = count == 1 && !names ? reduce_flat(state, reduction, arguments[0]) : NULL;
-    if (result || PyErr_Occurred() ||
-        !reduction_arguments(reduction, arguments, count, names, slots))
+    if (result || PyErr_Occurred() || !arguments_parse(reduction, arguments, count, names, slots))
         return result;
     const int frames = frames_of(reduction);
     OWNED *arrays = list_of_arrays(slots);

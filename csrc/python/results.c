@@ -8,22 +8,17 @@
 
 /* ---- values ---- */
 
-static bool give_warning(int frames, const char *text)
-{
-    return PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + frames) == 0;
-}
-
 bool answer_is_sound(const struct plan *plan, const struct run *run)
 {
     if (run->findings & FOUND_NOTHING)
         return value_error("%s has no value: the mask hides all elements",
                            reduction_row(plan->reduction)->called);
-    if (run->findings & FOUND_NOT_ENOUGH)
-        return give_warning(run->frames, plan->fold == FOLD_variance
-                                             ? "Degrees of freedom <= 0 for slice"
-                                             : "Mean of empty slice");
-    return !(run->findings & FOUND_ALL_NAN) ||
-           give_warning(run->frames, "All-NaN slice encountered");
+    const char *const of_few =
+        plan->fold == FOLD_variance ? "Degrees of freedom <= 0 for slice" : "Mean of empty slice";
+    const char *const text = run->findings & FOUND_NOT_ENOUGH ? of_few
+                             : run->findings & FOUND_ALL_NAN  ? "All-NaN slice encountered"
+                                                              : NULL;
+    return !text || PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + run->frames) == 0;
 }
 
 /* How many values an answer has, and of which types each is; `maybe_nothing`: integers may have no

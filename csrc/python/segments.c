@@ -52,14 +52,27 @@ static bool check_range(const struct call *call)
     return true;
 }
 
-/* What the device has seen of its offsets, where the call has waited for it. */
+/* What has been seen of keys, or of a device's offsets, where the call has waited for it. */
 static bool check_findings(const struct call *call)
 {
     const struct segments *segments = &call->of_segments.segments;
-    return !(call->run.findings & FOUND_OUTSIDE) ||
-           PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)",
+    if (!(call->run.findings & FOUND_OUTSIDE))
+        return true;
+    if (call->plan.segments.keys)
+        return PyErr_Format(PyExc_IndexError, "a key is not in [0, %llu)",
+                            (unsigned long long)segments->count);
+    return PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)",
                         name_of(call),
                         (unsigned long long)(segments->elements + segments->may_be_empty));
+}
+
+/* Runs a call whose plan is made. NULL with an exception set. */
+static PyObject *deliver(struct call *call)
+{
+    return results_make(call) && execute_plan(call->state, &call->plan, &call->run) &&
+                   check_findings(call)
+               ? results_deliver(call)
+               : NULL;
 }
 
 /* The values, and the offsets or keys that they are told apart by, of a name. */
@@ -103,7 +116,6 @@ static bool make_plan(struct call *call)
     plan->layout = &call->of_segments.ordered;
     plan->axes = &call->axes;
     plan->segments = (struct plan_segments){.of = &call->of_segments.segments};
-    run_begin(&call->run, WRAPPER_FRAMES);
     return true;
 }
 
@@ -128,10 +140,7 @@ SLOTS_FUNCTION(reduceat)
                   PyObject_IsTrue(slots[MAY_BE_EMPTY])) ||
         !make_plan(call) || !take_offsets(call) || !check_range(call))
         return NULL;
-    return results_make(call) && execute_plan(state, &call->plan, &call->run) &&
-                   check_findings(call)
-               ? results_deliver(call)
-               : NULL;
+    return deliver(call);
 }
 
 /* ---- keys ---- */
@@ -176,10 +185,7 @@ SLOTS_FUNCTION(by_key)
         return NULL;
     if (call->plan.platform->place != METHOD_ON_HOST && !plan_goes_by_key(&call->plan))
         return Py_NewRef(Py_NotImplemented);
-    OWNED *result = call_deliver(call);
-    if (result && call->run.findings & FOUND_OUTSIDE)
-        return PyErr_Format(PyExc_IndexError, "a key is not in [0, %zd)", results);
-    return Py_XNewRef(result);
+    return deliver(call);
 }
 
 /* ---- quantiles ---- */
@@ -217,6 +223,6 @@ SLOTS_FUNCTION(select_rows)
         !describe(call, NULL, (uint64_t)rows * select.of.count, true) || !make_plan(call))
         return NULL;
     call->plan.segments.quantiles = &select;
-    return call->view.on_device && call->plan.elements.flat ? call_deliver(call)
+    return call->view.on_device && call->plan.elements.flat ? deliver(call)
                                                             : Py_NewRef(Py_NotImplemented);
 }

@@ -13,19 +13,17 @@ static const struct {
 } methods[] = {QUANTILE_METHODS(METHOD)};
 #undef METHOD
 
-enum { COUNT = sizeof methods / sizeof *methods };
-
 static bool method_parse(PyObject *name, struct quantile_method *method)
 {
-    OWNED *names = PyUnicode_FromString("");
-    for (unsigned k = 0; names && k < COUNT; k++) {
+#define NAME(name, ...) ", " #name
+    static const char names[] = QUANTILE_METHODS(NAME);
+#undef NAME
+    for (unsigned k = 0; k < sizeof methods / sizeof *methods; k++)
         if (PyUnicode_Check(name) && !PyUnicode_CompareWithASCIIString(name, methods[k].name)) {
             *method = methods[k].method;
             return true;
         }
-        Py_SETREF(names, PyUnicode_FromFormat("%U%s%s", names, k ? ", " : "", methods[k].name));
-    }
-    return names && value_error("method must be one of %U; got %.200R", names, name);
+    return value_error("method must be one of %s; got %.200R", names + strlen(", "), name);
 }
 
 bool quantiles_parse(PyObject *asked, struct quantiles *quantiles)

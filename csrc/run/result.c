@@ -3,7 +3,6 @@
 #include "common/exact_sums.h"
 #include "common/reduction.h"
 #include "common/scalar.h"
-#include "common/segments.h"
 
 unsigned result_findings(const struct plan *plan, const struct answer *answer, uint64_t count)
 {
@@ -50,7 +49,7 @@ union scalar run_value_of_none(const struct plan *plan)
     struct finish how = plan->finish;
     struct answer answer;
     if (element_is_integer(type) && (plan->fold == FOLD_min || plan->fold == FOLD_max))
-        return integer_end(type, plan->fold == FOLD_min);
+        return scalar_end(type, plan->fold == FOLD_min);
     how.count = 0;
     state_identity(plan->fold, plan->accumulator, state);
     state_finish(plan->reduction, &how, state, &answer);

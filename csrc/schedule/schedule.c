@@ -80,7 +80,7 @@ static bool choose_launches(struct schedule *self, const struct facts *facts,
     const struct plan *plan = self->plan;
     const struct choice *choice = &self->choice;
     const bool one_block = plan->exact || !fold_is_on_ladder(plan->fold);
-    const int needed = method_capability(plan->method), here = facts->capability;
+    const int needed = plan->method->capability, here = facts->capability;
     if (here && here < needed)
         return failure_note(
             failure, FAILURE_RUNTIME,
@@ -298,9 +298,9 @@ static const struct {
 static bool takes(const struct facts *facts, const struct plan *plan, enum method_index method)
 {
     return method_at(method) == plan->method ||
-           (!plan->exact && !plan->factors &&
-            facts->capability >= method_capability(method_at(method)) && plan->elements.on_device &&
-            plan->elements.flat && plan->elements.direct && fold_is_on_ladder(plan->fold) &&
+           (!plan->exact && !plan->factors && facts->capability >= method_at(method)->capability &&
+            plan->elements.on_device && plan->elements.flat && plan->elements.direct &&
+            fold_is_on_ladder(plan->fold) &&
             kernel_find(facts->kernels,
                         (struct kernel_key){KERNEL_FLAT, plan->fold, plan->layout->input,
                                             plan->accumulator, method,

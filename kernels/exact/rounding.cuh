@@ -44,8 +44,8 @@ static __device__ __noinline__ void store_converted(const struct exact_result &r
                                                     global<unsigned char> out, uint64_t real,
                                                     uint64_t imag)
 {
-    const enum element from = result.finish.result, to = result.out_type;
-    scalar_store(out, scalar_convert(exact_joined(&result.finish, real, imag), from, to), to);
+    const enum element to = result.out_type;
+    scalar_store(out, scalar_narrow(exact_answer(&result.finish, real, imag), to), to);
 }
 
 /* A float of 2, 4 or 8 bytes. */

@@ -22,7 +22,7 @@ struct rank_key {
                      : type == ELEMENT_FLOAT32  ? 0x7f800000
                      : type == ELEMENT_FLOAT64  ? 0x7ff0000000000000
                                                 : 0)),
-          flip(type >= ELEMENT_INT8 && type <= ELEMENT_INT64 ? top : K(0))
+          flip(element_is_signed(type) ? top : K(0))
     {
     }
 
