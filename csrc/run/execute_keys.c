@@ -135,13 +135,9 @@ static bool launch_adding(struct by_key *self)
     uint64_t most;
     if (!facts_resident(facts, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &most))
         return false;
-    const struct step step = {
-        .kernel = self->kernel,
-        .grid = least(divide_up(self->keys.of.n, KEYS_AHEAD << KEYS_BLOCK), most),
-        .block = 1u << KEYS_BLOCK,
-        .shared_bytes = shared_bytes,
-        .cluster = 1,
-    };
+    const uint64_t blocks = divide_up(self->keys.of.n, KEYS_AHEAD << KEYS_BLOCK);
+    const struct step step =
+        step_of(self->kernel, least(blocks, most), 1u << KEYS_BLOCK, shared_bytes);
     void *arguments[] = {&self->keys};
     return self->keys.of.n == 0 || executor_launch(&self->on, &step, arguments);
 }
@@ -152,13 +148,9 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
     enum { BLOCK = 256 };
     const struct plan *plan = self->on.plan;
     const bool sums = !fold_is_extreme(plan->fold);
-    const struct step step = {
-        .kernel = kernel_of_kind(self->on.machine->facts.kernels,
-                                 sums ? KERNEL_KEYS_FINISH : KERNEL_KEYS_STORE),
-        .grid = divide_up(self->keys.results, BLOCK),
-        .block = BLOCK,
-        .cluster = 1,
-    };
+    const struct step step = step_of(kernel_of_kind(self->on.machine->facts.kernels,
+                                                    sums ? KERNEL_KEYS_FINISH : KERNEL_KEYS_STORE),
+                                     divide_up(self->keys.results, BLOCK), BLOCK, 0);
     void *out = plan->results.at[0];
     enum element out_type = plan->results.types[0],
                  type = self->keys.of.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : self->accumulator;
@@ -244,16 +236,11 @@ static bool arrange(struct selecting *self)
     const struct facts *facts = &self->on.machine->facts;
     const struct kernel_select *select = &self->select;
     const uint64_t limit = self->on.run->workspace_limit;
-    const struct kernel_key key = {KERNEL_SELECT, FOLDS, select->of.input, ELEMENTS, METHODS, 0};
-    self->step = (struct step){
-        .kernel = facts->kernels->find(key),
-        .grid = least(select->rows, GRID_MOST),
-        .block = select->n <= SHORT  ? 32
-                 : select->n <= LONG ? 128
-                                     : 512,
-        .shared_bytes = SELECT_WORDS * sizeof(uint32_t),
-        .cluster = 1,
-    };
+    const void *kernel =
+        kernel_of_fold(facts->kernels, KERNEL_SELECT, FOLDS, select->of.input, ELEMENTS, 0);
+    const unsigned block = select->n <= SHORT ? 32 : select->n <= LONG ? 128 : 512;
+    self->step =
+        step_of(kernel, least(select->rows, GRID_MOST), block, SELECT_WORDS * sizeof(uint32_t));
     if (select->of.sorted || select->n / TOGETHER < select->rows)
         return true;
     const uint64_t passes =

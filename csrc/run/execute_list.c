@@ -164,12 +164,8 @@ static bool launch_tiles(const struct executor *on, const struct list_schedule *
     const struct plan *const plan = self->plan;
     const size_t state = state_bytes(plan->fold, self->accumulator),
                  of_warp = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
-    const struct step step = {.name = "list",
-                              .kernel = self->kernel,
-                              .grid = self->blocks,
-                              .block = 1u << LONG_ROWS_BLOCK,
-                              .shared_bytes = of_warp << (LONG_ROWS_BLOCK - 5),
-                              .cluster = 1};
+    const struct step step = step_of(self->kernel, self->blocks, 1u << LONG_ROWS_BLOCK,
+                                     of_warp << (LONG_ROWS_BLOCK - WARP));
     struct kernel_axes axes = {.launch = {.kernel = KERNEL_TYPED_ROWS,
                                           .block = LONG_ROWS_BLOCK,
                                           .team = LONG_ROWS_BLOCK,

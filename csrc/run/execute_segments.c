@@ -116,12 +116,8 @@ static bool launch(const struct executor *on, void **arguments, const void *kern
                    unsigned block, size_t shared_bytes, bool follows)
 {
     struct kernel_segments *segments = arguments[0];
-    const struct step step = {.kernel = kernel,
-                              .grid = grid,
-                              .block = 1u << block,
-                              .shared_bytes = shared_bytes,
-                              .cluster = 1,
-                              .follows = follows && on->machine->facts.kernels->segments_follow()};
+    struct step step = step_of(kernel, grid, 1u << block, shared_bytes);
+    step.follows = follows && on->machine->facts.kernels->segments_follow();
     segments->block = block;
     return executor_launch(on, &step, arguments);
 }

@@ -157,6 +157,14 @@ struct step {
     bool follows; /* may begin before the launch before it has ended, for which it waits itself */
 };
 
+/* What nobody explains: so many blocks of so many threads. */
+static inline struct step step_of(const void *kernel, uint64_t grid, unsigned block,
+                                  size_t shared_bytes)
+{
+    return (struct step){
+        .kernel = kernel, .grid = grid, .block = block, .shared_bytes = shared_bytes, .cluster = 1};
+}
+
 /* Copies n elements, converted, to one after the other; and stores n results in their places. */
 struct step step_gather(const struct facts *, enum part reads, uint64_t n);
 struct step step_store(const void *kernel, uint64_t n);
