@@ -6,13 +6,6 @@
 #include "plan/axes.h"
 #include "plan/platform.h"
 
-struct axes;
-struct cached_plans;
-struct exact_span;
-struct means;
-struct output;
-struct segments;
-
 /* Work that comes first is that of producers of arrays, and of memory for results; the first of
  * them that is no passing one has the work on its stream. */
 enum { PRODUCERS_MAX = 8 };

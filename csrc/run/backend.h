@@ -35,10 +35,6 @@ struct timing {
     unsigned block;
 };
 
-struct explanation;
-struct counting;
-struct exact;
-
 /* What the thread of a run does while it would wait for a device. */
 struct meanwhile {
     void (*act)(void *context); /* NULL: nothing */
