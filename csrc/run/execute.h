@@ -12,10 +12,10 @@ struct executor {
     char *memory;
 };
 
-/* NULL: the arena has no such part; PARTS is none. */
+/* NULL: the arena has no such part. */
 static inline void *executor_part(const struct executor *self, enum part part)
 {
-    return part < PARTS && self->arena->bytes[part] ? self->memory + self->arena->at[part] : NULL;
+    return self->arena->bytes[part] ? self->memory + self->arena->at[part] : NULL;
 }
 
 /* Has work done in memory for the arena, which is released then. Where nobody waits for what is

@@ -51,9 +51,8 @@ static void choose_digits(struct by_key *self, bool whole)
 /* What does not lie one after the other is copied. */
 static struct brought bring_if_not_flat(const struct layout *layout, enum part copied)
 {
-    struct brought brought = {.layout = *layout, .uploaded = PARTS, .copied = PARTS};
+    struct brought brought = {.layout = *layout, .type = layout->input};
     layout_normalise(&brought.layout, true);
-    brought.type = layout->input;
     if (!layout_is_flat(&brought.layout)) {
         brought.copied = copied;
         brought.type = holder_of_elements(layout->input);

@@ -25,12 +25,9 @@ static bool bring_all(struct listed_segments *self)
     const struct layout *from = plan->layout, *offsets = plan->segments.offsets;
     struct machine *machine = self->on.machine;
     const uint64_t count = plan->segments.of->count;
-    const bool on_device = plan->elements.on_device;
-    self->array =
-        (struct brought){.layout = *from,
-                         .uploaded = plan->n && !on_device ? PART_UPLOADED : PARTS,
-                         .copied = plan->n && on_device && !plan->elements.flat ? PART_COPY : PARTS,
-                         .type = holder_of_elements(from->input)};
+    self->array.layout = *from;
+    brought_choose(plan, plan->elements.on_device && !plan->elements.flat,
+                   holder_of_elements(from->input), &self->array);
     arena_reserve_brought(&self->arena, &self->array);
     if (offsets)
         arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));

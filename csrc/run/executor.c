@@ -79,14 +79,14 @@ bool executor_bring(const struct executor *self, struct brought *brought)
     void *const uploaded = executor_part(self, brought->uploaded), *const copied = executor_part(
                                                                        self, brought->copied);
     uint64_t fed;
-    if (brought->uploaded < PARTS) {
+    if (brought->uploaded) {
         if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, &fed))
             return false;
         layout->data = uploaded;
         layout->swapped = false;
         layout_make_flat(layout, n);
     }
-    if (brought->copied < PARTS) {
+    if (brought->copied) {
         if (!executor_gather(self, layout, brought->type, copied))
             return false;
         layout->data = copied;
@@ -194,7 +194,7 @@ static bool bring_elements(const struct executor *on, struct axes_schedule *sche
         return false;
     if (is_brought(array))
         reduced->data = array->layout.data;
-    if (array->uploaded < PARTS)
+    if (array->uploaded)
         reduced->swapped = false;
     if (is_brought(mask))
         reduced->mask = mask->layout.data;

@@ -57,15 +57,17 @@ void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
  * host, from the device as those of another type, or both. */
 struct brought {
     struct layout layout;       /* in the end, of what is there */
-    enum part uploaded, copied; /* PARTS: it is not */
+    enum part uploaded, copied; /* PART_ARRAY: it is not */
     enum element type;          /* of the copy */
 };
 
 static inline bool is_brought(const struct brought *self)
 {
-    return self->uploaded < PARTS || self->copied < PARTS;
+    return self->uploaded || self->copied;
 }
 
+/* How a plan's elements are brought, but for their layout: to a `type`, if they are copied. */
+void brought_choose(const struct plan *, bool copies, enum element type, struct brought *);
 void arena_reserve_brought(struct arena *, const struct brought *);
 
 /* What a schedule depends on, besides the plan. */

@@ -62,7 +62,7 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
 static void find_offsets(const struct plan *plan, struct brought *offsets)
 {
     struct layout *layout = &offsets->layout;
-    *offsets = (struct brought){.uploaded = PARTS, .copied = PARTS, .type = ELEMENT_INT64};
+    *offsets = (struct brought){.type = ELEMENT_INT64};
     if (plan->segments.offsets) {
         *layout = *plan->segments.offsets;
     } else {
@@ -103,11 +103,8 @@ bool segments_schedule_make(const struct plan *plan, const struct facts *facts,
     if (!self->each)
         return false;
     self->input = copies ? self->accumulator : plan->layout->input;
-    self->array =
-        (struct brought){.layout = *plan->layout,
-                         .uploaded = plan->n && !plan->elements.on_device ? PART_UPLOADED : PARTS,
-                         .copied = plan->n && copies ? PART_COPY : PARTS,
-                         .type = self->accumulator};
+    self->array.layout = *plan->layout;
+    brought_choose(plan, copies, self->accumulator, &self->array);
     layout_normalise(&self->array.layout, true);
     find_offsets(plan, &self->offsets);
     segments_shape_make(plan->segments.of->count, plan->n, element_size(self->input),
