@@ -32,24 +32,15 @@ bool plan_choose_device(const struct request *request, struct view *view, struct
     const struct platforms *platforms = request->platforms;
     const bool offsets = request->offsets && request->offsets->on_device,
                other = offsets || (request->out && request->out->view.on_device);
-    bool gpu;
     if (view->on_device && (view->n > 0 || !other))
         return platforms->where.locate(&platforms->where, view, "a") &&
                stay(request, view, "a", plan);
     if (other)
         return stay(request, offsets ? request->offsets : &request->out->view,
                     offsets ? "offsets" : "out", plan);
-    if (argument_given(request->device))
-        return platforms_parse(platforms, request->device, &plan->platform, &plan->device);
-    plan->device = 0;
-    plan->platform = platforms_on(platforms, METHOD_ON_HOST);
-    if (!plan->method || plan->method->places == METHOD_ON_HOST)
-        return true;
-    if (!platforms_find_gpu(platforms, &gpu))
-        return false;
-    gpu = gpu || plan->method->places == METHOD_ON_CUDA;
-    plan->platform = platforms_on(platforms, gpu ? METHOD_ON_CUDA : METHOD_ON_SIMULATED);
-    return true;
+    return platforms_choose(platforms, request->device,
+                            plan->method ? plan->method->places : METHOD_ON_HOST, &plan->platform,
+                            &plan->device);
 }
 
 /* Results along axes go to out in a way of their own. */
@@ -282,7 +273,7 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
                                          request->out ? &request->out->view : NULL,
                                          request->means ? &request->means->view : NULL};
     for (size_t k = 0; k < sizeof viewed / sizeof *viewed; k++)
-        if (viewed[k] && viewed[k]->producer.given)
+        if (viewed[k])
             plan_wait_for(&plan->streams, &viewed[k]->producer);
     return true;
 }

@@ -127,15 +127,17 @@ bool platforms_find_gpu(const struct platforms *self, bool *there)
     return count >= 0;
 }
 
-bool platforms_choose(const struct platforms *self, PyObject *device,
+bool platforms_choose(const struct platforms *self, PyObject *device, unsigned places,
                       const struct platform **platform, int *index)
 {
-    bool gpu;
+    bool gpu = false;
     if (argument_given(device))
         return platforms_parse(self, device, platform, index);
-    if (!platforms_find_gpu(self, &gpu))
+    if (places != METHOD_ON_HOST && !platforms_find_gpu(self, &gpu))
         return false;
-    *platform = platforms_on(self, gpu ? METHOD_ON_CUDA : METHOD_ON_SIMULATED);
+    *platform = platforms_on(self, places == METHOD_ON_HOST          ? METHOD_ON_HOST
+                                   : gpu || places == METHOD_ON_CUDA ? METHOD_ON_CUDA
+                                                                     : METHOD_ON_SIMULATED);
     *index = 0;
     return true;
 }

@@ -47,7 +47,8 @@ SLOTS_FUNCTION(device_time)
     const size_t bytes = PyLong_AsSize_t(slots[NBYTES]);
     int index;
     if (PyErr_Occurred() || !timing_make(slots, &rows, &timing) ||
-        !platforms_choose(&state->platforms, slots[DEVICE], &platform, &index))
+        !platforms_choose(&state->platforms, slots[DEVICE], METHOD_ON_SIMULATED | METHOD_ON_CUDA,
+                          &platform, &index))
         return NULL;
     if (!bytes && platform->place == METHOD_ON_HOST)
         return value_error("device 'host' launches nothing; 'cuda' and 'simulated' do");
