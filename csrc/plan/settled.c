@@ -81,12 +81,9 @@ void plan_round_once(const struct output *out, struct layout *layout, struct pla
         return;
     if (plan_adds_products(plan))
         layout->type = holder_of_factor(input, layout->type);
-    else if (element_is_integer(input))
-        layout->type = input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
-    else if (element_is_complex(input) && element_is_complex(layout->type))
-        layout->type = ELEMENT_COMPLEX128;
     else
-        layout->type = ELEMENT_FLOAT64;
+        layout->type =
+            holder_of_elements(element_is_complex(layout->type) ? input : element_real_part(input));
 }
 
 /* Where an element may be taken in as often as one likes, one of those that are broadcast is
@@ -170,9 +167,7 @@ void products_settle(const struct platform *platform, int device, struct view *a
                      bool exactly, struct plan *plan)
 {
     const enum element type = a->layout.type, result = products_type(type),
-                       wide = element_is_complex(type)   ? ELEMENT_COMPLEX128
-                              : element_is_integer(type) ? result
-                                                         : ELEMENT_FLOAT64;
+                       wide = accumulator_widest(element_accumulator(result));
     *plan = (struct plan){
         .platform = platform,
         .device = device,
