@@ -144,17 +144,6 @@ bool platforms_choose(const struct platforms *self, PyObject *device, unsigned p
 
 /* ---- where memory lies ---- */
 
-static enum located locate_on(const struct platform *platform, void *state, struct view *view,
-                              struct failure *failure)
-{
-    if (!platform->locate)
-        return LOCATED_ELSEWHERE;
-    PyThreadState *thread = let_others_go_on(platform, state, -1);
-    const enum located located = platform->locate(state, view, failure);
-    go_on(thread);
-    return located;
-}
-
 static bool locate(const struct where *where, struct view *view, const char *name)
 {
     const struct platforms *self = (const struct platforms *)where;
@@ -169,7 +158,12 @@ static bool locate(const struct where *where, struct view *view, const char *nam
         return true;
     }
     for (int k = 0; k < PLATFORMS; k++) {
-        const enum located located = locate_on(self->all[k], self->states[k], view, &failure);
+        const struct platform *platform = self->all[k];
+        if (!platform->locate)
+            continue;
+        PyThreadState *thread = let_others_go_on(platform, self->states[k], -1);
+        const enum located located = platform->locate(self->states[k], view, &failure);
+        go_on(thread);
         if (located == LOCATED_HERE)
             return true;
         if (located == LOCATED_NOWHERE)
