@@ -15,9 +15,9 @@ union argument {
 
 /* The array, or the one that it is multiplied with. */
 struct source {
-    const struct layout *from; /* the plan's, or its factors; NULL: there are none */
-    enum part part;            /* where its pieces are, if it is brought */
-    struct layout layout;      /* as the device sees it, where it is not flat */
+    const struct layout *from;  /* the plan's, or its factors; NULL: there are none */
+    enum part uploaded, copied; /* where its pieces are, if they are brought or copied */
+    struct layout layout;       /* as the device sees it, where it is not flat */
 };
 
 /* On the heap: the caller's stack may be small. */
@@ -83,7 +83,7 @@ static bool feed_source(const struct execution *self, struct source *source, uin
     const struct layout *from = source->from, mask = layout_of_its_mask(from);
     struct layout array = *from;
     const bool masked = self->schedule->choice.uploads_mask;
-    void *const at = buffer(self, source->part);
+    void *const at = buffer(self, source->uploaded);
     if (masked)
         array.mask = NULL;
     if (!machine->memory->feed(machine, at, &array, start, length, n) ||
@@ -114,34 +114,27 @@ static bool feed_piece(struct execution *self, uint64_t start, uint64_t length)
     return true;
 }
 
-/* A flat array from `start` on, as the first kernel takes it. */
-static const void *source_at(const struct execution *self, const struct source *source,
-                             uint64_t start)
-{
-    return self->schedule->choice.uploads
-               ? buffer(self, source->part)
-               : (const char *)source->from->data + start * element_size(source->from->input);
-}
-
 /* ---- what a step reads ---- */
-
-static bool reads_array(const struct step *step)
-{
-    return step->reads == PART_ARRAY || step->reads == PART_UPLOADED;
-}
 
 static bool reads_elements(const struct step *step)
 {
-    return reads_array(step) || step->reads == PART_COPY;
+    return step->reads == PART_ARRAY || step->reads == PART_UPLOADED || step->reads == PART_COPY;
 }
 
-/* A flat part; `start` is where the piece begins in the array. */
-static struct kernel_array flat_array(const struct execution *self, const struct step *step,
-                                      uint64_t start)
+/* A flat part, and of elements the source's; `start` is where the piece begins in the array. */
+static const void *flat_part(const struct execution *self, const struct source *source,
+                             enum part reads, uint64_t start)
 {
-    return (struct kernel_array){.at = reads_array(step) ? source_at(self, &self->array, start)
-                                                         : executor_part(&self->on, step->reads),
-                                 .base = reads_elements(step) ? start : 0};
+    switch (reads) {
+    case PART_ARRAY:
+        return (const char *)source->from->data + start * element_size(source->from->input);
+    case PART_UPLOADED:
+        return buffer(self, source->uploaded);
+    case PART_COPY:
+        return executor_part(&self->on, source->copied);
+    default:
+        return executor_part(&self->on, reads);
+    }
 }
 
 /* Only the first pass of a piece reads rows: of the array, or of the working copy and its mask. */
@@ -151,10 +144,12 @@ static void read_array(struct execution *self, const struct step *step, uint64_t
     struct layout *from = &rows->from;
     const struct choice *choice = &self->schedule->choice;
     if (!reads_elements(step) || !choice_reads_rows(choice)) {
-        self->argument.flat = flat_array(self, step, start);
+        self->argument.flat =
+            (struct kernel_array){.at = flat_part(self, &self->array, step->reads, start),
+                                  .base = reads_elements(step) ? start : 0};
         return;
     }
-    if (reads_array(step)) {
+    if (step->reads != PART_COPY) {
         layout_copy(&self->array.layout, from);
     } else {
         from->data = executor_part(&self->on, PART_COPY);
@@ -172,10 +167,8 @@ static const void *factors_of(const struct execution *self, const struct step *s
 {
     if (!reads_elements(step) || !plan_adds_products(self->on.plan))
         return NULL;
-    if (!self->factors.from)
-        return self->argument.flat.at;
-    return step->reads == PART_COPY ? executor_part(&self->on, PART_COPIED_FACTORS)
-                                    : source_at(self, &self->factors, start);
+    return self->factors.from ? flat_part(self, &self->factors, step->reads, start)
+                              : self->argument.flat.at;
 }
 
 /* ---- one step ---- */
@@ -233,10 +226,9 @@ static bool make_copy(struct execution *self, uint64_t start, uint64_t n)
     const struct executor *on = &self->on;
     const struct choice *choice = &self->schedule->choice;
     const struct step step = schedule_copy(self->schedule, n);
-    const struct kernel_array flat = flat_array(self, &step, start);
-    const bool copies_flat = choice->form == FORM_FLAT;
+    const struct kernel_array flat = {flat_part(self, &self->array, step.reads, start), start};
     struct copying copying = {
-        .array = copies_flat ? (const void *)&flat : &self->array.layout,
+        .array = choice->form == FORM_FLAT ? (const void *)&flat : &self->array.layout,
         .first = choice->uploads ? 0 : start,
         .type = choice->accumulator,
         .target = executor_part(on, PART_COPY),
@@ -438,9 +430,11 @@ bool execute_pieces(struct machine *machine, const struct schedule *schedule, st
     self->on = (struct executor){machine, run, schedule->plan, &schedule->arena, NULL};
     self->schedule = schedule;
     self->array.from = schedule->plan->layout;
-    self->array.part = PART_UPLOADED;
+    self->array.uploaded = PART_UPLOADED;
+    self->array.copied = PART_COPY;
     self->factors.from = schedule->plan->factors;
-    self->factors.part = PART_UPLOADED_FACTORS;
+    self->factors.uploaded = PART_UPLOADED_FACTORS;
+    self->factors.copied = PART_COPIED_FACTORS;
     const bool reduced = executor_do(&self->on, reduce, self);
     free(self);
     return reduced;
