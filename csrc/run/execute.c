@@ -160,51 +160,49 @@ struct parts {
     struct machine *machine;
     struct run *run;
     const struct plan *all;
-    uint64_t limit;        /* bytes of a part's memory */
-    double asked;          /* when Python was, whether to stop */
-    struct axes_part part; /* which is being made */
+    uint64_t limit;         /* bytes of a part's memory */
+    double asked;           /* when Python was, whether to stop */
+    struct axes_part *part; /* which is being made, or explained */
 };
 
-static bool explain_part(const struct parts *self, const struct axes *axes)
+/* The part whose schedule has been made, of a plan that outlasts the run. */
+static bool explain_part(const struct parts *self)
 {
     struct explanation *explanation = self->run->explanation;
     explanation->by = EXPLAINED_ALONG;
-    explanation->at_once = axes->results;
-    axes_copy(axes, &explanation->along.axes);
-    return schedule_part(self->machine, self->all, &explanation->along, self->machine->failure);
+    explanation->at_once = self->part->schedule.axes.results;
+    self->part->plan = *self->all;
+    self->part->schedule.plan = &self->part->plan;
+    return true;
 }
 
 /* The most results that there is room for, `count` along a dimension; of none: all dimensions. */
-static unsigned choose_cut(struct parts *self, uint64_t *count)
+static unsigned choose_cut(const struct parts *self, uint64_t *count)
 {
     const struct axes *all = self->all->axes;
     for (unsigned k = 0; k < all->outer; k++)
         for (*count = all->shape[k]; *count > 0; *count /= 2) {
-            axes_part(all, k, 0, 0, *count, &self->part.axes);
-            if (schedule_part(self->machine, self->all, &self->part, self->machine->failure) &&
-                self->part.schedule.arena.total <= self->limit)
+            axes_part(all, k, 0, 0, *count, &self->part->axes);
+            if (schedule_part(self->machine, self->all, self->part, self->machine->failure) &&
+                self->part->schedule.arena.total <= self->limit)
                 return k;
         }
     return all->outer;
 }
 
-/* The first of them is explained. */
 static bool make_parts(struct parts *self, unsigned along, uint64_t count)
 {
     const struct axes *all = self->all->axes;
-    struct axes *const axes = &self->part.axes;
     const uint64_t length = all->shape[along];
     uint64_t outer = 1;
     for (unsigned k = 0; k < along; k++)
         outer *= all->shape[k];
     for (uint64_t o = 0; o < outer; o++)
         for (uint64_t start = 0; start < length; start += count) {
-            axes_part(all, along, o, start, least(count, length - start), axes);
-            if (self->run->explanation)
-                return explain_part(self, axes);
+            axes_part(all, along, o, start, least(count, length - start), &self->part->axes);
             if (watch_interrupted_lately(self->run, &self->asked) ||
-                !schedule_part(self->machine, self->all, &self->part, self->machine->failure) ||
-                !execute_axes_schedule(self->machine, &self->part.schedule, self->run))
+                !schedule_part(self->machine, self->all, self->part, self->machine->failure) ||
+                !execute_axes_schedule(self->machine, &self->part->schedule, self->run))
                 return false;
         }
     return true;
@@ -245,13 +243,14 @@ static bool make_one_by_one(struct parts *self)
     return true;
 }
 
-/* All at once, if the workspace allows that and results that lie there meanwhile. */
+/* All at once, if the workspace allows that and results that lie there meanwhile; of parts, the
+ * first is explained. */
 static bool make_axes(struct parts *self)
 {
     struct machine *machine = self->machine;
     const struct plan *plan = self->all;
     struct run *run = self->run;
-    struct axes_schedule *schedule = &self->part.schedule;
+    struct axes_schedule *schedule = &self->part->schedule;
     uint64_t count;
     if (!axes_schedule_make(plan, &machine->facts, schedule, machine->failure))
         return plan->exact && make_one_by_one(self);
@@ -262,11 +261,11 @@ static bool make_axes(struct parts *self)
                    room = machine->memory->room(machine, total);
     self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
     if (total <= self->limit)
-        return run->explanation ? explain_part(self, plan->axes)
+        return run->explanation ? explain_part(self)
                                 : execute_axes_schedule(machine, schedule, run);
     const unsigned along = plan->exact ? plan->axes->outer : choose_cut(self, &count);
     if (along < plan->axes->outer)
-        return make_parts(self, along, count);
+        return run->explanation ? explain_part(self) : make_parts(self, along, count);
     return plan->launch.batch_invariant
                ? failure_note(machine->failure, FAILURE_MEMORY,
                               "out of memory on the device for a result of method "
@@ -277,15 +276,14 @@ static bool make_axes(struct parts *self)
 /* The schedule is on the heap: threads' stacks may be small. */
 static bool execute_axes(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    struct parts *self = malloc(sizeof *self);
-    if (!self)
+    struct axes_part *own = run->explanation ? NULL : malloc(sizeof *own);
+    struct parts self = {.machine = machine, .run = run, .all = plan, .part = own};
+    if (run->explanation)
+        self.part = &run->explanation->along;
+    else if (!own)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a schedule");
-    self->machine = machine;
-    self->run = run;
-    self->all = plan;
-    self->asked = 0;
-    const bool made = make_axes(self);
-    free(self);
+    const bool made = make_axes(&self);
+    free(own);
     return made;
 }
 
