@@ -211,8 +211,7 @@ static bool make_all(struct executor *on, void *context)
 
 bool execute_keys(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    struct by_key self = {.on = {.machine = machine, .run = run, .plan = plan}};
-    self.on.arena = &self.arena;
+    struct by_key self = {.on = {machine, run, plan, &self.arena, NULL}};
     describe(&self);
     return executor_do(&self.on, make_all, &self);
 }
@@ -271,8 +270,7 @@ static bool launch(struct executor *on, void *context)
 
 bool execute_select(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    struct selecting self = {.on = {.machine = machine, .run = run, .plan = plan},
+    struct selecting self = {.on = {machine, run, plan, &self.arena, NULL},
                              .select = *plan->segments.quantiles};
-    self.on.arena = &self.arena;
     return plan->n == 0 || (arrange(&self) && executor_do(&self.on, launch, &self));
 }

@@ -83,12 +83,11 @@ static bool execute_listed(struct listed_segments *self)
     self->arrays = malloc(self->segments.count * sizeof *self->arrays);
     if (!self->arrays)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
-    listed.n = listed.finish.count = list_segments(self);
+    plan_take(&listed, &self->array.layout, list_segments(self), true);
+    listed.axes = self->on.plan->axes;
     listed.segments = (struct plan_segments){.of = NULL};
-    listed.layout = &self->array.layout;
     listed.elements.list = &self->list;
-    listed.elements.flat = listed.elements.on_device = true;
-    listed.elements.direct = types_convert_directly(&self->array.layout, listed.accumulator);
+    listed.elements.on_device = true;
     return execute_list(machine, &listed, self->on.run);
 }
 
