@@ -35,8 +35,7 @@ static bool do_each(struct job *job, listed_work *work, void *context)
         self->plan.n = self->plan.finish.count = list->at[self->k].n;
         self->plan.elements.flat = !list->at[self->k].layout;
         self->plan.elements.direct = types_convert_directly(&self->layout, self->plan.accumulator);
-        done = !(self->k && watch_interrupted_lately(job->run, &self->job.asked)) &&
-               work(self, context);
+        done = !(self->k && watch_interrupted_lately(job->run)) && work(self, context);
         self->plan.elements.position += list->each ? 0 : self->plan.n;
     }
     free(self);

@@ -129,13 +129,13 @@ static char *place_of(const struct results *results, unsigned value, int64_t pla
 }
 
 bool execute_one(struct machine *machine, const struct plan *all, struct plan *one, bool is_left,
-                 int64_t place, struct run *run, double *asked)
+                 int64_t place, struct run *run)
 {
     const struct results *results = &all->results;
     one->results.on_device = false;
     if (is_left)
         one->results = results_of_one(place_of(results, 0, place), results->types[0]);
-    if (watch_interrupted_lately(run, asked) || !execute_array(machine, one, run))
+    if (watch_interrupted_lately(run) || !execute_array(machine, one, run))
         return false;
     for (unsigned v = 0; v < results->values && !is_left; v++) {
         char bytes[sizeof(struct complex128)];
@@ -161,7 +161,6 @@ struct parts {
     struct run *run;
     const struct plan *all;
     uint64_t limit;         /* bytes of a part's memory */
-    double asked;           /* when Python was, whether to stop */
     struct axes_part *part; /* which is being made, or explained */
 };
 
@@ -200,7 +199,7 @@ static bool make_parts(struct parts *self, unsigned along, uint64_t count)
     for (uint64_t o = 0; o < outer; o++)
         for (uint64_t start = 0; start < length; start += count) {
             axes_part(all, along, o, start, least(count, length - start), &self->part->axes);
-            if (watch_interrupted_lately(self->run, &self->asked) ||
+            if (watch_interrupted_lately(self->run) ||
                 !schedule_part(self->machine, self->all, self->part, self->machine->failure) ||
                 !execute_axes_schedule(self->machine, &self->part->schedule, self->run))
                 return false;
@@ -237,7 +236,7 @@ static bool make_one_by_one(struct parts *self)
             one.results.on_device = is_left;
             return execute_array(self->machine, &one, self->run);
         }
-        if (!execute_one(self->machine, all, &one, is_left, walk.place, self->run, &self->asked))
+        if (!execute_one(self->machine, all, &one, is_left, walk.place, self->run))
             return false;
     }
     return true;

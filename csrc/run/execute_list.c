@@ -227,13 +227,12 @@ static bool execute_one_by_one(struct machine *machine, const struct plan *plan,
     const struct array_list *const list = plan->elements.list;
     struct layout layout;
     struct plan one = *plan;
-    double asked = 0;
     for (uint64_t k = 0; k < list->count; k++) {
         listed_layout(&list->at[k], plan->layout->type, &layout);
         plan_take(&one, &layout, list->at[k].n, !list->at[k].layout);
         if (!execute_one(machine, plan, &one,
                          !results_are_awaited(&plan->results) && plan->results.values == 1,
-                         (int64_t)k, run, &asked))
+                         (int64_t)k, run))
             return false;
     }
     return true;

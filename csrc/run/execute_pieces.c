@@ -325,9 +325,8 @@ static bool reduce_all(struct execution *self)
 {
     const struct schedule *schedule = self->schedule;
     const uint64_t n = schedule->plan->n;
-    double asked = clock_now();
     for (uint64_t start = 0; start < n; start += schedule->piece)
-        if ((start && watch_interrupted_lately(self->on.run, &asked)) ||
+        if ((start && watch_interrupted_lately(self->on.run)) ||
             !reduce_piece(self, start, least(n - start, schedule->piece)))
             return false;
     if (schedule->pieces == 1)

@@ -154,12 +154,11 @@ bool executor_receive(const struct executor *self, void *state)
 {
     const double spins_for = 50e-6, began = clock_now();
     struct machine *machine = self->machine;
-    double asked = began;
     while (!look(machine->mailbox, state)) {
         const double waited = clock_now() - began;
         if (waited < spins_for)
             continue;
-        if (watch_interrupted_lately(self->run, &asked))
+        if (watch_interrupted_lately(self->run))
             return false;
         const enum progress progress = machine->work->progress(machine);
         if (progress == PROGRESS_DONE) /* the state came with the work's end, or never will */

@@ -10,10 +10,9 @@
 bool machine_time_samples(struct machine *machine, struct run *run, struct timing *timing,
                           machine_sample *prepare, machine_sample *work, void *context)
 {
-    double asked = 0;
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (watch_interrupted_lately(run, &asked) || (prepare && !prepare(context)) ||
+        if (watch_interrupted_lately(run) || (prepare && !prepare(context)) ||
             (timing->cold && !machine->work->flush(machine)) ||
             !machine->work->mark(machine, MOMENT_BEGIN) || !work(context) ||
             !machine->work->mark(machine, MOMENT_END) ||
@@ -137,11 +136,10 @@ bool machine_time_launching(struct machine *machine, struct run *run)
     uint64_t none = 0;
     void *arguments[] = {&nothing, &none, &nothing};
     const struct step step = step_of(kernel_that_reads(machine->facts.kernels, SHAPE), 1, WARP, 0);
-    double asked = clock_now();
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         const double began = clock_now();
-        if (watch_interrupted_lately(run, &asked) ||
-            !machine->work->launch(machine, &step, arguments) || !machine->work->wait(machine))
+        if (watch_interrupted_lately(run) || !machine->work->launch(machine, &step, arguments) ||
+            !machine->work->wait(machine))
             return false;
         if (s >= timing->warmup)
             timing->seconds[s - timing->warmup] = clock_now() - began;
