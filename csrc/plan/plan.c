@@ -355,13 +355,8 @@ struct cached_plans *cached_plans_make(const struct platforms *platforms)
         return self;
     if (!self)
         PyErr_NoMemory();
-    cached_plans_free(self);
-    return NULL;
-}
-
-void cached_plans_free(struct cached_plans *self)
-{
     PyMem_Free(self);
+    return NULL;
 }
 
 bool cached_plan(const struct cached_plans *self, enum reduction reduction, struct layout *layout,

@@ -16,8 +16,8 @@ struct plan_streams {
     struct stream consumer;
 };
 
-/* If it is given, once. False: there are too many. */
-bool plan_wait_for(struct plan_streams *, const struct stream *producer);
+/* If it is given, once, and there are not too many. */
+void plan_wait_for(struct plan_streams *, const struct stream *producer);
 
 /* What a caller asks for: arguments as Python gave them, NULL where one was left out, or read. */
 struct request {
@@ -296,9 +296,8 @@ static inline enum element holder_of_factor(enum element input, enum element typ
 /* ---- short calls ---- */
 
 /* For calls that give a flat array of the host's and nothing else: plans by reduction and element
- * type. NULL with an exception set. */
+ * type, in memory of PyMem_Malloc's. NULL with an exception set. */
 struct cached_plans *cached_plans_make(const struct platforms *);
-void cached_plans_free(struct cached_plans *);
 
 /* The plan for a layout that is flat and normalised and has elements; sets the type that they are
  * converted to. False without an exception: plan_make has something to say to such a call. */

@@ -7,19 +7,16 @@
 #include "arrays/operands.h"
 #include "plan/axes.h"
 
-bool plan_wait_for(struct plan_streams *self, const struct stream *producer)
+void plan_wait_for(struct plan_streams *self, const struct stream *producer)
 {
     unsigned k = 0;
-    if (!producer->given)
-        return true;
     while (k < self->count && (self->producers[k].handle != producer->handle ||
                                self->producers[k].passing != producer->passing))
         k++;
-    if (k == PRODUCERS_MAX)
-        return false;
+    if (!producer->given || k == PRODUCERS_MAX)
+        return;
     self->producers[k] = *producer;
     self->count += k == self->count;
-    return true;
 }
 
 void plan_choose_launch(struct plan *plan, bool automatic)

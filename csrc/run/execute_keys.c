@@ -86,8 +86,8 @@ static void describe(struct by_key *self)
     self->accumulator = element_is_integer(self->keys.of.input)  ? ELEMENT_INT64
                         : self->keys.of.input == ELEMENT_FLOAT64 ? ELEMENT_FLOAT64
                                                                  : ELEMENT_FLOAT32;
-    self->keys.of.bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.input));
-    self->keys.of.key_bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.key_type));
+    self->keys.of.bytes = twos_of(element_size(self->keys.of.input));
+    self->keys.of.key_bytes = twos_of(element_size(self->keys.of.key_type));
     self->kernel = kernel_of_fold(self->on.machine->facts.kernels,
                                   fold_is_extreme(plan->fold) ? KERNEL_KEYS_EXTREMES : KERNEL_KEYS,
                                   plan->fold, self->keys.of.input, self->accumulator, 0);
@@ -153,7 +153,7 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
     void *out = plan->results.at[0];
     enum element out_type = plan->results.types[0],
                  type = self->keys.of.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : self->accumulator;
-    struct exact_result result = step_exact_result(plan, type, out, out_type, plan->n);
+    struct exact_result result = step_exact_result(plan, type, out, plan->n);
     struct scalar_wide of_none = scalar_widen(run_value_of_none(plan), plan->results.type);
     void *of_sums[] = {&self->keys, &result, &epilogue},
          *of_extremes[] = {&self->keys, &type, &out_type, &out, &of_none, &epilogue};

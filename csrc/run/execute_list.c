@@ -15,8 +15,9 @@ struct list_schedule {
     const void *kernel;
     bool copies;       /* elements are of the accumulator's type */
     size_t size;       /* bytes of one */
+    size_t state;      /* bytes */
     uint64_t resident; /* blocks */
-    uint64_t blocks, tiles, results;
+    uint64_t blocks, tiles;
     struct arena arena;
 };
 
@@ -56,16 +57,15 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
     struct plan smallest = *plan;
     smallest.n = list->each ? list->fewest : plan->n;
     self->plan = plan;
-    self->results = plan->axes->results;
     self->kernel = plan->exact ? NULL
                                : choice_along(facts->kernels, KERNEL_TYPED_ROWS, plan,
                                               list->uniform, &self->accumulator, &self->copies);
     if (!self->kernel || !epilogue_stores_at_once(&smallest, self->accumulator))
         return false;
     self->size = element_size(self->copies ? self->accumulator : plan->layout->input);
+    self->state = state_bytes(plan->fold, self->accumulator);
     self->resident =
-        (uint64_t)facts->multiprocessors *
-        LONG_ROWS_RESIDENT(state_bytes(plan->fold, self->accumulator), self->size, false);
+        (uint64_t)facts->multiprocessors * LONG_ROWS_RESIDENT(self->state, self->size, false);
     self->blocks = 0;
     for (uint64_t k = 0; k < list->count; k++)
         self->blocks += list->each ? divide_up(list->at[k].n, share_of(self, list->at[k].n)) : 0;
@@ -76,9 +76,9 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
         return false;
     struct arena *const arena = &self->arena;
     *arena = (struct arena){.total = 0};
-    arena_reserve(arena, PART_TICKETS, self->results, sizeof(unsigned));
+    arena_reserve(arena, PART_TICKETS, plan->axes->results, sizeof(unsigned));
     arena_reserve(arena, PART_LIST, self->tiles, sizeof(struct list_tile));
-    arena_reserve(arena, PART_PARTIALS, self->blocks, state_bytes(plan->fold, self->accumulator));
+    arena_reserve(arena, PART_PARTIALS, self->blocks, self->state);
     if (self->copies)
         arena_reserve(arena, PART_COPY, plan->n, self->size);
     return true;
@@ -162,8 +162,7 @@ static bool send_tiles(const struct executor *on, const struct list_schedule *se
 static bool launch_tiles(const struct executor *on, const struct list_schedule *self)
 {
     const struct plan *const plan = self->plan;
-    const size_t state = state_bytes(plan->fold, self->accumulator),
-                 of_warp = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
+    const size_t of_warp = self->state > sizeof(uint64_t) ? self->state : sizeof(uint64_t);
     const struct step step = step_of(self->kernel, self->blocks, 1u << LONG_ROWS_BLOCK,
                                      of_warp << (LONG_ROWS_BLOCK - WARP));
     struct kernel_axes axes = {.launch = {.kernel = KERNEL_TYPED_ROWS,

@@ -211,8 +211,8 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     void *written = executor_part(&self->on, step->writes),
          *tickets = machine->tickets ? machine->tickets : executor_part(&self->on, PART_TICKETS);
     unsigned watches = exact_asks_for_signs(&plan->finish);
-    struct exact_result result = step_exact_result(
-        plan, accumulator, plan->exact ? epilogue.out : NULL, plan->results.type, self->fed);
+    struct exact_result result =
+        step_exact_result(plan, accumulator, plan->exact ? epilogue.out : NULL, self->fed);
     const void *factors = factors_of(self, step, start);
     void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,    &fold,
                          &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
@@ -255,7 +255,7 @@ static bool finish_on_device(struct execution *self)
     finish.count = self->fed;
     void *state = executor_part(&self->on, self->passes.leaves),
          *counted = executor_part(&self->on, PART_COUNTED), *out = plan_out(plan);
-    struct exact_result result = step_exact_result(plan, accumulator, out, out_element, self->fed);
+    struct exact_result result = step_exact_result(plan, accumulator, out, self->fed);
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
     void *exactly[] = {&state, &result, &counted, &epilogue},
          *arguments[] = {&state, &reduction, &finish, &counted, &out_element, &out, &epilogue};

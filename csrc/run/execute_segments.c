@@ -131,7 +131,7 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
         .of = *plan->segments.of,
         .data = schedule->array.layout.data,
         .input = schedule->input,
-        .bytes = (unsigned)__builtin_ctzll(element_size(schedule->input)),
+        .bytes = twos_of(element_size(schedule->input)),
         .team = shape->team,
         .most = shape->alone,
         .tiles = shape->tiles,

@@ -335,8 +335,7 @@ void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_
         .watches = exact_asks_for_signs(&plan->finish),
         .output_offset = axes->first * size,
         .outer = axes->outer,
-        .result = step_exact_result(plan, self->accumulator, plan->results.at[0],
-                                    plan->results.types[0], plan->n),
+        .result = step_exact_result(plan, self->accumulator, plan->results.at[0], plan->n),
     };
     for (unsigned k = 0; k < axes->outer; k++) {
         argument->shape[k] = axes->shape[k];

@@ -185,7 +185,7 @@ static inline const void *kernel_of_fold(const struct kernels *kernels, enum ker
 
 /* What an exact kernel makes of the words of so many elements. */
 struct exact_result step_exact_result(const struct plan *, enum element accumulator, void *out,
-                                      enum element type, uint64_t count);
+                                      uint64_t count);
 
 /* ---- the schedule ---- */
 
