@@ -1,10 +1,8 @@
 /* Lists of arrays on a device. Their elements are cut into tiles, a block each, and one launch of
  * the kernel of long rows makes all results. What that kernel cannot make, such as descriptions, is
  * made of a copy that has all elements, or array by array. */
-#include "arrays/operands.h"
 #include "common/arithmetic.h"
 #include "run/execute.h"
-#include "run/result.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,8 @@
 /* What carries schedules out, and those along axes and of segments: what lies elsewhere is brought,
  * what is of another type is copied, and what kernels make goes where it is to be. */
 #include "arrays/operands.h"
-#include "common/arithmetic.h"
 #include "common/processor.h"
 #include "run/execute.h"
-#include "run/result.h"
 #include "threads/threads.h"
 
 #include <sched.h>

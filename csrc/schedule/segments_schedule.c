@@ -3,7 +3,6 @@
 #include "schedule/segments_schedule.h"
 
 #include "common/arithmetic.h"
-#include "plan/axes.h"
 #include "schedule/tuning.h"
 
 enum {
