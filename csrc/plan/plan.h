@@ -198,8 +198,9 @@ bool products_plan(const struct request *, struct view *a, struct view *b, bool 
 void products_settle(const struct platform *, int device, struct view *a, struct view *b,
                      bool exactly, struct plan *);
 
-/* What sums of products of a type are: integers keep all their bits, floats stay what they are. */
-enum element products_type(enum element);
+/* What sums, also of products, of a type are: integers keep all their bits, floats stay what they
+ * are. */
+enum element types_of_sums(enum element);
 
 /* Whether the plan's grids can be launched. */
 bool plan_fits(const struct plan *, struct failure *);
@@ -254,34 +255,20 @@ bool types_lose_nan(enum element from, enum element to);
 /* Whether C's conversion from the elements to the accumulator is all that is asked. */
 bool types_convert_directly(const struct layout *, enum element accumulator);
 
-/* Accumulators that hold more than a plan's, so that kernels are few: results are rounded once, and
+/* What has all numbers of a type, and is the same for many: devices copy elements to it, and it
+ * holds more than a plan's accumulator, so that kernels are few: results are rounded once, and
  * integers wrap in the end. Rows are folded in these, and in float32, which wants to be fast. */
-static inline enum element accumulator_widest(enum element accumulator)
+static inline enum element accumulator_widest(enum element type)
 {
-    switch (accumulator) {
-    case ELEMENT_INT32:
-        return ELEMENT_INT64;
-    case ELEMENT_FLOAT32:
-        return ELEMENT_FLOAT64;
-    case ELEMENT_COMPLEX64:
-        return ELEMENT_COMPLEX128;
-    default:
-        return accumulator;
-    }
+    return element_is_complex(type)    ? ELEMENT_COMPLEX128
+           : !element_is_integer(type) ? ELEMENT_FLOAT64
+           : type == ELEMENT_UINT64    ? ELEMENT_UINT64
+                                       : ELEMENT_INT64;
 }
 
 static inline enum element accumulator_of_rows(enum element accumulator)
 {
     return accumulator == ELEMENT_FLOAT32 ? accumulator : accumulator_widest(accumulator);
-}
-
-/* A type that devices copy elements to, which has all their numbers. */
-static inline enum element holder_of_elements(enum element input)
-{
-    return element_is_complex(input)    ? ELEMENT_COMPLEX128
-           : !element_is_integer(input) ? ELEMENT_FLOAT64
-           : input == ELEMENT_UINT64    ? ELEMENT_UINT64
-                                        : ELEMENT_INT64;
 }
 
 /* A type that devices copy elements to without a rounding, but for 64-bit integers beside complex

@@ -80,7 +80,7 @@ void plan_round_once(const struct output *out, struct layout *layout, struct pla
         layout->type = holder_of_factor(input, layout->type);
     else
         layout->type =
-            holder_of_elements(element_is_complex(layout->type) ? input : element_real_part(input));
+            accumulator_widest(element_is_complex(layout->type) ? input : element_real_part(input));
 }
 
 /* Where an element may be taken in as often as one likes, one of those that are broadcast is
@@ -153,7 +153,7 @@ void plan_of_settled(const struct settled *settled, struct view *view, uint64_t 
 
 /* ---- sums of products ---- */
 
-enum element products_type(enum element type)
+enum element types_of_sums(enum element type)
 {
     if (!element_is_integer(type))
         return type;
@@ -163,8 +163,8 @@ enum element products_type(enum element type)
 void products_settle(const struct platform *platform, int device, struct view *a, struct view *b,
                      bool exactly, struct plan *plan)
 {
-    const enum element type = a->layout.type, result = products_type(type),
-                       wide = accumulator_widest(element_accumulator(result));
+    const enum element type = a->layout.type, result = types_of_sums(type),
+                       wide = accumulator_widest(result);
     *plan = (struct plan){
         .platform = platform,
         .device = device,

@@ -35,9 +35,7 @@ static enum element default_type(enum values values, enum element input)
 {
     if (!element_is_integer(input) || values == VALUES_own)
         return input;
-    return values == VALUES_floating ? ELEMENT_FLOAT64
-           : input <= ELEMENT_INT64  ? ELEMENT_INT64
-                                     : ELEMENT_UINT64;
+    return values == VALUES_floating ? ELEMENT_FLOAT64 : types_of_sums(input);
 }
 
 /* With an out, NumPy's ufuncs reduce in the type that the elements and out promote to; means too,

@@ -55,7 +55,7 @@ static struct brought bring_if_not_flat(const struct layout *layout, enum part c
     layout_normalise(&brought.layout, true);
     if (!layout_is_flat(&brought.layout)) {
         brought.copied = copied;
-        brought.type = holder_of_elements(layout->input);
+        brought.type = accumulator_widest(layout->input);
     }
     return brought;
 }

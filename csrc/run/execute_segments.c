@@ -27,7 +27,7 @@ static bool bring_all(struct listed_segments *self)
     const uint64_t count = plan->segments.of->count;
     self->array.layout = *from;
     brought_choose(plan, plan->elements.on_device && !plan->elements.flat,
-                   holder_of_elements(from->input), &self->array);
+                   accumulator_widest(from->input), &self->array);
     arena_reserve_brought(&self->arena, &self->array);
     if (offsets)
         arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));
