@@ -89,15 +89,10 @@ struct array_list {
 static inline void listed_layout(const struct listed_array *self, enum element type,
                                  struct layout *layout)
 {
-    if (self->layout) {
+    if (self->layout)
         layout_copy(self->layout, layout);
-    } else {
-        layout->data = self->data;
-        layout->mask = NULL;
-        layout->input = self->input;
-        layout->swapped = false;
-        layout_make_flat(layout, self->n);
-    }
+    else
+        layout_lie_flat(layout, self->data, NULL, self->input, self->n);
     layout->type = type;
 }
 

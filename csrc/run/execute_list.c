@@ -204,14 +204,13 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
     const enum element type =
         plan->exact ? plan->layout->type : accumulator_widest(plan->accumulator);
     const struct executor on = {.machine = machine, .run = run, .plan = plan};
-    struct layout layout = {.input = type, .type = plan->layout->type};
+    struct layout layout = {.type = plan->layout->type};
     struct plan one = *plan;
     void *copy;
     if (!executor_is_within_limit(machine, run, plan->n * element_size(type), "a list") ||
         !machine->memory->lend(machine, plan->n * element_size(type), &copy))
         return false;
-    layout.data = copy;
-    layout_make_flat(&layout, plan->n);
+    layout_lie_flat(&layout, copy, NULL, type, plan->n);
     plan_take(&one, &layout, plan->n, true);
     const bool made = copy_all(&on, type, copy) && execute_array(machine, &one, run);
     machine->memory->take_back(machine, copy);

@@ -89,11 +89,8 @@ static bool feed_source(const struct execution *self, struct source *source, uin
     if (!machine->memory->feed(machine, at, &array, start, length, n) ||
         (masked && !feed_mask(self, &mask, start, length)))
         return false;
-    source->layout = (struct layout){.data = at,
-                                     .mask = masked ? buffer(self, PART_MASK) : NULL,
-                                     .input = from->input,
-                                     .type = from->type};
-    layout_make_flat(&source->layout, *n);
+    layout_lie_flat(&source->layout, at, masked ? buffer(self, PART_MASK) : NULL, from->input, *n);
+    source->layout.type = from->type;
     return true;
 }
 
@@ -152,11 +149,9 @@ static void read_array(struct execution *self, const struct step *step, uint64_t
     if (step->reads != PART_COPY) {
         layout_copy(&self->array.layout, from);
     } else {
-        from->data = executor_part(&self->on, PART_COPY);
-        from->mask = executor_part(&self->on, PART_COPIED_MASK);
-        from->input = from->type = choice->accumulator;
-        from->swapped = false;
-        layout_make_flat(from, step->n);
+        layout_lie_flat(from, executor_part(&self->on, PART_COPY),
+                        executor_part(&self->on, PART_COPIED_MASK), choice->accumulator, step->n);
+        from->type = choice->accumulator;
     }
     rows_describe(rows, start, choice->accumulator);
     rows->how.counted = executor_part(&self->on, PART_COUNTED);

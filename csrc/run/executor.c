@@ -80,17 +80,12 @@ bool executor_bring(const struct executor *self, struct brought *brought)
     if (brought->uploaded) {
         if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, &fed))
             return false;
-        layout->data = uploaded;
-        layout->swapped = false;
-        layout_make_flat(layout, n);
+        layout_lie_flat(layout, uploaded, NULL, layout->input, n);
     }
     if (brought->copied) {
         if (!executor_gather(self, layout, brought->type, copied))
             return false;
-        layout->data = copied;
-        layout->input = brought->type;
-        layout->swapped = false;
-        layout_make_flat(layout, n);
+        layout_lie_flat(layout, copied, NULL, brought->type, n);
     }
     return true;
 }

@@ -66,8 +66,8 @@ static void find_offsets(const struct plan *plan, struct brought *offsets)
         *layout = *plan->segments.offsets;
     } else {
         offsets->uploaded = PART_OFFSETS;
-        *layout = (struct layout){.data = plan->segments.of->offsets, .input = ELEMENT_INT64};
-        layout_make_flat(layout, plan->segments.of->count);
+        layout_lie_flat(layout, plan->segments.of->offsets, NULL, ELEMENT_INT64,
+                        plan->segments.of->count);
     }
     layout->type = ELEMENT_INT64;
     layout_normalise(layout, true);
