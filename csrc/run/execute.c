@@ -323,10 +323,10 @@ static bool store(struct machine *machine, const struct plan *plan)
 }
 
 /* From the device to where the host wants them, and what is to be said of them. */
-static bool fetch(const struct executor *on, const struct results *to)
+static bool fetch(const struct executor *on, const struct results *from)
 {
     const struct machine_memory *memory = on->machine->memory;
-    const struct results *from = &on->plan->results;
+    const struct results *to = &on->plan->results;
     unsigned found = 0;
     run_meanwhile(on->run);
     for (unsigned k = 0; k < to->values; k++)
@@ -341,14 +341,12 @@ static bool fetch(const struct executor *on, const struct results *to)
 
 static bool make_elsewhere(const struct executor *on, struct plan *plan)
 {
-    const struct plan *asked = on->plan;
-    const struct executor made = {on->machine, on->run, plan, on->arena, on->memory};
     for (unsigned v = 0; v < plan->results.values; v++)
         plan->results.at[v] = on->memory + v * value_bytes(plan);
     plan->results.findings = executor_part(on, PART_FINDINGS);
     plan->results.on_device = true;
     return executor_clear(on, PART_FINDINGS) && make(on->machine, plan, on->run) &&
-           (asked->results.out ? store(on->machine, plan) : fetch(&made, &asked->results));
+           (plan->results.out ? store(on->machine, plan) : fetch(on, &plan->results));
 }
 
 bool execute(struct machine *machine, const struct plan *asked, struct run *run)
