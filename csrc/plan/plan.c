@@ -223,9 +223,9 @@ static bool choose_reduction(const struct request *request, struct layout *layou
                              struct plan *plan)
 {
     struct settled settled = {.ddof = request->ddof, .exact = plan->exact};
-    if (!types_choose(request, layout, &settled.types))
+    if (!types_choose(request, layout, &settled))
         return false;
-    settled.reduction = resolved(request, plan, layout->input, settled.types.elements);
+    settled.reduction = resolved(request, plan, layout->input, settled.elements);
     plan_settle(&settled, layout, plan);
     if (request->means && !request->axes) {
         plan->finish.has_mean = true;

@@ -208,21 +208,17 @@ bool plan_choose_device(const struct request *, struct view *, struct plan *);
 
 /* ---- in which types ---- */
 
-struct types {
-    enum element elements; /* what each is converted to */
-    enum element result;   /* what the answer is rounded to */
-};
-
-/* By NumPy's rules. False with an exception set. */
-bool types_choose(const struct request *, const struct layout *, struct types *);
-
 /* What a call is, once its arguments are checked: nothing of Python's is left. */
 struct settled {
     enum reduction reduction; /* a variant, where it turned out to be one */
-    struct types types;
+    enum element elements;    /* what each is converted to */
+    enum element result;      /* what the answer is rounded to */
     bool exact, batch_invariant;
     double ddof;
 };
+
+/* Both types, by NumPy's rules. False with an exception set. */
+bool types_choose(const struct request *, const struct layout *, struct settled *);
 
 /* The plan of that, without mask, mean= or initial=, of a view that has been located, along
  * `reduced`; of the whole array, all bits, where `axes` is NULL. */

@@ -36,15 +36,15 @@ void plan_choose_launch(struct plan *plan, bool automatic)
 void plan_settle(const struct settled *settled, struct layout *layout, struct plan *plan)
 {
     const bool magnitude = settled->reduction == REDUCTION_norm && plan->n == 1 &&
-                           !settled->exact && !element_is_complex(settled->types.elements);
+                           !settled->exact && !element_is_complex(settled->elements);
     plan->reduction = magnitude ? REDUCTION_norm_1 : settled->reduction;
     const struct reduction_row *row = reduction_row(plan->reduction);
-    layout->type = settled->types.elements;
+    layout->type = settled->elements;
     plan->fold = row->fold;
-    plan->accumulator = element_accumulator(settled->types.elements);
+    plan->accumulator = element_accumulator(settled->elements);
     plan->finish = (struct finish){.accumulator = plan->accumulator,
-                                   .type = settled->types.elements,
-                                   .result = settled->types.result,
+                                   .type = settled->elements,
+                                   .result = settled->result,
                                    .count = plan->n,
                                    .ddof = settled->ddof};
     plan->counts = row->counts ||
