@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a plan with results, even if there is but one. */
 struct list_schedule {
-    const struct plan *plan; /* with results, even if there is but one */
     enum element accumulator;
     const void *kernel;
     bool copies;       /* elements are of the accumulator's type */
@@ -54,7 +54,6 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
     const struct array_list *const list = plan->elements.list;
     struct plan smallest = *plan;
     smallest.n = list->each ? list->fewest : plan->n;
-    self->plan = plan;
     self->kernel = plan->exact ? NULL
                                : choice_along(facts->kernels, KERNEL_TYPED_ROWS, plan,
                                               list->uniform, &self->accumulator, &self->copies);
@@ -84,7 +83,8 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
 
 /* Tiles as they are filled in: the blocks' first ones come first. */
 struct tiling {
-    const struct list_schedule *schedule;
+    size_t size; /* bytes of an element */
+    bool each;   /* every array has blocks of its own */
     struct list_tile *tiles;
     uint64_t block, next; /* the block that is filled, and where its other tiles go */
     uint64_t filled;      /* elements that the block has */
@@ -93,7 +93,6 @@ struct tiling {
 /* All elements of an array, to blocks of so many each. */
 static void tile_array(struct tiling *self, const struct list_tile *array, uint64_t share)
 {
-    const size_t size = self->schedule->size;
     for (uint64_t at = 0, n; at < array->n; at += n) {
         struct list_tile *const first = &self->tiles[self->block], *tile = first;
         n = least(array->n - at, share - self->filled);
@@ -106,22 +105,25 @@ static void tile_array(struct tiling *self, const struct list_tile *array, uint6
             *tile = *array;
             first->more++;
         }
-        tile->data = (const char *)array->data + at * size;
+        tile->data = (const char *)array->data + at * self->size;
         tile->n = n;
         tile->position = array->position + at;
         self->filled += n;
-        if (self->filled == share) {
+        if (self->filled == share || (self->each && at + n == array->n)) {
             self->filled = 0;
             self->block++;
         }
     }
 }
 
-static void fill_tiles(const struct list_schedule *self, const char *copy, struct list_tile *tiles)
+static void fill_tiles(const struct executor *on, const struct list_schedule *self,
+                       struct list_tile *tiles)
 {
-    const struct plan *plan = self->plan;
+    const struct plan *plan = on->plan;
     const struct array_list *const list = plan->elements.list;
-    struct tiling tiling = {.schedule = self, .tiles = tiles, .next = self->blocks};
+    const char *copy = executor_part(on, PART_COPY);
+    struct tiling tiling = {
+        .size = self->size, .each = list->each, .tiles = tiles, .next = self->blocks};
     struct list_tile array = {.count = plan->n, .blocks = (uint32_t)self->blocks};
     uint64_t share = share_of(self, plan->n);
     for (uint64_t k = 0; k < list->count; k++) {
@@ -135,10 +137,6 @@ static void fill_tiles(const struct list_schedule *self, const char *copy, struc
             array.blocks = (uint32_t)divide_up(array.n, share);
         }
         tile_array(&tiling, &array, share);
-        if (list->each && tiling.filled > 0) {
-            tiling.filled = 0;
-            tiling.block++;
-        }
         array.position += list->each ? 0 : array.n;
         copy += copy ? array.n * self->size : 0;
     }
@@ -150,7 +148,7 @@ static bool send_tiles(const struct executor *on, const struct list_schedule *se
     struct list_tile *const tiles = calloc(self->tiles, sizeof *tiles);
     if (!tiles)
         return failure_note(on->machine->failure, FAILURE_MEMORY, "out of memory for a list");
-    fill_tiles(self, executor_part(on, PART_COPY), tiles);
+    fill_tiles(on, self, tiles);
     const bool sent =
         on->machine->memory->write(on->machine, executor_part(on, PART_LIST), tiles, bytes);
     free(tiles);
@@ -159,7 +157,6 @@ static bool send_tiles(const struct executor *on, const struct list_schedule *se
 
 static bool launch_tiles(const struct executor *on, const struct list_schedule *self)
 {
-    const struct plan *const plan = self->plan;
     const size_t of_warp = self->state > sizeof(uint64_t) ? self->state : sizeof(uint64_t);
     const struct step step = step_of(self->kernel, self->blocks, 1u << LONG_ROWS_BLOCK,
                                      of_warp << (LONG_ROWS_BLOCK - WARP));
@@ -178,7 +175,7 @@ static bool launch_tiles(const struct executor *on, const struct list_schedule *
     void *partials = executor_part(on, PART_PARTIALS), *counts = NULL,
          *tickets = executor_part(on, PART_TICKETS);
     void *arguments[] = {&axes, &partials, &counts, &tickets};
-    epilogue_order(self->copies ? self->accumulator : plan->layout->input, &axes.result);
+    epilogue_order(self->copies ? self->accumulator : on->plan->layout->input, &axes.result);
     return executor_clear(on, PART_TICKETS) && executor_launch(on, &step, arguments);
 }
 
@@ -189,9 +186,10 @@ static bool make_tiles(struct executor *on, void *context)
            send_tiles(on, self) && launch_tiles(on, self);
 }
 
-static bool execute_tiles(struct machine *machine, struct list_schedule *self, struct run *run)
+static bool execute_tiles(struct machine *machine, const struct plan *plan,
+                          struct list_schedule *self, struct run *run)
 {
-    struct executor on = {machine, run, self->plan, &self->arena, NULL};
+    struct executor on = {machine, run, plan, &self->arena, NULL};
     return executor_is_within_limit(machine, run, self->arena.total, "a list") &&
            executor_do(&on, make_tiles, self);
 }
@@ -265,6 +263,6 @@ bool execute_list(struct machine *machine, const struct plan *plan, struct run *
     if (!plan->axes)
         return execute_together(machine, plan, run);
     return list_schedule_make(plan, &machine->facts, &schedule)
-               ? execute_tiles(machine, &schedule, run)
+               ? execute_tiles(machine, plan, &schedule, run)
                : execute_one_by_one(machine, plan, run);
 }
