@@ -52,6 +52,17 @@ static inline void layout_make_flat(struct layout *layout, uint64_t n)
     layout->mask_strides[0] = 1;
 }
 
+/* The same of n others, whose mask may be NULL, in this machine's byte order. */
+static inline void layout_lie_flat(struct layout *layout, const void *data,
+                                   const unsigned char *mask, enum element input, uint64_t n)
+{
+    layout->data = data;
+    layout->mask = mask;
+    layout->input = input;
+    layout->swapped = false;
+    layout_make_flat(layout, n);
+}
+
 /* Brings dimensions into their best order, unless elements are to be walked `in_order`. */
 void layout_normalise(struct layout *, bool in_order);
 

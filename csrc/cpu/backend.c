@@ -63,7 +63,7 @@ static bool fill_copy(void *context)
     const size_t width = element_size(plan->accumulator);
     self->count = 0;
     for (uint64_t at = 0; self->copy && at < plan->n; at += PIECE) {
-        if (at && watch_interrupted_lately(job->run, &job->asked))
+        if (at && watch_interrupted_lately(job->run))
             return false;
         self->count += gather(job->instructions, plan->layout, at, least(plan->n - at, PIECE),
                               self->copy + self->count * width);
@@ -81,7 +81,7 @@ static bool recurse(struct work *self)
     fold_pairs *const fold_upper = loop_of_pairs(plan->fold, plan->accumulator);
     for (uint64_t n = self->count; n > 1; n -= n / 2)
         for (uint64_t at = 0, half = n - n / 2; at < n / 2; at += PIECE) {
-            if (at && watch_interrupted_lately(job->run, &job->asked))
+            if (at && watch_interrupted_lately(job->run))
                 return false;
             fold_upper(self->copy + at * width, self->copy + (half + at) * width,
                        least(n / 2 - at, PIECE));
@@ -118,7 +118,7 @@ static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void 
         !bytes || memory ||
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
     for (unsigned s = 0; ran && s < timing->warmup + timing->samples; s++) {
-        ran = !watch_interrupted_lately(job->run, &job->asked) && (!before || before(context));
+        ran = !watch_interrupted_lately(job->run) && (!before || before(context));
         if (!ran)
             break;
         if (memory)

@@ -80,7 +80,7 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
     const size_t width = self->all.width;
     uint64_t n = job->plan->n, chunks = 0, count = 0;
     for (uint64_t end; self->start < n; self->start = end) {
-        if (self->start && watch_interrupted_lately(job->run, &job->asked))
+        if (self->start && watch_interrupted_lately(job->run))
             return false;
         self->n = least(n - self->start, part_length(self->all.way));
         self->tiles.sharing = sharing_for(job->plan, self->all.way, self->n);
@@ -211,8 +211,7 @@ bool folding_one_by_one(struct job *job)
             one.finish.has_mean = true;
             one.finish.mean = one.means->here[walk.place];
         }
-        if ((k && watch_interrupted_lately(job->run, &part.asked)) ||
-            !work_store(&part, walk.place))
+        if ((k && watch_interrupted_lately(job->run)) || !work_store(&part, walk.place))
             return false;
     }
     return true;

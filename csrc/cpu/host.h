@@ -12,7 +12,6 @@ struct job {
     struct crew threads;
     enum instructions instructions;
     bool tells_rounding; /* the processor does: see unrounded_is_told */
-    double asked;        /* when the watch was asked last */
 };
 
 /* Whether elements of a type may be longer than any float's significand. */

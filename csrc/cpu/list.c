@@ -32,7 +32,7 @@ static bool take(struct listed_job *self)
         self->plan.elements.position += self->plan.n;
     listed_layout(array, self->type, &self->layout);
     plan_take(&self->plan, &self->layout, array->n, !array->layout);
-    return !(self->k && watch_interrupted_lately(self->job.run, &self->job.asked));
+    return !(self->k && watch_interrupted_lately(self->job.run));
 }
 
 /* ---- all together ---- */

@@ -98,7 +98,7 @@ bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *contex
     self->context = context;
     for (self->start = 0; self->start < tiles; self->start += stretch) {
         const uint64_t count = least(tiles - self->start, stretch);
-        if (self->start && watch_interrupted_lately(self->job->run, &self->job->asked))
+        if (self->start && watch_interrupted_lately(self->job->run))
             return false;
         fenv_t callers;
         if (self->plain) { /* threads that join in compute as the caller does */

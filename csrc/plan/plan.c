@@ -32,24 +32,15 @@ bool plan_choose_device(const struct request *request, struct view *view, struct
     const struct platforms *platforms = request->platforms;
     const bool offsets = request->offsets && request->offsets->on_device,
                other = offsets || (request->out && request->out->view.on_device);
-    bool gpu;
     if (view->on_device && (view->n > 0 || !other))
         return platforms->where.locate(&platforms->where, view, "a") &&
                stay(request, view, "a", plan);
     if (other)
         return stay(request, offsets ? request->offsets : &request->out->view,
                     offsets ? "offsets" : "out", plan);
-    if (argument_given(request->device))
-        return platforms_parse(platforms, request->device, &plan->platform, &plan->device);
-    plan->device = 0;
-    plan->platform = platforms_on(platforms, METHOD_ON_HOST);
-    if (!plan->method || plan->method->places == METHOD_ON_HOST)
-        return true;
-    if (!platforms_find_gpu(platforms, &gpu))
-        return false;
-    gpu = gpu || plan->method->places == METHOD_ON_CUDA;
-    plan->platform = platforms_on(platforms, gpu ? METHOD_ON_CUDA : METHOD_ON_SIMULATED);
-    return true;
+    return platforms_choose(platforms, request->device,
+                            plan->method ? plan->method->places : METHOD_ON_HOST, &plan->platform,
+                            &plan->device);
 }
 
 /* Results along axes go to out in a way of their own. */
@@ -232,9 +223,9 @@ static bool choose_reduction(const struct request *request, struct layout *layou
                              struct plan *plan)
 {
     struct settled settled = {.ddof = request->ddof, .exact = plan->exact};
-    if (!types_choose(request, layout, &settled.types))
+    if (!types_choose(request, layout, &settled))
         return false;
-    settled.reduction = resolved(request, plan, layout->input, settled.types.elements);
+    settled.reduction = resolved(request, plan, layout->input, settled.elements);
     plan_settle(&settled, layout, plan);
     if (request->means && !request->axes) {
         plan->finish.has_mean = true;
@@ -282,7 +273,7 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
                                          request->out ? &request->out->view : NULL,
                                          request->means ? &request->means->view : NULL};
     for (size_t k = 0; k < sizeof viewed / sizeof *viewed; k++)
-        if (viewed[k] && viewed[k]->producer.given)
+        if (viewed[k])
             plan_wait_for(&plan->streams, &viewed[k]->producer);
     return true;
 }
@@ -364,13 +355,8 @@ struct cached_plans *cached_plans_make(const struct platforms *platforms)
         return self;
     if (!self)
         PyErr_NoMemory();
-    cached_plans_free(self);
-    return NULL;
-}
-
-void cached_plans_free(struct cached_plans *self)
-{
     PyMem_Free(self);
+    return NULL;
 }
 
 bool cached_plan(const struct cached_plans *self, enum reduction reduction, struct layout *layout,

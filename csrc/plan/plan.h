@@ -6,13 +6,6 @@
 #include "plan/axes.h"
 #include "plan/platform.h"
 
-struct axes;
-struct cached_plans;
-struct exact_span;
-struct means;
-struct output;
-struct segments;
-
 /* Work that comes first is that of producers of arrays, and of memory for results; the first of
  * them that is no passing one has the work on its stream. */
 enum { PRODUCERS_MAX = 8 };
@@ -23,8 +16,8 @@ struct plan_streams {
     struct stream consumer;
 };
 
-/* If it is given, once. False: there are too many. */
-bool plan_wait_for(struct plan_streams *, const struct stream *producer);
+/* If it is given, once, and there are not too many. */
+void plan_wait_for(struct plan_streams *, const struct stream *producer);
 
 /* What a caller asks for: arguments as Python gave them, NULL where one was left out, or read. */
 struct request {
@@ -96,15 +89,10 @@ struct array_list {
 static inline void listed_layout(const struct listed_array *self, enum element type,
                                  struct layout *layout)
 {
-    if (self->layout) {
+    if (self->layout)
         layout_copy(self->layout, layout);
-    } else {
-        layout->data = self->data;
-        layout->mask = NULL;
-        layout->input = self->input;
-        layout->swapped = false;
-        layout_make_flat(layout, self->n);
-    }
+    else
+        layout_lie_flat(layout, self->data, NULL, self->input, self->n);
     layout->type = type;
 }
 
@@ -205,8 +193,9 @@ bool products_plan(const struct request *, struct view *a, struct view *b, bool 
 void products_settle(const struct platform *, int device, struct view *a, struct view *b,
                      bool exactly, struct plan *);
 
-/* What sums of products of a type are: integers keep all their bits, floats stay what they are. */
-enum element products_type(enum element);
+/* What sums, also of products, of a type are: integers keep all their bits, floats stay what they
+ * are. */
+enum element types_of_sums(enum element);
 
 /* Whether the plan's grids can be launched. */
 bool plan_fits(const struct plan *, struct failure *);
@@ -219,21 +208,17 @@ bool plan_choose_device(const struct request *, struct view *, struct plan *);
 
 /* ---- in which types ---- */
 
-struct types {
-    enum element elements; /* what each is converted to */
-    enum element result;   /* what the answer is rounded to */
-};
-
-/* By NumPy's rules. False with an exception set. */
-bool types_choose(const struct request *, const struct layout *, struct types *);
-
 /* What a call is, once its arguments are checked: nothing of Python's is left. */
 struct settled {
     enum reduction reduction; /* a variant, where it turned out to be one */
-    struct types types;
+    enum element elements;    /* what each is converted to */
+    enum element result;      /* what the answer is rounded to */
     bool exact, batch_invariant;
     double ddof;
 };
+
+/* Both types, by NumPy's rules. False with an exception set. */
+bool types_choose(const struct request *, const struct layout *, struct settled *);
 
 /* The plan of that, without mask, mean= or initial=, of a view that has been located, along
  * `reduced`; of the whole array, all bits, where `axes` is NULL. */
@@ -261,34 +246,20 @@ bool types_lose_nan(enum element from, enum element to);
 /* Whether C's conversion from the elements to the accumulator is all that is asked. */
 bool types_convert_directly(const struct layout *, enum element accumulator);
 
-/* Accumulators that hold more than a plan's, so that kernels are few: results are rounded once, and
+/* What has all numbers of a type, and is the same for many: devices copy elements to it, and it
+ * holds more than a plan's accumulator, so that kernels are few: results are rounded once, and
  * integers wrap in the end. Rows are folded in these, and in float32, which wants to be fast. */
-static inline enum element accumulator_widest(enum element accumulator)
+static inline enum element accumulator_widest(enum element type)
 {
-    switch (accumulator) {
-    case ELEMENT_INT32:
-        return ELEMENT_INT64;
-    case ELEMENT_FLOAT32:
-        return ELEMENT_FLOAT64;
-    case ELEMENT_COMPLEX64:
-        return ELEMENT_COMPLEX128;
-    default:
-        return accumulator;
-    }
+    return element_is_complex(type)    ? ELEMENT_COMPLEX128
+           : !element_is_integer(type) ? ELEMENT_FLOAT64
+           : type == ELEMENT_UINT64    ? ELEMENT_UINT64
+                                       : ELEMENT_INT64;
 }
 
 static inline enum element accumulator_of_rows(enum element accumulator)
 {
     return accumulator == ELEMENT_FLOAT32 ? accumulator : accumulator_widest(accumulator);
-}
-
-/* A type that devices copy elements to, which has all their numbers. */
-static inline enum element holder_of_elements(enum element input)
-{
-    return element_is_complex(input)    ? ELEMENT_COMPLEX128
-           : !element_is_integer(input) ? ELEMENT_FLOAT64
-           : input == ELEMENT_UINT64    ? ELEMENT_UINT64
-                                        : ELEMENT_INT64;
 }
 
 /* A type that devices copy elements to without a rounding, but for 64-bit integers beside complex
@@ -303,9 +274,8 @@ static inline enum element holder_of_factor(enum element input, enum element typ
 /* ---- short calls ---- */
 
 /* For calls that give a flat array of the host's and nothing else: plans by reduction and element
- * type. NULL with an exception set. */
+ * type, in memory of PyMem_Malloc's. NULL with an exception set. */
 struct cached_plans *cached_plans_make(const struct platforms *);
-void cached_plans_free(struct cached_plans *);
 
 /* The plan for a layout that is flat and normalised and has elements; sets the type that they are
  * converted to. False without an exception: plan_make has something to say to such a call. */

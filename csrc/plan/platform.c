@@ -127,31 +127,22 @@ bool platforms_find_gpu(const struct platforms *self, bool *there)
     return count >= 0;
 }
 
-bool platforms_choose(const struct platforms *self, PyObject *device,
+bool platforms_choose(const struct platforms *self, PyObject *device, unsigned places,
                       const struct platform **platform, int *index)
 {
-    bool gpu;
+    bool gpu = false;
     if (argument_given(device))
         return platforms_parse(self, device, platform, index);
-    if (!platforms_find_gpu(self, &gpu))
+    if (places != METHOD_ON_HOST && !platforms_find_gpu(self, &gpu))
         return false;
-    *platform = platforms_on(self, gpu ? METHOD_ON_CUDA : METHOD_ON_SIMULATED);
+    *platform = platforms_on(self, places == METHOD_ON_HOST          ? METHOD_ON_HOST
+                                   : gpu || places == METHOD_ON_CUDA ? METHOD_ON_CUDA
+                                                                     : METHOD_ON_SIMULATED);
     *index = 0;
     return true;
 }
 
 /* ---- where memory lies ---- */
-
-static enum located locate_on(const struct platform *platform, void *state, struct view *view,
-                              struct failure *failure)
-{
-    if (!platform->locate)
-        return LOCATED_ELSEWHERE;
-    PyThreadState *thread = let_others_go_on(platform, state, -1);
-    const enum located located = platform->locate(state, view, failure);
-    go_on(thread);
-    return located;
-}
 
 static bool locate(const struct where *where, struct view *view, const char *name)
 {
@@ -167,7 +158,12 @@ static bool locate(const struct where *where, struct view *view, const char *nam
         return true;
     }
     for (int k = 0; k < PLATFORMS; k++) {
-        const enum located located = locate_on(self->all[k], self->states[k], view, &failure);
+        const struct platform *platform = self->all[k];
+        if (!platform->locate)
+            continue;
+        PyThreadState *thread = let_others_go_on(platform, self->states[k], -1);
+        const enum located located = platform->locate(self->states[k], view, &failure);
+        go_on(thread);
         if (located == LOCATED_HERE)
             return true;
         if (located == LOCATED_NOWHERE)

@@ -77,9 +77,9 @@ bool platforms_find_gpu(const struct platforms *, bool *there);
 bool platforms_parse(const struct platforms *, PyObject *device, const struct platform **,
                      int *index);
 
-/* device= alone, or, without one, the best device for rungs that there is. */
-bool platforms_choose(const struct platforms *, PyObject *device, const struct platform **,
-                      int *index);
+/* device= alone, or, without one, the best device that there is in `places`, METHOD_ON_... */
+bool platforms_choose(const struct platforms *, PyObject *device, unsigned places,
+                      const struct platform **, int *index);
 
 /* "cuda:0" where devices are numbered; a new reference. */
 PyObject *platform_name(const struct platform *, int device);

@@ -7,19 +7,16 @@
 #include "arrays/operands.h"
 #include "plan/axes.h"
 
-bool plan_wait_for(struct plan_streams *self, const struct stream *producer)
+void plan_wait_for(struct plan_streams *self, const struct stream *producer)
 {
     unsigned k = 0;
-    if (!producer->given)
-        return true;
     while (k < self->count && (self->producers[k].handle != producer->handle ||
                                self->producers[k].passing != producer->passing))
         k++;
-    if (k == PRODUCERS_MAX)
-        return false;
+    if (!producer->given || k == PRODUCERS_MAX)
+        return;
     self->producers[k] = *producer;
     self->count += k == self->count;
-    return true;
 }
 
 void plan_choose_launch(struct plan *plan, bool automatic)
@@ -39,15 +36,15 @@ void plan_choose_launch(struct plan *plan, bool automatic)
 void plan_settle(const struct settled *settled, struct layout *layout, struct plan *plan)
 {
     const bool magnitude = settled->reduction == REDUCTION_norm && plan->n == 1 &&
-                           !settled->exact && !element_is_complex(settled->types.elements);
+                           !settled->exact && !element_is_complex(settled->elements);
     plan->reduction = magnitude ? REDUCTION_norm_1 : settled->reduction;
     const struct reduction_row *row = reduction_row(plan->reduction);
-    layout->type = settled->types.elements;
+    layout->type = settled->elements;
     plan->fold = row->fold;
-    plan->accumulator = element_accumulator(settled->types.elements);
+    plan->accumulator = element_accumulator(settled->elements);
     plan->finish = (struct finish){.accumulator = plan->accumulator,
-                                   .type = settled->types.elements,
-                                   .result = settled->types.result,
+                                   .type = settled->elements,
+                                   .result = settled->result,
                                    .count = plan->n,
                                    .ddof = settled->ddof};
     plan->counts = row->counts ||
@@ -81,12 +78,9 @@ void plan_round_once(const struct output *out, struct layout *layout, struct pla
         return;
     if (plan_adds_products(plan))
         layout->type = holder_of_factor(input, layout->type);
-    else if (element_is_integer(input))
-        layout->type = input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
-    else if (element_is_complex(input) && element_is_complex(layout->type))
-        layout->type = ELEMENT_COMPLEX128;
     else
-        layout->type = ELEMENT_FLOAT64;
+        layout->type =
+            accumulator_widest(element_is_complex(layout->type) ? input : element_real_part(input));
 }
 
 /* Where an element may be taken in as often as one likes, one of those that are broadcast is
@@ -159,7 +153,7 @@ void plan_of_settled(const struct settled *settled, struct view *view, uint64_t 
 
 /* ---- sums of products ---- */
 
-enum element products_type(enum element type)
+enum element types_of_sums(enum element type)
 {
     if (!element_is_integer(type))
         return type;
@@ -169,10 +163,8 @@ enum element products_type(enum element type)
 void products_settle(const struct platform *platform, int device, struct view *a, struct view *b,
                      bool exactly, struct plan *plan)
 {
-    const enum element type = a->layout.type, result = products_type(type),
-                       wide = element_is_complex(type)   ? ELEMENT_COMPLEX128
-                              : element_is_integer(type) ? result
-                                                         : ELEMENT_FLOAT64;
+    const enum element type = a->layout.type, result = types_of_sums(type),
+                       wide = accumulator_widest(result);
     *plan = (struct plan){
         .platform = platform,
         .device = device,

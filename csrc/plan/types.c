@@ -35,9 +35,7 @@ static enum element default_type(enum values values, enum element input)
 {
     if (!element_is_integer(input) || values == VALUES_own)
         return input;
-    return values == VALUES_floating ? ELEMENT_FLOAT64
-           : input <= ELEMENT_INT64  ? ELEMENT_INT64
-                                     : ELEMENT_UINT64;
+    return values == VALUES_floating ? ELEMENT_FLOAT64 : types_of_sums(input);
 }
 
 /* With an out, NumPy's ufuncs reduce in the type that the elements and out promote to; means too,
@@ -103,43 +101,43 @@ static bool check_output(const struct request *request, enum element input)
     return true;
 }
 
-static bool check_types(const struct request *request, enum element input,
-                        const struct types *types)
+static bool check_types(const struct request *request, enum element input, enum element elements)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
     const bool skips_nan = row->plain != request->reduction;
     const char *wrong = NULL;
-    if (row->fold == FOLD_extremes && row->result == RESULT_same && types->elements == ELEMENT_BOOL)
+    if (row->fold == FOLD_extremes && row->result == RESULT_same && elements == ELEMENT_BOOL)
         wrong = "%s does not take bool: a difference of truth values is none";
     else if (row->values == VALUES_floating && !skips_nan && !row->counts &&
-             element_is_integer(types->elements))
+             element_is_integer(elements))
         wrong = "dtype of %s must be a float or complex type; got %s";
-    else if (row->result == RESULT_real && loses_imaginary_part(input, types->elements))
+    else if (row->result == RESULT_real && loses_imaginary_part(input, elements))
         wrong = "dtype of %s of complex numbers must be a complex type, since imaginary parts "
                 "count, too; got %s. The result is real in any case";
-    else if (skips_nan && !element_is_integer(input) && element_is_integer(types->elements))
+    else if (skips_nan && !element_is_integer(input) && element_is_integer(elements))
         wrong = "dtype of %s of floats must be a float or complex type, since NaN has no value in "
                 "%s; leave NaN out with where=a == a and a reduction that is not of the nan kind";
-    else if (skips_nan && loses_imaginary_part(input, types->elements))
+    else if (skips_nan && loses_imaginary_part(input, elements))
         wrong = "dtype of %s of complex numbers must be a complex type, since NaN may be in the "
                 "part that %s lacks; take the array's real part first";
     if (wrong)
-        return type_error(wrong, row->called, element_name(types->elements));
+        return type_error(wrong, row->called, element_name(elements));
     return !request->out || check_output(request, input);
 }
 
 /* Positions, counts and truth values have no imaginary parts to lose, and magnitudes are meant. */
-bool types_choose(const struct request *request, const struct layout *layout, struct types *types)
+bool types_choose(const struct request *request, const struct layout *layout,
+                  struct settled *settled)
 {
     const enum element input = layout->input;
-    if (!choose_elements(request, input, &types->elements))
+    enum element elements;
+    if (!choose_elements(request, input, &elements) || !check_types(request, input, elements))
         return false;
-    types->result = result_type(request, types->elements);
-    if (!check_types(request, input, types))
-        return false;
+    settled->elements = elements;
+    settled->result = result_type(request, elements);
     const bool to_out = request->out && reduction_row(request->reduction)->result == RESULT_same;
-    const bool loses = loses_imaginary_part(input, types->elements) ||
-                       (to_out && loses_imaginary_part(types->elements, out_type(request)));
+    const bool loses = loses_imaginary_part(input, elements) ||
+                       (to_out && loses_imaginary_part(elements, out_type(request)));
     return !loses || warn_of_lost_imaginary_part(request->frames);
 }
 

@@ -44,9 +44,10 @@ static bool find_names(const struct foreign_call *call, struct errand *self)
     settled->batch_invariant = call->batch_invariant;
     settled->ddof = call->ddof;
     self->view.layout.input = element_named(call->input);
-    settled->types = (struct types){element_named(call->elements), element_named(call->result)};
-    return (r < REDUCTIONS && self->view.layout.input < ELEMENTS &&
-            settled->types.elements < ELEMENTS && settled->types.result < ELEMENTS) ||
+    settled->elements = element_named(call->elements);
+    settled->result = element_named(call->result);
+    return (r < REDUCTIONS && self->view.layout.input < ELEMENTS && settled->elements < ELEMENTS &&
+            settled->result < ELEMENTS) ||
            failure_note(&self->run.failure, FAILURE_VALUE,
                         "this gred has no %s of %s as %s to %s: another version has traced the "
                         "call",
@@ -66,7 +67,7 @@ static bool view_call(const struct foreign_call *call, struct errand *self)
     self->view.n = layout_length(layout);
     const uint64_t results = axes_length(layout, ~call->axes);
     return (self->view.n * element_size(layout->input) == call->data_bytes &&
-            results * element_size(self->settled.types.result) == call->results_bytes) ||
+            results * element_size(self->settled.result) == call->results_bytes) ||
            failure_note(&self->run.failure, FAILURE_VALUE,
                         "%s of %s makes %llu results of %s, which do not fill %zu bytes",
                         call->reduction, call->input, (unsigned long long)results, call->result,
@@ -107,11 +108,11 @@ static void make_plan(const struct foreign_call *call, struct errand *self)
 static void make_plan_of_products(struct errand *self)
 {
     struct view *const a = &self->view, *const b = &self->factors;
-    a->layout.type = b->layout.type = self->settled.types.elements;
+    a->layout.type = b->layout.type = self->settled.elements;
     layout_normalise(&a->layout, true);
     layout_normalise(&b->layout, true);
     products_settle(a->platform, a->device, a, b, self->settled.exact, &self->plan);
-    self->plan.finish.result = self->settled.types.result;
+    self->plan.finish.result = self->settled.result;
 }
 
 static bool run_plan(void *backend_state, const struct foreign_call *call, struct errand *self)
@@ -146,7 +147,7 @@ static bool run_errand(const struct platforms *platforms, const struct foreign_c
         make_plan(call, self);
     }
     plan->streams.consumer = (struct stream){.given = call->on_device, .handle = call->stream};
-    plan->results = results_of_one(call->results, self->settled.types.result);
+    plan->results = results_of_one(call->results, self->settled.result);
     plan->results.on_device = call->on_device;
     return run_plan(platforms_state(platforms, plan->platform), call, self);
 }

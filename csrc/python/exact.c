@@ -157,7 +157,7 @@ static bool choose_result(enum element type, PyObject *dtype, bool exactly, stru
 {
     enum element *const result = &plan->finish.result;
     const bool narrow = exact_has_format(type) && element_size(type) <= sizeof(float);
-    *result = products_type(type);
+    *result = types_of_sums(type);
     if (dtype != Py_None && !numpys_element(dtype, "dtype", result))
         return false;
     if (dtype != Py_None && !exact_has_format(*result))

@@ -46,7 +46,8 @@ SLOTS_FUNCTION(device_time)
     const struct platform *platform;
     const size_t bytes = PyLong_AsSize_t(slots[NBYTES]);
     if (PyErr_Occurred() || !timing_make(slots, &rows, &timing) ||
-        !platforms_choose(&state->platforms, slots[DEVICE], &platform, &timing.device))
+        !platforms_choose(&state->platforms, slots[DEVICE], METHOD_ON_SIMULATED | METHOD_ON_CUDA,
+                          &platform, &timing.device))
         return NULL;
     timing.bytes = bytes;
     if (!bytes && platform->place == METHOD_ON_HOST)

@@ -269,7 +269,7 @@ static void release(void *module)
 {
     struct module_state *state = PyModule_GetState(module);
     clear(module);
-    cached_plans_free(state->cached_plans);
+    PyMem_Free(state->cached_plans);
     for (int k = 0; k < PLATFORMS; k++)
         if (state->platforms.states[k])
             backends[k]->destroy(state->platforms.states[k]);

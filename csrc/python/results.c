@@ -36,7 +36,7 @@ static unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum e
     types[2] = types[3] = integer && maybe_nothing ? ELEMENT_FLOAT64 : type;
     types[4] = integer ? ELEMENT_FLOAT64 : type;
     types[5] = element_real_part(types[4]);
-    types[6] = !integer ? type : type <= ELEMENT_INT64 ? ELEMENT_INT64 : ELEMENT_UINT64;
+    types[6] = types_of_sums(type);
     return 7;
 }
 

@@ -37,11 +37,6 @@ struct timing {
     unsigned block;
 };
 
-struct explanation;
-struct counting;
-struct exact;
-struct substitute;
-
 /* What the thread of a run does while it would wait for a device. */
 struct meanwhile {
     void (*act)(void *context); /* NULL: nothing */
@@ -57,7 +52,8 @@ struct run {
     enum thread_order order;         /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
-    struct exact *exact;      /* where an exact plan's sum goes, not rounded; NULL: nowhere */
+    double asked;        /* when the watch was asked last, or might have been first; 0: never */
+    struct exact *exact; /* where an exact plan's sum goes, not rounded; NULL: nowhere */
     const struct substitute *substitute; /* for the plan's rung; NULL: there is none */
     struct meanwhile meanwhile;
     uint64_t count;       /* elements that took part, where the reduction counts */
@@ -86,16 +82,18 @@ static inline bool run_warn(struct run *run, const char *text)
 
 /* Whether the run is to stop: what Python's signal handlers say, noted as its failure. To be asked
  * by the thread that it was started in, as often as it likes: since that takes the GIL, Python is
- * asked only now and then. `*asked` is when it was last. */
-static inline bool watch_interrupted_lately(struct run *run, double *asked)
+ * asked only now and then. */
+static inline bool watch_interrupted_lately(struct run *run)
 {
-    const double patience = 0.05;
-    if (clock_now() - *asked < patience)
+    const double patience = 0.05, now = clock_now();
+    if (!run->asked)
+        run->asked = now;
+    if (now - run->asked < patience)
         return false;
     const bool stop = run->watch && run->watch->interrupted(run->watch->context);
     if (stop)
         failure_note(&run->failure, FAILURE_EXCEPTION, "interrupted");
-    *asked = clock_now();
+    run->asked = clock_now();
     return stop;
 }
 

@@ -129,13 +129,13 @@ static char *place_of(const struct results *results, unsigned value, int64_t pla
 }
 
 bool execute_one(struct machine *machine, const struct plan *all, struct plan *one, bool is_left,
-                 int64_t place, struct run *run, double *asked)
+                 int64_t place, struct run *run)
 {
     const struct results *results = &all->results;
     one->results.on_device = false;
     if (is_left)
         one->results = results_of_one(place_of(results, 0, place), results->types[0]);
-    if (watch_interrupted_lately(run, asked) || !execute_array(machine, one, run))
+    if (watch_interrupted_lately(run) || !execute_array(machine, one, run))
         return false;
     for (unsigned v = 0; v < results->values && !is_left; v++) {
         char bytes[sizeof(struct complex128)];
@@ -160,51 +160,48 @@ struct parts {
     struct machine *machine;
     struct run *run;
     const struct plan *all;
-    uint64_t limit;        /* bytes of a part's memory */
-    double asked;          /* when Python was, whether to stop */
-    struct axes_part part; /* which is being made */
+    uint64_t limit;         /* bytes of a part's memory */
+    struct axes_part *part; /* which is being made, or explained */
 };
 
-static bool explain_part(const struct parts *self, const struct axes *axes)
+/* The part whose schedule has been made, of a plan that outlasts the run. */
+static bool explain_part(const struct parts *self)
 {
     struct explanation *explanation = self->run->explanation;
     explanation->by = EXPLAINED_ALONG;
-    explanation->at_once = axes->results;
-    axes_copy(axes, &explanation->along.axes);
-    return schedule_part(self->machine, self->all, &explanation->along, self->machine->failure);
+    explanation->at_once = self->part->schedule.axes.results;
+    self->part->plan = *self->all;
+    self->part->schedule.plan = &self->part->plan;
+    return true;
 }
 
 /* The most results that there is room for, `count` along a dimension; of none: all dimensions. */
-static unsigned choose_cut(struct parts *self, uint64_t *count)
+static unsigned choose_cut(const struct parts *self, uint64_t *count)
 {
     const struct axes *all = self->all->axes;
     for (unsigned k = 0; k < all->outer; k++)
         for (*count = all->shape[k]; *count > 0; *count /= 2) {
-            axes_part(all, k, 0, 0, *count, &self->part.axes);
-            if (schedule_part(self->machine, self->all, &self->part, self->machine->failure) &&
-                self->part.schedule.arena.total <= self->limit)
+            axes_part(all, k, 0, 0, *count, &self->part->axes);
+            if (schedule_part(self->machine, self->all, self->part, self->machine->failure) &&
+                self->part->schedule.arena.total <= self->limit)
                 return k;
         }
     return all->outer;
 }
 
-/* The first of them is explained. */
 static bool make_parts(struct parts *self, unsigned along, uint64_t count)
 {
     const struct axes *all = self->all->axes;
-    struct axes *const axes = &self->part.axes;
     const uint64_t length = all->shape[along];
     uint64_t outer = 1;
     for (unsigned k = 0; k < along; k++)
         outer *= all->shape[k];
     for (uint64_t o = 0; o < outer; o++)
         for (uint64_t start = 0; start < length; start += count) {
-            axes_part(all, along, o, start, least(count, length - start), axes);
-            if (self->run->explanation)
-                return explain_part(self, axes);
-            if (watch_interrupted_lately(self->run, &self->asked) ||
-                !schedule_part(self->machine, self->all, &self->part, self->machine->failure) ||
-                !execute_axes_schedule(self->machine, &self->part.schedule, self->run))
+            axes_part(all, along, o, start, least(count, length - start), &self->part->axes);
+            if (watch_interrupted_lately(self->run) ||
+                !schedule_part(self->machine, self->all, self->part, self->machine->failure) ||
+                !execute_axes_schedule(self->machine, &self->part->schedule, self->run))
                 return false;
         }
     return true;
@@ -239,19 +236,20 @@ static bool make_one_by_one(struct parts *self)
             one.results.on_device = is_left;
             return execute_array(self->machine, &one, self->run);
         }
-        if (!execute_one(self->machine, all, &one, is_left, walk.place, self->run, &self->asked))
+        if (!execute_one(self->machine, all, &one, is_left, walk.place, self->run))
             return false;
     }
     return true;
 }
 
-/* All at once, if the workspace allows that and results that lie there meanwhile. */
+/* All at once, if the workspace allows that and results that lie there meanwhile; of parts, the
+ * first is explained. */
 static bool make_axes(struct parts *self)
 {
     struct machine *machine = self->machine;
     const struct plan *plan = self->all;
     struct run *run = self->run;
-    struct axes_schedule *schedule = &self->part.schedule;
+    struct axes_schedule *schedule = &self->part->schedule;
     uint64_t count;
     if (!axes_schedule_make(plan, &machine->facts, schedule, machine->failure))
         return plan->exact && make_one_by_one(self);
@@ -262,11 +260,11 @@ static bool make_axes(struct parts *self)
                    room = machine->memory->room(machine, total);
     self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
     if (total <= self->limit)
-        return run->explanation ? explain_part(self, plan->axes)
+        return run->explanation ? explain_part(self)
                                 : execute_axes_schedule(machine, schedule, run);
     const unsigned along = plan->exact ? plan->axes->outer : choose_cut(self, &count);
     if (along < plan->axes->outer)
-        return make_parts(self, along, count);
+        return run->explanation ? explain_part(self) : make_parts(self, along, count);
     return plan->launch.batch_invariant
                ? failure_note(machine->failure, FAILURE_MEMORY,
                               "out of memory on the device for a result of method "
@@ -277,15 +275,14 @@ static bool make_axes(struct parts *self)
 /* The schedule is on the heap: threads' stacks may be small. */
 static bool execute_axes(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    struct parts *self = malloc(sizeof *self);
-    if (!self)
+    struct axes_part *own = run->explanation ? NULL : malloc(sizeof *own);
+    struct parts self = {.machine = machine, .run = run, .all = plan, .part = own};
+    if (run->explanation)
+        self.part = &run->explanation->along;
+    else if (!own)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a schedule");
-    self->machine = machine;
-    self->run = run;
-    self->all = plan;
-    self->asked = 0;
-    const bool made = make_axes(self);
-    free(self);
+    const bool made = make_axes(&self);
+    free(own);
     return made;
 }
 
@@ -326,10 +323,10 @@ static bool store(struct machine *machine, const struct plan *plan)
 }
 
 /* From the device to where the host wants them, and what is to be said of them. */
-static bool fetch(const struct executor *on, const struct results *to)
+static bool fetch(const struct executor *on, const struct results *from)
 {
     const struct machine_memory *memory = on->machine->memory;
-    const struct results *from = &on->plan->results;
+    const struct results *to = &on->plan->results;
     unsigned found = 0;
     run_meanwhile(on->run);
     for (unsigned k = 0; k < to->values; k++)
@@ -344,14 +341,12 @@ static bool fetch(const struct executor *on, const struct results *to)
 
 static bool make_elsewhere(const struct executor *on, struct plan *plan)
 {
-    const struct plan *asked = on->plan;
-    const struct executor made = {on->machine, on->run, plan, on->arena, on->memory};
     for (unsigned v = 0; v < plan->results.values; v++)
         plan->results.at[v] = on->memory + v * value_bytes(plan);
     plan->results.findings = executor_part(on, PART_FINDINGS);
     plan->results.on_device = true;
     return executor_clear(on, PART_FINDINGS) && make(on->machine, plan, on->run) &&
-           (asked->results.out ? store(on->machine, plan) : fetch(&made, &asked->results));
+           (plan->results.out ? store(on->machine, plan) : fetch(on, &plan->results));
 }
 
 bool execute(struct machine *machine, const struct plan *asked, struct run *run)

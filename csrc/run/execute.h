@@ -12,10 +12,10 @@ struct executor {
     char *memory;
 };
 
-/* NULL: the arena has no such part; PARTS is none. */
+/* NULL: the arena has no such part. */
 static inline void *executor_part(const struct executor *self, enum part part)
 {
-    return part < PARTS && self->arena->bytes[part] ? self->memory + self->arena->at[part] : NULL;
+    return self->arena->bytes[part] ? self->memory + self->arena->at[part] : NULL;
 }
 
 /* Has work done in memory for the arena, which is released then. Where nobody waits for what is
@@ -74,9 +74,9 @@ bool execute_pieces(struct machine *, const struct schedule *, struct run *);
 bool execute_array(struct machine *, const struct plan *, struct run *);
 
 /* Makes one of a plan's results, of what `one` says. It is left where it is to stay, or comes there
- * by the host, which then knows what is to be said of it. `asked` is as for the watch. */
+ * by the host, which then knows what is to be said of it. */
 bool execute_one(struct machine *, const struct plan *all, struct plan *one, bool is_left,
-                 int64_t place, struct run *, double *asked);
+                 int64_t place, struct run *);
 
 /* Makes the results of a schedule's plan. */
 bool execute_axes_schedule(struct machine *, struct axes_schedule *, struct run *);

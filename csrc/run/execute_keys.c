@@ -51,12 +51,11 @@ static void choose_digits(struct by_key *self, bool whole)
 /* What does not lie one after the other is copied. */
 static struct brought bring_if_not_flat(const struct layout *layout, enum part copied)
 {
-    struct brought brought = {.layout = *layout, .uploaded = PARTS, .copied = PARTS};
+    struct brought brought = {.layout = *layout, .type = layout->input};
     layout_normalise(&brought.layout, true);
-    brought.type = layout->input;
     if (!layout_is_flat(&brought.layout)) {
         brought.copied = copied;
-        brought.type = holder_of_elements(layout->input);
+        brought.type = accumulator_widest(layout->input);
     }
     return brought;
 }
@@ -87,8 +86,8 @@ static void describe(struct by_key *self)
     self->accumulator = element_is_integer(self->keys.of.input)  ? ELEMENT_INT64
                         : self->keys.of.input == ELEMENT_FLOAT64 ? ELEMENT_FLOAT64
                                                                  : ELEMENT_FLOAT32;
-    self->keys.of.bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.input));
-    self->keys.of.key_bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.key_type));
+    self->keys.of.bytes = twos_of(element_size(self->keys.of.input));
+    self->keys.of.key_bytes = twos_of(element_size(self->keys.of.key_type));
     self->kernel = kernel_of_fold(self->on.machine->facts.kernels,
                                   fold_is_extreme(plan->fold) ? KERNEL_KEYS_EXTREMES : KERNEL_KEYS,
                                   plan->fold, self->keys.of.input, self->accumulator, 0);
@@ -135,13 +134,9 @@ static bool launch_adding(struct by_key *self)
     uint64_t most;
     if (!facts_resident(facts, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &most))
         return false;
-    const struct step step = {
-        .kernel = self->kernel,
-        .grid = least(divide_up(self->keys.of.n, KEYS_AHEAD << KEYS_BLOCK), most),
-        .block = 1u << KEYS_BLOCK,
-        .shared_bytes = shared_bytes,
-        .cluster = 1,
-    };
+    const uint64_t blocks = divide_up(self->keys.of.n, KEYS_AHEAD << KEYS_BLOCK);
+    const struct step step =
+        step_of(self->kernel, least(blocks, most), 1u << KEYS_BLOCK, shared_bytes);
     void *arguments[] = {&self->keys};
     return self->keys.of.n == 0 || executor_launch(&self->on, &step, arguments);
 }
@@ -152,17 +147,13 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
     enum { BLOCK = 256 };
     const struct plan *plan = self->on.plan;
     const bool sums = !fold_is_extreme(plan->fold);
-    const struct step step = {
-        .kernel = kernel_of_kind(self->on.machine->facts.kernels,
-                                 sums ? KERNEL_KEYS_FINISH : KERNEL_KEYS_STORE),
-        .grid = divide_up(self->keys.results, BLOCK),
-        .block = BLOCK,
-        .cluster = 1,
-    };
+    const struct step step = step_of(kernel_of_kind(self->on.machine->facts.kernels,
+                                                    sums ? KERNEL_KEYS_FINISH : KERNEL_KEYS_STORE),
+                                     divide_up(self->keys.results, BLOCK), BLOCK, 0);
     void *out = plan->results.at[0];
     enum element out_type = plan->results.types[0],
                  type = self->keys.of.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : self->accumulator;
-    struct exact_result result = step_exact_result(plan, type, out, out_type, plan->n);
+    struct exact_result result = step_exact_result(plan, type, out, plan->n);
     struct scalar_wide of_none = scalar_widen(run_value_of_none(plan), plan->results.type);
     void *of_sums[] = {&self->keys, &result, &epilogue},
          *of_extremes[] = {&self->keys, &type, &out_type, &out, &of_none, &epilogue};
@@ -220,8 +211,7 @@ static bool make_all(struct executor *on, void *context)
 
 bool execute_keys(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    struct by_key self = {.on = {.machine = machine, .run = run, .plan = plan}};
-    self.on.arena = &self.arena;
+    struct by_key self = {.on = {machine, run, plan, &self.arena, NULL}};
     describe(&self);
     return executor_do(&self.on, make_all, &self);
 }
@@ -245,19 +235,16 @@ static bool arrange(struct selecting *self)
     const struct kernel_select *select = &self->select;
     const uint64_t limit = self->on.run->workspace_limit;
     const bool sorts = select_sorts(select);
-    const struct kernel_key key = {KERNEL_SELECT, FOLDS,   select->of.input,
-                                   ELEMENTS,      METHODS, sorts ? (unsigned)select->n : 0};
-    self->step = (struct step){
-        .kernel = facts->kernels->find(key),
-        .grid = sorts ? divide_up(select->rows, SELECT_SORTERS) : least(select->rows, GRID_MOST),
-        .block = sorts                ? SELECT_SORTERS
-                 : select->n <= SHORT ? 32
-                 : select->n <= LONG  ? 128
-                                      : 512,
-        .shared_bytes = sorts ? 0 : SELECT_WORDS * sizeof(uint32_t),
-        .cluster = 1,
-    };
-    if (sorts || select->of.sorted || select->n / TOGETHER < select->rows)
+    const void *kernel = kernel_of_fold(facts->kernels, KERNEL_SELECT, FOLDS, select->of.input,
+                                        ELEMENTS, sorts ? (unsigned)select->n : 0);
+    if (sorts) {
+        self->step = step_of(kernel, divide_up(select->rows, SELECT_SORTERS), SELECT_SORTERS, 0);
+        return true;
+    }
+    const unsigned block = select->n <= SHORT ? 32 : select->n <= LONG ? 128 : 512;
+    self->step =
+        step_of(kernel, least(select->rows, GRID_MOST), block, SELECT_WORDS * sizeof(uint32_t));
+    if (select->of.sorted || select->n / TOGETHER < select->rows)
         return true;
     const uint64_t passes =
         select->rows * SELECT_PASSES(select->of.count, element_size(select->of.input));
@@ -288,8 +275,7 @@ static bool launch(struct executor *on, void *context)
 
 bool execute_select(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    struct selecting self = {.on = {.machine = machine, .run = run, .plan = plan},
+    struct selecting self = {.on = {machine, run, plan, &self.arena, NULL},
                              .select = *plan->segments.quantiles};
-    self.on.arena = &self.arena;
     return plan->n == 0 || (arrange(&self) && executor_do(&self.on, launch, &self));
 }

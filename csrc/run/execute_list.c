@@ -1,22 +1,21 @@
 /* Lists of arrays on a device. Their elements are cut into tiles, a block each, and one launch of
  * the kernel of long rows makes all results. What that kernel cannot make, such as descriptions, is
  * made of a copy that has all elements, or array by array. */
-#include "arrays/operands.h"
 #include "common/arithmetic.h"
 #include "run/execute.h"
-#include "run/result.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a plan with results, even if there is but one. */
 struct list_schedule {
-    const struct plan *plan; /* with results, even if there is but one */
     enum element accumulator;
     const void *kernel;
     bool copies;       /* elements are of the accumulator's type */
     size_t size;       /* bytes of one */
+    size_t state;      /* bytes */
     uint64_t resident; /* blocks */
-    uint64_t blocks, tiles, results;
+    uint64_t blocks, tiles;
     struct arena arena;
 };
 
@@ -55,17 +54,15 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
     const struct array_list *const list = plan->elements.list;
     struct plan smallest = *plan;
     smallest.n = list->each ? list->fewest : plan->n;
-    self->plan = plan;
-    self->results = plan->axes->results;
     self->kernel = plan->exact ? NULL
                                : choice_along(facts->kernels, KERNEL_TYPED_ROWS, plan,
                                               list->uniform, &self->accumulator, &self->copies);
     if (!self->kernel || !epilogue_stores_at_once(&smallest, self->accumulator))
         return false;
     self->size = element_size(self->copies ? self->accumulator : plan->layout->input);
+    self->state = state_bytes(plan->fold, self->accumulator);
     self->resident =
-        (uint64_t)facts->multiprocessors *
-        LONG_ROWS_RESIDENT(state_bytes(plan->fold, self->accumulator), self->size, false);
+        (uint64_t)facts->multiprocessors * LONG_ROWS_RESIDENT(self->state, self->size, false);
     self->blocks = 0;
     for (uint64_t k = 0; k < list->count; k++)
         self->blocks += list->each ? divide_up(list->at[k].n, share_of(self, list->at[k].n)) : 0;
@@ -76,9 +73,9 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
         return false;
     struct arena *const arena = &self->arena;
     *arena = (struct arena){.total = 0};
-    arena_reserve(arena, PART_TICKETS, self->results, sizeof(unsigned));
+    arena_reserve(arena, PART_TICKETS, plan->axes->results, sizeof(unsigned));
     arena_reserve(arena, PART_LIST, self->tiles, sizeof(struct list_tile));
-    arena_reserve(arena, PART_PARTIALS, self->blocks, state_bytes(plan->fold, self->accumulator));
+    arena_reserve(arena, PART_PARTIALS, self->blocks, self->state);
     if (self->copies)
         arena_reserve(arena, PART_COPY, plan->n, self->size);
     return true;
@@ -86,7 +83,8 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
 
 /* Tiles as they are filled in: the blocks' first ones come first. */
 struct tiling {
-    const struct list_schedule *schedule;
+    size_t size; /* bytes of an element */
+    bool each;   /* every array has blocks of its own */
     struct list_tile *tiles;
     uint64_t block, next; /* the block that is filled, and where its other tiles go */
     uint64_t filled;      /* elements that the block has */
@@ -95,7 +93,6 @@ struct tiling {
 /* All elements of an array, to blocks of so many each. */
 static void tile_array(struct tiling *self, const struct list_tile *array, uint64_t share)
 {
-    const size_t size = self->schedule->size;
     for (uint64_t at = 0, n; at < array->n; at += n) {
         struct list_tile *const first = &self->tiles[self->block], *tile = first;
         n = least(array->n - at, share - self->filled);
@@ -108,22 +105,25 @@ static void tile_array(struct tiling *self, const struct list_tile *array, uint6
             *tile = *array;
             first->more++;
         }
-        tile->data = (const char *)array->data + at * size;
+        tile->data = (const char *)array->data + at * self->size;
         tile->n = n;
         tile->position = array->position + at;
         self->filled += n;
-        if (self->filled == share) {
+        if (self->filled == share || (self->each && at + n == array->n)) {
             self->filled = 0;
             self->block++;
         }
     }
 }
 
-static void fill_tiles(const struct list_schedule *self, const char *copy, struct list_tile *tiles)
+static void fill_tiles(const struct executor *on, const struct list_schedule *self,
+                       struct list_tile *tiles)
 {
-    const struct plan *plan = self->plan;
+    const struct plan *plan = on->plan;
     const struct array_list *const list = plan->elements.list;
-    struct tiling tiling = {.schedule = self, .tiles = tiles, .next = self->blocks};
+    const char *copy = executor_part(on, PART_COPY);
+    struct tiling tiling = {
+        .size = self->size, .each = list->each, .tiles = tiles, .next = self->blocks};
     struct list_tile array = {.count = plan->n, .blocks = (uint32_t)self->blocks};
     uint64_t share = share_of(self, plan->n);
     for (uint64_t k = 0; k < list->count; k++) {
@@ -137,10 +137,6 @@ static void fill_tiles(const struct list_schedule *self, const char *copy, struc
             array.blocks = (uint32_t)divide_up(array.n, share);
         }
         tile_array(&tiling, &array, share);
-        if (list->each && tiling.filled > 0) {
-            tiling.filled = 0;
-            tiling.block++;
-        }
         array.position += list->each ? 0 : array.n;
         copy += copy ? array.n * self->size : 0;
     }
@@ -152,7 +148,7 @@ static bool send_tiles(const struct executor *on, const struct list_schedule *se
     struct list_tile *const tiles = calloc(self->tiles, sizeof *tiles);
     if (!tiles)
         return failure_note(on->machine->failure, FAILURE_MEMORY, "out of memory for a list");
-    fill_tiles(self, executor_part(on, PART_COPY), tiles);
+    fill_tiles(on, self, tiles);
     const bool sent = on->machine->memory->copy(on->machine, COPY_KEPT,
                                                 executor_part(on, PART_LIST), tiles, bytes);
     free(tiles);
@@ -161,15 +157,9 @@ static bool send_tiles(const struct executor *on, const struct list_schedule *se
 
 static bool launch_tiles(const struct executor *on, const struct list_schedule *self)
 {
-    const struct plan *const plan = self->plan;
-    const size_t state = state_bytes(plan->fold, self->accumulator),
-                 of_warp = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
-    const struct step step = {.name = "list",
-                              .kernel = self->kernel,
-                              .grid = self->blocks,
-                              .block = 1u << LONG_ROWS_BLOCK,
-                              .shared_bytes = of_warp << (LONG_ROWS_BLOCK - 5),
-                              .cluster = 1};
+    const size_t of_warp = self->state > sizeof(uint64_t) ? self->state : sizeof(uint64_t);
+    const struct step step = step_of(self->kernel, self->blocks, 1u << LONG_ROWS_BLOCK,
+                                     of_warp << (LONG_ROWS_BLOCK - WARP));
     struct kernel_axes axes = {.launch = {.kernel = KERNEL_TYPED_ROWS,
                                           .block = LONG_ROWS_BLOCK,
                                           .team = LONG_ROWS_BLOCK,
@@ -185,7 +175,7 @@ static bool launch_tiles(const struct executor *on, const struct list_schedule *
     void *partials = executor_part(on, PART_PARTIALS), *counts = NULL,
          *tickets = executor_part(on, PART_TICKETS);
     void *arguments[] = {&axes, &partials, &counts, &tickets};
-    epilogue_order(self->copies ? self->accumulator : plan->layout->input, &axes.result);
+    epilogue_order(self->copies ? self->accumulator : on->plan->layout->input, &axes.result);
     return executor_clear(on, PART_TICKETS) && executor_launch(on, &step, arguments);
 }
 
@@ -196,9 +186,10 @@ static bool make_tiles(struct executor *on, void *context)
            send_tiles(on, self) && launch_tiles(on, self);
 }
 
-static bool execute_tiles(struct machine *machine, struct list_schedule *self, struct run *run)
+static bool execute_tiles(struct machine *machine, const struct plan *plan,
+                          struct list_schedule *self, struct run *run)
 {
-    struct executor on = {machine, run, self->plan, &self->arena, NULL};
+    struct executor on = {machine, run, plan, &self->arena, NULL};
     return executor_is_within_limit(machine, run, self->arena.total, "a list") &&
            executor_do(&on, make_tiles, self);
 }
@@ -211,14 +202,13 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
     const enum element type =
         plan->exact ? plan->layout->type : accumulator_widest(plan->accumulator);
     const struct executor on = {.machine = machine, .run = run, .plan = plan};
-    struct layout layout = {.input = type, .type = plan->layout->type};
+    struct layout layout = {.type = plan->layout->type};
     struct plan one = *plan;
     void *copy;
     if (!executor_is_within_limit(machine, run, plan->n * element_size(type), "a list") ||
         !machine->memory->lend(machine, plan->n * element_size(type), &copy))
         return false;
-    layout.data = copy;
-    layout_make_flat(&layout, plan->n);
+    layout_lie_flat(&layout, copy, NULL, type, plan->n);
     plan_take(&one, &layout, plan->n, true);
     const bool made = copy_all(&on, type, copy) && execute_array(machine, &one, run);
     machine->memory->release(machine, copy);
@@ -231,13 +221,12 @@ static bool execute_one_by_one(struct machine *machine, const struct plan *plan,
     const struct array_list *const list = plan->elements.list;
     struct layout layout;
     struct plan one = *plan;
-    double asked = 0;
     for (uint64_t k = 0; k < list->count; k++) {
         listed_layout(&list->at[k], plan->layout->type, &layout);
         plan_take(&one, &layout, list->at[k].n, !list->at[k].layout);
         if (!execute_one(machine, plan, &one,
                          !results_are_awaited(&plan->results) && plan->results.values == 1,
-                         (int64_t)k, run, &asked))
+                         (int64_t)k, run))
             return false;
     }
     return true;
@@ -274,6 +263,6 @@ bool execute_list(struct machine *machine, const struct plan *plan, struct run *
     if (!plan->axes)
         return execute_together(machine, plan, run);
     return list_schedule_make(plan, &machine->facts, &schedule)
-               ? execute_tiles(machine, &schedule, run)
+               ? execute_tiles(machine, plan, &schedule, run)
                : execute_one_by_one(machine, plan, run);
 }

@@ -15,9 +15,9 @@ union argument {
 
 /* The array, or the one that it is multiplied with. */
 struct source {
-    const struct layout *from; /* the plan's, or its factors; NULL: there are none */
-    enum part part;            /* where its pieces are, if it is brought */
-    struct layout layout;      /* as the device sees it, where it is not flat */
+    const struct layout *from;  /* the plan's, or its factors; NULL: there are none */
+    enum part uploaded, copied; /* where its pieces are, if they are brought or copied */
+    struct layout layout;       /* as the device sees it, where it is not flat */
 };
 
 /* On the heap: the caller's stack may be small. */
@@ -83,17 +83,14 @@ static bool feed_source(const struct execution *self, struct source *source, uin
     const struct layout *from = source->from, mask = layout_of_its_mask(from);
     struct layout array = *from;
     const bool masked = self->schedule->choice.uploads_mask;
-    void *const at = buffer(self, source->part);
+    void *const at = buffer(self, source->uploaded);
     if (masked)
         array.mask = NULL;
     if (!machine->memory->feed(machine, at, &array, start, length, false, n) ||
         (masked && !feed_mask(self, &mask, start, length)))
         return false;
-    source->layout = (struct layout){.data = at,
-                                     .mask = masked ? buffer(self, PART_MASK) : NULL,
-                                     .input = from->input,
-                                     .type = from->type};
-    layout_make_flat(&source->layout, *n);
+    layout_lie_flat(&source->layout, at, masked ? buffer(self, PART_MASK) : NULL, from->input, *n);
+    source->layout.type = from->type;
     return true;
 }
 
@@ -114,34 +111,27 @@ static bool feed_piece(struct execution *self, uint64_t start, uint64_t length)
     return true;
 }
 
-/* A flat array from `start` on, as the first kernel takes it. */
-static const void *source_at(const struct execution *self, const struct source *source,
-                             uint64_t start)
-{
-    return self->schedule->choice.uploads
-               ? buffer(self, source->part)
-               : (const char *)source->from->data + start * element_size(source->from->input);
-}
-
 /* ---- what a step reads ---- */
-
-static bool reads_array(const struct step *step)
-{
-    return step->reads == PART_ARRAY || step->reads == PART_UPLOADED;
-}
 
 static bool reads_elements(const struct step *step)
 {
-    return reads_array(step) || step->reads == PART_COPY;
+    return step->reads == PART_ARRAY || step->reads == PART_UPLOADED || step->reads == PART_COPY;
 }
 
-/* A flat part; `start` is where the piece begins in the array. */
-static struct kernel_array flat_array(const struct execution *self, const struct step *step,
-                                      uint64_t start)
+/* A flat part, and of elements the source's; `start` is where the piece begins in the array. */
+static const void *flat_part(const struct execution *self, const struct source *source,
+                             enum part reads, uint64_t start)
 {
-    return (struct kernel_array){.at = reads_array(step) ? source_at(self, &self->array, start)
-                                                         : executor_part(&self->on, step->reads),
-                                 .base = reads_elements(step) ? start : 0};
+    switch (reads) {
+    case PART_ARRAY:
+        return (const char *)source->from->data + start * element_size(source->from->input);
+    case PART_UPLOADED:
+        return buffer(self, source->uploaded);
+    case PART_COPY:
+        return executor_part(&self->on, source->copied);
+    default:
+        return executor_part(&self->on, reads);
+    }
 }
 
 /* Only the first pass of a piece reads rows: of the array, or of the working copy and its mask. */
@@ -151,17 +141,17 @@ static void read_array(struct execution *self, const struct step *step, uint64_t
     struct layout *from = &rows->from;
     const struct choice *choice = &self->schedule->choice;
     if (!reads_elements(step) || !choice_reads_rows(choice)) {
-        self->argument.flat = flat_array(self, step, start);
+        self->argument.flat =
+            (struct kernel_array){.at = flat_part(self, &self->array, step->reads, start),
+                                  .base = reads_elements(step) ? start : 0};
         return;
     }
-    if (reads_array(step)) {
+    if (step->reads != PART_COPY) {
         layout_copy(&self->array.layout, from);
     } else {
-        from->data = executor_part(&self->on, PART_COPY);
-        from->mask = executor_part(&self->on, PART_COPIED_MASK);
-        from->input = from->type = choice->accumulator;
-        from->swapped = false;
-        layout_make_flat(from, step->n);
+        layout_lie_flat(from, executor_part(&self->on, PART_COPY),
+                        executor_part(&self->on, PART_COPIED_MASK), choice->accumulator, step->n);
+        from->type = choice->accumulator;
     }
     rows_describe(rows, start, choice->accumulator);
     rows->how.counted = executor_part(&self->on, PART_COUNTED);
@@ -172,10 +162,8 @@ static const void *factors_of(const struct execution *self, const struct step *s
 {
     if (!reads_elements(step) || !plan_adds_products(self->on.plan))
         return NULL;
-    if (!self->factors.from)
-        return self->argument.flat.at;
-    return step->reads == PART_COPY ? executor_part(&self->on, PART_COPIED_FACTORS)
-                                    : source_at(self, &self->factors, start);
+    return self->factors.from ? flat_part(self, &self->factors, step->reads, start)
+                              : self->argument.flat.at;
 }
 
 /* ---- one step ---- */
@@ -218,8 +206,8 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     void *written = executor_part(&self->on, step->writes),
          *tickets = machine->tickets ? machine->tickets : executor_part(&self->on, PART_TICKETS);
     unsigned watches = exact_asks_for_signs(&plan->finish);
-    struct exact_result result = step_exact_result(
-        plan, accumulator, plan->exact ? epilogue.out : NULL, plan->results.type, self->fed);
+    struct exact_result result =
+        step_exact_result(plan, accumulator, plan->exact ? epilogue.out : NULL, self->fed);
     const void *factors = factors_of(self, step, start);
     void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,    &fold,
                          &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
@@ -233,10 +221,9 @@ static bool make_copy(struct execution *self, uint64_t start, uint64_t n)
     const struct executor *on = &self->on;
     const struct choice *choice = &self->schedule->choice;
     const struct step step = schedule_copy(self->schedule, n);
-    const struct kernel_array flat = flat_array(self, &step, start);
-    const bool copies_flat = choice->form == FORM_FLAT;
+    const struct kernel_array flat = {flat_part(self, &self->array, step.reads, start), start};
     struct copying copying = {
-        .array = copies_flat ? (const void *)&flat : &self->array.layout,
+        .array = choice->form == FORM_FLAT ? (const void *)&flat : &self->array.layout,
         .first = choice->uploads ? 0 : start,
         .type = choice->accumulator,
         .target = executor_part(on, PART_COPY),
@@ -263,7 +250,7 @@ static bool finish_on_device(struct execution *self)
     finish.count = self->fed;
     void *state = executor_part(&self->on, self->passes.leaves),
          *counted = executor_part(&self->on, PART_COUNTED), *out = plan_out(plan);
-    struct exact_result result = step_exact_result(plan, accumulator, out, out_element, self->fed);
+    struct exact_result result = step_exact_result(plan, accumulator, out, self->fed);
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
     void *exactly[] = {&state, &result, &counted, &epilogue},
          *arguments[] = {&state, &reduction, &finish, &counted, &out_element, &out, &epilogue};
@@ -333,9 +320,8 @@ static bool reduce_all(struct execution *self)
 {
     const struct schedule *schedule = self->schedule;
     const uint64_t n = schedule->plan->n;
-    double asked = clock_now();
     for (uint64_t start = 0; start < n; start += schedule->piece)
-        if ((start && watch_interrupted_lately(self->on.run, &asked)) ||
+        if ((start && watch_interrupted_lately(self->on.run)) ||
             !reduce_piece(self, start, least(n - start, schedule->piece)))
             return false;
     if (schedule->pieces == 1)
@@ -438,9 +424,11 @@ bool execute_pieces(struct machine *machine, const struct schedule *schedule, st
     self->on = (struct executor){machine, run, schedule->plan, &schedule->arena, NULL};
     self->schedule = schedule;
     self->array.from = schedule->plan->layout;
-    self->array.part = PART_UPLOADED;
+    self->array.uploaded = PART_UPLOADED;
+    self->array.copied = PART_COPY;
     self->factors.from = schedule->plan->factors;
-    self->factors.part = PART_UPLOADED_FACTORS;
+    self->factors.uploaded = PART_UPLOADED_FACTORS;
+    self->factors.copied = PART_COPIED_FACTORS;
     const bool reduced = executor_do(&self->on, reduce, self);
     free(self);
     return reduced;

@@ -25,12 +25,9 @@ static bool bring_all(struct listed_segments *self)
     const struct layout *from = plan->layout, *offsets = plan->segments.offsets;
     struct machine *machine = self->on.machine;
     const uint64_t count = plan->segments.of->count;
-    const bool on_device = plan->elements.on_device;
-    self->array =
-        (struct brought){.layout = *from,
-                         .uploaded = plan->n && !on_device ? PART_UPLOADED : PARTS,
-                         .copied = plan->n && on_device && !plan->elements.flat ? PART_COPY : PARTS,
-                         .type = holder_of_elements(from->input)};
+    self->array.layout = *from;
+    brought_choose(plan, plan->elements.on_device && !plan->elements.flat,
+                   accumulator_widest(from->input), &self->array);
     arena_reserve_brought(&self->arena, &self->array);
     if (offsets)
         arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));
@@ -86,12 +83,11 @@ static bool execute_listed(struct listed_segments *self)
     self->arrays = malloc(self->segments.count * sizeof *self->arrays);
     if (!self->arrays)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
-    listed.n = listed.finish.count = list_segments(self);
+    plan_take(&listed, &self->array.layout, list_segments(self), true);
+    listed.axes = self->on.plan->axes;
     listed.segments = (struct plan_segments){.of = NULL};
-    listed.layout = &self->array.layout;
     listed.elements.list = &self->list;
-    listed.elements.flat = listed.elements.on_device = true;
-    listed.elements.direct = types_convert_directly(&self->array.layout, listed.accumulator);
+    listed.elements.on_device = true;
     return execute_list(machine, &listed, self->on.run);
 }
 
@@ -116,12 +112,8 @@ static bool launch(const struct executor *on, void **arguments, const void *kern
                    unsigned block, size_t shared_bytes, bool follows)
 {
     struct kernel_segments *segments = arguments[0];
-    const struct step step = {.kernel = kernel,
-                              .grid = grid,
-                              .block = 1u << block,
-                              .shared_bytes = shared_bytes,
-                              .cluster = 1,
-                              .follows = follows && on->machine->facts.kernels->segments_follow()};
+    struct step step = step_of(kernel, grid, 1u << block, shared_bytes);
+    step.follows = follows && on->machine->facts.kernels->segments_follow();
     segments->block = block;
     return executor_launch(on, &step, arguments);
 }
@@ -139,7 +131,7 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
         .of = *plan->segments.of,
         .data = schedule->array.layout.data,
         .input = schedule->input,
-        .bytes = (unsigned)__builtin_ctzll(element_size(schedule->input)),
+        .bytes = twos_of(element_size(schedule->input)),
         .team = shape->team,
         .most = shape->alone,
         .tiles = shape->tiles,

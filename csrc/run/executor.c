@@ -2,10 +2,8 @@
 /* What carries schedules out, and those along axes and of segments: what lies elsewhere is brought,
  * what is of another type is copied, and what kernels make goes where it is to be. */
 #include "arrays/operands.h"
-#include "common/arithmetic.h"
 #include "common/processor.h"
 #include "run/execute.h"
-#include "run/result.h"
 #include "threads/threads.h"
 
 #include <sched.h>
@@ -79,20 +77,15 @@ bool executor_bring(const struct executor *self, struct brought *brought)
     void *const uploaded = executor_part(self, brought->uploaded), *const copied = executor_part(
                                                                        self, brought->copied);
     uint64_t fed;
-    if (brought->uploaded < PARTS) {
+    if (brought->uploaded) {
         if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, false, &fed))
             return false;
-        layout->data = uploaded;
-        layout->swapped = false;
-        layout_make_flat(layout, n);
+        layout_lie_flat(layout, uploaded, NULL, layout->input, n);
     }
-    if (brought->copied < PARTS) {
+    if (brought->copied) {
         if (!executor_gather(self, layout, brought->type, copied))
             return false;
-        layout->data = copied;
-        layout->input = brought->type;
-        layout->swapped = false;
-        layout_make_flat(layout, n);
+        layout_lie_flat(layout, copied, NULL, brought->type, n);
     }
     return true;
 }
@@ -154,12 +147,11 @@ bool executor_receive(const struct executor *self, void *state)
 {
     const double spins_for = 50e-6, began = clock_now();
     struct machine *machine = self->machine;
-    double asked = began;
     while (!look(machine->mailbox, state)) {
         const double waited = clock_now() - began;
         if (waited < spins_for)
             continue;
-        if (watch_interrupted_lately(self->run, &asked))
+        if (watch_interrupted_lately(self->run))
             return false;
         const enum progress progress = machine->work->progress(machine);
         if (progress == PROGRESS_DONE) /* the state came with the work's end, or never will */
@@ -194,7 +186,7 @@ static bool bring_elements(const struct executor *on, struct axes_schedule *sche
         return false;
     if (is_brought(array))
         reduced->data = array->layout.data;
-    if (array->uploaded < PARTS)
+    if (array->uploaded)
         reduced->swapped = false;
     if (is_brought(mask))
         reduced->mask = mask->layout.data;

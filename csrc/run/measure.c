@@ -10,10 +10,9 @@
 bool machine_time_samples(struct machine *machine, struct run *run, struct timing *timing,
                           machine_sample *prepare, machine_sample *work, void *context)
 {
-    double asked = 0;
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (watch_interrupted_lately(run, &asked) || (prepare && !prepare(context)) ||
+        if (watch_interrupted_lately(run) || (prepare && !prepare(context)) ||
             (timing->cold && !machine->work->flush(machine)) ||
             !machine->work->mark(machine, MOMENT_BEGIN) || !work(context) ||
             !machine->work->mark(machine, MOMENT_END) ||
@@ -77,16 +76,13 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
         const unsigned shape = k % READ_SHAPES, blocks = grids[k / READ_SHAPES];
         const uint64_t tiles = divide_up(packs, (uint64_t)READ_BLOCK * loads[shape]);
         void *arguments[] = {&data, &packs, &sink};
+        const uint64_t most = (uint64_t)machine->facts.multiprocessors * blocks;
+        trial.grid = blocks ? least(tiles, most) : tiles;
+        trial.block = READ_BLOCK;
         struct reading reading = {
             machine,
-            {.kernel = kernel_that_reads(machine->facts.kernels, shape),
-             .grid =
-                 blocks ? least(tiles, (uint64_t)machine->facts.multiprocessors * blocks) : tiles,
-             .block = READ_BLOCK,
-             .cluster = 1},
+            step_of(kernel_that_reads(machine->facts.kernels, shape), trial.grid, READ_BLOCK, 0),
             arguments};
-        trial.grid = reading.step.grid;
-        trial.block = READ_BLOCK;
         read = machine_time_samples(machine, run, &trial, NULL, read_once, &reading);
         const double median = read ? median_of(&trial) : 0;
         if (read && (k == 0 || median < quickest)) {
@@ -139,15 +135,11 @@ bool machine_time_launching(struct machine *machine, struct run *run)
     void *nothing = NULL;
     uint64_t none = 0;
     void *arguments[] = {&nothing, &none, &nothing};
-    const struct step step = {.kernel = kernel_that_reads(machine->facts.kernels, SHAPE),
-                              .grid = 1,
-                              .block = WARP,
-                              .cluster = 1};
-    double asked = clock_now();
+    const struct step step = step_of(kernel_that_reads(machine->facts.kernels, SHAPE), 1, WARP, 0);
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         const double began = clock_now();
-        if (watch_interrupted_lately(run, &asked) ||
-            !machine->work->launch(machine, &step, arguments) || !machine->work->wait(machine))
+        if (watch_interrupted_lately(run) || !machine->work->launch(machine, &step, arguments) ||
+            !machine->work->wait(machine))
             return false;
         if (s >= timing->warmup)
             timing->seconds[s - timing->warmup] = clock_now() - began;

@@ -1,7 +1,6 @@
 /* From what the passes leave to the answer: the one place on the host where that is done. */
 #pragma once
 
-#include "common/exact_sums.h"
 #include "run/backend.h"
 
 /* Fills run->answer, run->count, which is how many elements took part, and adds to run->findings.

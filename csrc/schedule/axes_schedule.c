@@ -109,14 +109,11 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
  * as lie apart is looked for. */
 static bool lie_densely(const struct axes *axes)
 {
-    const uint64_t size = element_size(axes->reduced.input);
-    uint64_t span = size;
-    for (unsigned k = 0; k < axes->outer; k++)
-        span += (axes->shape[k] - 1) * layout_distance(axes->strides[k]);
-    for (unsigned k = 0; k < axes->reduced.dimensions; k++)
-        span += (axes->reduced.shape[k] - 1) * layout_distance(axes->reduced.strides[k]);
+    int64_t lowest, end;
+    axes_span(axes, &lowest, &end);
     return (axes->outer <= 1 || axes->reduced.dimensions > 1) &&
-           span == axes->results * layout_length(&axes->reduced) * size;
+           (uint64_t)(end - lowest) ==
+               axes->results * elements_of_result(axes) * element_bytes(axes);
 }
 
 static void choose_launch(const struct facts *facts, struct axes_schedule *self)
@@ -239,11 +236,11 @@ static void reserve_memory(struct axes_schedule *self)
 bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
                         struct axes_schedule *self, struct failure *failure)
 {
-    const bool some = plan->n > 0;
     bool converts;
     self->plan = plan;
     axes_copy(plan->axes, &self->axes);
-    self->array.uploaded = self->array.copied = self->mask.uploaded = self->mask.copied = PARTS;
+    self->array.uploaded = self->array.copied = self->mask.uploaded = self->mask.copied =
+        PART_ARRAY;
     self->copy = (struct step){.kernel = NULL};
     self->arena = (struct arena){.total = 0};
     if (plan->exact)
@@ -261,26 +258,21 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
         return failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
                             reduction_row(plan->reduction)->called);
     self->state_bytes = state_bytes(plan->fold, self->accumulator);
-    if (some && plan->layout->mask && !plan->elements.mask_on_device) {
+    if (plan->n && plan->layout->mask && !plan->elements.mask_on_device) {
         struct layout *mask = &self->mask.layout;
         self->mask.uploaded = PART_MASK;
         *mask = (struct layout){
             .data = self->axes.reduced.mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
         axes_compact(&self->axes, true, 1, mask);
     }
-    if (some && !plan->elements.on_device)
-        self->array.uploaded = PART_UPLOADED;
-    if (some && converts)
-        self->array.copied = PART_COPY;
+    brought_choose(plan, converts, self->accumulator, &self->array);
     if (is_brought(&self->array)) {
         struct layout *array = &self->array.layout;
-        self->array.type = self->accumulator;
         layout_copy(&self->axes.reduced, array);
         axes_compact(&self->axes, false, element_size(converts ? self->accumulator : array->input),
                      array);
         if (converts)
-            self->copy = step_gather(facts, plan->elements.on_device ? PART_ARRAY : PART_UPLOADED,
-                                     layout_length(array));
+            self->copy = step_gather(facts, self->array.uploaded, layout_length(array));
     }
     if (converts)
         self->axes.reduced.input = self->axes.reduced.type = self->accumulator;
@@ -343,8 +335,7 @@ void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_
         .watches = exact_asks_for_signs(&plan->finish),
         .output_offset = axes->first * size,
         .outer = axes->outer,
-        .result = step_exact_result(plan, self->accumulator, plan->results.at[0],
-                                    plan->results.types[0], plan->n),
+        .result = step_exact_result(plan, self->accumulator, plan->results.at[0], plan->n),
     };
     for (unsigned k = 0; k < axes->outer; k++) {
         argument->shape[k] = axes->shape[k];
@@ -358,9 +349,7 @@ struct step axes_schedule_step(const struct axes_schedule *self)
     const struct launch_config *launch = &self->launch;
     return (struct step){.name = self->kernel ? launch_name(launch) : "memset",
                          .kernel = self->kernel,
-                         .reads = self->array.copied < PARTS     ? PART_COPY
-                                  : self->array.uploaded < PARTS ? PART_UPLOADED
-                                                                 : PART_ARRAY,
+                         .reads = self->array.copied ? self->array.copied : self->array.uploaded,
                          .writes = self->plan->results.out ? PART_RESULTS : PART_OUT,
                          .n = self->plan->n * self->axes.results,
                          .grid = launch_grid(launch),

@@ -96,45 +96,33 @@ bool choice_reads_rows(const struct choice *choice)
 
 /* ---- a method's kernels ---- */
 
-static const void *copying_kernel(const struct schedule *self)
-{
-    const bool flat = self->choice.form == FORM_FLAT;
-    return kernel_for(self, flat ? KERNEL_COPY_FLAT : KERNEL_COPY_GATHERED,
-                      self->plan->layout->input, self->choice.accumulator);
-}
-
-/* A library takes what it takes, and all else as a working copy. */
-static bool choose_library(struct schedule *self)
-{
-    const struct plan *plan = self->plan;
-    struct choice *choice = &self->choice;
-    const enum element accumulator = choice->accumulator;
-    choice->reducer_again = self->kernels->reducer(plan->fold, accumulator, accumulator);
-    if (choice->form == FORM_FLAT)
-        choice->reducer = self->kernels->reducer(plan->fold, plan->layout->input, accumulator);
-    if (choice->reducer)
-        return choice->reducer_again;
-    choice->reducer = choice->reducer_again;
-    choice->copy = copying_kernel(self);
-    return choice->reducer && choice->copy;
-}
-
-/* An in-place method must not touch the caller's array, and no method gathers by itself. */
+/* An in-place method must not touch the caller's array, and no method gathers by itself. A library
+ * takes what it takes, and all else as a working copy. */
 static bool choose_method(struct schedule *self)
 {
     const struct plan *plan = self->plan;
     struct choice *choice = &self->choice;
-    const enum element accumulator = choice->accumulator;
-    const bool copies = method_is(plan->method, METHOD_IN_PLACE) || choice->form == FORM_GATHERED;
+    const enum element input = plan->layout->input, accumulator = choice->accumulator;
+    const bool library = plan->method->style == STYLE_library, flat = choice->form == FORM_FLAT,
+               copies = library ? !flat || !self->kernels->reducer(plan->fold, input, accumulator)
+                                : method_is(plan->method, METHOD_IN_PLACE) ||
+                                      choice->form == FORM_GATHERED;
     if (copies) {
-        choice->copy = copying_kernel(self);
+        choice->copy =
+            kernel_for(self, flat ? KERNEL_COPY_FLAT : KERNEL_COPY_GATHERED, input, accumulator);
         choice->copies_mask = choice->form == FORM_GATHERED && plan->layout->mask &&
                               kernel_for(self, KERNEL_STRIDED, accumulator, accumulator);
         if (!choice->copy)
             return false;
     }
+    const enum element taken = copies ? accumulator : input;
+    if (library) {
+        choice->reducer = self->kernels->reducer(plan->fold, taken, accumulator);
+        choice->reducer_again = self->kernels->reducer(plan->fold, accumulator, accumulator);
+        return choice->reducer && choice->reducer_again;
+    }
     choice->first = kernel_for(self, choice_reads_rows(choice) ? KERNEL_STRIDED : KERNEL_FLAT,
-                               copies ? accumulator : plan->layout->input, accumulator);
+                               taken, accumulator);
     choice->again = kernel_for(self, fold_is_on_ladder(plan->fold) ? KERNEL_FLAT : KERNEL_MERGE,
                                accumulator, accumulator);
     return choice->first && choice->again;
@@ -188,9 +176,7 @@ bool schedule_choose_kernels(struct schedule *self)
     self->choice = (struct choice){.uploads = !plan->elements.on_device,
                                    .uploads_mask = lacks_mask || keeps_host_mask(plan)};
     choose_form(self);
-    if (plan->exact || plan_adds_products(plan))
-        return choose_sum(self);
-    return plan->method->style == STYLE_library ? choose_library(self) : choose_method(self);
+    return plan->exact || plan_adds_products(plan) ? choose_sum(self) : choose_method(self);
 }
 
 /* ---- whether results are stored at once ---- */
@@ -322,12 +308,10 @@ static void invert_initial(enum element input, bool greatest, struct finish *fin
 
 void epilogue_order(enum element input, struct kernel_results *results)
 {
+    const enum fold fold = results->fold;
     const bool truth = input == ELEMENT_BOOL,
-               greatest = results->fold == FOLD_max || results->fold == FOLD_argmax ||
-                          results->fold == FOLD_nanmax,
-               extreme = greatest || results->fold == FOLD_min || results->fold == FOLD_argmin ||
-                         results->fold == FOLD_nanmin || results->fold == FOLD_extremes;
-    if (!extreme)
+               greatest = fold == FOLD_max || fold == FOLD_argmax || fold == FOLD_nanmax;
+    if (!fold_is_extreme(fold) && !fold_is_indexed(fold) && fold != FOLD_extremes)
         return;
     const unsigned bits = 8 * (unsigned)element_size(input);
     const uint64_t lowest = bits < 64 ? UINT64_MAX / (((uint64_t)1 << bits) - 1) : 1,

@@ -243,26 +243,11 @@ void launch_rows(const struct launch_config *self, const struct axes *axes,
 /* ---- constants ---- */
 
 const struct tuning measured = {
-    .axes =
-        {
-#define AXES(name, value, entry) .name = (value),
+#define AXES(name, value, entry)       .axes.name = (value),
+#define LONG_ROWS(name, value, entry)  .long_rows.name = (value),
+#define SHORT_ROWS(name, value, entry) .short_rows.name = (value),
+#define SEGMENTS(name, value, entry)   .segments.name = (value),
 #include "schedule/tuning.def"
-        },
-    .long_rows =
-        {
-#define LONG_ROWS(name, value, entry) .name = (value),
-#include "schedule/tuning.def"
-        },
-    .short_rows =
-        {
-#define SHORT_ROWS(name, value, entry) .name = (value),
-#include "schedule/tuning.def"
-        },
-    .segments =
-        {
-#define SEGMENTS(name, value, entry) .name = (value),
-#include "schedule/tuning.def"
-        },
 };
 
 const struct tuning *tuned = &measured;

@@ -147,10 +147,10 @@ struct step step_store(const void *kernel, uint64_t n)
 }
 
 struct exact_result step_exact_result(const struct plan *plan, enum element accumulator, void *out,
-                                      enum element type, uint64_t count)
+                                      uint64_t count)
 {
     struct exact_result result = {.out = out,
-                                  .out_type = type,
+                                  .out_type = plan->results.type,
                                   .rounding = plan_exact_rounding(plan),
                                   .span = plan_exact_span(plan, accumulator),
                                   .finish = plan->finish};

@@ -29,12 +29,19 @@ void arena_reserve(struct arena *self, enum part part, uint64_t count, size_t si
         self->total = SIZE_MAX;
 }
 
+void brought_choose(const struct plan *plan, bool copies, enum element type, struct brought *self)
+{
+    self->uploaded = plan->n && !plan->elements.on_device ? PART_UPLOADED : PART_ARRAY;
+    self->copied = plan->n && copies ? PART_COPY : PART_ARRAY;
+    self->type = type;
+}
+
 void arena_reserve_brought(struct arena *self, const struct brought *brought)
 {
     const struct layout *layout = &brought->layout;
-    if (brought->uploaded < PARTS)
+    if (brought->uploaded)
         arena_reserve(self, brought->uploaded, layout_length(layout), element_size(layout->input));
-    if (brought->copied < PARTS)
+    if (brought->copied)
         arena_reserve(self, brought->copied, layout_length(layout), element_size(brought->type));
 }
 

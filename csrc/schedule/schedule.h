@@ -57,15 +57,17 @@ void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
  * host, from the device as those of another type, or both. */
 struct brought {
     struct layout layout;       /* in the end, of what is there */
-    enum part uploaded, copied; /* PARTS: it is not */
+    enum part uploaded, copied; /* PART_ARRAY: it is not */
     enum element type;          /* of the copy */
 };
 
 static inline bool is_brought(const struct brought *self)
 {
-    return self->uploaded < PARTS || self->copied < PARTS;
+    return self->uploaded || self->copied;
 }
 
+/* How a plan's elements are brought, but for their layout: to a `type`, if they are copied. */
+void brought_choose(const struct plan *, bool copies, enum element type, struct brought *);
 void arena_reserve_brought(struct arena *, const struct brought *);
 
 /* What a schedule depends on, besides the plan. */
@@ -157,6 +159,14 @@ struct step {
     bool follows; /* may begin before the launch before it has ended, for which it waits itself */
 };
 
+/* What nobody explains: so many blocks of so many threads. */
+static inline struct step step_of(const void *kernel, uint64_t grid, unsigned block,
+                                  size_t shared_bytes)
+{
+    return (struct step){
+        .kernel = kernel, .grid = grid, .block = block, .shared_bytes = shared_bytes, .cluster = 1};
+}
+
 /* Copies n elements, converted, to one after the other; and stores n results in their places. */
 struct step step_gather(const struct facts *, enum part reads, uint64_t n);
 struct step step_store(const void *kernel, uint64_t n);
@@ -175,7 +185,7 @@ static inline const void *kernel_of_fold(const struct kernels *kernels, enum ker
 
 /* What an exact kernel makes of the words of so many elements. */
 struct exact_result step_exact_result(const struct plan *, enum element accumulator, void *out,
-                                      enum element type, uint64_t count);
+                                      uint64_t count);
 
 /* ---- the schedule ---- */
 

@@ -3,7 +3,6 @@
 #include "schedule/segments_schedule.h"
 
 #include "common/arithmetic.h"
-#include "plan/axes.h"
 #include "schedule/tuning.h"
 
 enum {
@@ -62,13 +61,13 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
 static void find_offsets(const struct plan *plan, struct brought *offsets)
 {
     struct layout *layout = &offsets->layout;
-    *offsets = (struct brought){.uploaded = PARTS, .copied = PARTS, .type = ELEMENT_INT64};
+    *offsets = (struct brought){.type = ELEMENT_INT64};
     if (plan->segments.offsets) {
         *layout = *plan->segments.offsets;
     } else {
         offsets->uploaded = PART_OFFSETS;
-        *layout = (struct layout){.data = plan->segments.of->offsets, .input = ELEMENT_INT64};
-        layout_make_flat(layout, plan->segments.of->count);
+        layout_lie_flat(layout, plan->segments.of->offsets, NULL, ELEMENT_INT64,
+                        plan->segments.of->count);
     }
     layout->type = ELEMENT_INT64;
     layout_normalise(layout, true);
@@ -76,25 +75,12 @@ static void find_offsets(const struct plan *plan, struct brought *offsets)
         offsets->copied = PART_OFFSETS;
 }
 
-static void reserve_memory(struct segments_schedule *self)
-{
-    const struct segments_shape *shape = &self->shape;
-    struct arena *arena = &self->arena;
-    *arena = (struct arena){.total = 0};
-    arena_reserve_brought(arena, &self->array);
-    arena_reserve_brought(arena, &self->offsets);
-    if (shape->tile) {
-        arena_reserve(arena, PART_PARTIALS, 2 * shape->tiles,
-                      state_bytes(self->plan->fold, self->accumulator));
-        arena_reserve(arena, PART_SPLITS, shape->tiles + 2, sizeof(uint64_t));
-    }
-}
-
 bool segments_schedule_make(const struct plan *plan, const struct facts *facts,
                             struct segments_schedule *self)
 {
+    struct segments_shape *shape = &self->shape;
+    struct arena *arena = &self->arena;
     bool copies;
-    self->plan = plan;
     if (plan->exact || reduction_row(plan->reduction)->nothing == NOTHING_nan)
         return false;
     self->each =
@@ -103,19 +89,22 @@ bool segments_schedule_make(const struct plan *plan, const struct facts *facts,
     if (!self->each)
         return false;
     self->input = copies ? self->accumulator : plan->layout->input;
-    self->array =
-        (struct brought){.layout = *plan->layout,
-                         .uploaded = plan->n && !plan->elements.on_device ? PART_UPLOADED : PARTS,
-                         .copied = plan->n && copies ? PART_COPY : PARTS,
-                         .type = self->accumulator};
+    self->array.layout = *plan->layout;
+    brought_choose(plan, copies, self->accumulator, &self->array);
     layout_normalise(&self->array.layout, true);
     find_offsets(plan, &self->offsets);
-    segments_shape_make(plan->segments.of->count, plan->n, element_size(self->input),
-                        state_bytes(plan->fold, self->accumulator),
-                        self->input == self->accumulator, facts->multiprocessors, &self->shape);
-    self->tiles = kernel_of_fold(facts->kernels,
-                                 self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES,
-                                 plan->fold, self->input, self->accumulator, 0);
-    reserve_memory(self);
+    const size_t state = state_bytes(plan->fold, self->accumulator);
+    segments_shape_make(plan->segments.of->count, plan->n, element_size(self->input), state,
+                        self->input == self->accumulator, facts->multiprocessors, shape);
+    self->tiles =
+        kernel_of_fold(facts->kernels, shape->as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES,
+                       plan->fold, self->input, self->accumulator, 0);
+    *arena = (struct arena){.total = 0};
+    arena_reserve_brought(arena, &self->array);
+    arena_reserve_brought(arena, &self->offsets);
+    if (shape->tile) {
+        arena_reserve(arena, PART_PARTIALS, 2 * shape->tiles, state);
+        arena_reserve(arena, PART_SPLITS, shape->tiles + 2, sizeof(uint64_t));
+    }
     return true;
 }

@@ -21,7 +21,6 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
                          unsigned multiprocessors, struct segments_shape *);
 
 struct segments_schedule {
-    const struct plan *plan;
     enum element accumulator; /* the plan's, or one that holds more */
     enum element input;       /* of the elements, as kernels read them */
     const void *tiles, *each;

@@ -4,31 +4,23 @@
 #include "common/kernel_arguments.h"
 #include "plan/plan.h"
 
-struct axes_tuning {
+struct tuning {
+    struct axes_tuning {
 #define AXES(name, value, entry) unsigned name;
 #include "schedule/tuning.def"
-};
-
-struct long_rows_tuning {
+    } axes;
+    struct long_rows_tuning {
 #define LONG_ROWS(name, value, entry) unsigned name;
 #include "schedule/tuning.def"
-};
-
-struct short_rows_tuning {
+    } long_rows;
+    struct short_rows_tuning {
 #define SHORT_ROWS(name, value, entry) unsigned name;
 #include "schedule/tuning.def"
-};
-
-struct segments_tuning {
+    } short_rows;
+    struct segments_tuning {
 #define SEGMENTS(name, value, entry) uint64_t name;
 #include "schedule/tuning.def"
-};
-
-struct tuning {
-    struct axes_tuning axes;
-    struct long_rows_tuning long_rows;
-    struct short_rows_tuning short_rows;
-    struct segments_tuning segments;
+    } segments;
     struct plan_launch shape; /* of rung 21, for every array; of a block of 0: what is fastest */
 };
 
