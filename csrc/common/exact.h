@@ -51,11 +51,6 @@ struct exact {
     uint64_t load;                /* see above */
 };
 
-SCALAR void exact_clear(struct exact *self)
-{
-    memset(self, 0, sizeof *self);
-}
-
 /* ---- floats as integers ---- */
 
 /* A type of floats: the bits of its significands, the exponent of its smallest number, and all its

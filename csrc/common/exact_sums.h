@@ -120,11 +120,6 @@ struct exact_sums {
     struct exact parts[EXACT_PARTS];
 };
 
-SCALAR void exact_sums_clear(struct exact_sums *sums)
-{
-    memset(sums, 0, sizeof *sums);
-}
-
 SCALAR struct exact_format exact_format_of_part(const struct finish *finish)
 {
     return exact_format_of(element_real_part(finish->result));
@@ -334,7 +329,7 @@ SCALAR struct scalar_wide exact_finish_words(const struct finish *finish,
                                              struct exact_sums *sums)
 {
     bool negative_zeros[EXACT_PARTS] = {false, false};
-    exact_sums_clear(sums);
+    memset(sums, 0, sizeof *sums);
     *count -= (uint64_t)words[EXACT_NOTE_LEFT_OUT];
     for (int part = 0; part < span.parts; part++, words += exact_words_of_part(span)) {
         exact_of_words(words, span, &sums->parts[part]);

@@ -148,7 +148,7 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
 static void start(const struct dot *self, struct workspace *own)
 {
     for (int sum = 0; sum < SUMS; sum++)
-        exact_clear(&own->sums[sum]);
+        memset(&own->sums[sum], 0, sizeof own->sums[sum]);
     exact_ways_start(&own->ways, self->tiles.job->instructions, element_real_part(self->type),
                      false, true, false);
     own->ways.long_enough = large_sum_suits(self->type, self->plan->n);
@@ -168,7 +168,7 @@ static struct scalar_wide value_of(const struct dot *self)
 /* What has been added exactly. Threads' workspaces end. */
 static void merge_sums(const struct dot *self, struct exact_sums *sums)
 {
-    exact_sums_clear(sums);
+    memset(sums, 0, sizeof *sums);
     for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
         struct workspace *const workspace = tiles_workspace(&self->tiles, thread);
         struct exact *const own = workspace->sums;

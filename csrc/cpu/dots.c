@@ -113,7 +113,7 @@ static union scalar exactly(const struct dots *self, const char *a, const char *
 {
     const uint64_t n = self->plan->n;
     struct exact *const sum = &own->exact;
-    exact_clear(sum);
+    memset(sum, 0, sizeof *sum);
     for (uint64_t at = 0; at < n; at += LOOP_MOST) {
         const uint64_t count = least(n - at, LOOP_MOST);
         gather_unconverted(self->instructions, group_at(self, &self->a, a, 1, own), at, count,

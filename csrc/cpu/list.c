@@ -62,7 +62,7 @@ bool list_add_exactly(struct job *job, struct exact_sums *sums)
 {
     struct listed_job one;
     struct exact_sums own;
-    exact_sums_clear(sums);
+    memset(sums, 0, sizeof *sums);
     for (begin(&one, job); one.k < one.list->count; one.k++) {
         if (!take(&one) || !exact_run(&one.job, &own))
             return false;

@@ -26,7 +26,7 @@ static bool read_words(PyObject *object, struct exact *sum)
     if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) < 0)
         return false;
     bool sound = buffer.len == EXACT_WORDS * (Py_ssize_t)sizeof(int64_t);
-    exact_clear(sum);
+    memset(sum, 0, sizeof *sum);
     if (sound)
         memcpy(sum, buffer.buf, (size_t)buffer.len);
     for (int k = 0; sound && k < EXACT_DIGITS; k++)
@@ -76,7 +76,7 @@ static bool has_one_sum(const struct view *view, const char *name)
 /* Runs a plan whose sum is not rounded. */
 static bool add_exactly(struct call *call, struct exact *sum)
 {
-    exact_clear(sum);
+    memset(sum, 0, sizeof *sum);
     call->run.exact = sum;
     return call->plan.n == 0 || execute_plan(call->state, &call->plan, &call->run);
 }

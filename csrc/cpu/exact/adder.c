@@ -106,14 +106,14 @@ bool exact_adder_just_adds(const struct job *job)
 void exact_adder_start(struct exact_adder *self, const struct job *job)
 {
     const struct plan *plan = job->plan;
-    exact_sums_clear(&self->sums);
+    memset(&self->sums, 0, sizeof self->sums);
     exact_ways_start(&self->ways, job->instructions, element_real_part(plan->layout->input),
                      leaves_out(plan), is_squared(plan), exact_adder_just_adds(job));
 }
 
 void exact_adder_clear(struct exact_adder *self)
 {
-    exact_sums_clear(&self->sums);
+    memset(&self->sums, 0, sizeof self->sums);
     windows_forget(&self->ways.windows);
 }
 
