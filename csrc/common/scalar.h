@@ -220,9 +220,11 @@ SCALAR unsigned scalar_unused_bits(enum element type)
     return type == ELEMENT_BOOL ? 63 : 64 - (8u << (type - ELEMENT_INT8) % 4);
 }
 
-/* The value of an integer type that has the same low bits. */
+/* The value of an integer type that has the same low bits; for other types the value itself. */
 SCALAR double scalar_wrapped(int64_t value, enum element type)
 {
+    if (type == ELEMENT_BOOL || !element_is_integer(type))
+        return (double)value;
     const unsigned unused = scalar_unused_bits(type);
     const uint64_t bits = (uint64_t)value << unused;
     return element_is_signed(type) ? (double)((int64_t)bits >> unused) : (double)(bits >> unused);
