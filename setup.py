@@ -97,7 +97,7 @@ STATES_FLAGS = ["-O3", "-fno-math-errno", "-falign-loops=32", "-Wno-psabi"]
 UNITS = {
     "columns": [],
     "vectors": [],
-    "moves": ["-O3", "-fno-trapping-math"],
+    "moves": ["-O3", "-fno-trapping-math", "-falign-loops=32"],
     "exact": [],
     "dots": ["-O3", "-Wno-uninitialized"],
 }
