@@ -342,6 +342,7 @@ __device__ __forceinline__ void sort_row(const kernel_select &x, const rank_key<
                                          uint64_t r)
 {
     std::conditional_t<sizeof(K) < sizeof(uint32_t), uint32_t, K> keys[N];
+    /* Without a division of 64 bits where it can be left out. */
     const uint64_t outer = x.inner == 1           ? r
                            : x.rows <= UINT32_MAX ? uint32_t(r) / uint32_t(x.inner)
                                                   : r / x.inner;

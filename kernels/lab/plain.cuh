@@ -64,7 +64,7 @@ T &operator*(here, T *at)
 template <class T>
 cell<T> operator*(here place, memory<T> at)
 {
-    return {at.plain(), at.is_in_shared(), place.file, place.line};
+    return {at.plain(), at.is_shared, place.file, place.line};
 }
 
 #endif

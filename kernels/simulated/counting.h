@@ -112,6 +112,8 @@ class pointer : Space
     T *at;
 
   public:
+    using Space::is_shared;
+
     pointer() = default;
     explicit pointer(T *at) : at(at) {}
     pointer(T *at, Space space) : Space(space), at(at) {}
@@ -123,7 +125,7 @@ class pointer : Space
 
     cell<T> operator[](index i) const
     {
-        return {at + i.value, is_in_shared(), i.file, i.line};
+        return {at + i.value, is_shared, i.file, i.line};
     }
 
     template <class I>
@@ -158,11 +160,6 @@ class pointer : Space
     bool operator<(pointer other) const
     {
         return at < other.at;
-    }
-
-    bool is_in_shared() const
-    {
-        return this->is_shared;
     }
 
     T *plain() const

@@ -207,7 +207,8 @@ def _on_device(xp: Any, blocks: Any, results: int, asked: _Asked, dtype: str | N
         nothing = blocks.reshape((len(asked.shares), 0))
         return nothing if dtype is None else brought(np.empty(nothing.shape), nothing)
     n, inner = map(int, blocks.shape[1:])
-    is_short = n <= (64 if blocks.itemsize > 4 else 128)  # a thread sorts it, wherever it lies
+    # A thread sorts it, wherever it lies: SELECT_SORTED of csrc/common/kernel_arguments.h.
+    is_short = n <= (64 if blocks.itemsize > 4 else 128)
     if inner > 1 and not is_short:
         blocks, inner = xp.moveaxis(blocks, 1, 2), 1
     flat = blocks.reshape(-1)
