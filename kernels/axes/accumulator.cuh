@@ -266,23 +266,30 @@ struct accumulator<norm2<V>, In, Words>
                          state_accumulator<norm2<V>, In, Words>, square_accumulator<V, In, Words>> {
 };
 
-/* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
- * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
- * first row. */
-template <class V, class In, unsigned Words>
-struct accumulator<argmin<V>, In, Words> {
-    using Fold = argmin<V>;
+/* Whether x takes the place of the best so far: NaN comes before all numbers, or, where it is left
+ * out, after them. */
+template <bool SkipsNan, class V>
+__device__ __forceinline__ bool comes_before(V x, V best)
+{
+    return !(x >= best) && !is_nan(SkipsNan ? x : best);
+}
+
+/* The first of equals is kept. A column of nothing but the worst is won by its first row, and one
+ * of nothing that takes part by none. */
+template <class V, bool SkipsNan, class In, unsigned Words>
+struct accumulator<position_of_best<V, by_least, SkipsNan>, In, Words> {
+    using Fold = position_of_best<V, by_least, SkipsNan>;
     static constexpr unsigned columns = lanes_of<In, Words>;
     V best[columns];
     uint32_t number[columns];
 
     __device__ __forceinline__ accumulator()
     {
-        constexpr V worst = ends<V>::greatest;
+        constexpr V worst = SkipsNan ? ends<V>::nan : ends<V>::greatest;
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             best[c] = worst;
-            number[c] = 0;
+            number[c] = SkipsNan ? UINT32_MAX : 0;
         }
     }
 
@@ -295,7 +302,7 @@ struct accumulator<argmin<V>, In, Words> {
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
                 const V x = V(element_at<In>(rows[r], c));
-                const bool wins = !(x >= best[c]) && !is_nan(best[c]);
+                const bool wins = comes_before<SkipsNan>(x, best[c]);
                 best[c] = wins ? x : best[c];
                 number[c] = wins ? first + r : number[c];
             }
@@ -320,7 +327,7 @@ struct accumulator<argmin<V>, In, Words> {
         found<V> all = {best[0], number[0], 0};
 #pragma unroll
         for (unsigned c = 1; c < columns; c++) {
-            const bool beats = !(best[c] >= all.value) && !is_nan(all.value),
+            const bool beats = comes_before<SkipsNan>(best[c], all.value),
                        equal = best[c] == all.value || (is_nan(best[c]) && is_nan(all.value));
             if (beats || (equal && number[c] < all.number))
                 all = {best[c], number[c], c};

@@ -81,6 +81,16 @@ template <class V, class In>
 struct neutral<min<V>, In> : greatest_element<In> {};
 template <class V, class In>
 struct neutral<argmin<V>, In> : greatest_element<In> {};
+/* NaN, with all bits set, is left out. */
+template <class V, class In>
+struct neutral<nanargmin<V>, In> {
+    static __device__ __forceinline__ In element()
+    {
+        In element;
+        memset(&element, 0xff, sizeof element);
+        return element;
+    }
+};
 
 /* A vector full of one element. */
 template <class In>

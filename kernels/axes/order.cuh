@@ -15,8 +15,8 @@ template <class Fold>
 struct compares : std::false_type {};
 template <class V>
 struct compares<min<V>> : std::true_type {};
-template <class V>
-struct compares<argmin<V>> : std::true_type {};
+template <class V, bool SkipsNan>
+struct compares<position_of_best<V, by_least, SkipsNan>> : std::true_type {};
 template <class V>
 struct compares<nanmin<V>> : std::true_type {};
 template <class V>
