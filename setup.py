@@ -35,6 +35,7 @@ CUDA_GROUPS = (
     "exponentials",
     "nan_extremes",
     "nan_positions",
+    "nan_variances",
     "argmins",
     "argmaxs",
     "nonzeros",

@@ -27,7 +27,7 @@
  *     static double number(const struct finish &, state s);   or an integer
  *
  * beside `apply`, templates of the fold as that is, and, where a state may say that there was too
- * little, static unsigned findings(state s), as findings_of an answer. */
+ * little, static unsigned findings(how, state s), as findings_of an answer. */
 #pragma once
 
 #include "values.cuh"
@@ -246,8 +246,9 @@ template <class Finishing, class Fold, class = void>
 struct has_findings : std::false_type {};
 
 template <class Finishing, class Fold>
-struct has_findings<Finishing, Fold,
-                    std::void_t<decltype(Finishing::template findings<Fold>(state_of<Fold>()))>>
+struct has_findings<
+    Finishing, Fold,
+    std::void_t<decltype(Finishing::template findings<Fold>(finish(), state_of<Fold>()))>>
     : std::true_type {};
 
 /* The finishing of those whose `number` is all there is. */

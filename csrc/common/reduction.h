@@ -50,6 +50,11 @@ SCALAR bool fold_is_indexed(enum fold fold)
         false;
 }
 
+SCALAR bool fold_is_variance(enum fold fold)
+{
+    return fold == FOLD_variance || fold == FOLD_nanvariance;
+}
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -65,7 +70,7 @@ bool fold_is_on_ladder(enum fold);
 /* Whether a state tells of how many elements it is made: of none, or, of variances, their count. */
 static inline bool fold_tells_count(enum fold fold)
 {
-    return fold_is_indexed(fold) || fold == FOLD_variance;
+    return fold_is_indexed(fold) || fold_is_variance(fold);
 }
 
 /* Whether the least or the greatest element is asked for, or that of numbers. */
@@ -193,10 +198,10 @@ enum {
 };
 
 /* How many elements a quotient was made of. */
-SCALAR double answer_made_of(enum reduction reduction, double ddof, const struct answer *answer,
-                             uint64_t count)
+SCALAR double answer_made_of(enum reduction reduction, enum fold fold, double ddof,
+                             const struct answer *answer, uint64_t count)
 {
-    if (reduction == REDUCTION_var || reduction == REDUCTION_std)
+    if (fold_is_variance(fold))
         return answer->values[1].real - ddof;
     return reduction == REDUCTION_nanmean ? (double)answer->values[1].integer : (double)count;
 }
@@ -212,7 +217,7 @@ SCALAR unsigned findings_of(enum reduction reduction, enum fold fold, enum nothi
     unsigned found = 0;
     if (nothing == NOTHING_error && (indexed ? first->integer < 0 : count == 0))
         found |= FOUND_NOTHING;
-    if (nothing == NOTHING_nan && !(answer_made_of(reduction, ddof, answer, count) > 0))
+    if (nothing == NOTHING_nan && !(answer_made_of(reduction, fold, ddof, answer, count) > 0))
         found |= FOUND_NOT_ENOUGH;
     if ((fold == FOLD_nanmin || fold == FOLD_nanmax) && is_nan)
         found |= FOUND_ALL_NAN;

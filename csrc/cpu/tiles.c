@@ -27,9 +27,9 @@ static uint64_t pace_of(enum fold fold, enum element input)
 {
     const bool half = input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16;
     const uint64_t pace = half ? HALF : BYTE * element_size(input);
-    return fold == FOLD_logsumexp                          ? 16 * pace
-           : fold == FOLD_variance || fold == FOLD_summary ? 4 * pace
-                                                           : pace;
+    return fold == FOLD_logsumexp                           ? 16 * pace
+           : fold_is_variance(fold) || fold == FOLD_summary ? 4 * pace
+                                                            : pace;
 }
 
 struct sharing sharing_of(enum fold fold, enum element input, enum bringing bringing, bool along,

@@ -108,8 +108,8 @@ static bool check_types(const struct request *request, enum element input, enum 
     const char *wrong = NULL;
     if (row->fold == FOLD_extremes && row->result == RESULT_same && elements == ELEMENT_BOOL)
         wrong = "%s does not take bool: a difference of truth values is none";
-    else if (row->values == VALUES_floating && !skips_nan && !row->counts &&
-             element_is_integer(elements))
+    else if (row->values == VALUES_floating && !row->counts && element_is_integer(elements) &&
+             (!skips_nan || row->result == RESULT_real))
         wrong = "dtype of %s must be a float or complex type; got %s";
     else if (row->result == RESULT_real && loses_imaginary_part(input, elements))
         wrong = "dtype of %s of complex numbers must be a complex type, since imaginary parts "

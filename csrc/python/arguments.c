@@ -53,6 +53,8 @@ static const struct signature signatures[SIGNATURES] = {
     REDUCED(nanmean, AVERAGED)
     REDUCED(var, SPREAD)
     REDUCED(std, SPREAD)
+    REDUCED(nanvar, SPREAD)
+    REDUCED(nanstd, SPREAD)
     ROW(any, 4, 0, A, AXIS, OUT, KEEPDIMS, WHERE)
     ROW(all, 4, 0, A, AXIS, OUT, KEEPDIMS, WHERE)
     REDUCED(argmin, POSITION)

@@ -213,7 +213,7 @@ static PyObject *reduce_in_python(enum reduction reduction, const char *place, c
 static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
 {
     struct asked_method method = {.exact = false};
-    if (reduction != REDUCTION_var && reduction != REDUCTION_std)
+    if (!fold_is_variance(reduction_row(reduction)->fold))
         return false;
     if (!method_parse(slots[METHOD], &method))
         PyErr_Clear(); /* whoever makes the plan says so */

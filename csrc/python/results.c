@@ -16,7 +16,7 @@ bool answer_is_sound(enum reduction asked, const struct plan *plan, const struct
                            row->plain == asked ? "the mask hides all elements"
                                                : "all elements that take part are NaN");
     const char *const of_few =
-        plan->fold == FOLD_variance ? "Degrees of freedom <= 0 for slice" : "Mean of empty slice";
+        fold_is_variance(plan->fold) ? "Degrees of freedom <= 0 for slice" : "Mean of empty slice";
     const char *const text = run->findings & FOUND_NOT_ENOUGH ? of_few
                              : run->findings & FOUND_ALL_NAN  ? "All-NaN slice encountered"
                                                               : NULL;

@@ -221,9 +221,9 @@ struct column_variances : column_lanes<In, double, true> {
     }
 };
 
-/* The same under a mask, of real numbers: lanes have counts of their own. */
-template <class In>
-struct column_masked_variances : column_lanes<In, double, true> {
+/* The same under a mask or of what is not NaN, of real numbers: lanes have counts of their own. */
+template <class In, bool Masked, nan_is Nan = nan_is::noted>
+struct column_selected_variances : column_lanes<In, double, true> {
     lanes<double> count, mean, squares;
 
     LANES_FUNCTION void take(const part_of<In> &part)
@@ -236,14 +236,15 @@ struct column_masked_variances : column_lanes<In, double, true> {
             const unsigned lane = r * in_register<double>;
             vector<double> n = {}, sum = {}, away = {};
             for (unsigned row = 0; row < part.rows; row++) {
-                const auto valid = part.template is_valid<int64_t>(row, lane);
-                sum += valid ? converted<double>(part[row] + lane) : nothing;
+                const auto x = converted<double>(part[row] + lane);
+                const auto valid = is_valid(part, row, lane, x);
+                sum += valid ? x : nothing;
                 n += valid ? one : nothing;
             }
             const auto average = n == 0 ? nothing : sum / n;
             for (unsigned row = 0; row < part.rows; row++) {
-                const auto delta = converted<double>(part[row] + lane) - average;
-                away += part.template is_valid<int64_t>(row, lane) ? delta * delta : nothing;
+                const auto x = converted<double>(part[row] + lane), delta = x - average;
+                away += is_valid(part, row, lane, x) ? delta * delta : nothing;
             }
             count.at[r] = n;
             mean.at[r] = average;
@@ -251,7 +252,7 @@ struct column_masked_variances : column_lanes<In, double, true> {
         }
     }
 
-    LANES_FUNCTION void join(const column_masked_variances &other)
+    LANES_FUNCTION void join(const column_selected_variances &other)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
@@ -273,6 +274,16 @@ struct column_masked_variances : column_lanes<In, double, true> {
         each_value<in_lanes<double>>(n, [=, &counts, &means, &deviations](unsigned k) {
             to[k] = {counts[k], means[k], deviations[k]};
         });
+    }
+
+  private:
+    LANES_FUNCTION static auto is_valid(const part_of<In> &part, unsigned row, unsigned lane,
+                                        vector<double> x)
+    {
+        auto valid = Nan == nan_is::left_out ? x == x : ~decltype(x == x){};
+        if constexpr (Masked)
+            valid &= part.template is_valid<int64_t>(row, lane);
+        return valid;
     }
 };
 

@@ -108,7 +108,10 @@ constexpr const slab_loop *number_positions_of()
 template <class In, class V>
 const slab_loop *float_loop_of(enum fold fold)
 {
-    return fold == FOLD_variance    ? &loop_by<column_variances<In>, state_of<variance<V>>>
+    return fold == FOLD_variance ? &loop_by<column_variances<In>, state_of<variance<V>>>
+           : fold == FOLD_nanvariance
+               ? &loop_by<column_selected_variances<In, false, nan_is::left_out>,
+                          state_of<variance<V>>>
            : fold == FOLD_logsumexp ? &loop_by<column_exponentials<In, V>, state_of<logsumexp<V>>>
            : fold == FOLD_nansum    ? &loop_by<column_number_sums<In, V>, state_of<nansum<V>>>
            : fold == FOLD_nanprod   ? &loop_by<column_sums<In, V, ones_for_nan, prod>, V>
@@ -146,6 +149,7 @@ const slab_loop *complex_loop_of(enum fold fold, bool few)
         STATES(nanargmin)
         STATES(nanargmax)
         STATES(extremes)
+        STATES(nanvariance)
         STATES(nanprod)
         STATES(nanmin)
         STATES(nanmax)
@@ -212,7 +216,10 @@ const slab_loop *masked_loop_of(tag<In>, tag<V>, enum fold fold)
             return fold == FOLD_nanargmin ? number_positions_of<In, V, least, nanargmin, true>()
                    : fold == FOLD_nanargmax
                        ? number_positions_of<In, V, greatest, nanargmax, true>()
-                       : &loop_by<column_masked_variances<In>, state_of<variance<V>>>;
+                   : fold == FOLD_nanvariance
+                       ? &loop_by<column_selected_variances<In, true, nan_is::left_out>,
+                                  state_of<variance<V>>>
+                       : &loop_by<column_selected_variances<In, true>, state_of<variance<V>>>;
     }
     return nullptr;
 }

@@ -108,7 +108,7 @@ bool lack_numbers(enum fold fold, const void *states, uint64_t n, double ddof)
         return any_lacks<value_at<V>>(states, n,
                                       [](const auto &at) { return at.index == UINT64_MAX; });
     if constexpr (!std::is_integral_v<V>) {
-        if (fold == FOLD_variance)
+        if (fold_is_variance(fold))
             return any_lacks<state_of<variance<V>>>(states, n,
                                                     [=](const auto &s) { return s.count <= ddof; });
         if (fold == FOLD_nansum)

@@ -14,28 +14,37 @@ namespace
 /* ---- variances ---- */
 
 /* The squares of deviations; means are those of lanes, since a complex number has two. */
+template <unsigned Parts, nan_is Nan>
 struct deviations_from : of_one_element {
     vector<double> mean;
 
     template <class T, class In>
     LANES_FUNCTION vector<T> of(const In *x) const
     {
-        const vector<T> away = converted<T>(x) - mean;
+        const vector<T> values = converted<T>(x);
+        vector<T> away = values - mean;
+        if constexpr (Nan == nan_is::left_out)
+            away = where_numbers<Parts>(values) ? away : vector<T>{};
         return away * away;
     }
 };
 
-/* The elements that fill no step are the last to be added, one by one. */
-template <unsigned Parts, class In>
+/* The elements that fill no step are the last to be added, one by one; of numbers alone, filled up
+ * with NaN. */
+template <unsigned Parts, nan_is Nan, class In>
 LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
 {
-    deviations_from from;
+    deviations_from<Parts, Nan> from;
     for (unsigned k = 0; k < in_register<double>; k++)
         from.mean[k] = means[k % Parts];
-    sum_lanes<In, double, sum, deviations_from> lanes;
+    sum_lanes<In, double, sum, deviations_from<Parts, Nan>> lanes;
     size_t i = 0;
     for (; i + lanes.step <= n; i += lanes.step)
         lanes.take(x + i, from);
+    if constexpr (Nan == nan_is::left_out) {
+        lanes.take(filled_up<const In *, lanes.step>(x + i, n - i, no_number<In>()).at, from);
+        i = n;
+    }
     double total = lanes.template total_as<double>();
     for (; i < n; i++)
         total += squared(double(x[i]) - means[i % Parts]);
@@ -43,16 +52,22 @@ LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
 }
 
 /* The mean first, and then the deviations from it. */
-template <class V, class In>
+template <class V, nan_is Nan = nan_is::noted, class In>
 LANES_FUNCTION state_of<variance<V>> float_variance(const In *x, size_t n)
 {
     constexpr unsigned parts = parts_of<V>::count;
-    auto mean = float_sum<wide_of<V>>(x, n);
-    double *const means = reinterpret_cast<double *>(&mean);
+    state_of<nansum<wide_of<V>>> of_all = {{}, n};
+    if constexpr (Nan == nan_is::left_out)
+        of_all = number_sum<wide_of<V>>(x, n);
+    else
+        of_all.sum = float_sum<wide_of<V>>(x, n);
+    if (Nan == nan_is::left_out && of_all.count == 0)
+        return variance<V>::identity();
+    double *const means = reinterpret_cast<double *>(&of_all.sum);
     for (unsigned part = 0; part < parts; part++)
-        means[part] /= double(n);
-    return {double(n), mean,
-            deviations<parts>(reinterpret_cast<const real_of<In> *>(x), n * parts, means)};
+        means[part] /= double(of_all.count);
+    return {double(of_all.count), of_all.sum,
+            deviations<parts, Nan>(reinterpret_cast<const real_of<In> *>(x), n * parts, means)};
 }
 
 /* ---- narrow integers ---- */
@@ -89,7 +104,7 @@ LANES_FUNCTION variance_state<double> narrow_variance(const In *x, size_t n)
             double(n * packed_squares<In, raised>(x, n) - all * all) / double(n)};
 }
 
-template <class In, class V>
+template <class In, class V, nan_is Nan = nan_is::noted>
 void variance_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
@@ -101,7 +116,7 @@ void variance_loop(const void *elements, size_t n, uint64_t, void *state)
     } else if constexpr (std::is_integral_v<In> && sizeof(In) <= 2) {
         put_state<fold>(state, narrow_variance(x, n));
     } else {
-        put_state<fold>(state, float_variance<V>(x, n));
+        put_state<fold>(state, float_variance<V, Nan>(x, n));
     }
 }
 

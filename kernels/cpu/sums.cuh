@@ -217,14 +217,20 @@ LANES_FUNCTION V float_sum(const In *x, size_t n)
     return folded<V, sum, as_they_are>(x, n, nothing_to_add<real_of<In>>());
 }
 
-template <class In, class V>
-void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
+template <class V, class In>
+LANES_FUNCTION state_of<nansum<V>> number_sum(const In *x, size_t n)
 {
     constexpr unsigned parts = parts_of<V>::count;
     using in = real_of<In>;
     const auto lanes = added_up<number_sum_lanes<in, real_of<V>, parts>>(
-        static_cast<const in *>(elements), n * parts, no_number<in>());
-    put_state<nansum<V>>(state, {lanes.template total_as<V>(), lanes.count()});
+        reinterpret_cast<const in *>(x), n * parts, no_number<in>());
+    return {lanes.template total_as<V>(), lanes.count()};
+}
+
+template <class In, class V>
+void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    put_state<nansum<V>>(state, number_sum<V>(static_cast<const In *>(elements), n));
 }
 
 /* ---- integers ---- */

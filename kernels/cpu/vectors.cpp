@@ -53,53 +53,37 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 
 /* ---- summaries ---- */
 
-/* What the loops of extremes, variances and sums say of a chunk that is in the cache by then. NaNs
- * are taken out first, if there are any. */
+/* What the loops of extremes, variances and sums say of a chunk that is in the cache by then. */
 
-/* Of numbers whose extremes are known. */
-template <class In, class V>
-LANES_FUNCTION typename summary<V>::state
-summary_of_numbers(const void *numbers, size_t n, const typename extremes<V>::state &ends)
-{
-    typename summary<V>::state summary;
-    variance_loop<In, V>(numbers, n, 0, &summary.numbers);
-    summary.nans = 0;
-    sum_loop<In, typename summed<V>::type>(numbers, n, 0, &summary.sum);
-    summary.ends = ends;
-    return summary;
-}
-
-/* Numbers are gathered, a few at a time. */
 template <class In, class V>
 SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, size_t n)
 {
-    constexpr size_t few = 4096 / sizeof(In);
-    In numbers[few];
-    typename extremes<V>::state ends;
-    typename summary<V>::state all = summary<V>::identity();
-    for (size_t i = 0; i < n;) {
-        size_t count = 0;
-        for (; i < n && count < few; i++) {
-            numbers[count] = x[i];
-            count += !is_nan(V(x[i]));
-            all.nans += is_nan(V(x[i]));
-        }
-        if (!count)
-            continue;
-        range_loop<In, V>(numbers, count, 0, &ends);
-        all = summary<V>::merge(all, summary_of_numbers<In, V>(numbers, count, ends));
-    }
-    return all;
+    key<In> best[2];
+    const bool any = find_best<In, nan_is::left_out, least, greatest>(x, n, best);
+    auto all = summary<V>::identity();
+    all.nans = n;
+    if (!any)
+        return all;
+    const auto numbers = number_sum<wide_of<V>>(x, n);
+    return {float_variance<V, nan_is::left_out>(x, n),
+            n - numbers.count,
+            numbers.sum,
+            {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])}};
 }
 
 template <class In, class V>
 void summary_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    typename extremes<V>::state ends;
-    range_loop<In, V>(elements, n, 0, &ends);
-    put_state<summary<V>>(state, is_nan(ends.least) ? summary_without_nans<In, V>(
-                                                          static_cast<const In *>(elements), n)
-                                                    : summary_of_numbers<In, V>(elements, n, ends));
+    typename summary<V>::state all;
+    range_loop<In, V>(elements, n, 0, &all.ends);
+    if constexpr (is_float<In>)
+        if (is_nan(all.ends.least))
+            return put_state<summary<V>>(
+                state, summary_without_nans<In, V>(static_cast<const In *>(elements), n));
+    variance_loop<In, V>(elements, n, 0, &all.numbers);
+    all.nans = 0;
+    sum_loop<In, typename summed<V>::type>(elements, n, 0, &all.sum);
+    put_state<summary<V>>(state, all);
 }
 
 /* ---- sorting ---- */
@@ -148,9 +132,10 @@ fold_values *float_loop_of(enum fold fold)
            : fold == FOLD_nanargmin ? position_loop<In, V, least, nanargmin<V>, nan_is::left_out>
            : fold == FOLD_nanargmax ? position_loop<In, V, greatest, nanargmax<V>, nan_is::left_out>
            : fold == FOLD_variance  ? variance_loop<In, V>
-           : fold == FOLD_norm1     ? norm1_loop<In, V>
-           : fold == FOLD_norm2     ? norm2_loop<In, V>
-           : fold == FOLD_norm_inf  ? norm_inf_loop<In, V>
+           : fold == FOLD_nanvariance  ? variance_loop<In, V, nan_is::left_out>
+           : fold == FOLD_norm1        ? norm1_loop<In, V>
+           : fold == FOLD_norm2        ? norm2_loop<In, V>
+           : fold == FOLD_norm_inf     ? norm_inf_loop<In, V>
            : fold == FOLD_norm_neg_inf ? norm_neg_inf_loop<In, V>
            : fold == FOLD_logsumexp    ? logsumexp_loop<In, V>
                                        : nullptr;

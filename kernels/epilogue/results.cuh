@@ -217,7 +217,8 @@ __device__ __forceinline__ void store_finished(const struct kernel_results &resu
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             if (k < count)
-                add_findings(results, Finishing::template findings<Fold>(states[k]));
+                add_findings(results,
+                             Finishing::template findings<Fold>(results.finish, states[k]));
     if constexpr (has_number<Finishing, Fold>::value)
         store_as_values<Fold>(results, states, place, count, [&](const state &s) {
             const auto number = Finishing::template number<Fold>(results.finish, s);
@@ -300,7 +301,7 @@ __device__ __forceinline__ void store_answer_of(const struct kernel_results &res
     struct finish how = results.finish;
     struct answer answer;
     how.count = count;
-    if constexpr (std::is_same_v<Fold, variance<value_of<Fold>>>) {
+    if constexpr (std::is_base_of_v<variance<value_of<Fold>>, Fold>) {
         how.has_mean = results.means;
         if (how.has_mean)
             how.mean = results.means[place];

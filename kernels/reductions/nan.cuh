@@ -1,10 +1,11 @@
-/* Sums, products and extremes of what is not NaN. Floats only: other types have none, and are
- * folded as if NaN did not exist. */
+/* Sums, products, variances and extremes of what is not NaN. Floats only: other types have none,
+ * and are folded as if NaN did not exist. */
 #pragma once
 
 #include "extremes.cuh"
 #include "prod.cuh"
 #include "sum.cuh"
+#include "variance.cuh"
 
 namespace KERNELS
 {
@@ -57,6 +58,42 @@ struct nanprod : prod<V> {
     }
 };
 
+template <class V>
+struct nanvariance : variance<V> {
+    using typename variance<V>::state;
+
+    FOLD_FUNCTION state lift(V x, uint64_t index)
+    {
+        return is_nan(x) ? variance<V>::identity() : variance<V>::lift(x, index);
+    }
+
+    template <unsigned N, class Positions, class Valid = all_valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid = {})
+    {
+        static_assert(N <= 32, "a word has a bit for each");
+        valid_bits numbers = {0};
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            numbers.bits |= uint32_t(valid(k) && !is_nan(x[k])) << k;
+        variance<V>::absorb(s, x, at, numbers);
+    }
+};
+
+template <bool Root>
+struct finishing_spread_of_numbers : finishing_spread<Root> {
+    template <class Fold>
+    FOLD_FUNCTION unsigned findings(const struct finish &how, const state_of<Fold> &state)
+    {
+        return state.count > how.ddof ? 0 : FOUND_NOT_ENOUGH;
+    }
+};
+
+template <>
+struct finishing<REDUCTION_nanvar> : finishing_spread_of_numbers<false> {};
+
+template <>
+struct finishing<REDUCTION_nanstd> : finishing_spread_of_numbers<true> {};
+
 /* NaN is what there is of nothing, and loses. */
 template <class V, template <class> class Order>
 struct best_number {
@@ -106,7 +143,7 @@ struct finishing<REDUCTION_nansum> {
 template <>
 struct finishing<REDUCTION_nanmean> {
     template <class Fold>
-    FOLD_FUNCTION unsigned findings(const state_of<Fold> &state)
+    FOLD_FUNCTION unsigned findings(const struct finish &, const state_of<Fold> &state)
     {
         return state.count ? 0 : FOUND_NOT_ENOUGH;
     }
@@ -133,7 +170,7 @@ struct finishing<REDUCTION_nanprod> : finishing_product {};
 
 struct finishing_number_found : finishing_value {
     template <class Fold>
-    FOLD_FUNCTION unsigned findings(const state_of<Fold> &state)
+    FOLD_FUNCTION unsigned findings(const struct finish &, const state_of<Fold> &state)
     {
         return is_nan(state) ? FOUND_ALL_NAN : 0;
     }

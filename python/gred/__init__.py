@@ -34,7 +34,9 @@ from gred._core import (
     nanmean,
     nanmin,
     nanprod,
+    nanstd,
     nansum,
+    nanvar,
     norm,
     prod,
     ptp,
@@ -59,7 +61,6 @@ from gred.records import (
 )
 from gred.segments import each, reduceat
 from gred.settings import register_threadpoolctl, thread_order, threads, workspace_limit
-from gred.statistics.nans import nanstd, nanvar
 from gred.statistics.products import vecdot
 from gred.statistics.quantiles import median, nanmedian, nanquantile, quantile
 from gred.statistics.summary import Summary, describe

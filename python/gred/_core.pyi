@@ -111,7 +111,7 @@ def var(
     **options: Unpack[_Launch],
 ) -> _Out: ...
 
-std = var
+std = nanvar = nanstd = var
 
 def any(
     a: _Array,

@@ -56,7 +56,7 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
         masked = {} if where is True else {"where": where}
         return function(is_true(x) if base in COUNTS else home(x), axis=axis, **masked, **begun), 0
     shown = np.broadcast_to(where, x.shape)
-    shown = shown & (x == x) if name in WITHOUT_NAN else shown
+    shown = shown & (x == x) if name.startswith("nan") else shown
     if x.dtype in INTEGERS and base in ("sum", "prod"):
         return getattr(np, base)(x, axis=axis, where=shown, **begun), 0
     wide = np.clongdouble if x.dtype in COMPLEX else np.longdouble
@@ -107,7 +107,7 @@ def _spread(name, x, values, shown, axis, ddof, mean):
     relative = 2.0**-51 * count + 2.0**-47 + (2.0**-21 if x.dtype in HALVES else 0)
     scale = np.where(shown, abs(values), 0).max(axis) ** 2
     error = relative * var + 2.0**-46 * scale * count / freedom
-    if name == "var":
+    if name.endswith("var"):
         return var, error
     least, most = np.sqrt(np.maximum(var - error, 0)), np.sqrt(var + error)
     return np.sqrt(var), np.maximum(most - np.sqrt(var), np.sqrt(var) - least)

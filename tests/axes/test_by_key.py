@@ -21,7 +21,7 @@ from refusals import refused_by
 from samples import silenced
 from segments import NUMPYS, nearly_same, of_none, whole
 from thin import chosen
-from truths import type_of
+from truths import SPREADS, type_of
 
 import gred
 from gred import _core
@@ -30,7 +30,7 @@ LEAST_PART = 1 << 16  # elements of a part that has a table of its own
 FEW, MANY, N = 40, 30_000, 4000  # keys that a table has slots for, and more than any has
 OF_ONE = {op: NUMPYS[op] for op in NUMPYS if op != "nanprod"} | {"count": len}
 ON_DEVICES = ("sum", "mean", "min", "max", "count_nonzero", "nansum", "nanmin", "nanmax", "nanmean")
-OF_SQUARES = ("prod", "var", "std", "norm", "logsumexp")
+OF_SQUARES = ("prod", *SPREADS, "norm", "logsumexp")
 every_op = pytest.mark.parametrize("op", OF_ONE)
 
 
@@ -86,7 +86,7 @@ def check(got, op, keys, x, some=None):
     wide = home(np.array(want).astype(got.dtype))
     near = (len(x) + 4) * 2.0**-53 + 2 * float(ml_dtypes.finfo(got.dtype).eps)
     near = near if "mean" in op or op in OF_SQUARES else 0
-    np.testing.assert_allclose(home(got), wide, near, near * (op in ("var", "std")))
+    np.testing.assert_allclose(home(got), wide, near, near * (op in SPREADS))
 
 
 SIZES = [(0, 3), (1, 1), (50, 9), (N, FEW), (N, MANY), (5000, 300), (N, 2)]

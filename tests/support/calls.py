@@ -17,13 +17,14 @@ from exactly import of_products
 from inputs import methods_on
 from reference import INTEGERS, home
 from samples import silenced
+from truths import SPREADS
 
 import gred
 
 SHAPE = (20, 131)
 ANYWHERE = ("host", "simulated", "cuda")
 BROUGHT = (*ANYWHERE, "brought")
-ROUNDED = ("prod", "nanprod", "var", "std", "norm", "logsumexp", "describe")
+ROUNDED = ("prod", "nanprod", *SPREADS, "norm", "logsumexp", "describe")
 
 
 class Call(NamedTuple):

@@ -40,7 +40,7 @@ from reference import COMPLEX, EXACTLY, INTEGERS, REALS, UNDECIDED, Truth, eleme
 
 COUNTS = ("any", "all", "count_nonzero")
 PLACES = ("argmin", "argmax", "nanargmin", "nanargmax")
-SPREADS = ("var", "std")
+SPREADS = ("var", "std", "nanvar", "nanstd")
 WITHOUT_NAN = {"nansum": "sum", "nanprod": "prod", "nanmin": "min", "nanmax": "max"}
 WITHOUT_NAN |= {"nanmean": "mean"}
 SCALARS = (*COUNTS, *PLACES, *SPREADS, "ptp", *WITHOUT_NAN, "norm", "logsumexp")
@@ -109,6 +109,8 @@ def answer(name: str, array: np.ndarray, *, where=True, dtype=None, **options) -
         return _without_nan(name, array, where, dtype, **options)
     kind = reference.result_type("min" if name == "ptp" else "mean", array.dtype, dtype)
     x = elements(array, kind, where)
+    if name.startswith("nan"):
+        x, name = x[x == x], name.removeprefix("nan")
     if name == "std":
         return _root_of(_variance(x, **options))
     rules = {"ptp": _range, "norm": _norm, "var": _variance, "logsumexp": _exponentials}

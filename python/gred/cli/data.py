@@ -296,7 +296,7 @@ _NUMBERS: dict[str, Callable[[_Totals], tuple[Any, float]]] = {
 }
 # Reductions whose answers are those of others: of what is not NaN, at a place, or several at once.
 _ANSWERED_AS = {
-    **{f"nan{name}": (name,) for name in ("sum", "prod", "min", "max", "mean")},
+    **{f"nan{name}": (name,) for name in ("sum", "prod", "min", "max", "mean", "var", "std")},
     **{f"{nan}arg{name}": (name,) for nan in ("", "nan") for name in ("min", "max")},
     **{"minmax": ("min", "max"), "describe": DESCRIBED},
 }

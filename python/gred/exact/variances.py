@@ -16,6 +16,7 @@ from gred.exact.partials import MOMENTS, Partials, merged, moments_of, sums_of
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
 from gred.exact.sums import ExactSum
 from gred.several import common
+from gred.statistics.nans import numbers_of
 from gred.statistics.weights import real
 
 
@@ -31,11 +32,20 @@ def reduced(
     _method: Any,
 ) -> Any:
     """Make exact variances, or their roots, of an array, or of the one array that some make up."""
+    skips = name.startswith("nan")
     if arrays is not None:
         if axis is not None or keepdims or where is not True:
             raise TypeError(f"{name} of a list of arrays takes no axis, keepdims or where")
-        sums = merged([sums_of(array, powers=MOMENTS) for array in arrays])
+        of_parts = [numbers_of(array, True) if skips else (array, True) for array in arrays]
+        sums = merged(
+            [
+                sums_of(array, None, None if shown is True else shown, MOMENTS)
+                for array, shown in of_parts
+            ]
+        )
         return variances(name, sums, ddof, type_of(arrays, dtype), 3)[()]
+    if skips:
+        a, where = numbers_of(a, where)
     array, axes, sums = moments_of(a, axis, keepdims, where)
     found = variances(name, sums, ddof, type_of([array], dtype), 3)
     found = found if keepdims else found.squeeze(axes)
@@ -52,7 +62,7 @@ def variances(
     divisors = [divisor_of(count, ddof) for count in partials.counts[0, :, 0].tolist()]
     if stacklevel and not all(divisors):
         warnings.warn(NO_FREEDOM, RuntimeWarning, stacklevel=stacklevel)
-    rounded, found = root if name == "std" else nearest, []
+    rounded, found = root if name.endswith("std") else nearest, []
     for sums, divisor in zip(partials.sums(), divisors, strict=True):
         half = len(sums) // 2
         of_parts = [comoment(x, x, xx) for x, xx in zip(sums[:half], sums[half:], strict=True)]

@@ -1,16 +1,13 @@
-"""Variances of what is not NaN: those of a mask, `where=` of gred's own."""
+"""What is not NaN, as a mask, for what has no kernels that leave it out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from gred import _core
 from gred.checks import array_of, nulls_apart
-from gred.docstrings import text_of
 
 
 def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
@@ -30,22 +27,3 @@ def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
             f"host, or give where="
         )
     return array, shown if where is True else shown & where
-
-
-def _without_nan(name: str, summary: str) -> Callable[..., Any]:
-    """Make the function that calls gred's own with a mask."""
-    own = getattr(_core, name.removeprefix("nan"))
-
-    def function(a: Any, *arguments: Any, where: Any = True, **options: Any) -> Any:
-        array, shown = numbers_of(a, where)
-        return own(array, *arguments, where=shown, **options)
-
-    parameters = signature(own)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text_of(name, summary, tuple(parameters.parameters), False, "nan")
-    vars(function)["__signature__"] = parameters
-    return function
-
-
-nanvar = _without_nan("nanvar", "Compute the variance of elements that are not NaN.")
-nanstd = _without_nan("nanstd", "Compute the standard deviation of elements that are not NaN.")

@@ -36,6 +36,7 @@ def reduced(
     if method not in (None, "auto", "exact"):
         raise ValueError(f"method with weights must be 'auto' or 'exact'; got {method!r}")
     shown = numbers_of(array, where)[1] if name.startswith("nan") else where
+    name = name.removeprefix("nan")
     factors, kind = typed(xp, array, weight, dtype)
     if method == "exact":
         return _exactly(name, array, weight, axis, kind, shown, keepdims)
@@ -139,7 +140,7 @@ def _exactly(
     from gred.exact.rationals import nearest
     from gred.several import common
 
-    if name not in ("mean", "nanmean") or axis is not None or keepdims or "complex" in kind:
+    if name != "mean" or axis is not None or keepdims or "complex" in kind:
         raise TypeError("method 'exact' with weights is for means of whole arrays, and real ones")
     if shown is not True:
         shown = library_of(array).broadcast_to(shown, array.shape)
