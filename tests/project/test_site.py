@@ -42,7 +42,7 @@ MODULES = sorted(
     for path in HERE.rglob("*.py")
     if ">>> " in path.read_text(encoding="utf-8") and path.stem != "docstrings"
 )
-REDUCTIONS = {one.name for one in gred.reductions()} - {"describe"}
+REDUCTIONS = {one.name for one in gred.reductions()}
 FUNCTIONS = ["dot", "nanvar", "nanstd", "nanargmin", "nanargmax", *sorted(REDUCTIONS)]
 TEXTS = {name_of(page): page.read_text(encoding="utf-8") for page in RUN}
 TEXTS |= {"README": text_of("README.md")} | {f"{f}()": getattr(gred, f).__doc__ for f in FUNCTIONS}
@@ -266,4 +266,6 @@ def test_each_call_is_what_it_stands_for(library, row):
 
 
 def test_the_table_has_every_reduction():
-    assert {*re.findall(r"gred\.(\w+)\(", " ".join(own for *_, own in ROWS))} >= REDUCTIONS
+    assert {*re.findall(r"gred\.(\w+)\(", " ".join(own for *_, own in ROWS))} >= REDUCTIONS - {
+        "describe"
+    }
