@@ -214,11 +214,10 @@ def _array(given: Any, name: str) -> Any:
 
 
 def _keys(given: Any) -> Any:
-    """Take integers, on the host as NumPy's; the core looks at types that arrays do not tell."""
+    """Take integers, on the host as NumPy's."""
     key = _array(given, "keys")
     key = key if isinstance(key, np.ndarray) or on_device(key) else np.asarray(key)
-    dtype = getattr(key, "dtype", np.dtype(int))
-    kind = dtype.name if isinstance(dtype, np.dtype) else dtype_name(dtype)
+    kind = _core.element(key, "keys")
     if not kind.startswith(("int", "uint", "bool")):
         raise TypeError(f"keys must be integers, not {kind}")
     return key

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from operator import index
 from typing import Any
 
+from gred.keys import drops
 from gred.torch.distributed import all_reduce
 from gred.torch.operators import CALLS, TABLE, is_at_once
 
@@ -204,9 +205,7 @@ def by_key_sum(
     tensor([2., 4., 0.])
 
     """
-    if outside not in ("error", "drop"):
-        raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
-    return CALLS["by_key_sum"](values, keys, num_keys, outside == "drop", method)
+    return CALLS["by_key_sum"](values, keys, num_keys, drops(outside), method)
 
 
 def __dir__() -> list[str]:
