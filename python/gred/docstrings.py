@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -101,6 +102,12 @@ def text_of(name: str, summary: str, arguments: tuple[str, ...], ladder: bool, n
     return f"{summary}\n{''.join(titled)}"
 
 
+def summary_of(name: str) -> str:
+    """Take the first line of what gred says of a function of its own."""
+    own = getattr(importlib.import_module("gred"), name)
+    return (inspect.getdoc(own) or "").partition("\n")[0]
+
+
 def made(
     module: str,
     name: str,
@@ -111,8 +118,8 @@ def made(
 ) -> Callable[..., Any]:
     """Make a function of x, of parameters that go by position, too, and of keywords.
 
-    It calls `call` with all of them by name. In its docstring they take the place of
-    ``{parameters}``.
+    It calls `call` with all of them by name. They, its name, and gred's own summary take their
+    places in the docstring.
     """
     either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     signature = inspect.Signature(
@@ -132,6 +139,7 @@ def made(
     described = "".join(f"{one} : {kind}\n    {text}\n" for one, (_, kind, text) in rows)
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
-    function.__doc__ = docstring.replace("{parameters}", described).replace("{name}", name)
+    texts = {"summary": summary_of(name), "name": name}
+    function.__doc__ = docstring.format(parameters=described.replace("{name}", name), **texts)
     vars(function)["__signature__"] = signature
     return function

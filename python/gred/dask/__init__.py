@@ -16,7 +16,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-import gred
 from gred.dask import quantiles, sums
 from gred.dask.summaries import by_key, describe
 from gred.dask.sums import dot
@@ -26,7 +25,7 @@ __all__ = ["all", "any", "by_key", "count_nonzero", "describe", "dot", "max", "m
 __all__ += ["min", "nanmax", "nanmean", "nanmedian", "nanmin", "nanquantile", "nanstd", "nansum"]
 __all__ += ["nanvar", "norm", "quantile", "std", "sum", "var"]
 
-_DOCSTRING = """{summary}
+_DOCSTRING = """{{summary}}
 
 Parameters
 ----------
@@ -142,7 +141,6 @@ _FUNCTIONS = {
 def _function(name: str) -> Callable[..., Any]:
     kind, arguments, result = _FUNCTIONS[name]
     docstring = _DOCSTRING.format(
-        summary=(getattr(gred, name).__doc__ or "").partition("\n")[0],
         returns=kind.returns,
         elements=_NANS if name.startswith("nan") else _PLAIN,
         arguments=arguments,

@@ -37,7 +37,7 @@ Parameters
 ----------
 x : array_like
     Of any shape, and of a type that gred has.
-{{parameters}}
+{parameters}
 Returns
 -------
 jax.Array
@@ -47,7 +47,7 @@ jax.Array
 Raises
 ------
 TypeError, ValueError
-    While it is traced, as `gred.{{name}}` does.
+    While it is traced, as `gred.{name}` does.
 """
 
 # In their order, with what they are.
@@ -72,9 +72,7 @@ def _reduction(name: str) -> Callable[..., Any]:
         result = reduce_p.bind(x, how=how)
         return jnp.expand_dims(result, how.axes) if keepdims else result
 
-    summary = {one.name: one.summary for one in gred.reductions()}[name]
-    docstring = _DOCSTRING.format(summary=summary)
-    return made("gred.jax", name, docstring, parameters, {"method": _METHOD}, call)
+    return made("gred.jax", name, _DOCSTRING, parameters, {"method": _METHOD}, call)
 
 
 sum, prod, mean, var, std = map(_reduction, ("sum", "prod", "mean", "var", "std"))

@@ -1,8 +1,8 @@
 """gred in PyTorch: reductions as registered operators, and exact sums over many ranks.
 
-The functions are operators, ``torch.ops.gred.sum`` and so on: they have gradients of any order, no
-graph break under ``torch.compile``, shapes on fake and meta tensors, and go through ``torch.vmap``
-and ``torch.func``.
+The functions are operators, ``torch.ops.gred.sum`` and so on: they have gradients of any order,
+which several extremes share, no graph break under ``torch.compile``, shapes on fake and meta
+tensors, and go through ``torch.vmap`` and ``torch.func``.
 
 >>> import gred.torch, torch
 >>> x = torch.tensor([[3.0, 1.0], [2.0, 6.0]], requires_grad=True)
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from operator import index
 from typing import Any
 
+from gred.docstrings import summary_of
 from gred.keys import drops
 from gred.torch.distributed import all_reduce
 from gred.torch.operators import CALLS, TABLE, is_at_once
@@ -58,7 +59,7 @@ _ALONG = """{summary}
     Examples
     --------
     >>> import gred.torch, torch
-    >>> gred.torch.{name}(torch.tensor([[3.0, 1.0], [2.0, 6.0]]){example})
+    >>> gred.torch.{function}(torch.tensor([[3.0, 1.0], [2.0, 6.0]]){example})
     {result}
 
     """
@@ -67,7 +68,7 @@ _CORRECTION = """
         How many less than the elements squares are divided by, as in ``torch.var``."""
 _ORD = """
     ord : {2, 1, 0, inf, -inf}, default 2
-        Which norm it is; None is 2."""
+        Which norm it is, as of ``torch.linalg.vector_norm``; None is 2."""
 _MORE = {"var": _CORRECTION, "std": _CORRECTION, "norm": _ORD}  # parameters of their own
 
 
@@ -78,7 +79,7 @@ def _dims_of(dim: Any) -> Any:
     return tuple(map(index, dim)) if hasattr(dim, "__iter__") else index(dim)
 
 
-def _along(name: str, summary: str, example: str, result: str) -> _Function:
+def _along(name: str, example: str, result: str) -> _Function:
     kernel, call = TABLE[name].kernel, CALLS[name]
 
     def plain(
@@ -112,35 +113,24 @@ def _along(name: str, summary: str, example: str, result: str) -> _Function:
 
     own: dict[str, Any] = {"var": spread, "std": spread, "norm": norm}
     function = own.get(name, plain)
-    texts = {"name": name, "summary": summary, "example": example, "result": result}
-    function.__doc__ = _ALONG.format(**texts, more=_MORE.get(name, ""))
+    own_name = name.removeprefix("a")  # of amin and amax
+    texts = {"name": own_name, "summary": summary_of(own_name), "more": _MORE.get(name, "")}
+    function.__doc__ = _ALONG.format(**texts, function=name, example=example, result=result)
     function.__name__ = function.__qualname__ = name
     function.__module__ = "gred.torch"
     made: _Function = function
     return made
 
 
-sum = _along("sum", "Add elements up.", ", dim=0", "tensor([5., 7.])")
-mean = _along("mean", "Average elements.", "", "tensor(3.)")
-prod = _along("prod", "Multiply elements.", "", "tensor(36.)")
-amin = min = _along(
-    *("amin", "Find the least elements, which share the gradient if there are several."),
-    *(", dim=1", "tensor([1., 2.])"),
-)
-amax = max = _along(
-    *("amax", "Find the greatest elements; several share the gradient."),
-    *(", dim=1", "tensor([3., 6.])"),
-)
-logsumexp = _along(
-    *("logsumexp", "Take the logarithm of the sum of exponentials."),
-    *(", dim=0", "tensor([3.3133, 6.0067])"),
-)
-var = _along("var", "Compute variances.", ", dim=1", "tensor([2., 8.])")
-std = _along("std", "Compute standard deviations.", ", correction=0", "tensor(1.8708)")
-norm = _along(
-    *("norm", "Compute norms of vectors, as ``torch.linalg.vector_norm`` does."),
-    *(", ord=1, dim=1", "tensor([4., 8.])"),
-)
+sum = _along("sum", ", dim=0", "tensor([5., 7.])")
+mean = _along("mean", "", "tensor(3.)")
+prod = _along("prod", "", "tensor(36.)")
+amin = min = _along("amin", ", dim=1", "tensor([1., 2.])")
+amax = max = _along("amax", ", dim=1", "tensor([3., 6.])")
+logsumexp = _along("logsumexp", ", dim=0", "tensor([3.3133, 6.0067])")
+var = _along("var", ", dim=1", "tensor([2., 8.])")
+std = _along("std", ", correction=0", "tensor(1.8708)")
+norm = _along("norm", ", ord=1, dim=1", "tensor([4., 8.])")
 
 
 def dot(a: Any, b: Any, *, method: str = "auto") -> Any:
