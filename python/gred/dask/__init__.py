@@ -16,8 +16,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from gred.dask import quantiles, sums
-from gred.dask.summaries import by_key, describe
+from gred.dask import quantiles, summaries, sums
+from gred.dask.summaries import by_key
 from gred.dask.sums import dot
 from gred.docstrings import NEEDED, made
 
@@ -34,8 +34,8 @@ x : dask.array.Array
 {{parameters}}
 Returns
 -------
-dask.array.Array
-    Lazy, and of NumPy's arrays. {returns}
+{kind}
+    {returns}
 
 Raises
 ------
@@ -83,6 +83,7 @@ class _Kind(NamedTuple):
     parameters: str
     keywords: str
     returns: str
+    kind: str = "dask.array.Array\n    Lazy, and of NumPy's arrays."
 
 
 _SUM = _Kind(
@@ -111,6 +112,11 @@ _QUANTILE = _Kind(
     computed.""",
 )
 _MEDIAN = _QUANTILE._replace(parameters="axis", keywords="keepdims split_every")
+_SUMMARY = _Kind(
+    *(summaries.describe, "ddof", "axis keepdims dtype where split_every"),
+    "What `gred.describe` by ``method='exact'`` makes of the whole array.",
+    "dask.delayed.Delayed\n    Of a `gred.Summary`, whose attributes are lazy, too.",
+)
 
 _PLAIN, _NANS = "[[4.0, 1.0], [3.0, 2.0]]", "[5.0, float('nan'), 1.0]"
 # Of each function its kind, and an example: the arguments and the result.
@@ -135,12 +141,18 @@ _FUNCTIONS = {
     "nanquantile": (_QUANTILE, "x, 0.5", "array(3.)"),
     "median": (_MEDIAN, "x", "array(2.5)"),
     "nanmedian": (_MEDIAN, "x", "array(3.)"),
+    "describe": (
+        *(_SUMMARY, "x > 1"),
+        "count  4\nnans   0\nmin    False\nmax    True\n"
+        "mean   0.75\nvar    0.1875\nstd    0.4330127018922193\nsum    3",
+    ),
 }
 
 
 def _function(name: str) -> Callable[..., Any]:
     kind, arguments, result = _FUNCTIONS[name]
     docstring = _DOCSTRING.format(
+        kind=kind.kind,
         returns=kind.returns,
         elements=_NANS if name.startswith("nan") else _PLAIN,
         arguments=arguments,
@@ -158,7 +170,7 @@ var, std, nanvar, nanstd = map(_function, ("var", "std", "nanvar", "nanstd"))
 norm, min, max, nanmin, nanmax = map(_function, ("norm", "min", "max", "nanmin", "nanmax"))
 any, all, count_nonzero = map(_function, ("any", "all", "count_nonzero"))
 quantile, nanquantile = map(_function, ("quantile", "nanquantile"))
-median, nanmedian = map(_function, ("median", "nanmedian"))
+median, nanmedian, describe = map(_function, ("median", "nanmedian", "describe"))
 
 
 def __dir__() -> list[str]:

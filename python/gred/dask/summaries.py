@@ -67,39 +67,13 @@ def _sums_by_key(
 
 
 def describe(
-    x: Any,
-    ddof: float = 0,
-    *,
-    axis: Axis = None,
-    keepdims: bool = False,
-    dtype: DTypeLike | None = None,
-    where: Any = True,
-    split_every: int | None = None,
+    name: str, x: Any, axis: Axis, keepdims: bool, ddof: float, dtype: Any, **rest: Any
 ) -> Any:
-    """Describe a Dask array: count, NaNs, extremes, mean, variance and sum.
-
-    Parameters
-    ----------
-    x, ddof, axis, keepdims, dtype, where, split_every
-        As for `var`; `dtype` as for `gred.describe`. So are errors.
-
-    Returns
-    -------
-    dask.delayed.Delayed
-        Of the `gred.Summary` that `gred.describe` with ``method="exact"`` makes of the whole array.
-        Its attributes are lazy, too.
-
-    Examples
-    --------
-    >>> import dask.array as da, gred.dask
-    >>> found = gred.dask.describe(da.from_array([3.0, float("nan"), 5.0, 7.0], chunks=2))
-    >>> found.compute().mean, found.max.compute()
-    (np.float64(5.0), np.float64(7.0))
-    """
-    options: dict[str, Any] = {"ddof": ddof, "dtype": dtype}
+    """Describe a Dask array."""
+    options = {"ddof": ddof, "dtype": dtype}
     _described(np.zeros(1, array(x).dtype), axes=(0,), **options)  # refuses what gred has not
     how = Reduction(partial(_described, **options), _merged)
-    found = reduced(x, how, object, axis, True, where=where, split_every=split_every)
+    found = reduced(x, how, object, axis, True, **rest)
     return _delayed(found, () if keepdims else axes_of(x, axis))
 
 
