@@ -116,18 +116,15 @@ def made(
     keywords: Parameters,
     call: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """Make a function of x, of parameters that go by position, too, and of keywords.
+    """Make a function of parameters that go by position, too, and of keywords.
 
     It calls `call` with all of them by name. They, its name, and gred's own summary take their
     places in the docstring.
     """
     either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     signature = inspect.Signature(
-        [
-            inspect.Parameter("x", either),
-            *(inspect.Parameter(one, either, default=row[0]) for one, row in parameters.items()),
-            *(inspect.Parameter(one, keyword, default=row[0]) for one, row in keywords.items()),
-        ]
+        [inspect.Parameter(one, either, default=row[0]) for one, row in parameters.items()]
+        + [inspect.Parameter(one, keyword, default=row[0]) for one, row in keywords.items()]
     )
 
     def function(*arguments: Any, **options: Any) -> Any:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
 
 import gred.keys
 from gred.checks import needed
@@ -82,58 +81,22 @@ def _delayed(found: Any, axes: tuple[int, ...]) -> Any:
 
 
 def by_key(
+    name: str,
     op: Any,
-    keys: ArrayLike | Any,
+    keys: Any,
     values: Any,
     num_keys: int,
-    *,
-    outside: str = "error",
-    dtype: DTypeLike | None = None,
-    ddof: float = 0,
-    split_every: int | None = None,
+    outside: str,
+    split_every: int | None,
+    **rest: Any,
 ) -> Any:
-    """Reduce the values of each key of Dask's arrays, as a ``groupby`` does.
-
-    Parameters
-    ----------
-    op : str or numpy.ufunc
-        'sum', 'mean', 'var', 'std', 'norm', 'min', 'max', 'any', 'all', 'count', 'count_nonzero',
-        'describe', or a ufunc of NumPy's for one.
-    keys : array_like of int, shape (n,), of Dask's or NumPy's
-        From 0 to num_keys - 1, in any order.
-    values : dask.array.Array of shape (n, ...)
-        Of any of gred's types, with blocks of NumPy's.
-    num_keys : int
-        How many results there are.
-    outside : {'error', 'drop'}, default 'error'
-        What becomes of values whose key is outside: an IndexError as they are computed, or nothing.
-    dtype, ddof, split_every
-        As for `var`.
-
-    Returns
-    -------
-    dask.array.Array of shape (num_keys, ...)
-        Lazy. Sums, means, variances and norms of floats are exact, and rounded once. A key without
-        values has what it has in `gred.by_key`. Of 'describe' a Delayed `gred.Summary`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If keys are no integers, or not as many as values, or there is no such `op` or `outside`.
-
-    Examples
-    --------
-    >>> import dask.array as da, gred.dask
-    >>> values = da.from_array([1e100, 2.0, 3.0, -1e100, 1.0], chunks=2)
-    >>> gred.dask.by_key("sum", [0, 1, 1, 0, 0], values, 3).compute()
-    array([1., 5., 0.])
-    """
+    """Reduce the values of each key of Dask's arrays."""
     keys, count = _keys(keys, array(values, "values")), operator.index(num_keys)
     if count < 0:
         raise ValueError(f"num_keys must not be negative; got {count}")
     gred.keys.drops(outside)  # refuses what it cannot be
     options = {"num_keys": count, "outside": outside}
-    how, result = _reduction_by_key(op, values, options, dtype, ddof)
+    how, result = _reduction_by_key(op, values, options, **rest)
     more: dict[str, Any] = {"beside": [("keys", keys, (0,))], "split_every": split_every}
     found = reduced(values, how, result, 0, True, size=count, **more)
     return _delayed(found, ()) if result.kind == "O" else found

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.docstrings import made
+from gred.docstrings import NEEDED, made
 from gred.jax import derivatives as _derivatives  # noqa: F401  which the primitive has none without
 from gred.jax.available import jnp
 from gred.jax.primitive import reduce_p, settled
@@ -35,8 +35,6 @@ _DOCSTRING = """{summary}
 
 Parameters
 ----------
-x : array_like
-    Of any shape, and of a type that gred has.
 {parameters}
 Returns
 -------
@@ -50,6 +48,8 @@ TypeError, ValueError
     While it is traced, as `gred.{name}` does.
 """
 
+_ARRAY = (NEEDED, "array_like", "Of any shape, and of a type that gred has.")
+_VECTOR = (NEEDED, "array_like", "Of one dimension, and as long as the other.")
 # In their order, with what they are.
 _OPTIONS = {
     "axis": (None, "int or tuple of int, optional", "All by default."),
@@ -64,7 +64,7 @@ _METHOD = ("auto", "{'auto', 'exact', 'batch_invariant'}, default 'auto'", "As f
 def _reduction(name: str) -> Callable[..., Any]:
     """Make the function of that name, with those options that gred's own has."""
     own = signature(getattr(gred, name)).parameters
-    parameters = {option: row for option, row in _OPTIONS.items() if option in own}
+    options = {option: row for option, row in _OPTIONS.items() if option in own}
 
     def call(x: Any, axis: Any, keepdims: bool, dtype: Any = None, **options: Any) -> Any:
         x = jnp.asarray(x)
@@ -72,7 +72,7 @@ def _reduction(name: str) -> Callable[..., Any]:
         result = reduce_p.bind(x, how=how)
         return jnp.expand_dims(result, how.axes) if keepdims else result
 
-    return made("gred.jax", name, _DOCSTRING, parameters, {"method": _METHOD}, call)
+    return made("gred.jax", name, _DOCSTRING, {"x": _ARRAY, **options}, {"method": _METHOD}, call)
 
 
 sum, prod, mean, var, std = map(_reduction, ("sum", "prod", "mean", "var", "std"))
@@ -81,27 +81,7 @@ any, all, count_nonzero = map(_reduction, ("any", "all", "count_nonzero"))
 norm, logsumexp = map(_reduction, ("norm", "logsumexp"))
 
 
-def dot(x: Any, y: Any, *, method: str = "auto") -> Any:
-    """Multiply two vectors' elements and add the products up, as `gred.dot` does.
-
-    Parameters
-    ----------
-    x, y : array_like
-        Vectors of one length.
-    method : {'auto', 'exact'}, default 'auto'
-        'exact' rounds nothing but the sum, once.
-
-    Returns
-    -------
-    jax.Array
-        One number, of the type that the elements promote to; of integers, of 64 bits, or 32 where
-        ``jax_enable_x64`` is off.
-
-    Raises
-    ------
-    TypeError, ValueError
-        While it is traced, where `gred.dot` does.
-    """
+def _dot(x: Any, y: Any, method: str) -> Any:
     x, y = jnp.asarray(x), jnp.asarray(y)
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"x and y must be vectors of one length; got shapes {x.shape}, {y.shape}")
@@ -110,3 +90,10 @@ def dot(x: Any, y: Any, *, method: str = "auto") -> Any:
     x, y = (one.astype(jnp.promote_types(x.dtype, y.dtype)) for one in (x, y))
     how = settled("sum", x, None, None, method)
     return reduce_p.bind(x, y, how=how._replace(reduction="sum", elements=np.dtype(x.dtype).name))
+
+
+dot = made(
+    *("gred.jax", "dot", _DOCSTRING, {"x": _VECTOR, "y": _VECTOR}),
+    {"method": ("auto", "{'auto', 'exact'}, default 'auto'", _METHOD[-1])},
+    _dot,
+)
