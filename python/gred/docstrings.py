@@ -102,10 +102,12 @@ def text_of(name: str, summary: str, arguments: tuple[str, ...], ladder: bool, n
     return f"{summary}\n{''.join(titled)}"
 
 
-def summary_of(name: str) -> str:
-    """Take the first line of what gred says of a function of its own."""
-    own = getattr(importlib.import_module("gred"), name)
-    return (inspect.getdoc(own) or "").partition("\n")[0]
+def filled(docstring: str, name: str, parameters: Mapping[str, Any], **texts: str) -> str:
+    """Put parameters, and what gred says of its own function of that name, into a docstring."""
+    own = inspect.getdoc(getattr(importlib.import_module("gred"), name)) or ""
+    rows = "".join(f"{one} : {kind}\n    {text}\n" for one, (*_, kind, text) in parameters.items())
+    texts |= {"summary": own.partition("\n")[0], "parameters": rows.replace("{name}", name)}
+    return docstring.format(name=name, **texts)
 
 
 def made(
@@ -115,11 +117,11 @@ def made(
     parameters: Parameters,
     keywords: Parameters,
     call: Callable[..., Any],
+    **texts: str,
 ) -> Callable[..., Any]:
     """Make a function of parameters that go by position, too, and of keywords.
 
-    It calls `call` with all of them by name. They, its name, and gred's own summary take their
-    places in the docstring.
+    It calls `call` with all of them by name. Its docstring is `filled`.
     """
     either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     signature = inspect.Signature(
@@ -132,11 +134,8 @@ def made(
         given.apply_defaults()
         return call(**given.arguments)
 
-    rows = {**parameters, **keywords}.items()
-    described = "".join(f"{one} : {kind}\n    {text}\n" for one, (_, kind, text) in rows)
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
-    texts = {"summary": summary_of(name), "name": name}
-    function.__doc__ = docstring.format(parameters=described.replace("{name}", name), **texts)
+    function.__doc__ = filled(docstring, name, {**parameters, **keywords}, **texts)
     vars(function)["__signature__"] = signature
     return function

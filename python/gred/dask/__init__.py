@@ -23,11 +23,11 @@ __all__ = ["all", "any", "by_key", "count_nonzero", "describe", "dot", "max", "m
 __all__ += ["min", "nanmax", "nanmean", "nanmedian", "nanmin", "nanquantile", "nanstd", "nansum"]
 __all__ += ["nanvar", "norm", "quantile", "std", "sum", "var"]
 
-_DOCSTRING = """{{summary}}
+_DOCSTRING = """{summary}
 
 Parameters
 ----------
-{{parameters}}
+{parameters}
 Returns
 -------
 {kind}
@@ -50,7 +50,7 @@ Examples
 --------
 >>> import dask.array as da, gred.dask
 >>> x = da.from_array({elements}, chunks=1)
->>> gred.dask.{{name}}({arguments}).compute()
+>>> gred.dask.{name}({arguments}).compute()
 {result}
 """
 
@@ -179,18 +179,18 @@ _FUNCTIONS = {
 
 def _function(name: str) -> Callable[..., Any]:
     kind, arguments, result = _FUNCTIONS[name]
-    docstring = _DOCSTRING.format(
+    parameters, keywords = (
+        {one: _PARAMETERS[one] for one in names.split()}
+        for names in (kind.parameters, kind.keywords)
+    )
+    return made(
+        *("gred.dask", name, _DOCSTRING, parameters, keywords, partial(kind.call, name)),
         kind=kind.kind,
         returns=kind.returns,
         elements=_NANS if name.startswith("nan") else _PLAIN,
         arguments=arguments,
         result=result,
     )
-    parameters, keywords = (
-        {one: _PARAMETERS[one] for one in names.split()}
-        for names in (kind.parameters, kind.keywords)
-    )
-    return made("gred.dask", name, docstring, parameters, keywords, partial(kind.call, name))
 
 
 sum, nansum, mean, nanmean = map(_function, ("sum", "nansum", "mean", "nanmean"))
