@@ -56,7 +56,7 @@ class Summary(_Fields):
         """Compare all fields, and `ddof`; NaN is equal to NaN."""
         if not isinstance(other, Summary):
             return NotImplemented
-        pairs = zip(map(_on_host, self), map(_on_host, other), strict=True)
+        pairs = zip(map(on_host, self), map(on_host, other), strict=True)
         return self.ddof == other.ddof and all(
             np.array_equal(x, y, equal_nan=x.dtype.kind not in "biu") for x, y in pairs
         )
@@ -92,12 +92,9 @@ class Summary(_Fields):
         """
         if self.sums is not None:
             return _spread("std", self.sums, self.ddof, self.var)
-        if isinstance(self.var, (np.generic, np.ndarray)):
-            return np.sqrt(self.var)
-        if hasattr(self.var, "__pow__"):
-            return self.var**0.5
-        here = getattr(self.var, "to_numpy", None) or self.var.copy_to_host
-        return np.sqrt(here())
+        var = self.var
+        there = (on_device(var) or is_tensor(var)) and hasattr(var, "__pow__")
+        return var**0.5 if there else np.sqrt(on_host(var))
 
     def to_bytes(self) -> bytes:
         """Write the summary as bytes, for keeping it, or for another machine.
@@ -105,7 +102,7 @@ class Summary(_Fields):
         They are a .npz file of NumPy's, with the fields' names and checksums, as arrays of the
         host. Equal summaries' are equal.
         """
-        fields = [_on_host(field) for field in self]
+        fields = [on_host(field) for field in self]
         # bfloat16, which files of NumPy's have no name for, is kept as float32.
         known = (x.astype(np.float32) if x.dtype.kind == "V" else x for x in fields)
         kept = dict(zip(self._fields, known, strict=True))
@@ -151,7 +148,7 @@ def made(fields: Iterable[Any], ddof: float, sums: Partials | None = None) -> Su
 _OF_SUMS = ("counts", "digits", "first", "is_complex")
 
 
-def _on_host(field: Any) -> Any:
+def on_host(field: Any) -> Any:
     """Copy an array of a device, or a tensor, by gred, whosever it is."""
     if not (on_device(field) or is_tensor(field)):
         return np.asarray(field)
@@ -183,7 +180,7 @@ def _wide(x: Any) -> Any:
 
 
 def _merged(a: Summary, b: Summary) -> Summary:
-    a, b = (made(map(_on_host, one), one.ddof) for one in (a, b))
+    a, b = (made(map(on_host, one), one.ddof) for one in (a, b))
     if a.ddof != b.ddof:
         raise ValueError(f"one variance was divided with ddof={a.ddof:g}, another with {b.ddof:g}")
     m, n = np.asarray(a.count), np.asarray(b.count)
