@@ -65,14 +65,8 @@ _PARAMETERS = {
         "'sum', 'mean', 'var', 'std', 'norm', 'min', 'max', 'any', 'all', 'count', "
         "'count_nonzero', 'describe', or a ufunc of NumPy's for one.",
     ),
-    "keys": (
-        *(NEEDED, "array_like of int, shape (n,), of Dask's or NumPy's"),
-        "From 0 to num_keys - 1, in any order.",
-    ),
-    "values": (
-        *(NEEDED, "dask.array.Array of shape (n, ...)"),
-        "Of any of gred's types, with blocks of NumPy's.",
-    ),
+    "keys": (NEEDED, "array_like of int, shape (n,)", "From 0 to num_keys - 1, in any order."),
+    "values": (NEEDED, "dask.array.Array of shape (n, ...)", "Of gred's types, in NumPy's blocks."),
     "num_keys": (NEEDED, "int", "How many results there are."),
     "outside": (
         *("error", "{'error', 'drop'}, default 'error'"),
@@ -84,14 +78,8 @@ _PARAMETERS = {
     "ddof": (0, "float, default 0", "What is taken from the number of elements for the divisor."),
     "keepdims": (False, "bool, default False", "Whether reduced axes stay, with length 1."),
     "method": ("linear", "str, default 'linear'", "As for `gred.quantile`."),
-    "where": (
-        *(True, "array_like of bool, of Dask's or NumPy's, optional"),
-        "Which elements take part; broadcast to x.",
-    ),
-    "split_every": (
-        *(None, "int, optional"),
-        "How many partials are merged at once, as for `dask.array.sum`. It changes no bit.",
-    ),
+    "where": (True, "array_like of bool, optional", "What takes part: of Dask's or NumPy's."),
+    "split_every": (None, "int, optional", "As for `dask.array.sum`; it changes no bit."),
 }
 
 

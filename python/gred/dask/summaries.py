@@ -80,23 +80,14 @@ def _delayed(found: Any, axes: tuple[int, ...]) -> Any:
     return needed("dask", "dask").delayed(_whole)(found.to_delayed().tolist(), axes)
 
 
-def by_key(
-    name: str,
-    op: Any,
-    keys: Any,
-    values: Any,
-    num_keys: int,
-    outside: str,
-    split_every: int | None,
-    **rest: Any,
-) -> Any:
+def by_key(name: str, op: Any, keys: Any, values: Any, num_keys: int, **options: Any) -> Any:
     """Reduce the values of each key of Dask's arrays."""
     keys, count = _keys(keys, array(values, "values")), operator.index(num_keys)
     if count < 0:
         raise ValueError(f"num_keys must not be negative; got {count}")
-    gred.keys.drops(outside)  # refuses what it cannot be
-    options = {"num_keys": count, "outside": outside}
-    how, result = _reduction_by_key(op, values, options, **rest)
+    gred.keys.drops(options["outside"])  # refuses what it cannot be
+    split_every = options.pop("split_every")
+    how, result = _reduction_by_key(op, values, num_keys=count, **options)
     more: dict[str, Any] = {"beside": [("keys", keys, (0,))], "split_every": split_every}
     found = reduced(values, how, result, 0, True, size=count, **more)
     return _delayed(found, ()) if result.kind == "O" else found
@@ -115,7 +106,7 @@ _FOLDED = ("min", "max", "any", "all", "count", "count_nonzero")
 
 
 def _reduction_by_key(
-    op: Any, values: Any, options: dict[str, Any], dtype: Any, ddof: float
+    op: Any, values: Any, dtype: Any, ddof: float, **options: Any
 ) -> tuple[Reduction, np.dtype[Any]]:
     """Say how blocks are reduced by key, and the type of results, which gred itself has of one."""
     name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)
