@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -34,22 +33,17 @@ def _merged(parts: list[Summary]) -> Summary:
 def _whole(blocks: Any, axes: tuple[int, ...]) -> Summary:
     """Put summaries of blocks together, which are nested as these lie, without some axes."""
     listed = flat(blocks)
+    begins = iter(np.cumsum([0, *(one.count.size for one in listed)]).tolist())
 
-    def joined(parts: Iterable[Any]) -> Any:
-        """Join what there is of each block, in their order, as they lie."""
-        each = iter(parts)
+    def numbered(block: Any) -> Any:
+        """Count the results of all blocks, one after the other."""
+        if isinstance(block, list):
+            return [numbered(one) for one in block]
+        return next(begins) + np.arange(block.count.size).reshape(block.count.shape)
 
-        def nested(block: Any) -> Any:
-            return [nested(one) for one in block] if isinstance(block, list) else next(each)
-
-        return np.block(nested(blocks))
-
-    fields = [joined(getattr(one, name) for one in listed) for name in Summary._fields]
-    begins = np.cumsum([0, *(one.count.size for one in listed)]).tolist()
-    places = joined(
-        begin + np.arange(one.count.size).reshape(one.count.shape)
-        for begin, one in zip(begins, listed, strict=False)
-    )
+    places = np.block(numbered(blocks))
+    each = zip(*listed, strict=True)
+    fields = (np.concatenate([np.ravel(x) for x in parts])[places] for parts in each)
     sums = concatenated([one.sums for one in listed], places.shape).taken(places.ravel())
     return summary.made((np.squeeze(x, axes)[()] for x in fields), listed[0].ddof, sums)
 
