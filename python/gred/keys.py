@@ -236,12 +236,11 @@ def _counts(codes: Sequence[Any], num_keys: Any) -> tuple[int, ...]:
 
 def _joined(xp: Any, codes: Sequence[Any], counts: Sequence[int]) -> Any:
     """Make one key of several, in C order; -1 where one of them is outside."""
-    joined, outside = None, None
+    joined, outside = 0, False
     for given, count in zip(codes, counts, strict=True):
         key, bad = _wide(xp, given, math.prod(counts)), _is_outside(given, count)
-        key = xp.where(bad, xp.zeros_like(key), key)
-        joined = key if joined is None else joined * count + key
-        outside = bad if outside is None else outside | bad
+        joined = joined * count + xp.where(bad, xp.zeros_like(key), key)
+        outside = bad | outside
     return xp.where(outside, xp.zeros_like(joined) - 1, joined)
 
 
