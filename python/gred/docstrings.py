@@ -14,6 +14,14 @@ from typing import Any
 NEEDED: Any = inspect.Parameter.empty  # the default of what has none
 # By a parameter's name its default, its type and what it is, in words.
 Parameters = Mapping[str, tuple[Any, str, str]]
+# Those that functions for other libraries take, in their order.
+OPTIONS: Parameters = {
+    "axis": (None, "int or tuple of int, optional", "As for `gred.{name}`: all by default."),
+    "keepdims": (False, "bool, default False", "Whether reduced axes stay, with length 1."),
+    "dtype": (None, "data-type, optional", "As for `gred.{name}`."),
+    "ord": (None, "{None, 2, 1, 0, inf, -inf}, optional", "Which norm it is; 2 by default."),
+    "ddof": (0, "float, default 0", "What is taken from the number of elements for the divisor."),
+}
 
 # Sections, each under its name; <name> stands for an earlier one. That of a reduction has what it
 # returns, and its examples.

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gred.dask import quantiles, summaries, sums
-from gred.docstrings import NEEDED, made
+from gred.docstrings import NEEDED, OPTIONS, made
 
 __all__ = ["all", "any", "by_key", "count_nonzero", "describe", "dot", "max", "mean", "median"]
 __all__ += ["min", "nanmax", "nanmean", "nanmedian", "nanmin", "nanquantile", "nanstd", "nansum"]
@@ -57,6 +57,7 @@ Examples
 _ARRAY = "Of any of gred's types. Its blocks are NumPy's, or CuPy's where gred takes those."
 # By name: the default, the type, and what it is.
 _PARAMETERS = {
+    **OPTIONS,
     "x": (NEEDED, "dask.array.Array", _ARRAY),
     "a": (NEEDED, "dask.array.Array of shape (n,)", _ARRAY),
     "b": (NEEDED, "dask.array.Array of shape (n,)", "Its chunks need not be those of a."),
@@ -73,10 +74,6 @@ _PARAMETERS = {
         "What becomes of values of other keys: an IndexError as they are computed, or nothing.",
     ),
     "q": (NEEDED, "float or array_like of float", "From 0 to 1; its dimensions come first."),
-    "axis": (None, "int or tuple of int, optional", "As for `numpy.sum`."),
-    "dtype": (None, "data-type, optional", "That of results, as for `gred.{name}`."),
-    "ddof": (0, "float, default 0", "What is taken from the number of elements for the divisor."),
-    "keepdims": (False, "bool, default False", "Whether reduced axes stay, with length 1."),
     "method": ("linear", "str, default 'linear'", "As for `gred.quantile`."),
     "where": (True, "array_like of bool, optional", "What takes part: of Dask's or NumPy's."),
     "split_every": (None, "int, optional", "As for `dask.array.sum`; it changes no bit."),

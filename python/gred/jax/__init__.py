@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.docstrings import NEEDED, made
+from gred.docstrings import NEEDED, OPTIONS, made
 from gred.jax import derivatives as _derivatives  # noqa: F401  which the primitive has none without
 from gred.jax.available import jnp
 from gred.jax.primitive import reduce_p, settled
@@ -50,21 +50,13 @@ TypeError, ValueError
 
 _ARRAY = (NEEDED, "array_like", "Of any shape, and of a type that gred has.")
 _VECTOR = (NEEDED, "array_like", "Of one dimension, and as long as the other.")
-# In their order, with what they are.
-_OPTIONS = {
-    "axis": (None, "int or tuple of int, optional", "All by default."),
-    "keepdims": (False, "bool, default False", "Keep axes that are reduced, of length 1."),
-    "dtype": (None, "dtype, optional", "What elements are converted to."),
-    "ord": (None, "{None, 2, 1, 0, inf, -inf}, optional", "Which norm it is; 2 by default."),
-    "ddof": (0, "float, default 0", "What is subtracted from the number of elements to divide by."),
-}
 _METHOD = ("auto", "{'auto', 'exact', 'batch_invariant'}, default 'auto'", "As for `gred.{name}`.")
 
 
 def _reduction(name: str) -> Callable[..., Any]:
     """Make the function of that name, with those options that gred's own has."""
     own = signature(getattr(gred, name)).parameters
-    options = {option: row for option, row in _OPTIONS.items() if option in own}
+    options = {option: row for option, row in OPTIONS.items() if option in own}
 
     def call(x: Any, axis: Any, keepdims: bool, dtype: Any = None, **options: Any) -> Any:
         x = jnp.asarray(x)
