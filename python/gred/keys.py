@@ -12,8 +12,8 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.checks import beside, brought, cast, dtype_name, library_of, on_device
-from gred.segments import listed, reduceat, reduction_named
+from gred.checks import array_of, beside, brought, cast, dtype_name, library_of, on_device
+from gred.segments import reduceat, reduction_named
 from gred.statistics.summary import Summary, exactly, made, on_host
 from gred.statistics.weights import real, type_in, typed, weighted
 
@@ -79,14 +79,14 @@ def by_key(
     >>> gred.by_key("sum", [1, 0, 1, 3], [1.5, 2.0, 3.0, 4.0])
     array([2. , 4.5, 0. , 4. ])
     """
-    array, rest = listed(values, "values"), _Rest(drops(outside), dtype, ddof, method)
+    array, rest = _array(values, "values"), _Rest(drops(outside), dtype, ddof, method)
     name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)
     axis = operator.index(axis)
     if name == "describe":
         return _described(keys, array, num_keys, axis, weights, rest)
     if weights is None:
         return _reduced(name, keys, array, num_keys, axis, rest)
-    return _weighted(name, keys, array, num_keys, axis, rest, listed(weights, "weights"))
+    return _weighted(name, keys, array, num_keys, axis, rest, _array(weights, "weights"))
 
 
 def _reduced(name: str, keys: Any, values: Any, num_keys: Any, axis: int, rest: _Rest) -> Any:
@@ -206,9 +206,16 @@ def drops(outside: str) -> bool:
     return outside == "drop"
 
 
+def _array(given: Any, name: str) -> Any:
+    """Leave arrays of devices, and tensors, what they are; others become NumPy's."""
+    array = array_of(given, name)
+    is_empty = isinstance(array, np.ndarray) and array.size == 0 and not hasattr(given, "dtype")
+    return array.astype(np.int64) if is_empty else array
+
+
 def _keys(given: Any) -> Any:
     """Take integers, on the host as NumPy's."""
-    key = listed(given, "keys")
+    key = _array(given, "keys")
     key = key if isinstance(key, np.ndarray) or on_device(key) else np.asarray(key)
     kind = _core.element(key, "keys")
     if not kind.startswith(("int", "uint", "bool")):

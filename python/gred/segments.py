@@ -39,13 +39,6 @@ def reduction_named(op: Any) -> str:
     return found
 
 
-def listed(given: Any, name: str) -> Any:
-    """Take arrays as `array_of` does; of nothing, which has no type, make integers."""
-    array = array_of(given, name)
-    is_empty = isinstance(array, np.ndarray) and array.size == 0 and not hasattr(given, "dtype")
-    return array.astype(np.int64) if is_empty else array
-
-
 def _offsets(offsets: Any) -> Any:
     """Make what NumPy takes for indices int64, one after the other; a device does it itself."""
     if on_device(offsets):
@@ -53,7 +46,9 @@ def _offsets(offsets: Any) -> Any:
     where = getattr(offsets, "__dlpack_device__", None)
     if where is not None and tuple(where() or ())[:1] in _OF_CUDA:
         return offsets
-    array = np.asarray(listed(offsets, "offsets"))
+    array = np.asarray(array_of(offsets, "offsets"))
+    if array.size == 0 and not hasattr(offsets, "dtype"):
+        array = array.astype(np.int64)
     if array.ndim != 1:
         raise ValueError(f"offsets must have one dimension; they have {array.ndim}")
     if array.dtype == np.uint64:  # what int64 does not hold is outside any array
