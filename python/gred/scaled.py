@@ -69,14 +69,17 @@ class Launch(NamedTuple):
     multiprocessors: int
 
 
-@functools.lru_cache(maxsize=256)
-def _first_pass(launch: Launch, size: int, multiprocessors: int | None = None) -> Counts:
-    """Count it, element by element: for arrays of all lengths the same few short ones."""
+def _count_first_pass(launch: Launch, size: int, multiprocessors: int | None = None) -> Counts:
+    """Count the first pass, element by element."""
     method, block_size, dtype, whole = launch
     options: dict[str, Any] = {"method": method.name, "block_size": block_size, "dtype": dtype}
     counted = counters(np.ones(size, dtype), **options, multiprocessors=multiprocessors or whole)
     first: Counts = counted.passes[0]
     return first
+
+
+# Arrays of all lengths are counted by the same few short ones.
+_first_pass = functools.lru_cache(maxsize=256)(_count_first_pass)
 
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
