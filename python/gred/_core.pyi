@@ -170,9 +170,17 @@ def norm(
     where: ArrayLike = True,
     **options: Unpack[_Launch],
 ) -> _Out: ...
-
-describe: Any  # gred.describe has its types
-
+def describe(
+    a: _Array,
+    /,
+    ddof: float = 0,
+    *,
+    axis: _Axes = None,
+    dtype: _DType = None,
+    keepdims: SupportsIndex = False,
+    where: ArrayLike = True,
+    **options: Unpack[_Launch],
+) -> Any: ...
 def minmax(
     a: _Array,
     axis: _Axes = None,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -13,6 +14,14 @@ from typing import Any
 NEEDED: Any = inspect.Parameter.empty  # the default of what has none
 # By a parameter's name its default, its type and what it is, in words.
 Parameters = Mapping[str, tuple[Any, str, str]]
+# Those that functions for other libraries take, in their order.
+OPTIONS: Parameters = {
+    "axis": (None, "int or tuple of int, optional", "As for `gred.{name}`: all by default."),
+    "keepdims": (False, "bool, default False", "Whether reduced axes stay, with length 1."),
+    "dtype": (None, "data-type, optional", "As for `gred.{name}`."),
+    "ord": (None, "{None, 2, 1, 0, inf, -inf}, optional", "Which norm it is; 2 by default."),
+    "ddof": (0, "float, default 0", "What is taken from the number of elements for the divisor."),
+}
 
 # Sections, each under its name; <name> stands for an earlier one. That of a reduction has what it
 # returns, and its examples.
@@ -101,6 +110,14 @@ def text_of(name: str, summary: str, arguments: tuple[str, ...], ladder: bool, n
     return f"{summary}\n{''.join(titled)}"
 
 
+def filled(docstring: str, name: str, parameters: Mapping[str, Any], **texts: str) -> str:
+    """Put parameters, and what gred says of its own function of that name, into a docstring."""
+    own = inspect.getdoc(getattr(importlib.import_module("gred"), name)) or ""
+    rows = "".join(f"{one} : {kind}\n    {text}\n" for one, (*_, kind, text) in parameters.items())
+    texts |= {"summary": own.partition("\n")[0], "parameters": rows.replace("{name}", name)}
+    return docstring.format(name=name, **texts)
+
+
 def made(
     module: str,
     name: str,
@@ -108,19 +125,16 @@ def made(
     parameters: Parameters,
     keywords: Parameters,
     call: Callable[..., Any],
+    **texts: str,
 ) -> Callable[..., Any]:
-    """Make a function of x, of parameters that go by position, too, and of keywords.
+    """Make a function of parameters that go by position, too, and of keywords.
 
-    It calls `call` with all of them by name. In its docstring they take the place of
-    ``{parameters}``.
+    It calls `call` with all of them by name. Its docstring is `filled`.
     """
     either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     signature = inspect.Signature(
-        [
-            inspect.Parameter("x", either),
-            *(inspect.Parameter(one, either, default=row[0]) for one, row in parameters.items()),
-            *(inspect.Parameter(one, keyword, default=row[0]) for one, row in keywords.items()),
-        ]
+        [inspect.Parameter(one, either, default=row[0]) for one, row in parameters.items()]
+        + [inspect.Parameter(one, keyword, default=row[0]) for one, row in keywords.items()]
     )
 
     def function(*arguments: Any, **options: Any) -> Any:
@@ -128,10 +142,8 @@ def made(
         given.apply_defaults()
         return call(**given.arguments)
 
-    rows = {**parameters, **keywords}.items()
-    described = "".join(f"{one} : {kind}\n    {text}\n" for one, (_, kind, text) in rows)
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
-    function.__doc__ = docstring.replace("{parameters}", described).replace("{name}", name)
+    function.__doc__ = filled(docstring, name, {**parameters, **keywords}, **texts)
     vars(function)["__signature__"] = signature
     return function

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 import gred._core as _core
 from gred.checks import array_of, beside, brought, cast, dtype_name, library_of, on_device
 from gred.segments import reduceat, reduction_named
-from gred.statistics.summary import Summary, exactly, made
+from gred.statistics.summary import Summary, exactly, made, on_host
 from gred.statistics.weights import real, type_in, typed, weighted
 
 
@@ -214,11 +214,10 @@ def _array(given: Any, name: str) -> Any:
 
 
 def _keys(given: Any) -> Any:
-    """Take integers, on the host as NumPy's; the core looks at types that arrays do not tell."""
+    """Take integers, on the host as NumPy's."""
     key = _array(given, "keys")
     key = key if isinstance(key, np.ndarray) or on_device(key) else np.asarray(key)
-    dtype = getattr(key, "dtype", np.dtype(int))
-    kind = dtype.name if isinstance(dtype, np.dtype) else dtype_name(dtype)
+    kind = _core.element(key, "keys")
     if not kind.startswith(("int", "uint", "bool")):
         raise TypeError(f"keys must be integers, not {kind}")
     return key
@@ -244,12 +243,11 @@ def _counts(codes: Sequence[Any], num_keys: Any) -> tuple[int, ...]:
 
 def _joined(xp: Any, codes: Sequence[Any], counts: Sequence[int]) -> Any:
     """Make one key of several, in C order; -1 where one of them is outside."""
-    joined, outside = None, None
+    joined, outside = 0, False
     for given, count in zip(codes, counts, strict=True):
         key, bad = _wide(xp, given, math.prod(counts)), _is_outside(given, count)
-        key = xp.where(bad, xp.zeros_like(key), key)
-        joined = key if joined is None else joined * count + key
-        outside = bad if outside is None else outside | bad
+        joined = joined * count + xp.where(bad, xp.zeros_like(key), key)
+        outside = bad | outside
     return xp.where(outside, xp.zeros_like(joined) - 1, joined)
 
 
@@ -327,8 +325,7 @@ def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     order = xp.argsort(keys, **({"stable": True} if is_torch else {}))
     place = {"device": keys.device} if is_torch else {}
     bounds = xp.searchsorted(keys[order], xp.arange(count + 1, dtype=keys.dtype, **place))
-    ends = np.empty(count + 1, np.int64)
-    _core.sum(bounds, axis=(), out=ends)
+    ends = on_host(bounds).astype(np.int64)
     if not rest.drops and (ends[0] > 0 or ends[-1] < keys.shape[0]):
         raise IndexError(f"a key is not in [0, {count})")
     order, starts = order[int(ends[0]) : int(ends[-1])], ends[:-1] - ends[0]

@@ -45,7 +45,8 @@ MODULES = sorted(
 REDUCTIONS = {one.name for one in gred.reductions()} - {"describe"}
 FUNCTIONS = ["dot", *sorted(REDUCTIONS)]
 TEXTS = {name_of(page): page.read_text(encoding="utf-8") for page in RUN}
-TEXTS |= {"README": text_of("README.md")} | {f"{f}()": getattr(gred, f).__doc__ for f in FUNCTIONS}
+TEXTS |= {f"{f}()": getattr(gred, f).__doc__ for f in [*FUNCTIONS, "describe"]}
+TEXTS["README"] = text_of("README.md")
 # By a page's name or a module's, what its examples need.
 NEEDS = {"docs/exact": ("dask.array", "mpi4py"), "docs/jax": ("jax", "gred._jax")}
 NEEDS |= {"docs/pytorch": ("torch",), "docs/tables": ("pyarrow",)}

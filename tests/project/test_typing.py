@@ -75,7 +75,8 @@ def stubbed():
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
             told |= {target.id: told[node.value.id] for target in node.targets}
         elif "Unpack[_Launch]" in ast.unparse(node):
-            names = [one.arg for one in (*node.args.args, *node.args.kwonlyargs)]
+            kinds = node.args.posonlyargs, node.args.args, node.args.kwonlyargs
+            names = [one.arg for kind in kinds for one in kind]
             given = map(ast.literal_eval, (*node.args.defaults, *node.args.kw_defaults))
             told[node.name] = dict(zip(names, [..., *given], strict=True)) | options
     return told

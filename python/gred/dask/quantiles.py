@@ -16,28 +16,17 @@ from gred.checks import array_of, needed
 from gred.dask.engine import Axis, Reduction, array, axes_of, blocks_of, flat, reduced
 from gred.statistics import quantiles as selection
 
-_Counts = npt.NDArray[np.int64]
-
 _DIGIT = 16  # bits of a digit, at most
 _COUNTED = 21  # bits of how many counts there may be in a pass, some 8 MiB of them
-
-
-class _Rest(NamedTuple):
-    """Options that are passed on."""
-
-    method: str
-    leaves_out: bool
-    split: int | None
 
 
 class _Search(NamedTuple):
     """How far elements of some ranks are known."""
 
     prefixes: npt.NDArray[np.uint64]  # their digits so far
-    ranks: _Counts  # among the elements that begin so
-    parts: Any  # how far quantiles are from the first of two elements on
-    nans: int
-    numbers: int
+    ranks: npt.NDArray[np.int64]  # among the elements that begin so
+    parts: list[float]  # how far quantiles are from the first of two elements on
+    is_nan: bool  # which is what all are
 
 
 class _Pass(NamedTuple):
@@ -48,12 +37,9 @@ class _Pass(NamedTuple):
     bits: int
 
 
-class _Counted(NamedTuple):
-    """How often each digit follows on each prefix."""
-
-    counts: _Counts  # of shape (prefixes, digits)
-    nans: int
-    search: _Search | None
+# How often each digit follows on each prefix, of shape (prefixes, digits), how many NaNs there are,
+# and what is counted for.
+_Counted = tuple[npt.NDArray[np.int64], int, _Search | None]
 
 
 def _sign(dtype: np.dtype[Any]) -> Any:
@@ -96,59 +82,47 @@ def _count(
     digits = (keys >> keys.dtype.type(low)) & keys.dtype.type(width - 1)
     codes = digits.astype(np.int64) + places * width
     counts = np.bincount(codes, minlength=len(prefixes) * width).reshape(-1, width)
-    return _Counted(counts, len(values) - len(numbers), search)
+    return counts, len(values) - len(numbers), search
 
 
 def _merge(parts: list[_Counted]) -> _Counted:
-    counts = np.add.reduce([one.counts for one in parts])
-    return _Counted(counts, sum(one.nans for one in parts), parts[0].search)
+    counts, nans, searches = zip(*parts, strict=True)
+    return np.add.reduce(counts), sum(nans), searches[0]
 
 
-def _begun(counted: _Counted, asked: tuple[float, ...], method: str) -> _Search:
+def _begun(counts: Any, nans: int, asked: selection.Asked) -> _Search:
     """Find ranks, once it is known how many elements there are."""
-    n = int(counted.counts.sum())
-    if n + counted.nans == 0:
+    n = int(counts.sum())
+    if n + nans == 0:
         raise ValueError("there are no elements to take a quantile of")
-    if n == 0:
-        nothing = np.zeros(2 * len(asked), np.int64)
-        return _Search(nothing.astype(np.uint64), nothing, nothing[::2], counted.nans, n)
     # gred.quantile's rule, and whichever elements it takes.
-    places = _core.quantile_places((np.array(asked), method, False, False), n)
+    places = _core.quantile_places(asked, max(n, 1))
     ranks = np.array([rank for *both, _ in places for rank in both], np.int64)
-    parts = [part for *_, part in places]
-    return _Search(np.zeros(len(ranks), np.uint64), ranks, parts, counted.nans, n)
+    is_nan = n == 0 or (nans > 0 and not asked.leaves_out)
+    return _Search(np.zeros(len(ranks), np.uint64), ranks, [part for *_, part in places], is_nan)
 
 
-def _narrowed(counted: _Counted, *, at: _Pass, asked: tuple[float, ...], method: str) -> _Search:
+def _narrowed(counted: _Counted, *, at: _Pass, asked: selection.Asked) -> _Search:
     """Find the next digit of each element."""
-    search = counted.search or _begun(counted, asked, method)
+    counts, nans, search = counted
+    search = search or _begun(counts, nans, asked)
     rows = np.searchsorted(np.unique(search.prefixes), search.prefixes)
-    up_to = np.cumsum(counted.counts, axis=1)[rows]
+    up_to = np.cumsum(counts, axis=1)[rows]
     digits = np.minimum((up_to <= search.ranks[:, None]).sum(axis=1), up_to.shape[1] - 1)
     ranks = search.ranks - np.where(digits > 0, up_to[np.arange(len(rows)), digits - 1], 0)
     prefixes = (search.prefixes << np.uint64(at.bits)) | digits.astype(np.uint64)
     return search._replace(prefixes=prefixes, ranks=ranks)
 
 
-def _found(blocks: Any, *, dtype: np.dtype[Any], shape: tuple[int, ...], rest: _Rest) -> Any:
+def _found(blocks: Any, *, dtype: np.dtype[Any], shape: tuple[int, ...], method: str) -> Any:
     """Interpolate between two elements, as gred.quantile does."""
     (search,) = flat(blocks)
     pairs = _elements(search.prefixes, dtype).reshape(-1, 2)
     # Of two elements it is the part itself that says where a quantile is.
-    method = "lower" if rest.method in selection.CHOOSING else "linear"
-    each = [
-        selection.quantile(pair, part, method=method)
-        for pair, part in zip(pairs, search.parts, strict=True)
-    ]
-    found = np.array(each)
-    if search.numbers == 0 or (search.nans and not rest.leaves_out):
-        found = np.full_like(found, np.nan)
-    return found.reshape(shape)
-
-
-def _along(block: Any, q: Any, axes: tuple[int, ...], rest: _Rest) -> Any:
-    take = selection.nanquantile if rest.leaves_out else selection.quantile
-    return take(block, q, axes, method=rest.method, keepdims=True)
+    method = "lower" if method in selection.CHOOSING else "linear"
+    each = map(partial(selection.quantile, method=method), pairs, search.parts)
+    found = np.array(list(each)).reshape(shape)
+    return np.full_like(found, np.nan) if search.is_nan else found
 
 
 # ---- the graph ----
@@ -164,34 +138,41 @@ def quantile(
     method: str = "linear",
 ) -> Any:
     """Compute quantiles of a Dask array, or its median, or those of what is not NaN."""
-    rest = _Rest(method, name.startswith("nan"), split_every)
     shares, axes = np.asarray(q, np.float64), axes_of(array(x), axis)
+    leaves_out = name.startswith("nan")
+    take = partial(selection.nanquantile if leaves_out else selection.quantile, method=method)
     # gred's own answer says of what type it is, and refuses what it cannot do.
-    dtype = selection.quantile(np.zeros(1, x.dtype), shares, method=rest.method).dtype
-    make = _of_all if len(axes) == x.ndim else _of_axes
-    found = make(x, shares, axes, dtype, rest)
+    dtype = take(np.zeros(1, x.dtype), shares).dtype
+    if len(axes) == x.ndim:
+        asked = selection.Asked(shares.ravel(), method, leaves_out, False)
+        found = _of_all(x, shares, axes, dtype, asked, split_every)
+    else:  # a block has all elements of a result
+        whole = x.rechunk({k: -1 if k in axes else "auto" for k in range(x.ndim)})
+        along = partial(take, q=shares, axis=axes, keepdims=True)
+        found = blocks_of(whole, along, shares, axes, dtype)
     return found if keepdims else found.squeeze(tuple(shares.ndim + k for k in axes))
 
 
-def _of_axes(x: Any, q: Any, axes: tuple[int, ...], dtype: np.dtype[Any], rest: _Rest) -> Any:
-    """Have all elements of a result in one block."""
-    whole = x.rechunk({k: -1 if k in axes else "auto" for k in range(x.ndim)})
-    return blocks_of(whole, partial(_along, q=q, axes=axes, rest=rest), q, axes, dtype)
-
-
-def _of_all(x: Any, q: Any, axes: tuple[int, ...], dtype: np.dtype[Any], rest: _Rest) -> Any:
+def _of_all(
+    x: Any,
+    q: Any,
+    axes: tuple[int, ...],
+    dtype: np.dtype[Any],
+    asked: selection.Asked,
+    split: int | None,
+) -> Any:
     """Find elements in passes, each of which computes x once more, rather than keep it."""
     bind = needed("dask.graph_manipulation", "dask").bind
-    native, asked = x.dtype.newbyteorder("="), tuple(q.ravel().tolist())
-    bits = max(min(_DIGIT, _COUNTED - (2 * len(asked)).bit_length()), 1)
+    native = x.dtype.newbyteorder("=")
+    bits = max(min(_DIGIT, _COUNTED - (2 * q.size).bit_length()), 1)
     low, search = 8 * native.itemsize, None  # what is known so far, of all above a bit
     while low > 0:
         at = _Pass(native, max(low - bits, 0), min(bits, low))
-        finish = partial(_narrowed, at=at, asked=asked, method=rest.method)
-        how = Reduction(partial(_count, at=at), _merge, finish)
+        how = Reduction(partial(_count, at=at), _merge, partial(_narrowed, at=at, asked=asked))
         again = x if search is None else bind(x, search)
         beside = () if search is None else (("search", search, axes),)
-        search = reduced(again, how, np.uint64, axes, True, beside=beside, split_every=rest.split)
+        search = reduced(again, how, np.uint64, axes, True, beside=beside, split_every=split)
         low = at.low
     shape = (*q.shape, *[1] * x.ndim)
-    return blocks_of(search, partial(_found, dtype=native, shape=shape, rest=rest), q, (), dtype)
+    finish = partial(_found, dtype=native, shape=shape, method=asked.method)
+    return blocks_of(search, finish, q, (), dtype)

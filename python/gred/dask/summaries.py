@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
 
 import gred.keys
 from gred.checks import needed
@@ -35,22 +33,17 @@ def _merged(parts: list[Summary]) -> Summary:
 def _whole(blocks: Any, axes: tuple[int, ...]) -> Summary:
     """Put summaries of blocks together, which are nested as these lie, without some axes."""
     listed = flat(blocks)
+    begins = iter(np.cumsum([0, *(one.count.size for one in listed)]).tolist())
 
-    def joined(parts: Iterable[Any]) -> Any:
-        """Join what there is of each block, in their order, as they lie."""
-        each = iter(parts)
+    def numbered(block: Any) -> Any:
+        """Count the results of all blocks, one after the other."""
+        if isinstance(block, list):
+            return [numbered(one) for one in block]
+        return next(begins) + np.arange(block.count.size).reshape(block.count.shape)
 
-        def nested(block: Any) -> Any:
-            return [nested(one) for one in block] if isinstance(block, list) else next(each)
-
-        return np.block(nested(blocks))
-
-    fields = [joined(getattr(one, name) for one in listed) for name in Summary._fields]
-    begins = np.cumsum([0, *(one.count.size for one in listed)]).tolist()
-    places = joined(
-        begin + np.arange(one.count.size).reshape(one.count.shape)
-        for begin, one in zip(begins, listed, strict=False)
-    )
+    places = np.block(numbered(blocks))
+    each = zip(*listed, strict=True)
+    fields = (np.concatenate([np.ravel(x) for x in parts])[places] for parts in each)
     sums = concatenated([one.sums for one in listed], places.shape).taken(places.ravel())
     return summary.made((np.squeeze(x, axes)[()] for x in fields), listed[0].ddof, sums)
 
@@ -67,39 +60,13 @@ def _sums_by_key(
 
 
 def describe(
-    x: Any,
-    ddof: float = 0,
-    *,
-    axis: Axis = None,
-    keepdims: bool = False,
-    dtype: DTypeLike | None = None,
-    where: Any = True,
-    split_every: int | None = None,
+    name: str, x: Any, axis: Axis, keepdims: bool, ddof: float, dtype: Any, **rest: Any
 ) -> Any:
-    """Describe a Dask array: count, NaNs, extremes, mean, variance and sum.
-
-    Parameters
-    ----------
-    x, ddof, axis, keepdims, dtype, where, split_every
-        As for `var`; `dtype` as for `gred.describe`. So are errors.
-
-    Returns
-    -------
-    dask.delayed.Delayed
-        Of the `gred.Summary` that `gred.describe` with ``method="exact"`` makes of the whole array.
-        Its attributes are lazy, too.
-
-    Examples
-    --------
-    >>> import dask.array as da, gred.dask
-    >>> found = gred.dask.describe(da.from_array([3.0, float("nan"), 5.0, 7.0], chunks=2))
-    >>> found.compute().mean, found.max.compute()
-    (np.float64(5.0), np.float64(7.0))
-    """
-    options: dict[str, Any] = {"ddof": ddof, "dtype": dtype}
+    """Describe a Dask array."""
+    options = {"ddof": ddof, "dtype": dtype}
     _described(np.zeros(1, array(x).dtype), axes=(0,), **options)  # refuses what gred has not
     how = Reduction(partial(_described, **options), _merged)
-    found = reduced(x, how, object, axis, True, where=where, split_every=split_every)
+    found = reduced(x, how, object, axis, True, **rest)
     return _delayed(found, () if keepdims else axes_of(x, axis))
 
 
@@ -107,59 +74,14 @@ def _delayed(found: Any, axes: tuple[int, ...]) -> Any:
     return needed("dask", "dask").delayed(_whole)(found.to_delayed().tolist(), axes)
 
 
-def by_key(
-    op: Any,
-    keys: ArrayLike | Any,
-    values: Any,
-    num_keys: int,
-    *,
-    outside: str = "error",
-    dtype: DTypeLike | None = None,
-    ddof: float = 0,
-    split_every: int | None = None,
-) -> Any:
-    """Reduce the values of each key of Dask's arrays, as a ``groupby`` does.
-
-    Parameters
-    ----------
-    op : str or numpy.ufunc
-        'sum', 'mean', 'var', 'std', 'norm', 'min', 'max', 'any', 'all', 'count', 'count_nonzero',
-        'describe', or a ufunc of NumPy's for one.
-    keys : array_like of int, shape (n,), of Dask's or NumPy's
-        From 0 to num_keys - 1, in any order.
-    values : dask.array.Array of shape (n, ...)
-        Of any of gred's types, with blocks of NumPy's.
-    num_keys : int
-        How many results there are.
-    outside : {'error', 'drop'}, default 'error'
-        What becomes of values whose key is outside: an IndexError as they are computed, or nothing.
-    dtype, ddof, split_every
-        As for `var`.
-
-    Returns
-    -------
-    dask.array.Array of shape (num_keys, ...)
-        Lazy. Sums, means, variances and norms of floats are exact, and rounded once. A key without
-        values has what it has in `gred.by_key`. Of 'describe' a Delayed `gred.Summary`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If keys are no integers, or not as many as values, or there is no such `op` or `outside`.
-
-    Examples
-    --------
-    >>> import dask.array as da, gred.dask
-    >>> values = da.from_array([1e100, 2.0, 3.0, -1e100, 1.0], chunks=2)
-    >>> gred.dask.by_key("sum", [0, 1, 1, 0, 0], values, 3).compute()
-    array([1., 5., 0.])
-    """
+def by_key(name: str, op: Any, keys: Any, values: Any, num_keys: int, **options: Any) -> Any:
+    """Reduce the values of each key of Dask's arrays."""
     keys, count = _keys(keys, array(values, "values")), operator.index(num_keys)
     if count < 0:
         raise ValueError(f"num_keys must not be negative; got {count}")
-    gred.keys.drops(outside)  # refuses what it cannot be
-    options = {"num_keys": count, "outside": outside}
-    how, result = _reduction_by_key(op, values, options, dtype, ddof)
+    gred.keys.drops(options["outside"])  # refuses what it cannot be
+    split_every = options.pop("split_every")
+    how, result = _reduction_by_key(op, values, num_keys=count, **options)
     more: dict[str, Any] = {"beside": [("keys", keys, (0,))], "split_every": split_every}
     found = reduced(values, how, result, 0, True, size=count, **more)
     return _delayed(found, ()) if result.kind == "O" else found
@@ -178,7 +100,7 @@ _FOLDED = ("min", "max", "any", "all", "count", "count_nonzero")
 
 
 def _reduction_by_key(
-    op: Any, values: Any, options: dict[str, Any], dtype: Any, ddof: float
+    op: Any, values: Any, dtype: Any, ddof: float, **options: Any
 ) -> tuple[Reduction, np.dtype[Any]]:
     """Say how blocks are reduced by key, and the type of results, which gred itself has of one."""
     name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)

@@ -138,36 +138,8 @@ def _products(a: Any, b: Any, *, axes: tuple[int, ...], result: np.dtype[Any]) -
     return of_sums(sums)
 
 
-def dot(a: Any, b: Any, *, split_every: int | None = None) -> Any:
-    """Multiply two vectors of Dask's, element by element, add the products up, and round once.
-
-    Parameters
-    ----------
-    a, b : dask.array.Array of shape (n,)
-        Of any of gred's types; their chunks need not be the same.
-    split_every : int, optional
-        As for `sum`.
-
-    Returns
-    -------
-    dask.array.Array of shape ()
-        Lazy. What `gred.dot` with ``method="exact"`` is of the whole vectors.
-
-    Raises
-    ------
-    TypeError
-        If one of them is no Dask array.
-    ValueError
-        If they are not vectors of one length, or of as many chunks where lengths are unknown.
-
-    Examples
-    --------
-    >>> import dask.array as da, gred.dask
-    >>> a = da.from_array([1e200, 1.0, -1e200], chunks=2)
-    >>> b = da.from_array([1e200, 3.0, 1e200], chunks=1)
-    >>> float(gred.dask.dot(a, b))
-    3.0
-    """
+def dot(name: str, a: Any, b: Any, split_every: int | None) -> Any:
+    """Multiply two vectors of Dask's, element by element, add the products up, and round once."""
     known = not np.isnan([*array(a, "a").shape, *array(b, "b").shape]).any()
     if a.ndim != 1 or b.ndim != 1 or (known and len(a) != len(b)):
         shapes = f"{a.shape} and {b.shape}"

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.docstrings import made
+from gred.docstrings import NEEDED, OPTIONS, made
 from gred.jax import derivatives as _derivatives  # noqa: F401  which the primitive has none without
 from gred.jax.available import jnp
 from gred.jax.primitive import reduce_p, settled
@@ -35,9 +35,7 @@ _DOCSTRING = """{summary}
 
 Parameters
 ----------
-x : array_like
-    Of any shape, and of a type that gred has.
-{{parameters}}
+{parameters}
 Returns
 -------
 jax.Array
@@ -47,24 +45,18 @@ jax.Array
 Raises
 ------
 TypeError, ValueError
-    While it is traced, as `gred.{{name}}` does.
+    While it is traced, as `gred.{name}` does.
 """
 
-# In their order, with what they are.
-_OPTIONS = {
-    "axis": (None, "int or tuple of int, optional", "All by default."),
-    "keepdims": (False, "bool, default False", "Keep axes that are reduced, of length 1."),
-    "dtype": (None, "dtype, optional", "What elements are converted to."),
-    "ord": (None, "{None, 2, 1, 0, inf, -inf}, optional", "Which norm it is; 2 by default."),
-    "ddof": (0, "float, default 0", "What is subtracted from the number of elements to divide by."),
-}
+_ARRAY = (NEEDED, "array_like", "Of any shape, and of a type that gred has.")
+_VECTOR = (NEEDED, "array_like", "Of one dimension, and as long as the other.")
 _METHOD = ("auto", "{'auto', 'exact', 'batch_invariant'}, default 'auto'", "As for `gred.{name}`.")
 
 
 def _reduction(name: str) -> Callable[..., Any]:
     """Make the function of that name, with those options that gred's own has."""
     own = signature(getattr(gred, name)).parameters
-    parameters = {option: row for option, row in _OPTIONS.items() if option in own}
+    options = {option: row for option, row in OPTIONS.items() if option in own}
 
     def call(x: Any, axis: Any, keepdims: bool, dtype: Any = None, **options: Any) -> Any:
         x = jnp.asarray(x)
@@ -72,9 +64,7 @@ def _reduction(name: str) -> Callable[..., Any]:
         result = reduce_p.bind(x, how=how)
         return jnp.expand_dims(result, how.axes) if keepdims else result
 
-    summary = {one.name: one.summary for one in gred.reductions()}[name]
-    docstring = _DOCSTRING.format(summary=summary)
-    return made("gred.jax", name, docstring, parameters, {"method": _METHOD}, call)
+    return made("gred.jax", name, _DOCSTRING, {"x": _ARRAY, **options}, {"method": _METHOD}, call)
 
 
 sum, prod, mean, var, std = map(_reduction, ("sum", "prod", "mean", "var", "std"))
@@ -83,27 +73,7 @@ any, all, count_nonzero = map(_reduction, ("any", "all", "count_nonzero"))
 norm, logsumexp = map(_reduction, ("norm", "logsumexp"))
 
 
-def dot(x: Any, y: Any, *, method: str = "auto") -> Any:
-    """Multiply two vectors' elements and add the products up, as `gred.dot` does.
-
-    Parameters
-    ----------
-    x, y : array_like
-        Vectors of one length.
-    method : {'auto', 'exact'}, default 'auto'
-        'exact' rounds nothing but the sum, once.
-
-    Returns
-    -------
-    jax.Array
-        One number, of the type that the elements promote to; of integers, of 64 bits, or 32 where
-        ``jax_enable_x64`` is off.
-
-    Raises
-    ------
-    TypeError, ValueError
-        While it is traced, where `gred.dot` does.
-    """
+def _dot(x: Any, y: Any, method: str) -> Any:
     x, y = jnp.asarray(x), jnp.asarray(y)
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"x and y must be vectors of one length; got shapes {x.shape}, {y.shape}")
@@ -112,3 +82,10 @@ def dot(x: Any, y: Any, *, method: str = "auto") -> Any:
     x, y = (one.astype(jnp.promote_types(x.dtype, y.dtype)) for one in (x, y))
     how = settled("sum", x, None, None, method)
     return reduce_p.bind(x, y, how=how._replace(reduction="sum", elements=np.dtype(x.dtype).name))
+
+
+dot = made(
+    *("gred.jax", "dot", _DOCSTRING, {"x": _VECTOR, "y": _VECTOR}),
+    {"method": ("auto", "{'auto', 'exact'}, default 'auto'", _METHOD[-1])},
+    _dot,
+)

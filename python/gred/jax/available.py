@@ -7,16 +7,7 @@ from typing import Any
 
 from gred.checks import needed
 
-LEAST = (0, 6)
-
-jax: Any = needed("jax", "jax")
-_HERE = f"jax {jax.__version__} is here"
-if jax.__version_info__ < LEAST:
-    raise ImportError(
-        f"this needs jax {LEAST[0]}.{LEAST[1]} or later, and {_HERE}; "
-        "pip install -U 'gred[jax]' brings it",
-        name="jax",
-    )
+jax: Any = needed("jax", "jax", (0, 6))
 try:
     targets: Any = importlib.import_module("gred._jax")
 except ImportError as _error:
@@ -33,18 +24,13 @@ ad, batching, mlir = (
 )
 Primitive: Any = needed("jax.extend.core", "jax").Primitive
 
-
-def spoken() -> tuple[int, ...]:
-    """Read the version of XLA's foreign function interface that this JAX has."""
-    header = Path(ffi.include_dir(), "xla/ffi/api/c_api.h").read_text(encoding="utf-8")
-    found = re.findall(r"#define XLA_FFI_API_(?:MAJOR|MINOR) (\d+)", header)
-    return tuple(map(int, found))
-
-
-# XLA takes handlers of older versions, and where it meets a newer one none of its devices works.
-if spoken() < targets.version:
+# The version of XLA's foreign function interface that this JAX has. XLA takes handlers of older
+# ones, and where it meets a newer one none of its devices works.
+_header = Path(ffi.include_dir(), "xla/ffi/api/c_api.h").read_text(encoding="utf-8")
+_found = re.findall(r"#define XLA_FFI_API_(?:MAJOR|MINOR) (\d+)", _header)
+if tuple(map(int, _found)) < targets.version:
     raise ImportError(
-        f"gred was built with headers of a later JAX than is here ({_HERE}); update that, or build "
-        "gred with it: GRED_JAX=1 pip install --no-build-isolation .",
+        f"gred was built with headers of a later JAX than is here (jax {jax.__version__} is here); "
+        "update that, or build gred with it: GRED_JAX=1 pip install --no-build-isolation .",
         name="jax",
     )

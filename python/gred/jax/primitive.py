@@ -56,10 +56,6 @@ def settled(op: str, x: Any, axis: Any, dtype: Any, method: str, **options: Any)
 reduce_p = Primitive("gred_reduce")
 
 
-def _reduce(*arrays: Any, how: How) -> Any:
-    return reduce_p.bind(*arrays, how=how)
-
-
 def _result(x: Any, *factors: Any, how: How) -> Any:
     plain = [one.update(weak_type=False) for one in (x, *factors)]
     if plain[0] != plain[-1]:
@@ -73,7 +69,7 @@ def _result(x: Any, *factors: Any, how: How) -> Any:
     )
 
 
-reduce_p.def_impl(jax.jit(_reduce, static_argnames="how"))
+reduce_p.def_impl(jax.jit(reduce_p.bind, static_argnames="how"))
 reduce_p.def_abstract_eval(_result)
 
 

@@ -130,7 +130,7 @@ def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False)
     return _quantile(a, 0.5, axis, "linear", keepdims, leaves_out=True)
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """What _core is asked for."""
 
     shares: Any  # float64, in ascending order
@@ -163,7 +163,7 @@ def _quantile(
     flat = shares.ravel()
     order = np.argsort(flat, kind="stable") if flat.size > 1 else None
     ascending = flat if order is None else flat[order]  # neighbours are found together
-    asked = _Asked(ascending, method, leaves_out and "float" in element, False)
+    asked = Asked(ascending, method, leaves_out and "float" in element, False)
     kept = "float" in element or method in CHOOSING
     find = _on_host if xp is np else _on_device
     found = find(xp, blocks, math.prod(results), asked, None if kept else "float64")
@@ -191,7 +191,7 @@ def _blocks(xp: Any, array: Any, axis: _Axis, keepdims: bool) -> tuple[Any, tupl
     return moved.reshape((math.prod(shape[k] for k in kept), n, 1)), results
 
 
-def _on_host(xp: Any, blocks: Any, results: int, asked: _Asked, dtype: str | None) -> Any:
+def _on_host(xp: Any, blocks: Any, results: int, asked: Asked, dtype: str | None) -> Any:
     values = blocks
     if len(asked.shares) > _SELECTED_ON_HOST:
         # NumPy sorts NaN of ml_dtypes anywhere.
@@ -202,7 +202,7 @@ def _on_host(xp: Any, blocks: Any, results: int, asked: _Asked, dtype: str | Non
     return out
 
 
-def _on_device(xp: Any, blocks: Any, results: int, asked: _Asked, dtype: str | None) -> Any:
+def _on_device(xp: Any, blocks: Any, results: int, asked: Asked, dtype: str | None) -> Any:
     if results == 0:
         nothing = blocks.reshape((len(asked.shares), 0))
         return nothing if dtype is None else brought(np.empty(nothing.shape), nothing)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
 from gred.checks import brought, is_tensor, on_device, takes_other_names
@@ -17,6 +16,8 @@ from gred.records import disjoint_base, facts_html, facts_text
 
 if TYPE_CHECKING:
     from gred.exact.partials import Partials
+
+_P = ParamSpec("_P")
 
 
 class _Fields(NamedTuple):
@@ -55,7 +56,7 @@ class Summary(_Fields):
         """Compare all fields, and `ddof`; NaN is equal to NaN."""
         if not isinstance(other, Summary):
             return NotImplemented
-        pairs = zip(map(_on_host, self), map(_on_host, other), strict=True)
+        pairs = zip(map(on_host, self), map(on_host, other), strict=True)
         return self.ddof == other.ddof and all(
             np.array_equal(x, y, equal_nan=x.dtype.kind not in "biu") for x, y in pairs
         )
@@ -91,12 +92,9 @@ class Summary(_Fields):
         """
         if self.sums is not None:
             return _spread("std", self.sums, self.ddof, self.var)
-        if isinstance(self.var, (np.generic, np.ndarray)):
-            return np.sqrt(self.var)
-        if hasattr(self.var, "__pow__"):
-            return self.var**0.5
-        here = getattr(self.var, "to_numpy", None) or self.var.copy_to_host
-        return np.sqrt(here())
+        var = self.var
+        there = (on_device(var) or is_tensor(var)) and hasattr(var, "__pow__")
+        return var**0.5 if there else np.sqrt(on_host(var))
 
     def to_bytes(self) -> bytes:
         """Write the summary as bytes, for keeping it, or for another machine.
@@ -104,7 +102,7 @@ class Summary(_Fields):
         They are a .npz file of NumPy's, with the fields' names and checksums, as arrays of the
         host. Equal summaries' are equal.
         """
-        fields = [_on_host(field) for field in self]
+        fields = [on_host(field) for field in self]
         # bfloat16, which files of NumPy's have no name for, is kept as float32.
         known = (x.astype(np.float32) if x.dtype.kind == "V" else x for x in fields)
         kept = dict(zip(self._fields, known, strict=True))
@@ -150,7 +148,7 @@ def made(fields: Iterable[Any], ddof: float, sums: Partials | None = None) -> Su
 _OF_SUMS = ("counts", "digits", "first", "is_complex")
 
 
-def _on_host(field: Any) -> Any:
+def on_host(field: Any) -> Any:
     """Copy an array of a device, or a tensor, by gred, whosever it is."""
     if not (on_device(field) or is_tensor(field)):
         return np.asarray(field)
@@ -182,7 +180,7 @@ def _wide(x: Any) -> Any:
 
 
 def _merged(a: Summary, b: Summary) -> Summary:
-    a, b = (made(map(_on_host, one), one.ddof) for one in (a, b))
+    a, b = (made(map(on_host, one), one.ddof) for one in (a, b))
     if a.ddof != b.ddof:
         raise ValueError(f"one variance was divided with ddof={a.ddof:g}, another with {b.ddof:g}")
     m, n = np.asarray(a.count), np.asarray(b.count)
@@ -247,78 +245,41 @@ def exactly(summary: Summary, sums: Iterable[Partials]) -> Summary:
     return made((*summary[:4], mean, var, total), summary.ddof, exact)
 
 
-def _exactly(a: Any, ddof: float, options: dict[str, Any], rest: dict[str, Any]) -> Summary:
+def _exactly(
+    a: Any,
+    ddof: float,
+    axis: Any = None,
+    keepdims: Any = False,
+    where: Any = True,
+    dtype: Any = None,
+    **rest: Any,
+) -> Summary:
     """Describe what needs no rounding in one read, and add up in others."""
     from gred.exact.partials import moments_of
 
-    if any(value is not None for value in rest.values()):
-        raise TypeError(f"describe by method 'exact' takes no {', '.join(rest)}")
+    if given := [name for name, value in rest.items() if value is not None]:
+        raise TypeError(f"describe by method 'exact' takes no {', '.join(given)}")
+    options: dict[str, Any] = {"where": where, "dtype": dtype}
     listed = isinstance(a, (list, tuple)) and a and all(getattr(part, "shape", ()) for part in a)
-    axis, keepdims = options["axis"], options["keepdims"]
     if axis is None and not keepdims and (listed or hasattr(a, "__next__")):
-        parts = [_exactly(part, ddof, options, rest) for part in a]
+        parts = [_exactly(part, ddof, **options) for part in a]
         return parts[0].merge(*parts[1:])
-    array, _, sums = moments_of(a, axis, keepdims, options["where"], skips_nans=True)
-    return exactly(made(_core.describe(array, ddof, **options), ddof), [sums])
+    array, _, sums = moments_of(a, axis, keepdims, where, skips_nans=True)
+    fields = _core.describe(array, ddof, axis=axis, keepdims=keepdims, **options)
+    return exactly(made(fields, ddof), [sums])
 
 
-@takes_other_names
-def describe(
-    a: ArrayLike | Any,
-    /,
-    ddof: float = 0,
-    *,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: SupportsIndex = False,
-    method: str = "auto",
-    block_size: int | None = None,
-    dtype: DTypeLike | None = None,
-    device: str | None = None,
-    where: ArrayLike = True,
-    stream: Any = None,
-) -> Summary:
-    """Describe an array: count, NaNs, extremes, mean, variance and sum, in one read of the memory.
+def _describing(core: Callable[_P, Any]) -> Callable[_P, Summary]:
+    """Make the function that has the arguments of the core's, and its docstring."""
 
-    Parameters
-    ----------
-    a : array_like of any shape
-        As for `gred.sum`: any element type and layout, on a GPU or not. Never written.
-    ddof, axis, keepdims, method, block_size, dtype, device, where, stream
-        As for `gred.var`. Along axes each field is an array, with a value for each place along the
-        outer ones, of the caller's library and on its device where it lies on one. By method
-        'exact', without block_size, device or stream, ``mean``, ``var``, ``std`` and ``sum`` are
-        rounded once, also of merged summaries, with the same bits for every order and partition.
+    @takes_other_names
+    @functools.wraps(core, ("__name__", "__qualname__", "__doc__"))
+    def function(a: Any, /, ddof: float = 0, *, method: str = "auto", **options: Any) -> Summary:
+        if method == "exact":
+            return _exactly(a, ddof, **options)
+        return made(_core.describe(a, ddof, method=method, **options), ddof)
 
-    Returns
-    -------
-    Summary
-        ``count`` (int64): how many elements take part and are not NaN; ``nans`` (int64): how many
-        are, and left out of all else. ``min``, ``max``: of the elements' type, complex numbers by
-        their real parts first; ``mean``, ``var`` and ``sum``: of the types that `gred.mean`,
-        `gred.var` and `gred.sum` have, integers wrap around; ``std``, the root of ``var``. Of
-        nothing all but sums are NaN, without a warning. Along axes, ``min`` and ``max`` of integers
-        are float64 where there may be nothing: with a mask, and of no elements.
+    return function  # type: ignore[return-value]
 
-    Raises
-    ------
-    TypeError, ValueError, RuntimeError, MemoryError
-        As `gred.var`.
 
-    Examples
-    --------
-    >>> import gred
-    >>> gred.describe([3.0, float("nan"), 5.0, 7.0])
-    count  3
-    nans   1
-    min    3.0
-    max    7.0
-    mean   5.0
-    var    2.6666666666666665
-    std    1.632993161855452
-    sum    15.0
-    """
-    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "where": where}
-    rest: dict[str, Any] = {"block_size": block_size, "device": device, "stream": stream}
-    if method == "exact":
-        return _exactly(a, ddof, options, rest)
-    return made(_core.describe(a, ddof, method=method, **options, **rest), ddof)
+describe = _describing(_core.describe)

@@ -1,8 +1,8 @@
 """gred in PyTorch: reductions as registered operators, and exact sums over many ranks.
 
-The functions are operators, ``torch.ops.gred.sum`` and so on: they have gradients of any order, no
-graph break under ``torch.compile``, shapes on fake and meta tensors, and go through ``torch.vmap``
-and ``torch.func``.
+The functions are operators, ``torch.ops.gred.sum`` and so on: they have gradients of any order,
+which several extremes share, no graph break under ``torch.compile``, shapes on fake and meta
+tensors, and go through ``torch.vmap`` and ``torch.func``.
 
 >>> import gred.torch, torch
 >>> x = torch.tensor([[3.0, 1.0], [2.0, 6.0]], requires_grad=True)
@@ -16,9 +16,12 @@ tensor([[0.8808, 0.1192],
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
+from gred.docstrings import filled
+from gred.keys import drops
 from gred.torch.distributed import all_reduce
 from gred.torch.operators import CALLS, TABLE, is_at_once
 
@@ -26,48 +29,59 @@ __all__ = ["all_reduce", "amax", "amin", "by_key_sum", "dot", "logsumexp", "max"
 __all__ += ["norm", "prod", "std", "sum", "var"]
 
 _Function = Callable[..., Any]
+_F = TypeVar("_F", bound=_Function)
 _Dim = int | tuple[int, ...] | list[int] | None
 
-_ALONG = """{summary}
+_DOCSTRING = """{summary}
 
-    Parameters
-    ----------
-    x : torch.Tensor of any shape
-        Of the element types that `gred.sum` takes, on the CPU or a GPU, of any strides.{more}
-    dim : int, or tuple or list of int, optional
-        The dimensions that are reduced; by default all, by an empty one none.
-    keepdim : bool, default False
-        Whether they stay, with a length of 1.
-    dtype : torch.dtype, optional
-        As for `gred.{name}`, as whose types those of results are.
-    method : str, default 'auto'
-        As for `gred.{name}`.
+Parameters
+----------
+{parameters}
+Returns
+-------
+torch.Tensor
+    {returns}
 
-    Returns
-    -------
-    torch.Tensor
-        Of no dimensions if all are reduced. On a GPU it is made on PyTorch's current stream, and
-        nobody waits.
+Raises
+------
+TypeError, ValueError, IndexError, RuntimeError, MemoryError
+    If one is no tensor, or one that is nested, quantized or sparse; or as `gred.{name}`.
 
-    Raises
-    ------
-    TypeError, ValueError, IndexError, RuntimeError, MemoryError
-        If `x` is no tensor, or one that is nested, quantized or sparse; or as `gred.{name}`.
+Examples
+--------
+>>> import gred.torch, torch
+>>> x = torch.tensor([[3.0, 1.0], [2.0, 6.0]])
+>>> gred.torch.{function}({shown})
+{result}
+"""
+_REDUCED = """Of no dimensions if all are reduced. On a GPU it is made on PyTorch's current stream,
+    and nobody waits."""
+_VECTOR = "torch.Tensor of shape (n,)", "Of the element types that `gred.dot` takes, on one device."
+_PARAMETERS = {
+    "x": ("torch.Tensor", "Of any shape and strides, of the element types that `gred.sum` takes."),
+    "ord": ("{2, 1, 0, inf, -inf}, default 2", "As of ``torch.linalg.vector_norm``; None is 2."),
+    "dim": ("int or sequence of int, optional", "What is reduced: by default all, by () none."),
+    "keepdim": ("bool, default False", "Whether they stay, with a length of 1."),
+    "dtype": ("dtype, optional", "As for `gred.{name}`, as whose types those of results are."),
+    "correction": ("float, default 1", "What is taken off the divisor, as of ``torch.var``."),
+    "a": _VECTOR,
+    "b": _VECTOR,
+    "keys": ("torch.Tensor of int, shape (n,)", "From 0 to `num_keys` - 1, in any order."),
+    "values": ("torch.Tensor of shape (n, ...)", "Where the keys are."),
+    "num_keys": ("int", "How many results there are."),
+    "outside": ("{'error', 'drop'}, default 'error'", "As for `gred.by_key`."),
+    "method": ("str, default 'auto'", "As for `gred.{name}`."),
+}
 
-    Examples
-    --------
-    >>> import gred.torch, torch
-    >>> gred.torch.{name}(torch.tensor([[3.0, 1.0], [2.0, 6.0]]){example})
-    {result}
 
-    """
-_CORRECTION = """
-    correction : float, default 1
-        How many less than the elements squares are divided by, as in ``torch.var``."""
-_ORD = """
-    ord : {2, 1, 0, inf, -inf}, default 2
-        Which norm it is; None is 2."""
-_MORE = {"var": _CORRECTION, "std": _CORRECTION, "norm": _ORD}  # parameters of their own
+def _documented(function: _F, name: str, own: str, returns: str, shown: str, result: str) -> _F:
+    """Give a function its name, and the docstring that follows from gred's own function."""
+    rows = {one: _PARAMETERS[one] for one in signature(function).parameters}
+    texts = {"function": name, "returns": returns, "shown": shown, "result": result}
+    function.__doc__ = filled(_DOCSTRING, own, rows, **texts)
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "gred.torch"
+    return function
 
 
 def _dims_of(dim: Any) -> Any:
@@ -77,7 +91,7 @@ def _dims_of(dim: Any) -> Any:
     return tuple(map(index, dim)) if hasattr(dim, "__iter__") else index(dim)
 
 
-def _along(name: str, summary: str, example: str, result: str) -> _Function:
+def _along(name: str, shown: str, result: str) -> _Function:
     kernel, call = TABLE[name].kernel, CALLS[name]
 
     def plain(
@@ -109,104 +123,38 @@ def _along(name: str, summary: str, example: str, result: str) -> _Function:
     ) -> Any:
         return call(x, _dims_of(dim), keepdim, dtype, method, 2 if ord is None else ord)
 
-    own: dict[str, Any] = {"var": spread, "std": spread, "norm": norm}
+    own: dict[str, _Function] = {"var": spread, "std": spread, "norm": norm}
     function = own.get(name, plain)
-    texts = {"name": name, "summary": summary, "example": example, "result": result}
-    function.__doc__ = _ALONG.format(**texts, more=_MORE.get(name, ""))
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "gred.torch"
-    made: _Function = function
-    return made
+    return _documented(function, name, name.removeprefix("a"), _REDUCED, shown, result)
 
 
-sum = _along("sum", "Add elements up.", ", dim=0", "tensor([5., 7.])")
-mean = _along("mean", "Average elements.", "", "tensor(3.)")
-prod = _along("prod", "Multiply elements.", "", "tensor(36.)")
-amin = min = _along(
-    *("amin", "Find the least elements, which share the gradient if there are several."),
-    *(", dim=1", "tensor([1., 2.])"),
-)
-amax = max = _along(
-    *("amax", "Find the greatest elements; several share the gradient."),
-    *(", dim=1", "tensor([3., 6.])"),
-)
-logsumexp = _along(
-    *("logsumexp", "Take the logarithm of the sum of exponentials."),
-    *(", dim=0", "tensor([3.3133, 6.0067])"),
-)
-var = _along("var", "Compute variances.", ", dim=1", "tensor([2., 8.])")
-std = _along("std", "Compute standard deviations.", ", correction=0", "tensor(1.8708)")
-norm = _along(
-    *("norm", "Compute norms of vectors, as ``torch.linalg.vector_norm`` does."),
-    *(", ord=1, dim=1", "tensor([4., 8.])"),
-)
+sum = _along("sum", "x, dim=0", "tensor([5., 7.])")
+mean = _along("mean", "x", "tensor(3.)")
+prod = _along("prod", "x", "tensor(36.)")
+amin = min = _along("amin", "x, dim=1", "tensor([1., 2.])")
+amax = max = _along("amax", "x, dim=1", "tensor([3., 6.])")
+logsumexp = _along("logsumexp", "x, dim=0", "tensor([3.3133, 6.0067])")
+var = _along("var", "x, dim=1", "tensor([2., 8.])")
+std = _along("std", "x, correction=0", "tensor(1.8708)")
+norm = _along("norm", "x, ord=1, dim=1", "tensor([4., 8.])")
 
 
-def dot(a: Any, b: Any, *, method: str = "auto") -> Any:
-    """Add up products of the elements of two vectors, none of which is conjugated.
-
-    Parameters
-    ----------
-    a, b : torch.Tensor of shape (n,)
-        Of the element types that `gred.dot` takes, on one device.
-    method : {'auto', 'exact'}, default 'auto'
-        As for `gred.dot`.
-
-    Returns
-    -------
-    torch.Tensor without dimensions
-
-    Raises
-    ------
-    TypeError, ValueError, RuntimeError, MemoryError
-        If they are no tensors, or as `gred.dot`.
-
-    Examples
-    --------
-    >>> import gred.torch, torch
-    >>> gred.torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor(11.)
-
-    """
+def _dot(a: Any, b: Any, *, method: str = "auto") -> Any:
     return CALLS["dot"](a, b, method)
 
 
-def by_key_sum(
+def _by_key_sum(
     keys: Any, values: Any, num_keys: int, *, outside: str = "error", method: str = "auto"
 ) -> Any:
-    """Add up the values of each key, as `gred.by_key` does; what ``index_add_`` adds to zeros.
+    return CALLS["by_key_sum"](values, keys, num_keys, drops(outside), method)
 
-    Parameters
-    ----------
-    keys : torch.Tensor of int, shape (n,)
-        From 0 to `num_keys` - 1, in any order.
-    values : torch.Tensor of shape (n, ...)
-        Where the keys are.
-    num_keys : int
-        How many results there are.
-    outside, method
-        As for `gred.by_key`.
 
-    Returns
-    -------
-    torch.Tensor of shape (num_keys, ...)
-        On a GPU the call waits, to tell of keys outside.
-
-    Raises
-    ------
-    TypeError, ValueError, IndexError, RuntimeError, MemoryError
-        If they are no tensors, or as `gred.by_key`.
-
-    Examples
-    --------
-    >>> import gred.torch, torch
-    >>> gred.torch.by_key_sum(torch.tensor([1, 0, 1]), torch.tensor([1.0, 2.0, 3.0]), 3)
-    tensor([2., 4., 0.])
-
-    """
-    if outside not in ("error", "drop"):
-        raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
-    return CALLS["by_key_sum"](values, keys, num_keys, outside == "drop", method)
+dot = _documented(_dot, "dot", "dot", "Of no dimensions.", "x[0], x[1]", "tensor(12.)")
+by_key_sum = _documented(
+    *(_by_key_sum, "by_key_sum", "by_key"),
+    "Of shape (num_keys, ...). On a GPU the call waits, to tell of keys outside.",
+    *("torch.tensor([1, 1]), x, 2", "tensor([[0., 0.],\n        [5., 7.]])"),
+)
 
 
 def __dir__() -> list[str]:
