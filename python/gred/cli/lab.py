@@ -22,7 +22,7 @@ import gred
 from gred.cli import counters, explain, ladder, options, output, record, units
 from gred.cli.console import Column, Console
 from gred.cli.data import numpy_answer, random_array
-from gred.cli.measure import Plan, Sampling, row_of
+from gred.cli.measure import Plan, Sampling, measure_all, row_of
 from gred.cli.options import option
 from gred.prediction import H200, predict
 from gred.records import among_rungs, method_named
@@ -147,7 +147,7 @@ def _show_climb(
     options.check_memory(device, size, dtype)
     cases = [(method, given.block_size) for method in near]
     plan = Plan(device, cases, (size,), dtype, "sum", given.seed, sampling)
-    others = ladder.climb(plan, console)
+    others, _ = measure_all(plan, console)
     array = random_array(size, dtype, plan.op, plan.seed)
     how = {"block_size": given.block_size, "dtype": dtype, "samples": sampling.samples}
     timed = rung.kernel_time(array, **how)

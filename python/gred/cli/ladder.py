@@ -18,7 +18,7 @@ What is wrong here, and what to do: python -m gred doctor --help
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -26,7 +26,7 @@ import gred
 from gred import prediction
 from gred.cli import counters, explain, options, output, record, roofline, units
 from gred.cli.console import RIGHT, Cell, Column, Console, Table
-from gred.cli.measure import Clock, Plan, Sampling, measure_size, noise
+from gred.cli.measure import Plan, Sampling, measure_all, noise
 from gred.cli.options import option
 from gred.cli.record import Record
 from gred.counting import bank_conflicts
@@ -75,7 +75,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
     plan, taught = _plan(given)
     machine = output.introduce(console, plan.device, "the ladder of parallel reduction, climbed")
-    rows = climb(plan, console)
+    rows, _ = measure_all(plan, console)
     lessons = _lessons(taught, console) if taught else None
     files.write(record_of(machine, plan, rows))
     if taught and lessons:
@@ -138,11 +138,6 @@ def _plan(given: argparse.Namespace) -> tuple[Plan, counters.Settings | None]:
     return plan, None if timed or not rungs else taught
 
 
-def climb(plan: Plan, console: Console) -> list[Record]:
-    with console.progress(len(plan.cases) + 1) as step:
-        return list(measure_size(plan, plan.sizes[0], Clock(None), step))
-
-
 def peak_of(device: Any, rows: Sequence[Record]) -> tuple[float, str]:
     """Say what a share is of: the memory's own figure or, without one, the read limit."""
     if device.bandwidth:
@@ -189,26 +184,24 @@ def shown_of(columns: Sequence[Column], device: Any) -> list[Column]:
 def _columns(console: Console, first: Record, peak: float, device: Any) -> list[Column]:
     """Make the columns; what another device ran, the host, has no share."""
 
-    def own(row: Record, value: Any) -> Any:
-        return value if row["device"] == device.name else None
+    def own(title: str, text: Callable[[Record], str], **how: Any) -> Column:
+        return Column(title, lambda row: text(row) if row["device"] == device.name else None, **how)
 
-    def share(row: Record) -> Any:
-        return own(row, row["gb_per_s"] * 1e9 / peak)
+    def share(row: Record) -> float:
+        return float(row["gb_per_s"] * 1e9 / peak)
 
     def name(row: Record) -> str:
-        return str(own(row, row["method"]) or f"{row['method']} ({row['device']})")
-
-    def faster(row: Record) -> Any:
-        return own(row, units.speedup_text(first["median_ns"] / row["median_ns"]))
+        where = f" ({row['device']})" if row["device"] != device.name else ""
+        return f"{row['method']}{where}"
 
     return [
         Column("#", itemgetter("number"), style="dim", rank=5),
         Column("method", name, right=False, style="bold"),
         Column("block", itemgetter("block_size"), style="dim", rank=6),
         *TIMES,
-        Column("share", lambda r: units.optional(units.percent_text, share(r)), rank=2),
-        Column("", lambda r: console.bar(share(r) or 0, 18), right=False, style="cyan", rank=7),
-        Column("speed-up", faster, rank=3),
+        own("share", lambda r: units.percent_text(share(r)), rank=2),
+        own("", lambda r: console.bar(share(r), 18), right=False, style="cyan", rank=7),
+        own("speed-up", lambda r: units.speedup_text(first["median_ns"] / r["median_ns"]), rank=3),
         Column("answer", lambda r: RIGHT if r["right"] else _WRONG, right=False),
     ]
 

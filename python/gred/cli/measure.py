@@ -10,6 +10,7 @@ import numpy as np
 
 import gred
 from gred.cli import units
+from gred.cli.console import Console
 from gred.cli.data import Answer, Array, numpy_answer, random_array
 from gred.cli.record import Record, digits
 
@@ -57,7 +58,22 @@ def device_for(method: Any, device: str) -> str:
     return "host" if method.devices == ("host",) else device
 
 
-def measure_size(
+def measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
+    """Measure every case at every size, as far as there is time; and what was left out."""
+    clock, whole = Clock(plan.seconds), len(plan.cases)
+    rows: list[Record] = []
+    left_out = []
+    with console.progress(len(plan.sizes) * (whole + 1)) as step:
+        for size in plan.sizes:
+            measured = list(_measure_size(plan, size, clock, step))
+            rows += measured
+            if skipped := whole - len(measured):
+                some = "" if skipped == whole else f" ({skipped} of {whole} rows)"
+                left_out.append(units.size_text(size) + some)
+    return rows, ", ".join(left_out)
+
+
+def _measure_size(
     plan: Plan, size: int, clock: "Clock", step: Callable[[str], None]
 ) -> Iterator[Record]:
     """Measure the cases on one array, as far as there is time, each beside its device's limit."""

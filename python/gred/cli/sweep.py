@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
-from gred import prediction
+import numpy as np
+
+import gred
 from gred.cli import counters, ladder, options, output, record, roofline, units
 from gred.cli.console import RIGHT, Cell, Column, Console, Table
-from gred.cli.measure import Clock, Plan, Sampling, measure_size
+from gred.cli.measure import Plan, Sampling, measure_all
 from gred.cli.options import option
 from gred.cli.record import Record
 from gred.prediction import H200
@@ -80,7 +82,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     files = output.all_in_folders(given, console, "sweep", FIGURES)
     machine = output.introduce(console, device, "a sweep over array sizes and block sizes")
     _show_plan(console, plan, blocks)
-    rows, left_out = _measure_all(plan, console)
+    rows, left_out = measure_all(plan, console)
     how = {"sizes": sizes, "block_sizes": blocks}
     how |= {name: getattr(plan, name) for name in ("dtype", "op", "seed")}
     how |= {"samples": sampling.samples, "warmup": sampling.warmup, "left_out": left_out}
@@ -95,20 +97,6 @@ def run(given: argparse.Namespace, console: Console) -> int:
         told = f"{row['result']}, where NumPy has {row['expected']}"
         console.line(f"WRONG: {row['method']}, {row['size']} elements{block}: {told}", "bold red")
     return files.end(1 if wrong else 0)
-
-
-def _measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
-    clock, whole = Clock(plan.seconds), len(plan.cases)
-    rows: list[Record] = []
-    left_out = []
-    with console.progress(len(plan.sizes) * (whole + 1)) as step:
-        for size in plan.sizes:
-            measured = list(measure_size(plan, size, clock, step))
-            rows += measured
-            if skipped := whole - len(measured):
-                some = "" if skipped == whole else f" ({skipped} of {whole} rows)"
-                left_out.append(units.size_text(size) + some)
-    return rows, ", ".join(left_out)
 
 
 def _show_plan(console: Console, plan: Plan, block_sizes: Sequence[int]) -> None:
@@ -188,12 +176,11 @@ def _forecast_cells(
     blocks = [block for block in block_sizes if block in method.block_sizes]
     if not blocks:
         return head + ["-"] * (len(sizes) + 3)
-    launches = [prediction.make_launch(method.name, block, dtype, H200) for block in blocks]
+    how: dict[str, Any] = {"method": method.name, "dtype": dtype}
     for size in sizes:
-        counted = (prediction.counted(launch, size) for launch in launches)
-        told = [prediction.predict(one, H200) for one in counted]
+        told = (gred.roofline(size, block_size=block, **how) for block in blocks)
         best, *others = sorted(told, key=lambda one: one.seconds)
-        head.append(units.gigabytes_text(size * launches[0].dtype.itemsize / best.seconds))
+        head.append(units.gigabytes_text(size * np.dtype(dtype).itemsize / best.seconds))
     worst = "-"
     if others:
         slower = units.speedup_text(others[-1].seconds / best.seconds)
