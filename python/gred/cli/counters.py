@@ -88,12 +88,14 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def settings_of(
-    given: argparse.Namespace, wanted: tuple[Any, ...] | None, done: str = "counted"
+    given: argparse.Namespace, wanted: tuple[Any, ...] | None, done: str = "counted", **other: Any
 ) -> Settings:
     """Check what is to be counted, or `done`: methods that are wanted, by default all there are."""
-    methods = countable(wanted, done)
-    options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
-    return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
+    names = ("size", "dtype", "block_size", "multiprocessors")
+    asked = {name: getattr(given, name) for name in names} | other
+    settings = Settings(countable(wanted, done), **asked)
+    options.check_memory(options.resolve_device("simulated"), settings.size, settings.dtype)
+    return settings
 
 
 def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[Any, ...]:

@@ -121,8 +121,7 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> N
 def _show_counts(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
 ) -> record.Record:
-    counted = argparse.Namespace(**vars(given) | {"size": given.size or _SIZE})
-    settings = counters.settings_of(counted, near)
+    settings = counters.settings_of(given, near, size=given.size or _SIZE)
     own = rung.counters(np.ones(settings.size, settings.dtype), **settings.launch)
     rows = among_rungs(counters.count(settings, console), counters.Row("*", own), rung.like)
 

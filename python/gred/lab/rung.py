@@ -85,8 +85,7 @@ class Rung:
         and of those that it includes. RuntimeError is raised if the kernel crashes or never ends.
         """
         how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
-        told, number, result, launches = self._counted(a, how, 0)
-        with self._reading():
+        with self._counted(a, how, 0) as (told, number, result, launches):
             counts = map(counting.counts_of_launch, launches)
             return counting.counters_of("sum", told, number, result, counts)
 
@@ -105,8 +104,7 @@ class Rung:
         kernel crashes or never ends.
         """
         how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
-        told, number, result, launches = self._counted(a, how, recording.ROOM)
-        with self._reading():
+        with self._counted(a, how, recording.ROOM) as (told, number, result, launches):
             for launch in launches:
                 launch[3] = [(*row[:7], bytes.fromhex(row[7]), *row[8:]) for row in launch[3]]
             return recording.accesses_of("sum", told, number, result, launches)
@@ -138,13 +136,13 @@ class Rung:
             times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
             return KernelTime(**{**said, **times, "method": self.name})
 
-    def _counted(self, a: Any, how: dict[str, Any], room: int) -> tuple[Any, ...]:
+    @contextlib.contextmanager
+    def _counted(self, a: Any, how: dict[str, Any], room: int) -> Iterator[tuple[Any, ...]]:
         """Run it where accesses are counted, and recorded if there is room for some."""
         number = number_from(how["multiprocessors"], "multiprocessors", 1024)
         said = self._one("counters", a, how | {"multiprocessors": number, "room": room}, "counting")
         with self._reading():
-            told = [self.name, *said["told"][1:]]
-            return told, number, said["result"], said["launches"]
+            yield [self.name, *said["told"][1:]], number, said["result"], said["launches"]
 
     def _one(self, what: str, a: Any, options: dict[str, Any], kind: str) -> Any:
         """Have one job done, by kernels of one of the build's libraries."""
