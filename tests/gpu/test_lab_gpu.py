@@ -101,11 +101,12 @@ def failed(error):
 
 def test_what_cuda_says_is_told_as_a_kind_of_mistake():
     build = SimpleNamespace(line_at=lambda frames: None)
+    job = {"size": 1, "block_size": 32, "order": "forward"}
     errors = {"IllegalAddress": "bounds", "MisalignedAddress": "alignment"}
     errors["LaunchFailure"] = "crash"
     answers = [(failed(f"cudaError{error}"), kind) for error, kind in errors.items()]
     for answer, kind in (*answers, (processes.Answer(0, None, "time", "it was not done"), "time")):
-        assert checking._finding(build, {}, (1, 32, "forward"), answer).kind == kind
+        assert checking._heard(build, job, answer).kind == kind
 
 
 @pytest.fixture(scope="module")

@@ -73,12 +73,24 @@ OPTIONS = (
 
 def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
-    plan, taught = _plan(given)
-    machine = output.introduce(console, plan.device, "the ladder of parallel reduction, climbed")
+    device = options.resolve_device(given.device)
+    fast = device.name.startswith("cuda")
+    timed = is_timed(given, device, bool(given.json or given.plot))
+    size = given.size or (1 << 28 if fast else 1 << 20)
+    options.check_memory(device, size, given.dtype)
+    methods = choose_methods(given.methods, device, host_too=timed)
+    rungs = tuple(method for method in methods if method.number is not None)
+    counted = given.size or _COUNTED
+    taught = counters.Settings(rungs, counted, given.dtype, given.block_size)
+    size = size if timed else min(counted, _CHECKED)
+    sampling = Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0)
+    cases = [(method, given.block_size) for method in methods]
+    plan = Plan(device, cases, (size,), given.dtype, given.op, given.seed, sampling)
+    machine = output.introduce(console, device, "the ladder of parallel reduction, climbed")
     rows, _ = measure_all(plan, console)
-    lessons = _lessons(taught, console) if taught else None
+    lessons = None if timed or not rungs else _lessons(taught, console)
     files.write(record_of(machine, plan, rows))
-    if taught and lessons:
+    if lessons:
         _show_lessons(console, taught, lessons)
         array = f"{plan.sizes[0]:,} random {plan.dtype}"
         _show_answers(console, rows, f": as NumPy's, for {array} on the simulated device")
@@ -119,23 +131,6 @@ def is_able(device: Any, method: Any) -> bool:
 def is_timed(given: argparse.Namespace, device: Any, files_named: bool) -> bool:
     """Tell whether times are asked for: the simulated device's are no GPU's, and not by default."""
     return device.name != "simulated" or given.time or files_named
-
-
-def _plan(given: argparse.Namespace) -> tuple[Plan, counters.Settings | None]:
-    device = options.resolve_device(given.device)
-    fast = device.name.startswith("cuda")
-    timed = is_timed(given, device, bool(given.json or given.plot))
-    size = given.size or (1 << 28 if fast else 1 << 20)
-    options.check_memory(device, size, given.dtype)
-    methods = choose_methods(given.methods, device, host_too=timed)
-    rungs = tuple(method for method in methods if method.number is not None)
-    counted = given.size or _COUNTED
-    taught = counters.Settings(rungs, counted, given.dtype, given.block_size)
-    size = size if timed else min(counted, _CHECKED)
-    sampling = Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0)
-    cases = [(method, given.block_size) for method in methods]
-    plan = Plan(device, cases, (size,), given.dtype, given.op, given.seed, sampling)
-    return plan, None if timed or not rungs else taught
 
 
 def peak_of(device: Any, rows: Sequence[Record]) -> tuple[float, str]:

@@ -128,41 +128,34 @@ def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Ans
 
 def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
     """Take an answer with care: a kernel may have written it."""
-    case = job["size"], job["block_size"], job["order"]
+    kind, text = answer.failure, answer.text
+    place: tuple[str | None, int | None] | None = None
     try:
-        return _finding(build, job, case, answer)
-    except processes.UNREADABLE_ERRORS:
-        return Finding("crash", processes.UNREADABLE, None, None, *case)
-
-
-def _finding(
-    build: Build, job: dict[str, Any], case: tuple[int, int, str], answer: processes.Answer
-) -> Finding | None:
-    if answer.failure:
-        kind = answer.failure
-        if answer.text.startswith("CudaError: "):  # a GPU says of most no more than that it stopped
-            named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
+        if text.startswith("CudaError: "):  # a GPU says of most no more than that it stopped
+            named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in text)
             kind = next(named, "crash")
-        file, line = build.line_at(answer.frames) or (None, None)
-        return Finding(kind, answer.text, file, line, *case)
-    if fault := answer.answer.get("fault"):
-        kind, file, line, text, frames = fault
-        is_text = isinstance(text, str) and isinstance(file, str | None)
-        if kind not in KINDS or not is_text or not isinstance(line, int):
-            raise TypeError
-        file, text = file and processes.printable(file), processes.printable(text)
-        library = str(build.folder / "counting.so")
-        own = build.line_at([offset for at, offset in frames[:_FRAMES_MAX] if at == library])
-        if kind == "missing":
-            file = line = None
-        elif own and own[0] != file:
-            text = f"{text}, in {PurePath(file).name}:{line}"
-            file, line = own
-        return Finding(kind, text, file, line, *case)
-    expected, got = edges.truth(job), _result(answer)
-    if got == expected:
-        return None
-    return Finding("answer", f"{got} instead of {expected}", None, None, *case)
+        if kind:
+            place = build.line_at(answer.frames)
+        elif fault := answer.answer.get("fault"):
+            kind, file, line, text, frames = fault
+            is_text = isinstance(text, str) and isinstance(file, str | None)
+            if kind not in KINDS or not is_text or not isinstance(line, int):
+                raise TypeError
+            file, text = file and processes.printable(file), processes.printable(text)
+            library = str(build.folder / "counting.so")
+            own = build.line_at([offset for at, offset in frames[:_FRAMES_MAX] if at == library])
+            if kind != "missing":
+                place = own or (file, line)
+                text += f", in {PurePath(file).name}:{line}" if own and own[0] != file else ""
+        else:
+            expected, got = edges.truth(job), _result(answer)
+            if got == expected:
+                return None
+            kind, text = "answer", f"{got} instead of {expected}"
+    except processes.UNREADABLE_ERRORS:
+        kind, text, place = "crash", processes.UNREADABLE, None
+    file, line = place or (None, None)
+    return Finding(kind, text, file, line, job["size"], job["block_size"], job["order"])
 
 
 def _result(answer: processes.Answer) -> int | float:
