@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
 from operator import attrgetter
 from pathlib import Path, PurePath
@@ -205,10 +205,6 @@ class Goal(NamedTuple):
     text: Callable[[Counts], str]
     events: tuple[str, ...]
     cost: Callable[[Line], int] = attrgetter("requests")
-
-    def line(self, lines: Iterable[Line]) -> Line | None:
-        """Find the line that costs most."""
-        return max((x for x in lines if x.event in self.events), key=self.cost, default=None)
 
 
 class Exercise(NamedTuple):

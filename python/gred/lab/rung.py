@@ -66,7 +66,8 @@ class Rung:
             return Report([Finding("failed", str(error), None, None, *case)])
         if goal is None or goal.is_reached(total):
             return report
-        line = goal.line([line for line in total.lines if Path(line.file) == self.path])
+        own = (x for x in total.lines if Path(x.file) == self.path and x.event in goal.events)
+        line = max(own, key=goal.cost, default=None)
         file, number = (line.file, line.number) if line else (None, None)
         return Report([Finding("goal", goal.text(total), file, number, *case)])
 
@@ -152,7 +153,7 @@ class Rung:
             raise ValueError(f"{self.name} sums {self.dtype}; got an array of {a.dtype}")
         job = {**options, "kind": what, "method": self.like}
         job["block_size"] = job["block_size"] or self.block_size
-        if self._build.form.plain and job["dtype"] is None:
+        if self._build.form.call and job["dtype"] is None:
             job["dtype"] = a.dtype
         if job["dtype"] is not None:
             job["dtype"] = np.dtype(job["dtype"]).str
