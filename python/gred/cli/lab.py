@@ -68,6 +68,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
+    """Check it, show what it does and takes beside its neighbours, and draw what is asked for."""
     try:
         compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
         rung = gred.lab.compile(given.file, **compiled_as)
@@ -89,12 +90,6 @@ def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
     text = f"nothing is wrong: every edge, every order of threads, every access{also}"
     console.line(text, "green")
     console.line()
-    _show(given, rung, console)
-    return 0
-
-
-def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> None:
-    """Show what it does and takes beside its neighbours, and draw what is asked for."""
     number = method_named(rung.like).number
     rungs = counters.countable(None)
     near = given.methods or tuple(one for one in rungs if abs(one.number - number) <= 2)
@@ -116,6 +111,7 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> N
         given.picture.write_text(drawn.svg(), encoding="utf-8")
     for path in filter(None, (given.plot, given.picture)):
         console.line(f"wrote {path}")
+    return 0
 
 
 def _show_counts(
