@@ -54,7 +54,7 @@ def taking(monkeypatch):
 
 def competed(case, some, *sampling, device=HOST, **options):
     stage = contest.Stage(case, some, device, seed=0)
-    rows = contest.compete(case, stage, some, Sampling(*sampling), **options)
+    rows = contest.compete(case, stage, Sampling(*sampling), **options)
     return {row["library"]: row for row in rows}
 
 

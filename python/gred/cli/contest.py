@@ -47,7 +47,7 @@ class Stage:
 
     def __init__(self, case: Case, libraries: Sequence[Library], device: Any, seed: int) -> None:
         self.key, self.seed = stage_key(case), seed
-        self._libraries, self._device = libraries, device
+        self.libraries, self._device = libraries, device
         self.flat = random_array(case.size, case.type.dtype(), case.data, seed)
         self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
@@ -56,7 +56,7 @@ class Stage:
 
     def close(self) -> None:
         self._placed.clear()
-        for library in self._libraries:
+        for library in self.libraries:
             library.release()
 
     @functools.cached_property
@@ -72,7 +72,7 @@ class Stage:
         """Choose how many copies to go round, and whether the cache will have forgotten them."""
         enough = _OVER_CACHE * self._device.l2_cache
         wanted = max(2, math.ceil(enough / nbytes))
-        kinds = len({library.pool for library in self._libraries})
+        kinds = len({library.pool for library in self.libraries})
         room = _SHARE * self._device.memory / (kinds * self.flat.nbytes)
         copies = max(1, min(wanted, int(room)) if wanted <= _MOST_COPIES else 1)
         return copies, copies * nbytes >= enough
@@ -188,11 +188,7 @@ def asked(case: Case, stage: Stage) -> tuple[Truth, int, int, bool]:
 
 
 def compete(
-    case: Case,
-    stage: Stage,
-    libraries: Sequence[Library],
-    sampling: Sampling,
-    deadline: float = math.inf,
+    case: Case, stage: Stage, sampling: Sampling, deadline: float = math.inf
 ) -> list[Record]:
     """Measure all libraries in rounds of random order; after `deadline` only the fewest samples.
 
@@ -201,7 +197,7 @@ def compete(
     """
     (truth, nbytes, copies, cold), order = asked(case, stage), random.Random(0)
     with _undisturbed():
-        runners = [Runner(library, case, stage, copies) for library in libraries]
+        runners = [Runner(library, case, stage, copies) for library in stage.libraries]
         for runner in (one for one in runners if not one.failure):
             with runner.noting():
                 runner.warm_up(sampling, deadline)

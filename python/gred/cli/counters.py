@@ -78,7 +78,7 @@ class Row(NamedTuple):
 
 def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
-    settings = settings_of(given, given.methods)
+    settings = settings_of(given)
     device = options.resolve_device("simulated")
     machine = output.introduce(console, device, "what the rungs do to memory, counted")
     rows = count(settings, console)
@@ -87,15 +87,12 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return files.end()
 
 
-def settings_of(
-    given: argparse.Namespace, wanted: tuple[Any, ...] | None, done: str = "counted", **other: Any
-) -> Settings:
-    """Check what is to be counted, or `done`: methods that are wanted, by default all there are."""
-    names = ("size", "dtype", "block_size", "multiprocessors")
-    asked = {name: getattr(given, name) for name in names} | other
-    settings = Settings(countable(wanted, done), **asked)
+def settings_of(given: argparse.Namespace, done: str = "counted", **other: Any) -> Settings:
+    """Check what is to be counted, or `done`: what is given, unless it is another."""
+    names = ("methods", "size", "dtype", "block_size", "multiprocessors")
+    settings = Settings(*({**vars(given), **other}[name] for name in names))
     options.check_memory(options.resolve_device("simulated"), settings.size, settings.dtype)
-    return settings
+    return settings._replace(methods=countable(settings.methods, done))
 
 
 def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[Any, ...]:

@@ -68,7 +68,7 @@ OPTIONS = (option("method"), *counters.COMMON, option("--json", "write what was 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     method = given.method
-    settings = counters.settings_of(given, (method,), "explained")
+    settings = counters.settings_of(given, "explained", methods=(method,))
     files = output.one_file_each(given, console)
     machine = record.describe_machine(options.resolve_device("simulated"))
     near = range(method.number - 1, method.number + 2)

@@ -107,7 +107,8 @@ def _recorded(given: argparse.Namespace, method: Any) -> gred.Accesses:
             f"{size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
             "`python -m gred counters` counts what more do"
         )
-    settings = counters.settings_of(given, (method,), "drawn", size=size, block_size=block_size)
+    asked: dict[str, Any] = {"methods": (method,), "size": size, "block_size": block_size}
+    settings = counters.settings_of(given, "drawn", **asked)
     digits = np.random.default_rng(given.seed).integers(1, 10, size)
     return gred.accesses(digits.astype(given.dtype), method=method.name, **settings.launch)
 

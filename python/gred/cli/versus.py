@@ -171,7 +171,7 @@ def _measure_all(
                         if stage:
                             stage.close()
                         stage = Stage(case, field.libraries, plan.device, plan.seed)
-                    rows = compete(case, stage, field.libraries, plan.sampling, deadline)
+                    rows = compete(case, stage, plan.sampling, deadline)
                 measured.append((case, rows))
             else:
                 left_out.append(str(case))

@@ -120,8 +120,7 @@ class _Panel:
         self.row: float = 0  # where the last threads are
 
     def draw(self, ends: dict[str, int]) -> None:
-        self.ends = ends
-        beneath = self.sheet.group("beneath")
+        self.ends, self.beneath = ends, self.sheet.group("beneath")
         skipped: list[int] = []
         left = 0
         for number in range(max(len(track.boundaries) for track in self.tracks)):
@@ -142,13 +141,11 @@ class _Panel:
                 text, x = "merge the neutral element alone: no value changes", left + 2
                 self.sheet.write("note soft", self.sheet.x(x) - 4, self.sheet.y + 8, text)
                 self.sheet.y += _ROW + 4
-            self._draw_boundary(number, here, beneath)
+            self._draw_boundary(number, here)
             skipped = []
         self.sheet.y += 8
 
-    def _draw_boundary(
-        self, number: int, here: list[tuple[_Track, Boundary]], beneath: ElementTree.Element
-    ) -> None:
+    def _draw_boundary(self, number: int, here: list[tuple[_Track, Boundary]]) -> None:
         sheet = self.sheet
         top = bottom = sheet.y
         before = [node for _, boundary in here for node in boundary.before.nodes.values()]
@@ -156,7 +153,7 @@ class _Panel:
         for track, boundary in here:
             sheet.y = top
             track.place = {"pass": self.number, "block": track.block.number, "step": number}
-            track.links = sheet.group("links", beneath, track.place)
+            track.links = sheet.group("links", self.beneath, track.place)
             sheet.group("memory", data=track.place)
             self._draw_registers(track, boundary)
             for memory in showing.MEMORIES:
