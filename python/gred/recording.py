@@ -156,13 +156,11 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
     return Launch(grid, block_size, memories["array"] % SECTOR_NBYTES, told)
 
 
-def accesses_of(
-    op: str, told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
-) -> Accesses:
-    """Make the record of what C has told and recorded."""
-    dtype, accumulator = told[2], told[4]
+def accesses_of(call: Sequence[Any], result: Any, launches: Iterable[Any]) -> Accesses:
+    """Make the record of a call, from its op to its multiprocessors, and of what C has recorded."""
+    _, _, _, dtype, _, accumulator, _ = call
     passes = tuple(_launch(one, k == 0, dtype, accumulator) for k, one in enumerate(launches))
-    return Accesses._make([op, *told, multiprocessors, passes, result])
+    return Accesses._make([*call, passes, result])
 
 
 def accesses(

@@ -144,7 +144,7 @@ def _show_climb(given: argparse.Namespace, rung: gred.lab.Rung, console: Console
     timed = rung.kernel_time(array, **how)
     named = method_named(rung.like)._replace(number=None, name=rung.name)
     limit = ladder.limit_of(device, others)
-    own = row_of(timed, named, array, numpy_answer(array, plan.op), limit)
+    own = row_of(timed, named, numpy_answer(array, plan.op), limit)
     rows = among_rungs(others, own, rung.like, itemgetter("number"))
     ladder.show(console, plan, rows)
     return ladder.record_of(describe_machine(device), plan, rows)

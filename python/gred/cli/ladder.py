@@ -75,7 +75,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
     device = options.resolve_device(given.device)
     fast = device.name.startswith("cuda")
-    timed = is_timed(given, device, bool(given.json or given.plot))
+    timed = is_timed(given, device)
     size = given.size or (1 << 28 if fast else 1 << 20)
     options.check_memory(device, size, given.dtype)
     methods = choose_methods(given.methods, device, host_too=timed)
@@ -128,9 +128,10 @@ def is_able(device: Any, method: Any) -> bool:
     return int(needed.replace(".", "")) <= able
 
 
-def is_timed(given: argparse.Namespace, device: Any, files_named: bool) -> bool:
-    """Tell whether times are asked for: the simulated device's are no GPU's, and not by default."""
-    return device.name != "simulated" or given.time or files_named
+def is_timed(given: argparse.Namespace, device: Any) -> bool:
+    """Tell whether times, or files of them, are asked for: by default no simulated device's are."""
+    asked = (vars(given).get(name) for name in ("time", "json", "csv", "plot", "plots", "out"))
+    return device.name != "simulated" or any(asked)
 
 
 def peak_of(device: Any, rows: Sequence[Record]) -> tuple[float, str]:
@@ -250,8 +251,8 @@ def _lessons(settings: counters.Settings, console: Console) -> Table:
     measured = roofline.packaged_times(settings)
 
     def lesson(method: Any) -> tuple[list[str], str]:
-        launch = prediction.make_launch(method.name, settings.block_size, settings.dtype, H200)
-        counted = prediction.counted(launch, settings.size)
+        how = settings.block_size, settings.dtype, settings.size
+        counted = prediction.counted(method.name, *how, H200)
         predicted = prediction.predict(counted, H200)
         total, time = counted.total, measured.get(method.name)
         pace = time and settings.nbytes / time

@@ -89,16 +89,14 @@ def measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
                     how["block_size"] = block_size if method.block_sizes else None
                     with clock.timing(what, size):
                         timed = _time(array, plan.op, plan.sampling, **how)
-                        rows.append(row_of(timed, method, array, answer, limits[how["device"]]))
+                        rows.append(row_of(timed, method, answer, limits[how["device"]]))
             if skipped := whole - (len(rows) - done):
                 some = "" if skipped == whole else f" ({skipped} of {whole} rows)"
                 left_out.append(name + some)
     return rows, ", ".join(left_out)
 
 
-def row_of(
-    timed: gred.KernelTime, method: Any, array: Array, answer: Answer, limit: float
-) -> Record:
+def row_of(timed: gred.KernelTime, method: Any, answer: Answer, limit: float) -> Record:
     """Compare what was timed with `answer`; samples are of at least a nanosecond, in order."""
     launch = (timed.grid, timed.block_size)
     samples, first_pass = (
@@ -110,7 +108,7 @@ def row_of(
         "number": method.number,
         "method": method.name,
         "device": timed.device,
-        "size": array.size,
+        "size": answer.size,
         "nbytes": timed.nbytes,
         "block_size": timed.block_size if method.block_sizes else None,
         "grid": timed.grid,

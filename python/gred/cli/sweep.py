@@ -61,8 +61,7 @@ OPTIONS = (
 
 def run(given: argparse.Namespace, console: Console) -> int:
     device = options.resolve_device(given.device)
-    named = any((given.out, given.json, given.csv, given.plots))
-    if not ladder.is_timed(given, device, named):
+    if not ladder.is_timed(given, device):
         return _forecast(given, device, console)
     fast = device.name.startswith("cuda")
     sizes_text, blocks_text, samples = _SCALES[fast, given.quick]

@@ -86,9 +86,8 @@ class Rung:
         and of those that it includes. RuntimeError is raised if the kernel crashes or never ends.
         """
         how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
-        with self._counted(a, how, 0) as (told, number, result, launches):
-            counts = map(counting.counts_of_launch, launches)
-            return counting.counters_of("sum", told, number, result, counts)
+        with self._counted(a, how, 0) as (call, result, launches):
+            return counting.counters_of(call, result, map(counting.counts_of_launch, launches))
 
     def accesses(
         self,
@@ -105,10 +104,10 @@ class Rung:
         kernel crashes or never ends.
         """
         how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
-        with self._counted(a, how, recording.ROOM) as (told, number, result, launches):
+        with self._counted(a, how, recording.ROOM) as (call, result, launches):
             for launch in launches:
                 launch[3] = [(*row[:7], bytes.fromhex(row[7]), *row[8:]) for row in launch[3]]
-            return recording.accesses_of("sum", told, number, result, launches)
+            return recording.accesses_of(call, result, launches)
 
     def kernel_time(
         self,
@@ -143,7 +142,8 @@ class Rung:
         number = number_from(how["multiprocessors"], "multiprocessors", 1024)
         said = self._one("counters", a, how | {"multiprocessors": number, "room": room}, "counting")
         with self._reading():
-            yield [self.name, *said["told"][1:]], number, said["result"], said["launches"]
+            call = ["sum", self.name, *said["told"][1:], number]
+            yield call, said["result"], said["launches"]
 
     def _one(self, what: str, a: Any, options: dict[str, Any], kind: str) -> Any:
         """Have one job done, by kernels of one of the build's libraries."""
