@@ -73,7 +73,7 @@ def test_the_first_gpu_is_compiled_for_and_without_nvcc_one_error_says_so(monkey
     monkeypatch.setattr(gred, "devices", lambda: here)
     monkeypatch.setattr(gred, "launch_limit", lambda *_, **__: gred.LaunchLimit(None, "cuda:0"))
     monkeypatch.setattr(nvcc, "find", lambda *_: Path("/some/bin/nvcc"))
-    found = nvcc.gpu_that_is_here()
+    found = nvcc.gpu(None)
     assert found == nvcc.gpu("cuda") == ("cuda:0", "90", Path("/some/bin/nvcc"))
     assert "-gencode=arch=compute_90,code=sm_90" in found.command()
     monkeypatch.setattr(nvcc, "find", lambda *_: None)

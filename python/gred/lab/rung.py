@@ -238,10 +238,7 @@ def compile(
 
 def _built(file: Path, like: str | None, data_blocks: int | None, device: str | None) -> Build:
     """Compile for the simulated device, and for the GPU that is meant."""
-    gpu = nvcc.gpu_that_is_here() if device is None else None
-    if device not in (None, "simulated"):
-        gpu = nvcc.gpu(device)
-    source = form.read(file)
+    gpu, source = nvcc.gpu(device), form.read(file)
     build = Build(file, source, form.form_of(source, like, data_blocks), gpu)
     build.compiled("counting")
     try:
