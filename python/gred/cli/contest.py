@@ -49,7 +49,6 @@ class Stage:
         self.key, self.seed = stage_key(case), seed
         self.libraries, self._device = libraries, device
         self.flat = random_array(case.size, case.type.dtype(), case.data, seed)
-        self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
         # Calls on a kind of arrays, by whichever library.
         self.turns: dict[str, Iterator[int]] = defaultdict(itertools.count)
@@ -63,10 +62,9 @@ class Stage:
     def limit(self) -> float:
         return read_limit(self._device.name, self.flat.nbytes, 5)
 
-    def mask(self, case: Case) -> Any:
-        if case.masked and self._mask is None:
-            self._mask = random_mask(case.size, self.seed)
-        return self._mask if case.masked else None
+    @functools.cached_property
+    def mask(self) -> Any:
+        return random_mask(self.flat.size, self.seed)
 
     def copies(self, nbytes: int) -> tuple[int, bool]:
         """Choose how many copies to go round, and whether the cache will have forgotten them."""
@@ -86,8 +84,8 @@ class Stage:
                 placed.append(library.copy(placed[0]) if placed else library.place(array))
             return placed[:copies]
 
-        flats, mask = copied(self.flat), self.mask(case)
-        masks = [None] * copies if mask is None else copied(mask)
+        flats = copied(self.flat)
+        masks = copied(self.mask) if case.masked else [None] * copies
         return [library.given(case, *pair) for pair in zip(flats, masks, strict=True)]
 
 
@@ -181,7 +179,7 @@ class Runner:
 
 def asked(case: Case, stage: Stage) -> tuple[Truth, int, int, bool]:
     """Say what is right, the bytes that have to be read, the mask too, and by how many copies."""
-    mask = stage.mask(case)
+    mask = stage.mask if case.masked else None
     truth = Truth(case, stage.flat, mask)
     nbytes = truth.count * case.type.itemsize + (0 if mask is None else mask.nbytes)
     return truth, nbytes, *stage.copies(nbytes)

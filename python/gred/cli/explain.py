@@ -60,8 +60,10 @@ _COMPARED: dict[Any, str] = {
     **dict.fromkeys(("mbarrier_waits", "cluster_barriers"), ""),
 }
 
-# Where clang-format puts the ends of what belongs together.
-_BEGINS, _ENDS = re.compile(r"template|__global__|__device__|struct|inline"), re.compile(r"\};?$")
+# What belongs together ends where clang-format puts the last brace.
+_FUNCTION = re.compile(
+    r"^(?:template|__global__|__device__|struct|inline)(?:.*\n)+?\};?$", re.MULTILINE
+)
 
 OPTIONS = (option("method"), *counters.COMMON, option("--json", "write what was counted"))
 
@@ -160,21 +162,13 @@ def listings(rung: str, counted: Sequence[Line]) -> Iterator[tuple[str, list[tup
     names = [entry.name for entry in kernels.joinpath("ladder").iterdir()]
     own = next(f"ladder/{name}" for name in names if name.partition("_")[2] == f"{rung}.cuh")
     for file in dict.fromkeys([own, *(line.file for line in counted)]):
-        texts = kernels.joinpath(file).read_text(encoding="utf-8").splitlines()
+        text = kernels.joinpath(file).read_text(encoding="utf-8")
         numbers = {line.number for line in counted if line.file == file}
-        for first, last in [(1, len(texts))] if file == own else _functions(texts):
-            if file == own or numbers & {*range(first, last + 1)}:
-                yield file, list(enumerate(texts[first - 1 : last], first))
-
-
-def _functions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    first = None
-    for number, text in enumerate(texts, 1):
-        if first is None and _BEGINS.match(text):
-            first = number
-        elif first is not None and _ENDS.match(text):
-            yield first, number
-            first = None
+        spans = [(0, len(text))] if file == own else [f.span() for f in _FUNCTION.finditer(text)]
+        for start, end in spans:
+            lines = list(enumerate(text[start:end].splitlines(), text.count("\n", 0, start) + 1))
+            if file == own or numbers.intersection(number for number, _ in lines):
+                yield file, lines
 
 
 def told(line: Line) -> str:

@@ -172,11 +172,7 @@ _BLOCKS = (32, 64, 128, 256, 512, 1024)
 
 def _masked(source: str) -> str:
     """Put spaces in the place of comments and strings, so that positions stay."""
-
-    def blank(found: re.Match[str]) -> str:
-        return "\n".join(" " * len(line) for line in found[0].split("\n"))
-
-    return _COMMENT_OR_STRING.sub(blank, source)
+    return _COMMENT_OR_STRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
 
 
 def _line(source: str, at: int) -> int:
