@@ -100,10 +100,10 @@ class Counts(NamedTuple):
         """Lanes of a warp that are active in a step of arithmetic, on average; None without any."""
         return _share(self.merge_lanes, self.merge_requests)
 
-
-def bank_conflicts(counts: Counts) -> int:
-    """Count the wavefronts of shared memory that lanes cost by meeting in one bank."""
-    return counts.shared_load_conflicts + counts.shared_store_conflicts
+    @property
+    def bank_conflicts(self) -> int:
+        """Wavefronts of shared memory that lanes cost by meeting in one bank."""
+        return self.shared_load_conflicts + self.shared_store_conflicts
 
 
 class Passes(Records):

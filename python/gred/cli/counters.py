@@ -10,6 +10,7 @@ default an H200's.
 
 import argparse
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ import gred
 from gred.cli import options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.options import option
-from gred.counting import SECTOR_NBYTES, bank_conflicts
+from gred.counting import SECTOR_NBYTES
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
 LATEST = 24
@@ -127,10 +128,6 @@ def wavefronts(total: gred.Counts) -> int:
     return total.shared_load_wavefronts + total.shared_store_wavefronts
 
 
-def figure(total: gred.Counts, named: Any) -> Any:
-    return getattr(total, named) if isinstance(named, str) else named(total)
-
-
 def lanes_text(total: gred.Counts) -> str:
     return units.optional("{:.1f}".format, total.active_lanes)
 
@@ -138,7 +135,7 @@ def lanes_text(total: gred.Counts) -> str:
 def _total(title: str, rank: int, named: Any, about: str) -> Column:
 
     def write(row: Row) -> str:
-        found = figure(row.counters.total, named)
+        found = named(row.counters.total)
         return found if isinstance(found, str) else f"{found:,}"
 
     return Column(title, write, style="" if rank else "bold", rank=rank, about=about)
@@ -157,13 +154,13 @@ _COLUMNS = (
         *("used", 1, lambda total: units.optional(units.percent_text, used(total))),
         "bytes that lanes ask for, over bytes that loads move",
     ),
-    _total("stores", 7, "global_store_requests", "warp-level global store requests"),
-    _total("store sectors", 4, "global_store_sectors", "that global stores move"),
+    _total("stores", 7, attrgetter("global_store_requests"), "warp-level global store requests"),
+    _total("store sectors", 4, attrgetter("global_store_sectors"), "that global stores move"),
     _total("shared", 3, wavefronts, "wavefronts of shared memory, loads and stores"),
-    _total("conflicts", 0, bank_conflicts, "wavefronts that are bank conflicts"),
-    _total("atomics", 11, "atomic_requests", "warp-level atomic requests"),
-    _total("shuffles", 10, "shuffle_requests", "warp-level shuffles"),
-    _total("barriers", 6, "block_barriers", "barriers of a block"),
+    _total("conflicts", 0, attrgetter("bank_conflicts"), "wavefronts that are bank conflicts"),
+    _total("atomics", 11, attrgetter("atomic_requests"), "warp-level atomic requests"),
+    _total("shuffles", 10, attrgetter("shuffle_requests"), "warp-level shuffles"),
+    _total("barriers", 6, attrgetter("block_barriers"), "barriers of a block"),
     _total("lanes", 1, lanes_text, "of a warp's 32, active in a step of arithmetic on average"),
 )
 

@@ -23,7 +23,7 @@ from gred.cli import counters, options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
 from gred.cli.options import option
-from gred.counting import Line, bank_conflicts
+from gred.counting import Line
 from gred.drawing.showing import REQUESTS
 
 # What is said of a rung that nothing else limits.
@@ -46,19 +46,15 @@ _EVENTS = {
 }
 
 
-# What is compared between rungs beside launches, and what it is called, if not by its own name.
-_COMPARED: dict[Any, str] = {
-    **dict.fromkeys(("blocks", "global_load_requests", "global_load_sectors"), ""),
-    **dict.fromkeys(("dependent_global_loads", "global_store_sectors"), ""),
-    **dict.fromkeys(("shared_load_wavefronts", "shared_store_wavefronts"), ""),
-    bank_conflicts: "bank conflicts",
-    "merge_requests": "warp-level additions",
-    "active_lanes": "active lanes in these",
-    "shuffle_requests": "shuffles",
-    "atomic_requests": "atomics",
-    **dict.fromkeys(("block_barriers", "warp_barriers", "bulk_copy_sectors"), ""),
-    **dict.fromkeys(("mbarrier_waits", "cluster_barriers"), ""),
-}
+# What is compared between rungs beside launches, and what is called by other names than its own.
+_COMPARED = """
+blocks global_load_requests global_load_sectors dependent_global_loads global_store_sectors
+shared_load_wavefronts shared_store_wavefronts bank_conflicts merge_requests active_lanes
+shuffle_requests atomic_requests block_barriers warp_barriers bulk_copy_sectors mbarrier_waits
+cluster_barriers
+"""
+_CALLED = {"merge_requests": "warp-level additions", "active_lanes": "active lanes in these"}
+_CALLED |= {"shuffle_requests": "shuffles", "atomic_requests": "atomics"}
 
 # What belongs together ends where clang-format puts the last brace.
 _FUNCTION = re.compile(
@@ -86,7 +82,7 @@ def limits(counted: gred.Counters) -> Iterator[str]:
     total, launches = counted.total, len(counted.passes)
     nbytes = counted.size * np.dtype(counted.dtype).itemsize
     moved, used = counters.traffic(total), counters.used(total)
-    wavefronts, conflicts = counters.wavefronts(total), bank_conflicts(total)
+    wavefronts, conflicts = counters.wavefronts(total), total.bank_conflicts
     if moved > 1.2 * nbytes:
         yield f"global memory traffic is {moved / nbytes:.1f} times the array"
     if used is not None and used < 0.5:
@@ -144,11 +140,11 @@ def _show(console: Console, settings: Settings, method: Any, counted: list[gred.
                 console.line(f"   ->  {told(line)}", "red" if line.conflicts else "cyan")
         console.line()
     rows = [["launches", *(str(len(one.passes)) for one in counted)]]
-    for named, what in _COMPARED.items():
-        figures = [float(counters.figure(one.total, named) or 0) for one in counted]
+    for named in _COMPARED.split():
+        figures = [float(getattr(one.total, named) or 0) for one in counted]
         if any(figures):
             texts = (f"{x:,.0f}" if x == int(x) else f"{x:,.1f}" for x in figures)
-            rows.append([what or named.replace("_", " "), *texts])
+            rows.append([_CALLED.get(named, named.replace("_", " ")), *texts])
     columns = [Column("all passes", right=False)]
     columns += [Column(one.method, style="bold" if one is own else "dim") for one in counted]
     console.table(Table(columns, rows))

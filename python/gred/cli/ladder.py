@@ -29,7 +29,6 @@ from gred.cli.console import RIGHT, Cell, Column, Console, Table
 from gred.cli.measure import Plan, Sampling, measure_all, noise
 from gred.cli.options import option
 from gred.cli.record import Record
-from gred.counting import bank_conflicts
 from gred.prediction import H200
 
 _NEXT = """\
@@ -262,7 +261,7 @@ def _lessons(settings: counters.Settings, console: Console) -> Table:
             str(len(counted.passes)),
             f"{counters.traffic(total) / settings.nbytes:.1f}x",
             units.optional(units.percent_text, total.global_load_efficiency),
-            units.count_text(bank_conflicts(total)),
+            units.count_text(total.bank_conflicts),
             counters.lanes_text(total),
             units.count_text(total.block_barriers),
             units.time_text(predicted.seconds),

@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from gred.counting import Counts, Line, bank_conflicts
+from gred.counting import Counts, Line
 from gred.lab import edges, processes
 from gred.lab.building import Build
 from gred.records import Records
@@ -243,8 +243,8 @@ _BUSY_LANES = Goal(
     lambda line: 32 * line.requests - line.lanes,
 )
 _NO_CONFLICTS = Goal(
-    lambda total: not bank_conflicts(total),
-    lambda total: f"there are {bank_conflicts(total):,} bank conflicts; none is asked for",
+    lambda total: not total.bank_conflicts,
+    lambda total: f"there are {total.bank_conflicts:,} bank conflicts; none is asked for",
     ("shared_load", "shared_store"),
     attrgetter("conflicts"),
 )
