@@ -89,7 +89,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def settings_of(given: argparse.Namespace, done: str = "counted", **other: Any) -> Settings:
-    """Check what is to be counted, or `done`: what is given, unless it is another."""
+    """Check what is to be counted, or `done`: what is given, but for what is `other`."""
     names = ("methods", "size", "dtype", "block_size", "multiprocessors")
     settings = Settings(*({**vars(given), **other}[name] for name in names))
     options.check_memory(options.resolve_device("simulated"), settings.size, settings.dtype)

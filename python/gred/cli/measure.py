@@ -81,15 +81,13 @@ def measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
                 what = f"{method.name} {block_size or ''}".rstrip()
                 step(f"{name} {what if begins else 'left out'}")
                 if begins and clock.affords(what, size):
-                    how: dict[str, Any] = {
-                        "method": method.name,
-                        "device": device_for(method, here),
-                    }
+                    at = device_for(method, here)
+                    how: dict[str, Any] = {"method": method.name, "device": at}
                     how["dtype"] = accumulator(plan.op, plan.dtype)
                     how["block_size"] = block_size if method.block_sizes else None
                     with clock.timing(what, size):
                         timed = _time(array, plan.op, plan.sampling, **how)
-                        rows.append(row_of(timed, method, answer, limits[how["device"]]))
+                        rows.append(row_of(timed, method, answer, limits[at]))
             if skipped := whole - (len(rows) - done):
                 some = "" if skipped == whole else f" ({skipped} of {whole} rows)"
                 left_out.append(name + some)
