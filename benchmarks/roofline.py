@@ -61,8 +61,8 @@ def is_fitted(row: Record) -> bool:
 
 
 def counted(row: Record) -> Point:
-    made = prediction.make_launch(row["method"], row["block_size"], np.int32, H200)
-    return Point(row, prediction.counted(made, row["size"]))
+    how = row["method"], row["block_size"], np.int32, row["size"]
+    return Point(row, prediction.counted(*how, H200))
 
 
 def points(rows: Sequence[Record]) -> Iterator[Point]:

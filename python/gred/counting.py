@@ -100,10 +100,10 @@ class Counts(NamedTuple):
         """Lanes of a warp that are active in a step of arithmetic, on average; None without any."""
         return _share(self.merge_lanes, self.merge_requests)
 
-
-def bank_conflicts(counts: Counts) -> int:
-    """Count the wavefronts of shared memory that lanes cost by meeting in one bank."""
-    return counts.shared_load_conflicts + counts.shared_store_conflicts
+    @property
+    def bank_conflicts(self) -> int:
+        """Wavefronts of shared memory that lanes cost by meeting in one bank."""
+        return self.shared_load_conflicts + self.shared_store_conflicts
 
 
 class Passes(Records):
@@ -212,23 +212,21 @@ def counts_of_launch(launch: Sequence[Any]) -> Counts:
     return counts_of(grid, block_size, merged(lines))
 
 
-def counters_of(
-    op: str, told: Sequence[Any], multiprocessors: int, result: Any, counts: Iterable[Counts]
-) -> Counters:
-    """Make the record of what each launch counts."""
+def counters_of(call: Sequence[Any], result: Any, counts: Iterable[Counts]) -> Counters:
+    """Make the record of a call, from its op to its multiprocessors, and what launches count."""
     passes = Passes(counts)
     rows = [Counts()[:-1], *(one[:-1] for one in passes)]
     lines = merged(line for one in passes for line in one.lines)
     total = Counts._make([*map(sum, zip(*rows, strict=True)), lines])
-    return Counters._make([op, *told, multiprocessors, passes, total, result])
+    return Counters._make([*call, passes, total, result])
 
 
 def told_of(a: Any, op: str, room: int, multiprocessors: Any, **options: Any) -> tuple[Any, ...]:
-    """Run a rung where accesses are counted, and so many recorded: what counters_of takes."""
+    """Run a rung where accesses are counted, and so many recorded: call, result, launches."""
     number = number_from(multiprocessors, "multiprocessors", 1024)
     options |= {"device": "simulated", "multiprocessors": number, "room": room}
     *told, result, launches = _core.counters(a, op, **options)
-    return op, told, number, result, launches
+    return (op, *told, number), result, launches
 
 
 def counters(
@@ -282,5 +280,5 @@ def counters(
     (95, 0.25...)
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
-    op, told, number, result, launches = told_of(a, op, 0, multiprocessors, **options)
-    return counters_of(op, told, number, result, map(counts_of_launch, launches))
+    call, result, launches = told_of(a, op, 0, multiprocessors, **options)
+    return counters_of(call, result, map(counts_of_launch, launches))

@@ -232,11 +232,16 @@ def predict(counted: Counters, gpu: Gpu) -> Roofline:
     return Roofline(method, block, counted.dtype, size, gpu, PassTimes(times), seconds, None)
 
 
-def counted(launch: scaled.Launch, size: int) -> Counters:
-    """Count a sum of `size` elements, without its result."""
-    passes, dtype = [counts for _, counts in scaled.passes(launch, size)], launch.dtype.name
-    call = (launch.method.name, launch.block_size, dtype, size, dtype)
-    return counting.counters_of("sum", call, launch.multiprocessors, None, passes)
+def counted(method: str, block_size: int | None, dtype: DTypeLike, size: int, gpu: Gpu) -> Counters:
+    """Count a sum of `size` elements, without its result; a single one says what is launched."""
+    name, found = "last_block" if method == "auto" else method, np.dtype(dtype)
+    if found.name not in ELEMENT_TYPES:
+        *some, last = ELEMENT_TYPES
+        raise ValueError(f"dtype must be {', '.join(some)} or {last}; got {dtype!r}")
+    told = counting.counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
+    launch = scaled.Launch(method_named(told.method), told.block_size, found, gpu.multiprocessors)
+    call = (*told[:4], size, told.accumulator, gpu.multiprocessors)
+    return counting.counters_of(call, None, [counts for _, counts in scaled.passes(launch, size)])
 
 
 def _gpu_here(device: str) -> Gpu:
@@ -309,25 +314,10 @@ def roofline(
     'work'
     """
     gpu = H200 if device is None else _gpu_here(device)
-    launch = make_launch(method, block_size, dtype, gpu)
-    found = predict(counted(launch, checked_size(size)), gpu)
+    number = number_from(size, "size", 2**40, 1, "2**40")
+    found = predict(counted(method, block_size, dtype, number, gpu), gpu)
     if device is None:
         return found
     how: Any = {name: getattr(found, name) for name in ("method", "block_size", "dtype")}
     timed = kernel_time(np.ones(found.size, found.dtype), **how, device=device)
     return found._replace(measured=float(np.median(timed.seconds)))
-
-
-def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu) -> scaled.Launch:
-    """Check what is launched, by counting a single element."""
-    name, found = "last_block" if method == "auto" else method, np.dtype(dtype)
-    if found.name not in ELEMENT_TYPES:
-        *some, last = ELEMENT_TYPES
-        raise ValueError(f"dtype must be {', '.join(some)} or {last}; got {dtype!r}")
-    told = counting.counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
-    return scaled.Launch(method_named(told.method), told.block_size, found, gpu.multiprocessors)
-
-
-def checked_size(size: Any) -> int:
-    """Refuse what is no number of elements."""
-    return number_from(size, "size", 2**40, 1, "2**40")

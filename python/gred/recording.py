@@ -123,25 +123,6 @@ def _memory(event: str, address: int, memories: dict[str, int]) -> tuple[str | N
     return name, address - memories[name] if name else 0
 
 
-def _access(
-    row: tuple[Any, ...], memory: str | None, offset: int, kinds: Any, unordered: bool
-) -> Access:
-    block, thread, interval, event, _, nbytes, source, raw, path, number = row
-    kind = kinds["array" if memory == "shared" and nbytes == PACK_NBYTES else memory]
-    itemsize = struct.calcsize(kind)
-    if event == "bulk_copy":
-        source //= itemsize
-    elif event != "shuffle" and (source == block or not event.startswith("shared")):
-        source = None
-    values: tuple[Any, ...] = ()
-    if not event.endswith(("barrier", "wait")) and not (unordered and memory == "tickets"):
-        count = 2 if event == "merge" else nbytes // itemsize
-        values = struct.unpack_from(f"{count}{kind}", raw)
-    element = offset // itemsize if memory else None
-    what = event, memory, element, values, nbytes, source
-    return Access(block, thread, interval, *what, place_of(path), number)
-
-
 def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) -> Launch:
     """Make a launch's record; the array of a rung that works in place is one of accumulators."""
     grid, block_size, _, rows, begins = launch
@@ -153,18 +134,33 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
     own = _FORMATS[accumulator]
     kinds = {"partials": own, "shared": own, "tickets": "I", None: own}
     kinds["array"] = own if in_place else _FORMATS[dtype]
-    together = any(row[3] == "grid_barrier" for row in rows)  # in no order that counts
-    told = Recorded(_access(*one, kinds, together) for one in placed)
+    unordered = any(row[3] == "grid_barrier" for row in rows)  # in no order that counts
+
+    def access(row: tuple[Any, ...], memory: str | None, offset: int) -> Access:
+        block, thread, interval, event, _, nbytes, source, raw, path, number = row
+        kind = kinds["array" if memory == "shared" and nbytes == PACK_NBYTES else memory]
+        itemsize = struct.calcsize(kind)
+        if event == "bulk_copy":
+            source //= itemsize
+        elif event != "shuffle" and (source == block or not event.startswith("shared")):
+            source = None
+        values: tuple[Any, ...] = ()
+        if not event.endswith(("barrier", "wait")) and not (unordered and memory == "tickets"):
+            count = 2 if event == "merge" else nbytes // itemsize
+            values = struct.unpack_from(f"{count}{kind}", raw)
+        element = offset // itemsize if memory else None
+        what = event, memory, element, values, nbytes, source
+        return Access(block, thread, interval, *what, place_of(path), number)
+
+    told = Recorded(access(*one) for one in placed)
     return Launch(grid, block_size, memories["array"] % SECTOR_NBYTES, told)
 
 
-def accesses_of(
-    op: str, told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
-) -> Accesses:
-    """Make the record of what C has told and recorded."""
-    dtype, accumulator = told[2], told[4]
+def accesses_of(call: Sequence[Any], result: Any, launches: Iterable[Any]) -> Accesses:
+    """Make the record of a call, from its op to its multiprocessors, and of what C has recorded."""
+    _, _, _, dtype, _, accumulator, _ = call
     passes = tuple(_launch(one, k == 0, dtype, accumulator) for k, one in enumerate(launches))
-    return Accesses._make([op, *told, multiprocessors, passes, result])
+    return Accesses._make([*call, passes, result])
 
 
 def accesses(

@@ -84,7 +84,8 @@ def test_grids_have_every_reduction_type_and_layout_and_what_is_given_takes_a_si
     only = cases.cases(grid, types=("int8",))
     assert {case.type.name for case in only} == {"int8"}
     assert {case.reduction.name for case in only} > {"sum", "argmax", "any"}
-    one = cases.cases(grid, ("max",), ("int8",), ("flat",), THOUSAND)
+    sides = {"reductions": ("max",), "layouts": ("flat",), "extents": THOUSAND}
+    one = cases.cases(grid, types=("int8",), **sides)
     assert [str(case) for case in one] == ["max int8, 1,000"]
 
 

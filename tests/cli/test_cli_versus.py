@@ -54,7 +54,7 @@ def taking(monkeypatch):
 
 def competed(case, some, *sampling, device=HOST, **options):
     stage = contest.Stage(case, some, device, seed=0)
-    rows = contest.compete(case, stage, some, Sampling(*sampling), **options)
+    rows = contest.compete(case, stage, Sampling(*sampling), **options)
     return {row["library"]: row for row in rows}
 
 
@@ -346,8 +346,9 @@ def test_sizes_are_numbers_ranges_and_lists_of_elements_or_bytes_and_methods_hav
     many = {"4B,64KiB,1TiB": ["4 B", "64 KiB", "1 TiB"], "1KiB:4KiB": ["1 KiB", "2 KiB", "4 KiB"]}
     for text, shown in (many | {"2**3:2^5, 1000": ["8", "16", "32", "1,000"]}).items():
         assert [str(extent) for extent in options.parse_extents(text)] == shown
-    given = (("sum",), ("int8", "complex128"), ("flat",), options.parse_extents("64KiB"))
-    found = cases.cases(cases.GRIDS["host", False], *given)
+    given = {"reductions": ("sum",), "types": ("int8", "complex128"), "layouts": ("flat",)}
+    given["extents"] = options.parse_extents("64KiB")
+    found = cases.cases(cases.GRIDS["host", False], **given)
     assert {case.type.name: case.size for case in found} == {"int8": 65536, "complex128": 4096}
     assert options.parse_samples(str(options.MOST_SAMPLES)) == options.MOST_SAMPLES
     with pytest.raises(ValueError, match=str(options.MOST_SAMPLES)):  # by what measures, too

@@ -73,7 +73,7 @@ def test_the_first_gpu_is_compiled_for_and_without_nvcc_one_error_says_so(monkey
     monkeypatch.setattr(gred, "devices", lambda: here)
     monkeypatch.setattr(gred, "launch_limit", lambda *_, **__: gred.LaunchLimit(None, "cuda:0"))
     monkeypatch.setattr(nvcc, "find", lambda *_: Path("/some/bin/nvcc"))
-    found = nvcc.gpu_that_is_here()
+    found = nvcc.gpu(None)
     assert found == nvcc.gpu("cuda") == ("cuda:0", "90", Path("/some/bin/nvcc"))
     assert "-gencode=arch=compute_90,code=sm_90" in found.command()
     monkeypatch.setattr(nvcc, "find", lambda *_: None)
@@ -101,11 +101,12 @@ def failed(error):
 
 def test_what_cuda_says_is_told_as_a_kind_of_mistake():
     build = SimpleNamespace(line_at=lambda frames: None)
+    job = {"size": 1, "block_size": 32, "order": "forward"}
     errors = {"IllegalAddress": "bounds", "MisalignedAddress": "alignment"}
     errors["LaunchFailure"] = "crash"
     answers = [(failed(f"cudaError{error}"), kind) for error, kind in errors.items()]
     for answer, kind in (*answers, (processes.Answer(0, None, "time", "it was not done"), "time")):
-        assert checking._finding(build, {}, (1, 32, "forward"), answer).kind == kind
+        assert checking._heard(build, job, answer).kind == kind
 
 
 @pytest.fixture(scope="module")

@@ -215,17 +215,10 @@ GRIDS = {
 }
 
 
-def cases(
-    grid: Iterable[Block],
-    reductions: _Names | None = None,
-    types: _Names | None = None,
-    layouts: _Names | None = None,
-    extents: tuple[Extent, ...] | None = None,
-) -> list[Case]:
+def cases(grid: Iterable[Block], **sides: Any) -> list[Case]:
     """List the grid's cases that make sense, small first; what is given replaces a block's side."""
-    given = zip(Block._fields, (reductions, types, layouts, extents), strict=True)
-    instead: dict[str, Any] = {side: names for side, names in given if names}
-    found = dict.fromkeys(case for block in grid for case in _crossed(block._replace(**instead)))
+    given = {side: names for side, names in sides.items() if names}
+    found = dict.fromkeys(case for block in grid for case in _crossed(block._replace(**given)))
     places = {r.data: place for place, r in enumerate(REDUCTIONS.values())}
     types_at = {name: place for place, name in enumerate(TYPES)}
     return sorted(found, key=lambda c: (c.nbytes, types_at[c.type.name], places[c.data], c.size))

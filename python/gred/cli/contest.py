@@ -47,32 +47,30 @@ class Stage:
 
     def __init__(self, case: Case, libraries: Sequence[Library], device: Any, seed: int) -> None:
         self.key, self.seed = stage_key(case), seed
-        self._libraries, self._device = libraries, device
+        self.libraries, self._device = libraries, device
         self.flat = random_array(case.size, case.type.dtype(), case.data, seed)
-        self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
         # Calls on a kind of arrays, by whichever library.
         self.turns: dict[str, Iterator[int]] = defaultdict(itertools.count)
 
     def close(self) -> None:
         self._placed.clear()
-        for library in self._libraries:
+        for library in self.libraries:
             library.release()
 
     @functools.cached_property
     def limit(self) -> float:
         return read_limit(self._device.name, self.flat.nbytes, 5)
 
-    def mask(self, case: Case) -> Any:
-        if case.masked and self._mask is None:
-            self._mask = random_mask(case.size, self.seed)
-        return self._mask if case.masked else None
+    @functools.cached_property
+    def mask(self) -> Any:
+        return random_mask(self.flat.size, self.seed)
 
     def copies(self, nbytes: int) -> tuple[int, bool]:
         """Choose how many copies to go round, and whether the cache will have forgotten them."""
         enough = _OVER_CACHE * self._device.l2_cache
         wanted = max(2, math.ceil(enough / nbytes))
-        kinds = len({library.pool for library in self._libraries})
+        kinds = len({library.pool for library in self.libraries})
         room = _SHARE * self._device.memory / (kinds * self.flat.nbytes)
         copies = max(1, min(wanted, int(room)) if wanted <= _MOST_COPIES else 1)
         return copies, copies * nbytes >= enough
@@ -86,8 +84,8 @@ class Stage:
                 placed.append(library.copy(placed[0]) if placed else library.place(array))
             return placed[:copies]
 
-        flats, mask = copied(self.flat), self.mask(case)
-        masks = [None] * copies if mask is None else copied(mask)
+        flats = copied(self.flat)
+        masks = copied(self.mask) if case.masked else [None] * copies
         return [library.given(case, *pair) for pair in zip(flats, masks, strict=True)]
 
 
@@ -181,18 +179,14 @@ class Runner:
 
 def asked(case: Case, stage: Stage) -> tuple[Truth, int, int, bool]:
     """Say what is right, the bytes that have to be read, the mask too, and by how many copies."""
-    mask = stage.mask(case)
+    mask = stage.mask if case.masked else None
     truth = Truth(case, stage.flat, mask)
     nbytes = truth.count * case.type.itemsize + (0 if mask is None else mask.nbytes)
     return truth, nbytes, *stage.copies(nbytes)
 
 
 def compete(
-    case: Case,
-    stage: Stage,
-    libraries: Sequence[Library],
-    sampling: Sampling,
-    deadline: float = math.inf,
+    case: Case, stage: Stage, sampling: Sampling, deadline: float = math.inf
 ) -> list[Record]:
     """Measure all libraries in rounds of random order; after `deadline` only the fewest samples.
 
@@ -201,7 +195,7 @@ def compete(
     """
     (truth, nbytes, copies, cold), order = asked(case, stage), random.Random(0)
     with _undisturbed():
-        runners = [Runner(library, case, stage, copies) for library in libraries]
+        runners = [Runner(library, case, stage, copies) for library in stage.libraries]
         for runner in (one for one in runners if not one.failure):
             with runner.noting():
                 runner.warm_up(sampling, deadline)

@@ -10,6 +10,7 @@ default an H200's.
 
 import argparse
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ import gred
 from gred.cli import options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.options import option
-from gred.counting import SECTOR_NBYTES, bank_conflicts
+from gred.counting import SECTOR_NBYTES
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
 LATEST = 24
@@ -78,7 +79,7 @@ class Row(NamedTuple):
 
 def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
-    settings = settings_of(given, given.methods)
+    settings = settings_of(given)
     device = options.resolve_device("simulated")
     machine = output.introduce(console, device, "what the rungs do to memory, counted")
     rows = count(settings, console)
@@ -87,13 +88,12 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return files.end()
 
 
-def settings_of(
-    given: argparse.Namespace, wanted: tuple[Any, ...] | None, done: str = "counted"
-) -> Settings:
-    """Check what is to be counted, or `done`: methods that are wanted, by default all there are."""
-    methods = countable(wanted, done)
-    options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
-    return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
+def settings_of(given: argparse.Namespace, done: str = "counted", **other: Any) -> Settings:
+    """Check what is to be counted, or `done`: what is given, but for what is `other`."""
+    names = ("methods", "size", "dtype", "block_size", "multiprocessors")
+    settings = Settings(*({**vars(given), **other}[name] for name in names))
+    options.check_memory(options.resolve_device("simulated"), settings.size, settings.dtype)
+    return settings._replace(methods=countable(settings.methods, done))
 
 
 def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[Any, ...]:
@@ -128,10 +128,6 @@ def wavefronts(total: gred.Counts) -> int:
     return total.shared_load_wavefronts + total.shared_store_wavefronts
 
 
-def figure(total: gred.Counts, named: Any) -> Any:
-    return getattr(total, named) if isinstance(named, str) else named(total)
-
-
 def lanes_text(total: gred.Counts) -> str:
     return units.optional("{:.1f}".format, total.active_lanes)
 
@@ -139,7 +135,7 @@ def lanes_text(total: gred.Counts) -> str:
 def _total(title: str, rank: int, named: Any, about: str) -> Column:
 
     def write(row: Row) -> str:
-        found = figure(row.counters.total, named)
+        found = named(row.counters.total)
         return found if isinstance(found, str) else f"{found:,}"
 
     return Column(title, write, style="" if rank else "bold", rank=rank, about=about)
@@ -158,13 +154,13 @@ _COLUMNS = (
         *("used", 1, lambda total: units.optional(units.percent_text, used(total))),
         "bytes that lanes ask for, over bytes that loads move",
     ),
-    _total("stores", 7, "global_store_requests", "warp-level global store requests"),
-    _total("store sectors", 4, "global_store_sectors", "that global stores move"),
+    _total("stores", 7, attrgetter("global_store_requests"), "warp-level global store requests"),
+    _total("store sectors", 4, attrgetter("global_store_sectors"), "that global stores move"),
     _total("shared", 3, wavefronts, "wavefronts of shared memory, loads and stores"),
-    _total("conflicts", 0, bank_conflicts, "wavefronts that are bank conflicts"),
-    _total("atomics", 11, "atomic_requests", "warp-level atomic requests"),
-    _total("shuffles", 10, "shuffle_requests", "warp-level shuffles"),
-    _total("barriers", 6, "block_barriers", "barriers of a block"),
+    _total("conflicts", 0, attrgetter("bank_conflicts"), "wavefronts that are bank conflicts"),
+    _total("atomics", 11, attrgetter("atomic_requests"), "warp-level atomic requests"),
+    _total("shuffles", 10, attrgetter("shuffle_requests"), "warp-level shuffles"),
+    _total("barriers", 6, attrgetter("block_barriers"), "barriers of a block"),
     _total("lanes", 1, lanes_text, "of a warp's 32, active in a step of arithmetic on average"),
 )
 

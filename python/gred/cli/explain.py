@@ -23,7 +23,7 @@ from gred.cli import counters, options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
 from gred.cli.options import option
-from gred.counting import Line, bank_conflicts
+from gred.counting import Line
 from gred.drawing.showing import REQUESTS
 
 # What is said of a rung that nothing else limits.
@@ -46,29 +46,27 @@ _EVENTS = {
 }
 
 
-# What is compared between rungs beside launches, and what it is called, if not by its own name.
-_COMPARED: dict[Any, str] = {
-    **dict.fromkeys(("blocks", "global_load_requests", "global_load_sectors"), ""),
-    **dict.fromkeys(("dependent_global_loads", "global_store_sectors"), ""),
-    **dict.fromkeys(("shared_load_wavefronts", "shared_store_wavefronts"), ""),
-    bank_conflicts: "bank conflicts",
-    "merge_requests": "warp-level additions",
-    "active_lanes": "active lanes in these",
-    "shuffle_requests": "shuffles",
-    "atomic_requests": "atomics",
-    **dict.fromkeys(("block_barriers", "warp_barriers", "bulk_copy_sectors"), ""),
-    **dict.fromkeys(("mbarrier_waits", "cluster_barriers"), ""),
-}
+# What is compared between rungs beside launches, and what is called by other names than its own.
+_COMPARED = """
+blocks global_load_requests global_load_sectors dependent_global_loads global_store_sectors
+shared_load_wavefronts shared_store_wavefronts bank_conflicts merge_requests active_lanes
+shuffle_requests atomic_requests block_barriers warp_barriers bulk_copy_sectors mbarrier_waits
+cluster_barriers
+"""
+_CALLED = {"merge_requests": "warp-level additions", "active_lanes": "active lanes in these"}
+_CALLED |= {"shuffle_requests": "shuffles", "atomic_requests": "atomics"}
 
-# Where clang-format puts the ends of what belongs together.
-_BEGINS, _ENDS = re.compile(r"template|__global__|__device__|struct|inline"), re.compile(r"\};?$")
+# What belongs together ends where clang-format puts the last brace.
+_FUNCTION = re.compile(
+    r"^(?:template|__global__|__device__|struct|inline)(?:.*\n)+?\};?$", re.MULTILINE
+)
 
 OPTIONS = (option("method"), *counters.COMMON, option("--json", "write what was counted"))
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     method = given.method
-    settings = counters.settings_of(given, (method,), "explained")
+    settings = counters.settings_of(given, "explained", methods=(method,))
     files = output.one_file_each(given, console)
     machine = record.describe_machine(options.resolve_device("simulated"))
     near = range(method.number - 1, method.number + 2)
@@ -84,7 +82,7 @@ def limits(counted: gred.Counters) -> Iterator[str]:
     total, launches = counted.total, len(counted.passes)
     nbytes = counted.size * np.dtype(counted.dtype).itemsize
     moved, used = counters.traffic(total), counters.used(total)
-    wavefronts, conflicts = counters.wavefronts(total), bank_conflicts(total)
+    wavefronts, conflicts = counters.wavefronts(total), total.bank_conflicts
     if moved > 1.2 * nbytes:
         yield f"global memory traffic is {moved / nbytes:.1f} times the array"
     if used is not None and used < 0.5:
@@ -142,11 +140,11 @@ def _show(console: Console, settings: Settings, method: Any, counted: list[gred.
                 console.line(f"   ->  {told(line)}", "red" if line.conflicts else "cyan")
         console.line()
     rows = [["launches", *(str(len(one.passes)) for one in counted)]]
-    for named, what in _COMPARED.items():
-        figures = [float(counters.figure(one.total, named) or 0) for one in counted]
+    for named in _COMPARED.split():
+        figures = [float(getattr(one.total, named) or 0) for one in counted]
         if any(figures):
             texts = (f"{x:,.0f}" if x == int(x) else f"{x:,.1f}" for x in figures)
-            rows.append([what or named.replace("_", " "), *texts])
+            rows.append([_CALLED.get(named, named.replace("_", " ")), *texts])
     columns = [Column("all passes", right=False)]
     columns += [Column(one.method, style="bold" if one is own else "dim") for one in counted]
     console.table(Table(columns, rows))
@@ -160,21 +158,13 @@ def listings(rung: str, counted: Sequence[Line]) -> Iterator[tuple[str, list[tup
     names = [entry.name for entry in kernels.joinpath("ladder").iterdir()]
     own = next(f"ladder/{name}" for name in names if name.partition("_")[2] == f"{rung}.cuh")
     for file in dict.fromkeys([own, *(line.file for line in counted)]):
-        texts = kernels.joinpath(file).read_text(encoding="utf-8").splitlines()
+        text = kernels.joinpath(file).read_text(encoding="utf-8")
         numbers = {line.number for line in counted if line.file == file}
-        for first, last in [(1, len(texts))] if file == own else _functions(texts):
-            if file == own or numbers & {*range(first, last + 1)}:
-                yield file, list(enumerate(texts[first - 1 : last], first))
-
-
-def _functions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    first = None
-    for number, text in enumerate(texts, 1):
-        if first is None and _BEGINS.match(text):
-            first = number
-        elif first is not None and _ENDS.match(text):
-            yield first, number
-            first = None
+        spans = [(0, len(text))] if file == own else [f.span() for f in _FUNCTION.finditer(text)]
+        for start, end in spans:
+            lines = list(enumerate(text[start:end].splitlines(), text.count("\n", 0, start) + 1))
+            if file == own or numbers.intersection(number for number, _ in lines):
+                yield file, lines
 
 
 def told(line: Line) -> str:

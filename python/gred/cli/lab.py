@@ -14,16 +14,16 @@ The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gr
 import argparse
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import gred
-from gred.cli import counters, explain, ladder, options, output, record, units
+from gred.cli import counters, explain, ladder, options, output, units
 from gred.cli.console import Column, Console
 from gred.cli.data import numpy_answer, random_array
-from gred.cli.measure import Plan, Sampling, row_of
+from gred.cli.measure import Plan, Sampling, measure_all, row_of
 from gred.cli.options import option
+from gred.cli.record import Record, describe_machine
 from gred.prediction import H200, predict
 from gred.records import among_rungs, method_named
 
@@ -68,6 +68,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
+    """Check it, show what it does and takes beside its neighbours, and draw what is asked for."""
     try:
         compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
         rung = gred.lab.compile(given.file, **compiled_as)
@@ -89,18 +90,12 @@ def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
     text = f"nothing is wrong: every edge, every order of threads, every access{also}"
     console.line(text, "green")
     console.line()
-    _show(given, rung, console)
-    return 0
-
-
-def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> None:
-    """Show what it does and takes beside its neighbours, and draw what is asked for."""
     number = method_named(rung.like).number
     rungs = counters.countable(None)
-    near = given.methods or tuple(one for one in rungs if abs(one.number - number) <= 2)
-    figure, recorded = counters.FIGURE, _show_counts(given, rung, near, console)
+    given.methods = given.methods or tuple(m for m in rungs if abs(m.number - number) <= 2)
+    figure, recorded = counters.FIGURE, _show_counts(given, rung, console)
     if rung.gpu:
-        figure, recorded = ladder.FIGURE, _show_climb(given, rung, near, console)
+        figure, recorded = ladder.FIGURE, _show_climb(given, rung, console)
     elif given.time:  # on the simulated device, where only comparing means anything
         array = np.ones(given.size or _SIZE, given.dtype)
         how = {"block_size": given.block_size, "dtype": given.dtype, "samples": 5}
@@ -116,13 +111,11 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> N
         given.picture.write_text(drawn.svg(), encoding="utf-8")
     for path in filter(None, (given.plot, given.picture)):
         console.line(f"wrote {path}")
+    return 0
 
 
-def _show_counts(
-    given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
-) -> record.Record:
-    counted = argparse.Namespace(**vars(given) | {"size": given.size or _SIZE})
-    settings = counters.settings_of(counted, near)
+def _show_counts(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> Record:
+    settings = counters.settings_of(given, size=given.size or _SIZE)
     own = rung.counters(np.ones(settings.size, settings.dtype), **settings.launch)
     rows = among_rungs(counters.count(settings, console), counters.Row("*", own), rung.like)
 
@@ -134,26 +127,24 @@ def _show_counts(
     notes = [", ".join([*explain.limits(one)][:2]) or explain.FREE for _, one in rows]
     column = Column("predicted", predicted, style="bold", about="for an H200")
     counters.show(console, settings, rows, column, notes=notes)
-    machine = record.describe_machine(options.resolve_device("simulated"))
+    machine = describe_machine(options.resolve_device("simulated"))
     return counters.record_of(machine, settings, rows)
 
 
-def _show_climb(
-    given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
-) -> record.Record:
+def _show_climb(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> Record:
     """Time it on the GPU as the ladder is, each on the same random array."""
     size, dtype, sampling = given.size or _TIMED_SIZE, given.dtype, Sampling(20, 2)
     device = options.resolve_device(rung.gpu)
     options.check_memory(device, size, dtype)
-    cases = [(method, given.block_size) for method in near]
+    cases = [(method, given.block_size) for method in given.methods]
     plan = Plan(device, cases, (size,), dtype, "sum", given.seed, sampling)
-    others = ladder.climb(plan, console)
+    others, _ = measure_all(plan, console)
     array = random_array(size, dtype, plan.op, plan.seed)
     how = {"block_size": given.block_size, "dtype": dtype, "samples": sampling.samples}
     timed = rung.kernel_time(array, **how)
     named = method_named(rung.like)._replace(number=None, name=rung.name)
     limit = ladder.limit_of(device, others)
-    own = row_of(timed, named, array, numpy_answer(array, plan.op), limit)
+    own = row_of(timed, named, numpy_answer(array, plan.op), limit)
     rows = among_rungs(others, own, rung.like, itemgetter("number"))
     ladder.show(console, plan, rows)
-    return ladder.record_of(record.describe_machine(device), plan, rows)
+    return ladder.record_of(describe_machine(device), plan, rows)

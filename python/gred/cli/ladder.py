@@ -18,7 +18,7 @@ What is wrong here, and what to do: python -m gred doctor --help
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -26,10 +26,9 @@ import gred
 from gred import prediction
 from gred.cli import counters, explain, options, output, record, roofline, units
 from gred.cli.console import RIGHT, Cell, Column, Console, Table
-from gred.cli.measure import Clock, Plan, Sampling, measure_size, noise
+from gred.cli.measure import Plan, Sampling, measure_all, noise
 from gred.cli.options import option
 from gred.cli.record import Record
-from gred.counting import bank_conflicts
 from gred.prediction import H200
 
 _NEXT = """\
@@ -73,12 +72,24 @@ OPTIONS = (
 
 def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
-    plan, taught = _plan(given)
-    machine = output.introduce(console, plan.device, "the ladder of parallel reduction, climbed")
-    rows = climb(plan, console)
-    lessons = _lessons(taught, console) if taught else None
+    device = options.resolve_device(given.device)
+    fast = device.name.startswith("cuda")
+    timed = is_timed(given, device)
+    size = given.size or (1 << 28 if fast else 1 << 20)
+    options.check_memory(device, size, given.dtype)
+    methods = choose_methods(given.methods, device, host_too=timed)
+    rungs = tuple(method for method in methods if method.number is not None)
+    counted = given.size or _COUNTED
+    taught = counters.Settings(rungs, counted, given.dtype, given.block_size)
+    size = size if timed else min(counted, _CHECKED)
+    sampling = Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0)
+    cases = [(method, given.block_size) for method in methods]
+    plan = Plan(device, cases, (size,), given.dtype, given.op, given.seed, sampling)
+    machine = output.introduce(console, device, "the ladder of parallel reduction, climbed")
+    rows, _ = measure_all(plan, console)
+    lessons = None if timed or not rungs else _lessons(taught, console)
     files.write(record_of(machine, plan, rows))
-    if taught and lessons:
+    if lessons:
         _show_lessons(console, taught, lessons)
         array = f"{plan.sizes[0]:,} random {plan.dtype}"
         _show_answers(console, rows, f": as NumPy's, for {array} on the simulated device")
@@ -116,31 +127,10 @@ def is_able(device: Any, method: Any) -> bool:
     return int(needed.replace(".", "")) <= able
 
 
-def is_timed(given: argparse.Namespace, device: Any, files_named: bool) -> bool:
-    """Tell whether times are asked for: the simulated device's are no GPU's, and not by default."""
-    return device.name != "simulated" or given.time or files_named
-
-
-def _plan(given: argparse.Namespace) -> tuple[Plan, counters.Settings | None]:
-    device = options.resolve_device(given.device)
-    fast = device.name.startswith("cuda")
-    timed = is_timed(given, device, bool(given.json or given.plot))
-    size = given.size or (1 << 28 if fast else 1 << 20)
-    options.check_memory(device, size, given.dtype)
-    methods = choose_methods(given.methods, device, host_too=timed)
-    rungs = tuple(method for method in methods if method.number is not None)
-    counted = given.size or _COUNTED
-    taught = counters.Settings(rungs, counted, given.dtype, given.block_size)
-    size = size if timed else min(counted, _CHECKED)
-    sampling = Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0)
-    cases = [(method, given.block_size) for method in methods]
-    plan = Plan(device, cases, (size,), given.dtype, given.op, given.seed, sampling)
-    return plan, None if timed or not rungs else taught
-
-
-def climb(plan: Plan, console: Console) -> list[Record]:
-    with console.progress(len(plan.cases) + 1) as step:
-        return list(measure_size(plan, plan.sizes[0], Clock(None), step))
+def is_timed(given: argparse.Namespace, device: Any) -> bool:
+    """Tell whether times, or files of them, are asked for: by default no simulated device's are."""
+    asked = (vars(given).get(name) for name in ("time", "json", "csv", "plot", "plots", "out"))
+    return device.name != "simulated" or any(asked)
 
 
 def peak_of(device: Any, rows: Sequence[Record]) -> tuple[float, str]:
@@ -189,26 +179,24 @@ def shown_of(columns: Sequence[Column], device: Any) -> list[Column]:
 def _columns(console: Console, first: Record, peak: float, device: Any) -> list[Column]:
     """Make the columns; what another device ran, the host, has no share."""
 
-    def own(row: Record, value: Any) -> Any:
-        return value if row["device"] == device.name else None
+    def own(title: str, text: Callable[[Record], str], **how: Any) -> Column:
+        return Column(title, lambda row: text(row) if row["device"] == device.name else None, **how)
 
-    def share(row: Record) -> Any:
-        return own(row, row["gb_per_s"] * 1e9 / peak)
+    def share(row: Record) -> float:
+        return float(row["gb_per_s"] * 1e9 / peak)
 
     def name(row: Record) -> str:
-        return str(own(row, row["method"]) or f"{row['method']} ({row['device']})")
-
-    def faster(row: Record) -> Any:
-        return own(row, units.speedup_text(first["median_ns"] / row["median_ns"]))
+        where = f" ({row['device']})" if row["device"] != device.name else ""
+        return f"{row['method']}{where}"
 
     return [
         Column("#", itemgetter("number"), style="dim", rank=5),
         Column("method", name, right=False, style="bold"),
         Column("block", itemgetter("block_size"), style="dim", rank=6),
         *TIMES,
-        Column("share", lambda r: units.optional(units.percent_text, share(r)), rank=2),
-        Column("", lambda r: console.bar(share(r) or 0, 18), right=False, style="cyan", rank=7),
-        Column("speed-up", faster, rank=3),
+        own("share", lambda r: units.percent_text(share(r)), rank=2),
+        own("", lambda r: console.bar(share(r), 18), right=False, style="cyan", rank=7),
+        own("speed-up", lambda r: units.speedup_text(first["median_ns"] / r["median_ns"]), rank=3),
         Column("answer", lambda r: RIGHT if r["right"] else _WRONG, right=False),
     ]
 
@@ -262,8 +250,8 @@ def _lessons(settings: counters.Settings, console: Console) -> Table:
     measured = roofline.packaged_times(settings)
 
     def lesson(method: Any) -> tuple[list[str], str]:
-        launch = prediction.make_launch(method.name, settings.block_size, settings.dtype, H200)
-        counted = prediction.counted(launch, settings.size)
+        how = settings.block_size, settings.dtype, settings.size
+        counted = prediction.counted(method.name, *how, H200)
         predicted = prediction.predict(counted, H200)
         total, time = counted.total, measured.get(method.name)
         pace = time and settings.nbytes / time
@@ -273,7 +261,7 @@ def _lessons(settings: counters.Settings, console: Console) -> Table:
             str(len(counted.passes)),
             f"{counters.traffic(total) / settings.nbytes:.1f}x",
             units.optional(units.percent_text, total.global_load_efficiency),
-            units.count_text(bank_conflicts(total)),
+            units.count_text(total.bank_conflicts),
             counters.lanes_text(total),
             units.count_text(total.block_barriers),
             units.time_text(predicted.seconds),

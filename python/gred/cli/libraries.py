@@ -78,11 +78,11 @@ def _numpy_function(xp: Any, name: str) -> Function:
     """Find a reduction in NumPy or in a library with its names; some take several calls."""
     together = {"minmax": ("min", "max"), "describe": DESCRIBED}
     if name in together:
-        functions = [getattr(xp, part) for part in together[name]]
+        functions = [_found(xp, part) for part in together[name]]
         return lambda *given, **options: tuple(f(*given, **options) for f in functions)
     if name == "logsumexp":
         return functools.partial(_found(_found(xp, "logaddexp"), "reduce"), axis=None)
-    return _found(xp.linalg if name == "norm" else xp, name)
+    return _found(_found(xp, "linalg") if name == "norm" else xp, name)
 
 
 def _found(module: Any, name: str) -> Function:
@@ -135,9 +135,6 @@ def _brought(function: Function) -> Function:
 
 class Bottleneck(NumPy):
     key, title, package, pool = "bottleneck", "bottleneck", "bottleneck", "numpy"
-
-    def function(self, case: Case) -> Function:
-        return _with_options(case, _found(self.module, case.reduction.name))
 
 
 class NumExpr(NumPy):

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 import gred
 from gred.cli import units
+from gred.cli.console import Console
 from gred.cli.data import Answer, Array, numpy_answer, random_array
 from gred.cli.record import Record, digits
 
@@ -57,37 +58,43 @@ def device_for(method: Any, device: str) -> str:
     return "host" if method.devices == ("host",) else device
 
 
-def measure_size(
-    plan: Plan, size: int, clock: "Clock", step: Callable[[str], None]
-) -> Iterator[Record]:
-    """Measure the cases on one array, as far as there is time, each beside its device's limit."""
-    name = units.size_text(size)
-    step(f"{name} random elements")
-    if not clock.affords("array", size):
-        for _ in plan.cases:
-            step(f"{name} left out")
-        return
-    with clock.timing("array", size):
-        array = random_array(size, plan.dtype, plan.op, plan.seed)
-        answer = numpy_answer(array, plan.op)
-        places = sorted({device_for(method, plan.device.name) for method, _ in plan.cases})
-        limits = {at: read_limit(at, array.nbytes, plan.sampling.samples) for at in places}
-    for method, block_size in plan.cases:
-        what = f"{method.name} {block_size or ''}".rstrip()
-        step(f"{name} {what}")
-        if clock.affords(what, size):
-            how: dict[str, Any] = {"method": method.name, "dtype": accumulator(plan.op, plan.dtype)}
-            how["block_size"] = block_size if method.block_sizes else None
-            how["device"] = device_for(method, plan.device.name)
-            with clock.timing(what, size):
-                timed = _time(array, plan.op, plan.sampling, **how)
-                row = row_of(timed, method, array, answer, limits[how["device"]])
-            yield row
+def measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
+    """Measure every case at every size, as far as there is time; and what was left out.
+
+    A size has one array, and a row stands beside what its device reads at best of so much.
+    """
+    clock, whole, here = Clock(plan.seconds), len(plan.cases), plan.device.name
+    rows: list[Record] = []
+    left_out = []
+    with console.progress(len(plan.sizes) * (whole + 1)) as step:
+        for size in plan.sizes:
+            name, done = units.size_text(size), len(rows)
+            step(f"{name} random elements")
+            if begins := clock.affords("array", size):
+                with clock.timing("array", size):
+                    array = random_array(size, plan.dtype, plan.op, plan.seed)
+                    answer = numpy_answer(array, plan.op)
+                    places = sorted({device_for(method, here) for method, _ in plan.cases})
+                    samples = plan.sampling.samples
+                    limits = {at: read_limit(at, array.nbytes, samples) for at in places}
+            for method, block_size in plan.cases:
+                what = f"{method.name} {block_size or ''}".rstrip()
+                step(f"{name} {what if begins else 'left out'}")
+                if begins and clock.affords(what, size):
+                    at = device_for(method, here)
+                    how: dict[str, Any] = {"method": method.name, "device": at}
+                    how["dtype"] = accumulator(plan.op, plan.dtype)
+                    how["block_size"] = block_size if method.block_sizes else None
+                    with clock.timing(what, size):
+                        timed = _time(array, plan.op, plan.sampling, **how)
+                        rows.append(row_of(timed, method, answer, limits[at]))
+            if skipped := whole - (len(rows) - done):
+                some = "" if skipped == whole else f" ({skipped} of {whole} rows)"
+                left_out.append(name + some)
+    return rows, ", ".join(left_out)
 
 
-def row_of(
-    timed: gred.KernelTime, method: Any, array: Array, answer: Answer, limit: float
-) -> Record:
+def row_of(timed: gred.KernelTime, method: Any, answer: Answer, limit: float) -> Record:
     """Compare what was timed with `answer`; samples are of at least a nanosecond, in order."""
     launch = (timed.grid, timed.block_size)
     samples, first_pass = (
@@ -99,7 +106,7 @@ def row_of(
         "number": method.number,
         "method": method.name,
         "device": timed.device,
-        "size": array.size,
+        "size": answer.size,
         "nbytes": timed.nbytes,
         "block_size": timed.block_size if method.block_sizes else None,
         "grid": timed.grid,

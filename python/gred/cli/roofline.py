@@ -23,7 +23,7 @@ from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
 from gred.cli.options import option
 from gred.cli.record import Record
-from gred.prediction import Gpu, Terms, checked_size, microseconds
+from gred.prediction import Gpu, Terms, microseconds
 from gred.records import method_named
 
 SIZE = 1 << 28
@@ -55,13 +55,12 @@ def run(given: argparse.Namespace, console: Console) -> int:
         if device.compute_capability is None:
             raise options.UsageError(f"--device {given.device}: only a GPU has a roofline")
         options.check_memory(device, given.size, given.dtype)
-    size = checked_size(given.size)
-    settings = Settings(methods, size, given.dtype, given.block_size, device=name)
+    settings = Settings(methods, given.size, given.dtype, given.block_size, device=name)
     measured = _measured(given.measured, settings) if given.measured else packaged_times(settings)
     how: dict[str, Any] = {"block_size": given.block_size, "dtype": given.dtype, "device": name}
 
     def predicted(method: Any) -> gred.Roofline:
-        told = gred.roofline(size, method=method.name, **how)
+        told = gred.roofline(given.size, method=method.name, **how)
         return told._replace(measured=measured.get(method.name, told.measured))
 
     told = console.each(methods, predicted)

@@ -15,7 +15,7 @@ import functools
 import itertools
 import textwrap
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -54,8 +54,6 @@ _ACTIVE, _DISCARDED, _IDLE, _READ, _WRITTEN, _WASTED, _CONFLICT = range(7)
 _CELLS = {None: _IDLE, "wasted": _WASTED, "conflict": _CONFLICT}
 _TOLD = {"soft": "dim", "warning": "yellow", "bad": "red"}
 
-Ends: TypeAlias = dict[str, int]
-
 OPTIONS = (
     option("method", nargs="?"),
     option("--all", "draw every rung, and hero.svg, in the folder --out", action="store_true"),
@@ -73,13 +71,12 @@ def run(given: argparse.Namespace, console: Console) -> int:
         return _draw_all(given, console)
     if given.method is None:
         raise options.UsageError("the following arguments are required: METHOD")
-    given = _settled(given, given.method)
     out = given.out
     if out and out != options.STANDARD_OUTPUT and out.suffix.lower() != ".svg":
         raise options.UsageError(f"--out {out}: the name has to end in .svg")
     output.check_places({"--out": out})
     files = output.Output(console, {out: _picture})
-    told = _record(given, given.method)
+    told = _recorded(given, given.method)
     files.write(told)
     _show(console, given.method, told)
     return files.end()
@@ -91,7 +88,7 @@ def _draw_all(given: argparse.Namespace, console: Console) -> int:
     output.make_folder("--out", given.out)
     texts: output.Files = {given.out / "hero.svg": lambda told: hero()}
     for method in counters.countable(None):
-        told = _record(_settled(given, method), method)
+        told = _recorded(given, method)
         texts[given.out / f"{method.name}.svg"] = functools.partial(_picture, told)
     files = output.Output(console, texts)
     files.write(None)
@@ -102,7 +99,7 @@ def _picture(told: gred.Accesses, kept: object = None) -> str:
     return drawn(told, small=True)
 
 
-def _settled(given: argparse.Namespace, method: Any) -> argparse.Namespace:
+def _recorded(given: argparse.Namespace, method: Any) -> gred.Accesses:
     block_size = given.block_size or _BLOCK_SIZES.get(method.name, _BLOCK_SIZE)
     size = given.size or block_size * _ELEMENTS.get(method.name, 1)
     if size > SIZE_MAX:
@@ -110,15 +107,10 @@ def _settled(given: argparse.Namespace, method: Any) -> argparse.Namespace:
             f"{size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
             "`python -m gred counters` counts what more do"
         )
-    settled = argparse.Namespace(**vars(given) | {"block_size": block_size, "size": size})
-    counters.settings_of(settled, (method,), "drawn")
-    return settled
-
-
-def _record(given: argparse.Namespace, method: Any) -> gred.Accesses:
-    digits = np.random.default_rng(given.seed).integers(1, 10, given.size)
-    how = {name: getattr(given, name) for name in ("block_size", "dtype", "multiprocessors")}
-    return gred.accesses(digits.astype(given.dtype), method=method.name, **how)
+    asked: dict[str, Any] = {"methods": (method,), "size": size, "block_size": block_size}
+    settings = counters.settings_of(given, "drawn", **asked)
+    digits = np.random.default_rng(given.seed).integers(1, 10, size)
+    return gred.accesses(digits.astype(given.dtype), method=method.name, **settings.launch)
 
 
 def _show(console: Console, method: Any, told: gred.Accesses) -> None:
@@ -134,7 +126,7 @@ def _show(console: Console, method: Any, told: gred.Accesses) -> None:
         for block in made:
             console.line(showing.told_block(launch, block, number, len(told.passes)), "bold")
             console.line()
-            _Screen(console, launch, block, ends).show()
+            _show_block(console, launch, block, ends)
         if launch.blocks > len(made):
             console.line(f"{launch.blocks - len(made):,} blocks between these are not shown", "dim")
             console.line()
@@ -149,48 +141,42 @@ def _show(console: Console, method: Any, told: gred.Accesses) -> None:
     console.line()
 
 
-class _Screen:
-    """One block's steps on the console."""
+def _show_block(console: Console, launch: Launch, block: Block, ends: dict[str, int]) -> None:
+    """Show a block's steps."""
+    threads, shapes = launch.block_size, showing.shapes(block, launch.block_size)
+    lanes = max(console.width - _LABEL - 2, WARP // 4)
+    lanes = lanes // WARP * WARP or lanes  # in a line
 
-    def __init__(self, console: Console, launch: Launch, block: Block, ends: Ends) -> None:
-        self.console, self.block, self.ends = console, block, ends
-        self.threads = launch.block_size
-        self.shapes = showing.shapes(block, self.threads)
-        lanes = max(console.width - _LABEL - 2, WARP // 4)
-        self.lanes = lanes // WARP * WARP or lanes  # in a line
+    def line(label: str, *parts: Cell) -> None:
+        console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), *parts])
 
-    def show(self) -> None:
-        for number, step in enumerate(self.block.steps, 1):
-            after = f" after {', '.join(step.barriers)}" if step.barriers else ""
-            head = showing.told_threads(step, self.threads)
-            self.console.line(f"step {number}{after}: {head}")
-            if told := [Cell(text, _TOLD[kind]) for kind, text in showing.told_costs(step)]:
-                joined = itertools.chain(*((Cell("; "), cell) for cell in told))
-                self.console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])
-            self._memory(Boundary(NO_STEP, step), _READ)
-            nodes = map(step.nodes.get, range(self.threads))
-            work = [_IDLE if n is None else _ACTIVE if n.useful else _DISCARDED for n in nodes]
-            self._marks("threads", work)
-            self._memory(Boundary(step, NO_STEP), _WRITTEN)
-            held = (node.value for node in step.useful if not node.copies)
-            text = " ".join(map(showing.told_value, held))
-            for k, line in enumerate(textwrap.wrap(text, self.lanes)):
-                label = "" if k else "values"
-                self.console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), Cell(line, "bold")])
-            self.console.line()
+    def show_marks(label: str, marks: Sequence[int]) -> None:
+        for first in range(0, len(marks), lanes):
+            runs = itertools.groupby(marks[first : first + lanes])
+            drawn = ((console.lane_characters[m] * len(list(run)), _STYLES[m]) for m, run in runs)
+            line("" if first else label, *(Cell(*one) for one in drawn))
 
-    def _memory(self, boundary: Boundary, asked: int) -> None:
-        for memory, shape in self.shapes.items():
+    def show_memory(boundary: Boundary, asked: int) -> None:
+        for memory, shape in shapes.items():
             told = boundary.told_reads(memory) | boundary.told_writes(memory)
             for row in boundary.rows(memory, shape):
-                elements = shape.elements(row, self.ends[memory])
+                elements = shape.elements(row, ends[memory])
                 marks = [asked if told.get(n) == "asked" else _CELLS[told.get(n)] for n in elements]
-                self._marks(f"{memory} {showing.told_span(elements)}", marks)
+                show_marks(f"{memory} {showing.told_span(elements)}", marks)
 
-    def _marks(self, label: str, marks: Sequence[int]) -> None:
-        for first in range(0, len(marks), self.lanes):
-            parts = [Cell(f"{'' if first else label:>{_LABEL - 2}}  ", "dim")]
-            for mark, run in itertools.groupby(marks[first : first + self.lanes]):
-                drawn_marks = self.console.lane_characters[mark] * len(list(run))
-                parts.append(Cell(drawn_marks, _STYLES[mark]))
-            self.console.parts(parts)
+    for number, step in enumerate(block.steps, 1):
+        after = f" after {', '.join(step.barriers)}" if step.barriers else ""
+        console.line(f"step {number}{after}: {showing.told_threads(step, threads)}")
+        if told := [Cell(text, _TOLD[kind]) for kind, text in showing.told_costs(step)]:
+            joined = itertools.chain(*((Cell("; "), cell) for cell in told))
+            console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])
+        show_memory(Boundary(NO_STEP, step), _READ)
+        nodes = map(step.nodes.get, range(threads))
+        work = [_IDLE if n is None else _ACTIVE if n.useful else _DISCARDED for n in nodes]
+        show_marks("threads", work)
+        show_memory(Boundary(step, NO_STEP), _WRITTEN)
+        held = (node.value for node in step.useful if not node.copies)
+        text = " ".join(map(showing.told_value, held))
+        for k, values in enumerate(textwrap.wrap(text, lanes)):
+            line("" if k else "values", Cell(values, "bold"))
+        console.line()

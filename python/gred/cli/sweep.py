@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
-from gred import prediction
+import numpy as np
+
+import gred
 from gred.cli import counters, ladder, options, output, record, roofline, units
 from gred.cli.console import RIGHT, Cell, Column, Console, Table
-from gred.cli.measure import Clock, Plan, Sampling, measure_size
+from gred.cli.measure import Plan, Sampling, measure_all
 from gred.cli.options import option
 from gred.cli.record import Record
 from gred.prediction import H200
@@ -59,8 +61,7 @@ OPTIONS = (
 
 def run(given: argparse.Namespace, console: Console) -> int:
     device = options.resolve_device(given.device)
-    named = any((given.out, given.json, given.csv, given.plots))
-    if not ladder.is_timed(given, device, named):
+    if not ladder.is_timed(given, device):
         return _forecast(given, device, console)
     fast = device.name.startswith("cuda")
     sizes_text, blocks_text, samples = _SCALES[fast, given.quick]
@@ -80,13 +81,13 @@ def run(given: argparse.Namespace, console: Console) -> int:
     files = output.all_in_folders(given, console, "sweep", FIGURES)
     machine = output.introduce(console, device, "a sweep over array sizes and block sizes")
     _show_plan(console, plan, blocks)
-    rows, left_out = _measure_all(plan, console)
+    rows, left_out = measure_all(plan, console)
     how = {"sizes": sizes, "block_sizes": blocks}
     how |= {name: getattr(plan, name) for name in ("dtype", "op", "seed")}
     how |= {"samples": sampling.samples, "warmup": sampling.warmup, "left_out": left_out}
     kept = [{name: one for name, one in row.items() if name not in _LADDERS} for row in rows]
     files.write(record.in_columns("sweep", machine, how, kept))
-    _show_best(console, methods, device, rows)
+    _show_best(console, device, rows)
     if left_out:
         console.text(f"left out to end in time: {left_out}", "yellow")
     wrong = [row for row in rows if not row["right"]]
@@ -95,20 +96,6 @@ def run(given: argparse.Namespace, console: Console) -> int:
         told = f"{row['result']}, where NumPy has {row['expected']}"
         console.line(f"WRONG: {row['method']}, {row['size']} elements{block}: {told}", "bold red")
     return files.end(1 if wrong else 0)
-
-
-def _measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
-    clock, whole = Clock(plan.seconds), len(plan.cases)
-    rows: list[Record] = []
-    left_out = []
-    with console.progress(len(plan.sizes) * (whole + 1)) as step:
-        for size in plan.sizes:
-            measured = list(measure_size(plan, size, clock, step))
-            rows += measured
-            if skipped := whole - len(measured):
-                some = "" if skipped == whole else f" ({skipped} of {whole} rows)"
-                left_out.append(units.size_text(size) + some)
-    return rows, ", ".join(left_out)
 
 
 def _show_plan(console: Console, plan: Plan, block_sizes: Sequence[int]) -> None:
@@ -125,12 +112,11 @@ def _show_plan(console: Console, plan: Plan, block_sizes: Sequence[int]) -> None
     )
 
 
-def _show_best(
-    console: Console, methods: Sequence[Any], device: Any, rows: Sequence[Record]
-) -> None:
+def _show_best(console: Console, device: Any, rows: Sequence[Record]) -> None:
     """Show each method's best block size at the largest array that it was measured on."""
-    mine = [[row for row in rows if row["method"] == method.name] for method in methods]
-    best = [min(some, key=lambda row: (-row["size"], row["median_ns"])) for some in mine if some]
+    names = dict.fromkeys(row["method"] for row in rows)
+    mine = ([row for row in rows if row["method"] == name] for name in names)
+    best = [min(some, key=lambda row: (-row["size"], row["median_ns"])) for some in mine]
 
     def answers(best: Record) -> Cell:
         right = [row["right"] for row in rows if row["method"] == best["method"]]
@@ -159,7 +145,24 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
     sizes = given.sizes or options.parse_sizes(_SCALES[True, True][0])
     blocks = given.block_sizes or options.parse_block_sizes(_SCALES[False, True][1])
     output.introduce(console, device, "a sweep over array sizes and block sizes, predicted")
-    rows = console.each(methods, lambda method: _forecast_cells(method, sizes, blocks, given.dtype))
+
+    def forecast(method: Any) -> list[str]:
+        cells, own = [str(method.number), method.name], {*blocks}.intersection(method.block_sizes)
+        if not own:
+            return cells + ["-"] * (len(sizes) + 3)
+        how: dict[str, Any] = {"method": method.name, "dtype": given.dtype}
+        for size in sizes:
+            told = (gred.roofline(size, block_size=block, **how) for block in sorted(own))
+            best, *others = sorted(told, key=lambda one: one.seconds)
+            pace = size * np.dtype(given.dtype).itemsize / best.seconds
+            cells.append(units.gigabytes_text(pace))
+        worst = "-"
+        if others:
+            slower = units.speedup_text(others[-1].seconds / best.seconds)
+            worst = f"{others[-1].block_size}, {slower}"
+        return [*cells, str(best.block_size), worst, best.why()]
+
+    rows = console.each(methods, forecast)
     console.pairs(
         ("arrays", f"{given.dtype}, summed in {given.dtype}"),
         ("blocks", ", ".join(map(str, blocks))),
@@ -179,23 +182,3 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
     console.table(Table(columns, rows))
     console.text("What the simulated device itself takes: python -m gred sweep --time", "dim")
     return 0
-
-
-def _forecast_cells(
-    method: Any, sizes: Sequence[int], block_sizes: Sequence[int], dtype: str
-) -> list[str]:
-    head = [str(method.number), method.name]
-    blocks = [block for block in block_sizes if block in method.block_sizes]
-    if not blocks:
-        return head + ["-"] * (len(sizes) + 3)
-    launches = [prediction.make_launch(method.name, block, dtype, H200) for block in blocks]
-    for size in sizes:
-        counted = (prediction.counted(launch, size) for launch in launches)
-        told = [prediction.predict(one, H200) for one in counted]
-        best, *others = sorted(told, key=lambda one: one.seconds)
-        head.append(units.gigabytes_text(size * launches[0].dtype.itemsize / best.seconds))
-    worst = "-"
-    if others:
-        slower = units.speedup_text(others[-1].seconds / best.seconds)
-        worst = f"{others[-1].block_size}, {slower}"
-    return [*head, str(best.block_size), worst, best.why()]

@@ -119,7 +119,8 @@ def _plan(given: argparse.Namespace) -> Plan:
         others = f"on {device.name}; there are {', '.join(there)}"
         raise options.UsageError(f"{lacking[0]!r} has nothing {others}")
     grid = cases.GRIDS[kind, given.quick]
-    crossed = cases.cases(grid, given.reductions, given.types, given.layouts, given.sizes)
+    sides = {name: getattr(given, name) for name in ("reductions", "types", "layouts")}
+    crossed = cases.cases(grid, **sides, extents=given.sizes)
     known = [case for case in crossed if case.type.known()]
     if not known:
         why = "bfloat16 needs ml_dtypes" if crossed else "no reduction takes such arrays"
@@ -171,7 +172,7 @@ def _measure_all(
                         if stage:
                             stage.close()
                         stage = Stage(case, field.libraries, plan.device, plan.seed)
-                    rows = compete(case, stage, field.libraries, plan.sampling, deadline)
+                    rows = compete(case, stage, plan.sampling, deadline)
                 measured.append((case, rows))
             else:
                 left_out.append(str(case))

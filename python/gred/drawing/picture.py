@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from gred.counting import WARP
 from gred.drawing import showing
-from gred.drawing.sheet import READABLE, WIDTH, Page, Sheet
+from gred.drawing.sheet import READABLE, WIDTH, Sheet
 from gred.drawing.showing import Boundary, is_elsewhere
 from gred.drawing.steps import (
     ACROSS_BLOCKS,
@@ -56,11 +56,11 @@ def drawn(told: Accesses, *, small: bool = False) -> str:
     conflicts = any(request.conflicts for step in steps for request in step.requests)
     if conflicts and told.block_size * READABLE > WIDTH:
         return sheet.text(_draw_banks(sheet, told.passes[0], steps), small=small)
-    page = Page(sheet, _LEFT, max(map(_columns, told.passes, made), default=told.block_size))
+    sheet.divide(_LEFT, max(map(_columns, told.passes, made), default=told.block_size))
     for number, of_pass in enumerate(made):
-        _draw_pass(page, told, number, of_pass)
+        _draw_pass(sheet, told, number, of_pass)
     sheet.legend(_LEGEND)
-    return sheet.text(page.right + _RIGHT, small=small)
+    return sheet.text(sheet.right + _RIGHT, small=small)
 
 
 def _columns(launch: Launch, made: Sequence[Block]) -> int:
@@ -69,8 +69,8 @@ def _columns(launch: Launch, made: Sequence[Block]) -> int:
     return beside if beside * READABLE <= WIDTH else launch.block_size
 
 
-def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -> None:
-    launch, sheet = told.passes[number], page.sheet
+def _draw_pass(sheet: Sheet, told: Accesses, number: int, made: Sequence[Block]) -> None:
+    launch = told.passes[number]
     memory: _Memory = {}
     for element in (e for block in made for node in block.nodes for e in node.takes):
         if element.memory == "array":
@@ -78,13 +78,13 @@ def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -
     are_beside = _columns(launch, made) > launch.block_size
     for together in [made] if are_beside else [[block] for block in made]:
         sheet.group("head")
-        sheet.add("line", "rule", x1=16, x2=page.right + _RIGHT - 16, y1=sheet.y, y2=sheet.y)
+        sheet.add("line", "rule", x1=16, x2=sheet.right + _RIGHT - 16, y1=sheet.y, y2=sheet.y)
         for k, block in enumerate(together):
-            x = 16 if k == 0 else page.x(k * (launch.block_size + 1)) - page.column / 2
+            x = 16 if k == 0 else sheet.x(k * (launch.block_size + 1)) - sheet.column / 2
             text = showing.told_block(launch, block, number + 1, len(told.passes))
             sheet.write("head", x, sheet.y + 18, text)
         sheet.y += 30
-        _Panel(page, launch, number + 1, together, memory).draw(showing.lengths(launch, made))
+        _Panel(sheet, launch, number + 1, together, memory).draw(showing.lengths(launch, made))
     if left_out := launch.blocks - len(made):
         sheet.group("more")
         sheet.write("note soft", 16, sheet.y, f"{left_out:,} blocks between these are not drawn")
@@ -109,10 +109,9 @@ class _Panel:
     """The steps of blocks that are beside each other."""
 
     def __init__(
-        self, page: Page, launch: Launch, number: int, together: Sequence[Block], memory: _Memory
+        self, sheet: Sheet, launch: Launch, number: int, together: Sequence[Block], memory: _Memory
     ) -> None:
-        self.page, self.sheet = page, page.sheet
-        self.launch, self.number, self.memory = launch, number, memory
+        self.sheet, self.launch, self.number, self.memory = sheet, launch, number, memory
         wide = launch.block_size + 1
         self.tracks = [_Track(launch, block, k * wide) for k, block in enumerate(together)]
         self.arrived: list[Element] = []  # what other blocks of a cluster have stored
@@ -121,8 +120,7 @@ class _Panel:
         self.row: float = 0  # where the last threads are
 
     def draw(self, ends: dict[str, int]) -> None:
-        self.ends = ends
-        beneath = self.sheet.group("beneath")
+        self.ends, self.beneath = ends, self.sheet.group("beneath")
         skipped: list[int] = []
         left = 0
         for number in range(max(len(track.boundaries) for track in self.tracks)):
@@ -141,15 +139,13 @@ class _Panel:
                 which = many if len(skipped) > 1 else f"step {skipped[0]}"
                 self.sheet.write("head label", _LEFT - 8, self.sheet.y + 8, which)
                 text, x = "merge the neutral element alone: no value changes", left + 2
-                self.sheet.write("note soft", self.page.x(x) - 4, self.sheet.y + 8, text)
+                self.sheet.write("note soft", self.sheet.x(x) - 4, self.sheet.y + 8, text)
                 self.sheet.y += _ROW + 4
-            self._draw_boundary(number, here, beneath)
+            self._draw_boundary(number, here)
             skipped = []
         self.sheet.y += 8
 
-    def _draw_boundary(
-        self, number: int, here: list[tuple[_Track, Boundary]], beneath: ElementTree.Element
-    ) -> None:
+    def _draw_boundary(self, number: int, here: list[tuple[_Track, Boundary]]) -> None:
         sheet = self.sheet
         top = bottom = sheet.y
         before = [node for _, boundary in here for node in boundary.before.nodes.values()]
@@ -157,7 +153,7 @@ class _Panel:
         for track, boundary in here:
             sheet.y = top
             track.place = {"pass": self.number, "block": track.block.number, "step": number}
-            track.links = sheet.group("links", beneath, track.place)
+            track.links = sheet.group("links", self.beneath, track.place)
             sheet.group("memory", data=track.place)
             self._draw_registers(track, boundary)
             for memory in showing.MEMORIES:
@@ -179,7 +175,7 @@ class _Panel:
         notes = showing.told_notes([step for _, step in working], self.launch.block_size)
         for line, (kind, text) in enumerate(notes):
             self.noted = self.row - 4 + _LINE * line
-            sheet.write(f"note {kind}", self.page.right + 14, self.noted, text)
+            sheet.write(f"note {kind}", self.sheet.right + 14, self.noted, text)
         sheet.y += _ROW + _GAP - 6
 
     def _draw_barriers(self, here: Sequence[Boundary], top: float) -> None:
@@ -188,11 +184,11 @@ class _Panel:
             return
         sheet = self.sheet
         y = max(top + 13, self.noted + _LINE)
-        sheet.write("note mono", self.page.right + 14, y, ", ".join(names[0]))
+        sheet.write("note mono", self.sheet.right + 14, y, ", ".join(names[0]))
         self.noted = y
         if set(names[0]) & set(ACROSS_BLOCKS):
             y = sheet.y - (_GAP - 3) / 2
-            sheet.add("line", "barrier", x1=_LEFT, x2=self.page.right, y1=y, y2=y)
+            sheet.add("line", "barrier", x1=_LEFT, x2=self.sheet.right, y1=y, y2=y)
             sheet.write("label", _LEFT - 8, y + 4, next(n for n in names[0] if n in ACROSS_BLOCKS))
 
     def _draw_registers(self, track: _Track, boundary: Boundary) -> None:
@@ -201,7 +197,7 @@ class _Panel:
         alone = [n for n in useful if not n.own or n.terms > n.own.terms]
         size = self._size(node.value for node in alone)
         for node in alone:
-            x, y = self.page.x(track.left + node.thread), self.sheet.y
+            x, y = self.sheet.x(track.left + node.thread), self.sheet.y
             self._draw_cell("held", x, y, _CELL, "value fresh", node.value, size)
             track.held[node] = y + _CELL
         if alone:
@@ -220,7 +216,7 @@ class _Panel:
             self.memory[element.cell] = None if element.cell in discarded else element.value
         writes = dict.fromkeys((e.number for e in arrived), "asked") | boundary.told_writes(memory)
         bars = (writes, "written"), (boundary.told_reads(memory), "read")
-        wide = self.page.column - (1.5 if self.page.is_readable else 0.4)
+        wide = self.sheet.column - (1.5 if self.sheet.is_readable else 0.4)
         rows = boundary.rows(memory, shape)
         height = _CELL if len(rows) <= _ROWS else _FLAT
         for row in rows:
@@ -230,7 +226,7 @@ class _Panel:
             values = {n: self.memory.get((memory, n, owner)) for n in elements}
             size = self._size(values.values())
             for number, value in values.items():
-                x, y = self.page.x(track.left + shape.column(number)), sheet.y
+                x, y = self.sheet.x(track.left + shape.column(number)), sheet.y
                 kind = " fresh" if number in written else " asked" if number in read else ""
                 self._draw_cell("cell", x, y, height, f"value{kind}", value, size)
                 for (told, asked), at in zip(bars, (y, y + height - 4), strict=True):
@@ -244,21 +240,21 @@ class _Panel:
             ticket = (atomic.value or self.launch.blocks) - 1
             last = "" if atomic.value else ": the last block"
             text = "arrives" if atomic.value is None else f"draws ticket {ticket}{last}"
-            sheet.write("note soft", self.page.x(track.left + 2), sheet.y - _CELL + 10, text)
+            sheet.write("note soft", self.sheet.x(track.left + 2), sheet.y - _CELL + 10, text)
 
     def _draw_cell(
         self, kind: str, x: float, y: float, height: float, how: str, value: Any, size: float
     ) -> None:
-        width, flat = self.page.column, "" if height == _CELL else " flat"
+        width, flat = self.sheet.column, "" if height == _CELL else " flat"
         self.sheet.add("rect", kind + flat, x=x - width / 2, y=y, width=width, height=height)
-        if value is not None and self.page.is_readable and not flat:
+        if value is not None and self.sheet.is_readable and not flat:
             at = y + _CELL / 2 + size * 0.36
             self.sheet.write(how, x, at, showing.told_value(value), font_size=size)
 
     def _size(self, values: Iterable[Any]) -> float:
         """Choose letters in which the longest of a row's values fits into its cell."""
         longest = max((len(showing.told_value(v)) for v in values if v is not None), default=0)
-        return min(10.5, 1.45 * self.page.column / max(longest, 2))
+        return min(10.5, 1.45 * self.sheet.column / max(longest, 2))
 
     def _label(self, text: str) -> None:
         text = text if len(self.tracks) == 1 else text.split()[0]
@@ -269,7 +265,7 @@ class _Panel:
     def _link_writes(self, track: _Track, boundary: Boundary) -> None:
         clashing = _clashing(boundary.before)
         for node in boundary.before.useful:
-            start = self.page.x(track.left + node.thread), self.row
+            start = self.sheet.x(track.left + node.thread), self.row
             for element in node.writes:  # to the own block's memory, or another's of its cluster
                 of_block = (t for t in self.tracks if t.block.number == element.owner)
                 owner = next(of_block, track)
@@ -283,7 +279,7 @@ class _Panel:
                 self._link(track, "line copy", node, (x, y, x, top), element)
 
     def _column(self, track: _Track, element: Element) -> float:
-        return self.page.x(track.left + track.shapes[element.memory].column(element.number))
+        return self.sheet.x(track.left + track.shapes[element.memory].column(element.number))
 
     def _lowest(
         self, track: _Track, elements: Iterable[Element]
@@ -307,37 +303,37 @@ class _Panel:
         self.sheet.add("line", kind, track.links, **data)
 
     def _draw_threads(self, track: _Track, step: Step) -> None:
-        sheet, page, y = self.sheet, self.page, self.row
+        sheet, y = self.sheet, self.row
         clashing = _clashing(step)
         for warp in range(WARP, self.launch.block_size, WARP):
-            x = page.x(track.left + warp) - page.column / 2
+            x = sheet.x(track.left + warp) - sheet.column / 2
             sheet.add("line", "rule", x1=x, x2=x, y1=y - _ROW / 2, y2=y + _ROW / 2)
         for thread in range(self.launch.block_size):
             node = step.nodes.get(thread)
             if node:
                 if node.useful:
                     self._link_reads(track, node, clashing)
-                x, radius = page.x(track.left + thread), min(_ROW / 2, page.column * 0.42)
+                x, radius = sheet.x(track.left + thread), min(_ROW / 2, sheet.column * 0.42)
                 kind = "active" if node.useful else "active unused"
                 places: dict[str, Any] = {"cx": x, "cy": y, "r": radius, "data_thread": thread}
                 circle = sheet.add("circle", kind, **places)
                 ElementTree.SubElement(circle, "title").text = showing.told_node(node)
-                if page.is_readable and node.useful:
+                if sheet.is_readable and node.useful:
                     size = min(10.0, 1.25 * radius * 2 / max(2, len(str(thread))))
                     sheet.write("thread", x, y + size * 0.36, str(thread), font_size=size)
                 track.held[node] = y + radius
             else:
-                radius = min(2.5, page.column / 3)
-                sheet.add("circle", "idle", cx=page.x(track.left + thread), cy=y, r=radius)
+                radius = min(2.5, sheet.column / 3)
+                sheet.add("circle", "idle", cx=sheet.x(track.left + thread), cy=y, r=radius)
 
     def _link_reads(self, track: _Track, node: Node, clashing: set[tuple[str, int]]) -> None:
-        end = self.page.x(track.left + node.thread), self.row
+        end = self.sheet.x(track.left + node.thread), self.row
         for x, y, element in self._lowest(track, node.reads):
             kind = "line load clash" if element.cell[:2] in clashing else "line load"
             self._link(track, kind, node, (x, y, *end), element)
         for kind, source in (("own", node.own), ("shuffle", node.lane)):
             if source and source.terms:
-                start = self.page.x(track.left + source.thread), track.held[source]
+                start = self.sheet.x(track.left + source.thread), track.held[source]
                 self._link(track, f"line {kind}", node, (*start, *end))
 
 

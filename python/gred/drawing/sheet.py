@@ -86,13 +86,27 @@ def number(value: Any) -> str:
 
 
 class Sheet:
-    """An SVG document; what is drawn later lies on top."""
+    """An SVG document; what is drawn later lies on top. It may have columns, one a thread."""
+
+    left = right = column = 0.0  # of the columns, and how wide one is
 
     def __init__(self, title: str, description: str) -> None:
         self.title, self.description = title, description
         self.y: float = 0
         self.kinds: set[str] = set()  # of all that was drawn
         self.parent = self.root = Element("svg", {"class": "gred", "role": "img"})
+
+    def divide(self, left: float, columns: int) -> None:
+        self.left = left
+        self.column = min(_COLUMN_MAX, max(_COLUMN_MIN, WIDTH // columns // 2 * 2))
+        self.right = left + columns * self.column
+
+    @property
+    def is_readable(self) -> bool:
+        return self.column >= READABLE
+
+    def x(self, column: int) -> float:
+        return self.left + (column + 0.5) * self.column
 
     def group(
         self, kind: str, on: Element | None = None, data: Mapping[str, int] | None = None
@@ -148,22 +162,6 @@ class Sheet:
             self.root.insert(0, Element(tag))
             self.root[0].text = text
         return tostring(self.root, encoding="unicode") + "\n"
-
-
-class Page:
-    """A sheet with so many columns, one a thread, from `left` on."""
-
-    def __init__(self, sheet: Sheet, left: float, columns: int) -> None:
-        self.sheet, self.left = sheet, left
-        self.column = min(_COLUMN_MAX, max(_COLUMN_MIN, WIDTH // columns // 2 * 2))
-        self.right = left + columns * self.column
-
-    @property
-    def is_readable(self) -> bool:
-        return self.column >= READABLE
-
-    def x(self, column: int) -> float:
-        return self.left + (column + 0.5) * self.column
 
 
 # ---- everything of a kind in one path ----

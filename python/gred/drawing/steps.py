@@ -150,7 +150,7 @@ def _steps(launch: Launch, block: int, accesses: Sequence[Access]) -> Iterator[S
             shuffling = {a.thread // WARP for a in others if a.event == "shuffle"}
             nodes = _nodes(block, others, now)
             now |= nodes
-            requests = _requests(others, launch)
+            requests = list(_requests(others, launch))
             step = Step(tuple(dict.fromkeys(barriers)), len(shuffling), nodes, requests)
             barriers = ()
     if step:
@@ -262,7 +262,7 @@ def _mark_useful(made: Sequence[Block]) -> None:
             left.extend(parents[node])
 
 
-def _requests(accesses: Iterable[Access], launch: Launch) -> list[Request]:
+def _requests(accesses: Iterable[Access], launch: Launch) -> Iterator[Request]:
     """Put together what lanes access from one line, each at the same iteration."""
     iterations: dict[tuple[Any, ...], int] = {}
     together: dict[tuple[Any, ...], list[Access]] = {}
@@ -271,30 +271,27 @@ def _requests(accesses: Iterable[Access], launch: Launch) -> list[Request]:
         iteration = iterations[access.thread, place] = iterations.get((access.thread, place), 0) + 1
         iteration = 0 if access.event == "bulk_copy" else iteration  # its parts belong together
         together.setdefault((access.thread // WARP, place, iteration), []).append(access)
-    return [_request(lanes, launch) for lanes in together.values()]
-
-
-def _request(lanes: list[Access], launch: Launch) -> Request:
-    one, each = lanes[0], max(1, len(lanes[0].values))
-    itemsize = one.nbytes // each
-    at = {a.thread: (a.element or 0) * itemsize for a in lanes}
-    asked = frozenset((a.element or 0) + k for a in lanes for k in range(each))
-    conflicts, moved = 0, frozenset[int]()
-    if one.memory == "shared":
-        of_lanes = {thread % WARP: place for thread, place in at.items()}
-        transfers, conflicts = _wavefronts(of_lanes, one.nbytes, one.event == "shared_load")
-    else:
-        offset = launch.array_offset if one.memory == "array" else 0
-        sectors = {((a.element or 0) * itemsize + offset) // SECTOR_NBYTES for a in lanes}
-        transfers = len(sectors)
-        moved = frozenset(
-            (sector * SECTOR_NBYTES - offset + byte) // itemsize
-            for sector in sectors
-            for byte in range(0, SECTOR_NBYTES, itemsize)
-        )
-    words = {thread: place // _BANK_NBYTES for thread, place in at.items()}
-    more = (one.nbytes * len(lanes), transfers, conflicts, moved - asked, words)
-    return Request(one.event, one.memory or "", asked, *more)
+    for lanes in together.values():
+        one, each = lanes[0], max(1, len(lanes[0].values))
+        itemsize = one.nbytes // each
+        at = {a.thread: (a.element or 0) * itemsize for a in lanes}
+        asked = frozenset((a.element or 0) + k for a in lanes for k in range(each))
+        conflicts, moved = 0, frozenset[int]()
+        if one.memory == "shared":
+            of_lanes = {thread % WARP: place for thread, place in at.items()}
+            transfers, conflicts = _wavefronts(of_lanes, one.nbytes, one.event == "shared_load")
+        else:
+            offset = launch.array_offset if one.memory == "array" else 0
+            sectors = {((a.element or 0) * itemsize + offset) // SECTOR_NBYTES for a in lanes}
+            transfers = len(sectors)
+            moved = frozenset(
+                (sector * SECTOR_NBYTES - offset + byte) // itemsize
+                for sector in sectors
+                for byte in range(0, SECTOR_NBYTES, itemsize)
+            )
+        words = {thread: place // _BANK_NBYTES for thread, place in at.items()}
+        more = (one.nbytes * len(lanes), transfers, conflicts, moved - asked, words)
+        yield Request(one.event, one.memory or "", asked, *more)
 
 
 def _wavefronts(at: dict[int, int], nbytes: int, loads: bool) -> tuple[int, int]:

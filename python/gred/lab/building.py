@@ -63,10 +63,10 @@ class Build:
         # What the compiler says, and what is counted, is of the user's own file.
         name, own = json.dumps(str(path), ensure_ascii=False), self.folder / "rung.cuh"
         text = f"#line 1 {name}\n{source}"
-        own.write_text(unit(source, name, form.plain) if form.plain else text, "utf-8")
+        own.write_text(unit(source, name, form) if form.call else text, "utf-8")
         defined = {"RUNG(In, Acc, Block)": form.instance}
-        if form.plain:
-            defined |= {"PLAIN": "", "PLAIN_IS_DYNAMIC": str(int(form.plain.is_dynamic))}
+        if form.call:
+            defined |= {"PLAIN": "", "PLAIN_IS_DYNAMIC": str(int(form.is_dynamic))}
         if form.dtype:
             kind = {"float32": "float", "float64": "double"}.get(form.dtype, f"{form.dtype}_t")
             defined |= {"RUNG_TYPE": kind, "RUNG_ELEMENT": f"ELEMENT_{form.dtype.upper()}"}

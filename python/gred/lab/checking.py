@@ -2,13 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
 from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from gred.counting import Counts, Line, bank_conflicts
+from gred.counting import Counts, Line
 from gred.lab import edges, processes
 from gred.lab.building import Build
 from gred.records import Records
@@ -128,41 +128,34 @@ def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Ans
 
 def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
     """Take an answer with care: a kernel may have written it."""
-    case = job["size"], job["block_size"], job["order"]
+    kind, text = answer.failure, answer.text
+    place: tuple[str | None, int | None] | None = None
     try:
-        return _finding(build, job, case, answer)
-    except processes.UNREADABLE_ERRORS:
-        return Finding("crash", processes.UNREADABLE, None, None, *case)
-
-
-def _finding(
-    build: Build, job: dict[str, Any], case: tuple[int, int, str], answer: processes.Answer
-) -> Finding | None:
-    if answer.failure:
-        kind = answer.failure
-        if answer.text.startswith("CudaError: "):  # a GPU says of most no more than that it stopped
-            named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
+        if text.startswith("CudaError: "):  # a GPU says of most no more than that it stopped
+            named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in text)
             kind = next(named, "crash")
-        file, line = build.line_at(answer.frames) or (None, None)
-        return Finding(kind, answer.text, file, line, *case)
-    if fault := answer.answer.get("fault"):
-        kind, file, line, text, frames = fault
-        is_text = isinstance(text, str) and isinstance(file, str | None)
-        if kind not in KINDS or not is_text or not isinstance(line, int):
-            raise TypeError
-        file, text = file and processes.printable(file), processes.printable(text)
-        library = str(build.folder / "counting.so")
-        own = build.line_at([offset for at, offset in frames[:_FRAMES_MAX] if at == library])
-        if kind == "missing":
-            file = line = None
-        elif own and own[0] != file:
-            text = f"{text}, in {PurePath(file).name}:{line}"
-            file, line = own
-        return Finding(kind, text, file, line, *case)
-    expected, got = edges.truth(job), _result(answer)
-    if got == expected:
-        return None
-    return Finding("answer", f"{got} instead of {expected}", None, None, *case)
+        if kind:
+            place = build.line_at(answer.frames)
+        elif fault := answer.answer.get("fault"):
+            kind, file, line, text, frames = fault
+            is_text = isinstance(text, str) and isinstance(file, str | None)
+            if kind not in KINDS or not is_text or not isinstance(line, int):
+                raise TypeError
+            file, text = file and processes.printable(file), processes.printable(text)
+            library = str(build.folder / "counting.so")
+            own = build.line_at([offset for at, offset in frames[:_FRAMES_MAX] if at == library])
+            if kind != "missing":
+                place = own or (file, line)
+                text += f", in {PurePath(file).name}:{line}" if own and own[0] != file else ""
+        else:
+            expected, got = edges.truth(job), _result(answer)
+            if got == expected:
+                return None
+            kind, text = "answer", f"{got} instead of {expected}"
+    except processes.UNREADABLE_ERRORS:
+        kind, text, place = "crash", processes.UNREADABLE, None
+    file, line = place or (None, None)
+    return Finding(kind, text, file, line, job["size"], job["block_size"], job["order"])
 
 
 def _result(answer: processes.Answer) -> int | float:
@@ -213,10 +206,6 @@ class Goal(NamedTuple):
     events: tuple[str, ...]
     cost: Callable[[Line], int] = attrgetter("requests")
 
-    def line(self, lines: Iterable[Line]) -> Line | None:
-        """Find the line that costs most."""
-        return max((x for x in lines if x.event in self.events), key=self.cost, default=None)
-
 
 class Exercise(NamedTuple):
     """A rung with a hole; ``source`` is the text of the file, whose first comment is the task."""
@@ -254,8 +243,8 @@ _BUSY_LANES = Goal(
     lambda line: 32 * line.requests - line.lanes,
 )
 _NO_CONFLICTS = Goal(
-    lambda total: not bank_conflicts(total),
-    lambda total: f"there are {bank_conflicts(total):,} bank conflicts; none is asked for",
+    lambda total: not total.bank_conflicts,
+    lambda total: f"there are {total.bank_conflicts:,} bank conflicts; none is asked for",
     ("shared_load", "shared_store"),
     attrgetter("conflicts"),
 )

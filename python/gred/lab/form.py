@@ -12,8 +12,6 @@ what they are. Either way the kernel becomes a __device__ function that a kernel
 form calls. Lines stay where they are, so messages are of the user's own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from importlib import resources
@@ -40,19 +38,17 @@ and either of them with `unsigned Block` as the last parameter of the template""
 
 
 class Form(NamedTuple):
-    """How a rung's file is to be compiled and launched."""
+    """How a rung's file is to be compiled and launched; of ordinary CUDA alone there is a call."""
 
     name: str
     instance: str  # of the template, of types In and Acc and the number Block
-    like: str  # the rung of the ladder that it is launched as
-    data_blocks: int  # so many elements a thread should get at least
+    like: str = ""  # the rung of the ladder that it is launched as
+    data_blocks: int = 1  # so many elements a thread should get at least
     block_sizes: tuple[int, ...] = BLOCK_SIZES  # that it is checked in
-    plain: Plain | None = None  # how it is called, if it is ordinary CUDA
-
-    @property
-    def dtype(self) -> str | None:
-        """The only type of elements that it takes, if there is one."""
-        return self.plain.dtype if self.plain else None
+    dtype: str | None = None  # the only type of elements that it takes, if there is one
+    call: str = ""  # of the kernel, with Block, T, data, n and partials
+    has_block: bool = False
+    is_dynamic: bool = False  # whether its shared memory has a size that the launch decides
 
     @property
     def block_size(self) -> int | None:
@@ -77,28 +73,21 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
         found = ", ".join(one["name"] for one in kernels) or "none"
         forms = f"of one of the forms{_FORMS}"
         raise ValueError(f"a rung's file has one kernel, {forms}; found {found}")
-    (kernel,), name = kernels, kernels[0]["name"]
-    ordinary = _plain_of(code, kernel)
-    if ordinary:  # of elements In, states Acc, and blocks of Block
-        instance = f"lab_launched<Acc{', Block' if ordinary.has_block else ''}>"
-    else:
-        instance = _instance(name, kernel["template"] or "")
-    said = _LAUNCHED.search(source)
+    (kernel,), name, said = kernels, kernels[0]["name"], _LAUNCHED.search(source)
+    form = _plain_of(code, kernel) or Form(name, _instance(name, kernel["template"] or ""))
     rung = like or (said and said[1]) or name
-    if ordinary and not like and not said and name not in _rungs():
-        rung = "atomic" if ordinary.adds_to_one else "shared_sequential"
-        data_blocks = data_blocks or 1
+    if form.call and not like and not said and name not in _rungs():
+        rung, data_blocks = form.like, data_blocks or form.data_blocks
     method = _rung(rung, is_told=rung != name)
     if data_blocks is None:
         told = said[2] if said and not like else None
         data_blocks = int(told) if told else _data_blocks(method)
     number = number_from(data_blocks, "data_blocks", DATA_BLOCKS_MAX)
-    sizes = ordinary.block_sizes if ordinary else BLOCK_SIZES
     if said and said[3]:
-        sizes = (int(said[3]),)
-        if sizes[0] not in _BLOCKS:
+        form = form._replace(block_sizes=(int(said[3]),))
+        if form.block_sizes[0] not in _BLOCKS:
             raise ValueError(f"blocks are of 32, 64, 128, 256, 512 or 1024 threads; got {said[3]}")
-    return Form(name, instance, method, number, sizes, ordinary)
+    return form._replace(like=method, data_blocks=number)
 
 
 def _rung(name: str, is_told: bool) -> str:
@@ -181,24 +170,9 @@ _INDIRECTION = (
 _BLOCKS = (32, 64, 128, 256, 512, 1024)
 
 
-class Plain(NamedTuple):
-    """What is to be known of such a kernel."""
-
-    dtype: str | None  # None: a template's
-    call: str  # of the kernel, with Block, T, data, n and partials
-    has_block: bool
-    adds_to_one: bool  # by atomicAdd to the first of its results
-    is_dynamic: bool  # whether its shared memory has a size that the launch decides
-    block_sizes: tuple[int, ...]
-
-
 def _masked(source: str) -> str:
     """Put spaces in the place of comments and strings, so that positions stay."""
-
-    def blank(found: re.Match[str]) -> str:
-        return "\n".join(" " * len(line) for line in found[0].split("\n"))
-
-    return _COMMENT_OR_STRING.sub(blank, source)
+    return _COMMENT_OR_STRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
 
 
 def _line(source: str, at: int) -> int:
@@ -206,8 +180,11 @@ def _line(source: str, at: int) -> int:
     return source.count("\n", 0, at) + 1
 
 
-def _plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
-    """Read a kernel's template and parameters, of masked code; None if they are of another form."""
+def _plain_of(code: str, kernel: re.Match[str]) -> Form | None:
+    """Read a kernel's template and parameters, of masked code; None if they are of another form.
+
+    Unless something is said, it is launched by whether it adds to the first of its results.
+    """
     arguments, dtype = _template(kernel["template"])
     parameters = [" ".join(one.split()) for one in kernel["parameters"].split(",")]
     pointers = [one for one in parameters if "*" in one]
@@ -232,19 +209,22 @@ def _plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
     call = ", ".join(given.get(one, "n") for one in parameters)
     template = f"<{', '.join(arguments)}>" if arguments else ""
     out = re.escape(re.split(r"[\s*]+", next(one for one in pointers if one != data))[-1])
+    adds_to_one = re.search(rf"\batomicAdd\s*\(\s*&?\s*{out}\b", code)
     # Its blocks are as long as a shared array longer than a warp, or those of __launch_bounds__.
     lengths = re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
     whole = [length for text in lengths if (length := _number(code, text)) in _BLOCKS[1:]]
     most = _number(code, (kernel["bounds"] or "").partition(",")[0])
     sizes = tuple(size for size in BLOCK_SIZES if most is None or size <= most)
     sizes = (min(whole),) if whole else sizes
-    return Plain(
+    return Form(
+        kernel["name"],
+        f"lab_launched<Acc{', Block' if 'Block' in arguments else ''}>",
+        like="atomic" if adds_to_one else "shared_sequential",
+        block_sizes=sizes,
         dtype=None if is_template else _ELEMENTS[types.pop()],
         call=f"{kernel['name']}{template}({call})",
         has_block="Block" in arguments,
-        adds_to_one=re.search(rf"\batomicAdd\s*\(\s*&?\s*{out}\b", code) is not None,
         is_dynamic=any(found["extern"] for found in _SHARED.finditer(code)),
-        block_sizes=sizes,
     )
 
 
@@ -280,7 +260,7 @@ def _number(code: str, text: str) -> int | None:
 # ---- in gred's form ----
 
 
-def unit(source: str, name: str, plain: Plain) -> str:
+def unit(source: str, name: str, form: Form) -> str:
     """Write what is compiled: the source with its kernel as a function, and a kernel around it."""
     includes = [
         f"#line {_line(source, found.start())} {name}\n#include {found[1]}\n"
@@ -294,7 +274,7 @@ def unit(source: str, name: str, plain: Plain) -> str:
     lines = "\n" * text.count("\n", start, end)
     text = f"{text[:start]}__device__ void {lines}{text[end:]}"
     on_host = _on_host(text)
-    template = "template <class T, unsigned Block>" if plain.has_block else "template <class T>"
+    template = "template <class T, unsigned Block>" if form.has_block else "template <class T>"
     return f"""{"".join(includes)}
 #include "lab/plain.cuh"
 namespace KERNELS
@@ -312,7 +292,7 @@ namespace KERNELS
 __global__ void lab_launched(global<T> at, uint64_t n, global<T> results)
 {{
     const auto data = PLAIN(at), partials = PLAIN(results);
-    {plain.call};
+    {form.call};
 }}
 }}
 """

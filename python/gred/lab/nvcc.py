@@ -39,10 +39,14 @@ def find(environment: Mapping[str, str], packages: Iterable[str]) -> Path | None
     return next((nvcc for nvcc in candidates if os.access(nvcc, os.X_OK)), None)
 
 
-def gpu(device: str) -> Gpu:
-    """Find a GPU by its name, and nvcc; an error says what is missing."""
-    name = gred.launch_limit(device, samples=1).device
+def gpu(device: str | None) -> Gpu | None:
+    """Find a GPU by its name, and nvcc, or else an error; without a name the first, if both are."""
     nvcc = find(os.environ, sys.path)
+    if device is None and nvcc:
+        device = next((one.name for one in gred.devices() if one.name.startswith("cuda")), None)
+    if device is None or device == "simulated":
+        return None
+    name = gred.launch_limit(device, samples=1).device
     if nvcc is None:
         raise RuntimeError(
             f"a rung is compiled for a GPU by nvcc, and there is none in CUDA_HOME, CUDA_PATH or "
@@ -50,9 +54,3 @@ def gpu(device: str) -> Gpu:
         )
     (found,) = (one for one in gred.devices() if one.name == name)
     return Gpu(name, found.compute_capability.replace(".", ""), nvcc)
-
-
-def gpu_that_is_here() -> Gpu | None:
-    """Find the first GPU, and nvcc; None where one of them is missing."""
-    names = [one.name for one in gred.devices() if one.name.startswith("cuda")]
-    return gpu(names[0]) if names and find(os.environ, sys.path) else None

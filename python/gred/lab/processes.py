@@ -70,10 +70,19 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
             assert child.stdin is not None
             with contextlib.suppress(BrokenPipeError), child.stdin:
                 child.stdin.write(json.dumps(request).encode())
-            for answer in _heard(child, pipe, words, limits):
-                is_late = answer.failure == "time"
-                text = f"it was not done in {seconds:g} seconds" if is_late else answer.text
-                yield answer._replace(text=text)
+            rest = b""
+            for number, most in enumerate(limits):
+                until = time.monotonic() + most
+                line, rest = _line(pipe, rest, until)
+                if line is None:
+                    kind, text, frames = _silence(child, words, until)
+                    text = text or f"it was not done in {seconds:g} seconds"
+                    answer = Answer(number, None, kind, text, frames)
+                else:
+                    answer = _read(line, child.pid, number)
+                yield answer
+                if answer.failure:
+                    return
         finally:  # its watcher ends it and whatever it has started, or else its session ends
             child.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -81,22 +90,6 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-
-
-def _heard(
-    child: subprocess.Popen[bytes], pipe: Any, words: Any, limits: list[float]
-) -> Iterator[Answer]:
-    rest = b""
-    for number, seconds in enumerate(limits):
-        until = time.monotonic() + seconds
-        line, rest = _line(pipe, rest, until)
-        if line is None:
-            yield Answer(number, None, *_silence(child, words, until))
-            return
-        answer = _read(line, child.pid, number)
-        yield answer
-        if answer.failure:
-            return
 
 
 def _line(pipe: Any, rest: bytes, until: float) -> tuple[bytes | None, bytes]:

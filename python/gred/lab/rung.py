@@ -66,7 +66,8 @@ class Rung:
             return Report([Finding("failed", str(error), None, None, *case)])
         if goal is None or goal.is_reached(total):
             return report
-        line = goal.line([line for line in total.lines if Path(line.file) == self.path])
+        own = (x for x in total.lines if Path(x.file) == self.path and x.event in goal.events)
+        line = max(own, key=goal.cost, default=None)
         file, number = (line.file, line.number) if line else (None, None)
         return Report([Finding("goal", goal.text(total), file, number, *case)])
 
@@ -85,10 +86,8 @@ class Rung:
         and of those that it includes. RuntimeError is raised if the kernel crashes or never ends.
         """
         how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
-        told, number, result, launches = self._counted(a, how, 0)
-        with self._reading():
-            counts = map(counting.counts_of_launch, launches)
-            return counting.counters_of("sum", told, number, result, counts)
+        with self._counted(a, how, 0) as (call, result, launches):
+            return counting.counters_of(call, result, map(counting.counts_of_launch, launches))
 
     def accesses(
         self,
@@ -105,11 +104,10 @@ class Rung:
         kernel crashes or never ends.
         """
         how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
-        told, number, result, launches = self._counted(a, how, recording.ROOM)
-        with self._reading():
+        with self._counted(a, how, recording.ROOM) as (call, result, launches):
             for launch in launches:
                 launch[3] = [(*row[:7], bytes.fromhex(row[7]), *row[8:]) for row in launch[3]]
-            return recording.accesses_of("sum", told, number, result, launches)
+            return recording.accesses_of(call, result, launches)
 
     def kernel_time(
         self,
@@ -138,13 +136,14 @@ class Rung:
             times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
             return KernelTime(**{**said, **times, "method": self.name})
 
-    def _counted(self, a: Any, how: dict[str, Any], room: int) -> tuple[Any, ...]:
+    @contextlib.contextmanager
+    def _counted(self, a: Any, how: dict[str, Any], room: int) -> Iterator[tuple[Any, ...]]:
         """Run it where accesses are counted, and recorded if there is room for some."""
         number = number_from(how["multiprocessors"], "multiprocessors", 1024)
         said = self._one("counters", a, how | {"multiprocessors": number, "room": room}, "counting")
         with self._reading():
-            told = [self.name, *said["told"][1:]]
-            return told, number, said["result"], said["launches"]
+            call = ["sum", self.name, *said["told"][1:], number]
+            yield call, said["result"], said["launches"]
 
     def _one(self, what: str, a: Any, options: dict[str, Any], kind: str) -> Any:
         """Have one job done, by kernels of one of the build's libraries."""
@@ -154,7 +153,7 @@ class Rung:
             raise ValueError(f"{self.name} sums {self.dtype}; got an array of {a.dtype}")
         job = {**options, "kind": what, "method": self.like}
         job["block_size"] = job["block_size"] or self.block_size
-        if self._build.form.plain and job["dtype"] is None:
+        if self._build.form.call and job["dtype"] is None:
             job["dtype"] = a.dtype
         if job["dtype"] is not None:
             job["dtype"] = np.dtype(job["dtype"]).str
@@ -239,10 +238,7 @@ def compile(
 
 def _built(file: Path, like: str | None, data_blocks: int | None, device: str | None) -> Build:
     """Compile for the simulated device, and for the GPU that is meant."""
-    gpu = nvcc.gpu_that_is_here() if device is None else None
-    if device not in (None, "simulated"):
-        gpu = nvcc.gpu(device)
-    source = form.read(file)
+    gpu, source = nvcc.gpu(device), form.read(file)
     build = Build(file, source, form.form_of(source, like, data_blocks), gpu)
     build.compiled("counting")
     try:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import gred
-from gred.counting import bank_conflicts
 from gred.lab.form import LATEST
 from gred.lab.rung import Rung
 from gred.records import Columns, Records, among_rungs
@@ -54,7 +53,7 @@ class Ladder(Records):
         ("passes", lambda r: len(r.counters.passes)),
         ("sectors loaded", lambda r: f"{r.total.global_load_sectors:,}"),
         ("used", lambda r: _text(".0%", r.total.global_load_efficiency)),
-        ("conflicts", lambda r: f"{bank_conflicts(r.total):,}"),
+        ("conflicts", lambda r: f"{r.total.bank_conflicts:,}"),
         ("barriers", lambda r: f"{r.total.block_barriers:,}"),
         ("lanes", lambda r: _text(".1f", r.total.active_lanes)),
     )
