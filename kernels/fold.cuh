@@ -80,15 +80,8 @@ struct in_runs {
     }
 };
 
-/* Each `step` after the one before it. */
-struct in_steps {
-    uint64_t first, step;
-
-    __host__ __device__ __forceinline__ uint64_t operator()(unsigned k) const
-    {
-        return first + k * step;
-    }
-};
+/* Each so far from the one before it. */
+using in_steps = in_runs<1>;
 
 /* All of many values take part. */
 struct all_valid {
@@ -97,16 +90,10 @@ struct all_valid {
         return true;
     }
 
-    /* How many of N take part. */
-    __host__ __device__ __forceinline__ constexpr unsigned count(unsigned n) const
+    /* How many of n from number `first` on do. */
+    __host__ __device__ __forceinline__ constexpr unsigned count(unsigned, unsigned n) const
     {
         return n;
-    }
-
-    /* Those from number `first` on. */
-    __host__ __device__ __forceinline__ constexpr all_valid from(unsigned) const
-    {
-        return {};
     }
 };
 
@@ -132,14 +119,9 @@ struct valid_bits {
         return bits >> k & 1;
     }
 
-    __host__ __device__ __forceinline__ unsigned count(unsigned n) const
+    __host__ __device__ __forceinline__ unsigned count(unsigned first, unsigned n) const
     {
-        return bits_set(bits & low_bits(n));
-    }
-
-    __host__ __device__ __forceinline__ valid_bits from(unsigned first) const
-    {
-        return {bits >> first};
+        return bits_set(bits >> first & low_bits(n));
     }
 };
 

@@ -61,7 +61,7 @@ summary_of_numbers(const void *numbers, size_t n, const typename extremes<V>::st
     typename summary<V>::state summary;
     variance_loop<In, V>(numbers, n, 0, &summary.numbers);
     summary.nans = 0;
-    sum_loop<In, typename summed<V>::type>(numbers, n, 0, &summary.sum);
+    sum_loop<In, decltype(summary.sum)>(numbers, n, 0, &summary.sum);
     summary.ends = ends;
     return summary;
 }

@@ -32,22 +32,7 @@ __host__ __device__ __noinline__ inline double ratio(double d)
     return exp(d);
 }
 
-/* The real part, and exp(i y) of the other one. */
-__host__ __device__ __forceinline__ double real_part(double x)
-{
-    return x;
-}
-
-__host__ __device__ __forceinline__ double real_part(complex<double> x)
-{
-    return x.real;
-}
-
-__host__ __device__ __forceinline__ double phase(double)
-{
-    return 1;
-}
-
+/* exp(i y). */
 __host__ __device__ __noinline__ inline complex<double> phase(complex<double> x)
 {
     return {cos(x.imag), sin(x.imag)};
@@ -83,7 +68,10 @@ struct logsumexp {
 
     FOLD_FUNCTION state lift(V x, uint64_t)
     {
-        return {real_part(widen(x)), phase(widen(x))};
+        if constexpr (std::is_same_v<wide, double>)
+            return {double(x), 1};
+        else
+            return {double(x.real), phase(widen(x))};
     }
 
     FOLD_FUNCTION state merge(state a, state b)
