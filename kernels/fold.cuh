@@ -141,16 +141,15 @@ __host__ __device__ __forceinline__ T added_in_lanes(Number number)
     return totals[0];
 }
 
-/* The lower or the upper half of so many values. */
-template <unsigned N, class V>
-struct half_of {
-    V at[N / 2];
+/* What folds have whose states are values. */
+template <class V>
+struct value_fold {
+    using value = V;
+    using state = V;
 
-    __host__ __device__ __forceinline__ half_of(const V (&x)[N], unsigned first)
+    FOLD_FUNCTION V lift(V x, uint64_t)
     {
-#pragma unroll
-        for (unsigned k = 0; k < N / 2; k++)
-            at[k] = x[first + k];
+        return x;
     }
 };
 
@@ -239,11 +238,7 @@ struct finishing_number {
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        const auto number = finishing<Reduction>::template number<Fold>(how, state);
-        if constexpr (std::is_integral_v<decltype(number)>)
-            answer.values[0] = count_answer(number);
-        else
-            answer.values[0] = wide_answer(number);
+        answer.values[0] = value_answer(finishing<Reduction>::template number<Fold>(how, state));
     }
 };
 

@@ -197,9 +197,9 @@ template <>
 struct finishing<REDUCTION_norm_1> : finishing_state<REDUCTION_norm_1, double> {};
 
 template <>
-struct finishing<REDUCTION_norm_inf> : finishing_state<REDUCTION_norm_inf, double> {};
+struct finishing<REDUCTION_norm_inf> : finishing<REDUCTION_norm_1> {};
 
 template <>
-struct finishing<REDUCTION_norm_neg_inf> : finishing_state<REDUCTION_norm_neg_inf, double> {};
+struct finishing<REDUCTION_norm_neg_inf> : finishing<REDUCTION_norm_1> {};
 
 } // namespace KERNELS

@@ -64,28 +64,26 @@ struct one<complex<T>> {
 };
 
 template <class V>
-struct prod {
-    using value = V;
-    using state = V;
-
-    FOLD_FUNCTION state identity()
+struct prod : value_fold<V> {
+    FOLD_FUNCTION V identity()
     {
         return one<V>::neutral();
     }
 
-    FOLD_FUNCTION state lift(V x, uint64_t index)
+    FOLD_FUNCTION V lift(V x, uint64_t index)
     {
         return one<V>::begun(x, index);
     }
 
-    FOLD_FUNCTION state merge(state a, state b)
+    FOLD_FUNCTION V merge(V a, V b)
     {
         return one<V>::product(a, b);
     }
 };
 
 /* A NaN that the caller begins with is not left out. */
-struct finishing_product {
+template <>
+struct finishing<REDUCTION_prod> {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
     {
@@ -100,8 +98,5 @@ struct finishing_product {
         answer.values[0] = value_answer(one<value>::ended(with_initial<prod<value>>(how, state)));
     }
 };
-
-template <>
-struct finishing<REDUCTION_prod> : finishing_product {};
 
 } // namespace KERNELS
