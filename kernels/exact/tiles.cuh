@@ -11,26 +11,16 @@ namespace KERNELS
 template <unsigned Packs>
 using lane_packs = pack<uint32_t>[Packs];
 
-#ifdef __CUDA_ARCH__
-
 /* Has the compiler work a value out here, and not anew wherever it is needed: where registers are
  * scarce, it spills others for what that takes. */
 template <class T>
 __device__ __forceinline__ T worked_out(T value)
 {
+#ifdef __CUDA_ARCH__
     asm("" : "+l"(value));
-    return value;
-}
-
-#else
-
-template <class T>
-__device__ __forceinline__ T worked_out(T value)
-{
-    return value;
-}
-
 #endif
+    return value;
+}
 
 /* Of a thread, one of so many. */
 template <class In, unsigned Packs>
