@@ -45,14 +45,7 @@ struct factor_packs {
 template <class Acc, class In>
 struct dot_lanes {
     static constexpr unsigned count = pack<In>::size < 4 ? pack<In>::size : 4;
-    Acc at[count];
-
-    __device__ __forceinline__ dot_lanes()
-    {
-#pragma unroll
-        for (unsigned k = 0; k < count; k++)
-            at[k] = Acc(0);
-    }
+    Acc at[count] = {};
 
     __device__ __forceinline__ void take(const pack<In> &a, const pack<In> &b)
     {

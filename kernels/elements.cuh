@@ -72,30 +72,27 @@ __device__ __forceinline__ complex<T> operator+(complex<T> a, complex<T> b)
 template <class T>
 __host__ __device__ __forceinline__ T rounded_product(T a, T b)
 {
+#ifndef __CUDA_ARCH__
     return a * b;
-}
-
-#ifdef __CUDA_ARCH__
-
-template <>
-__device__ __forceinline__ float rounded_product(float a, float b)
-{
-    return __fmul_rn(a, b);
-}
-
-template <>
-__device__ __forceinline__ double rounded_product(double a, double b)
-{
-    return __dmul_rn(a, b);
-}
-
+#else
+    if constexpr (sizeof(T) == sizeof(float))
+        return __fmul_rn(a, b);
+    else
+        return __dmul_rn(a, b);
 #endif
+}
 
 template <class T>
 __device__ __forceinline__ complex<T> operator*(complex<T> a, complex<T> b)
 {
     return {rounded_product(a.real, b.real) - rounded_product(a.imag, b.imag),
             rounded_product(a.real, b.imag) + rounded_product(a.imag, b.real)};
+}
+
+template <class T>
+__host__ __device__ __forceinline__ complex<T> operator*(complex<T> a, T b)
+{
+    return {a.real * b, a.imag * b};
 }
 
 /* As for floats, a value that is not equal to itself is NaN: one part of it suffices. */

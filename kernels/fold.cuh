@@ -10,8 +10,8 @@
  *
  * and, where taking many values at once is better than merging one after the other,
  *
- *     template <unsigned N, class Positions, class Valid = all_valid>
- *     static void absorb(state &s, const value (&x)[N], Positions at, Valid valid = {});
+ *     template <unsigned N, class Positions, class Valid>
+ *     static void absorb(state &s, const value (&x)[N], Positions at, Valid valid);
  *
  * x[k] being number at(k) of the array, numbers that rise with k, and taking part if valid(k).
  *
@@ -44,13 +44,6 @@ using state_of = typename Fold::state;
 
 template <class Fold>
 using value_of = typename Fold::value;
-
-/* Whether a fold takes many values at once in a way of its own. */
-template <class Fold, class = void>
-struct absorbs : std::false_type {};
-
-template <class Fold>
-struct absorbs<Fold, std::void_t<typename Fold::absorbs_many>> : std::true_type {};
 
 /* Whether a fold asks for positions. */
 template <class Fold, class = void>
@@ -125,6 +118,16 @@ struct valid_bits {
     }
 };
 
+/* Whether a fold takes many values at once in a way of its own. */
+template <class Fold, class = void>
+struct absorbs : std::false_type {};
+
+template <class Fold>
+struct absorbs<Fold, std::void_t<decltype(Fold::absorb(std::declval<state_of<Fold> &>(),
+                                                       std::declval<const value_of<Fold> (&)[1]>(),
+                                                       in_a_row(), all_valid()))>>
+    : std::true_type {};
+
 /* Adds N numbers up in a few lanes: enough for vector registers, and no more than fit in a
  * thread's. */
 template <unsigned N, class T, class Number>
@@ -172,10 +175,8 @@ __host__ __device__ __forceinline__ struct scalar_wide count_answer(uint64_t cou
 template <class T>
 __host__ __device__ __forceinline__ struct scalar_wide value_answer(T x)
 {
-    if constexpr (std::is_same_v<T, uint64_t>)
-        return {SCALAR_UNSIGNED, int64_t(x), 0, 0};
-    else if constexpr (std::is_integral_v<T>)
-        return {SCALAR_SIGNED, int64_t(x), 0, 0};
+    if constexpr (std::is_integral_v<T>)
+        return {std::is_same_v<T, uint64_t> ? SCALAR_UNSIGNED : SCALAR_SIGNED, int64_t(x), 0, 0};
     else
         return wide_answer(double(x));
 }

@@ -148,16 +148,6 @@ __host__ __device__ __forceinline__ double magnitude(complex<T> x)
     return hypot(double(x.real), double(x.imag));
 }
 
-__host__ __device__ __forceinline__ double scaled(double x, double by)
-{
-    return x * by;
-}
-
-__host__ __device__ __forceinline__ complex<double> scaled(complex<double> x, double by)
-{
-    return {x.real * by, x.imag * by};
-}
-
 /* The square of a magnitude. */
 __host__ __device__ __forceinline__ double squared(double x)
 {

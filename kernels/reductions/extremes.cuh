@@ -198,7 +198,6 @@ template <class V, template <class> class Order>
 struct position_of_best {
     using value = V;
     using state = value_at<V>;
-    struct absorbs_many;
     struct asks_for_positions;
 
     FOLD_FUNCTION state identity()
@@ -225,8 +224,8 @@ struct position_of_best {
     }
 
     /* The best value first, and its position only where it matters. */
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid)
     {
         constexpr V worst = Order<V>::worst;
         V best = worst;

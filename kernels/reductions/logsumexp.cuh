@@ -59,7 +59,6 @@ struct logsumexp {
     using value = V;
     using wide = wide_of<V>;
     using state = exponentials<wide>;
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -81,8 +80,8 @@ struct logsumexp {
         return {greatest, sum_beside(a, greatest) + sum_beside(b, greatest)};
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         if constexpr (std::is_same_v<wide, double>) {
             absorb_real(s, x, valid);
@@ -97,7 +96,7 @@ struct logsumexp {
     /* Infinities differ from each other by nothing. */
     FOLD_FUNCTION wide sum_beside(const state &s, double greatest)
     {
-        return s.greatest == greatest ? s.sum : scaled(s.sum, ratio(s.greatest - greatest));
+        return s.greatest == greatest ? s.sum : s.sum * ratio(s.greatest - greatest);
     }
 
     template <unsigned N, class Valid>

@@ -24,7 +24,6 @@ struct nansum {
             return V(sum);
         }
     };
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -41,8 +40,8 @@ struct nansum {
         return {sum<total>::merge(a.sum, b.sum), a.count + b.count};
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         unsigned count = 0;
 #pragma unroll

@@ -10,7 +10,6 @@ template <class V>
 struct nonzero {
     using value = V;
     using state = uint64_t;
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -27,8 +26,8 @@ struct nonzero {
         return a + b;
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         unsigned count = 0;
 #pragma unroll

@@ -32,7 +32,6 @@ struct norm2 {
     using value = V;
     static constexpr bool scales = std::is_same_v<V, double> || std::is_same_v<V, complex<double>>;
     using state = std::conditional_t<scales, scaled_squares, plain_squares>;
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -61,8 +60,8 @@ struct norm2 {
         return a;
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         bool plain = true;
 #pragma unroll

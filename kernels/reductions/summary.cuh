@@ -21,7 +21,6 @@ struct summary {
         total sum;
         typename extremes<V>::state ends;
     };
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -44,8 +43,8 @@ struct summary {
                 extremes<V>::merge(a.ends, b.ends)};
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         constexpr unsigned part = 8 * sizeof(double) / sizeof(wide);
         wide whole = wide(0);

@@ -44,7 +44,7 @@ __host__ __device__ __forceinline__ variance_state<W> merged(variance_state<W> a
         return b;
     const double count = a.count + b.count, share = ratio_of_counts(b.count, count);
     const W delta = difference(b.mean, a.mean);
-    return {count, a.mean + scaled(delta, share),
+    return {count, a.mean + delta * share,
             a.deviation + b.deviation + squared(delta) * (a.count * share)};
 }
 
@@ -54,7 +54,7 @@ __host__ __device__ __forceinline__ variance_state<W> merged_equals(variance_sta
                                                                     variance_state<W> b)
 {
     const W delta = difference(b.mean, a.mean);
-    return {2 * a.count, a.mean + scaled(delta, 0.5),
+    return {2 * a.count, a.mean + delta * 0.5,
             a.deviation + b.deviation + squared(delta) * (0.5 * a.count)};
 }
 
@@ -81,7 +81,7 @@ variance_state_of(const V (&x)[All], wide_of<V> &total, Valid valid)
             numbers[k] = valid(First + k) ? widen(x[First + k]) : wide(0);
         const double count = valid.count(First, N);
         const wide sum = added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; }),
-                   mean = scaled(sum, count > 0 ? 1 / count : 0);
+                   mean = sum * (count > 0 ? 1 / count : 0);
         total = total + sum;
         return {count, mean, added_in_lanes<N, double>([&](unsigned k) {
                     return valid(First + k) ? squared(difference(numbers[k], mean)) : 0.0;
@@ -94,7 +94,6 @@ struct variance {
     using value = V;
     using wide = wide_of<V>;
     using state = variance_state<wide>;
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -113,8 +112,8 @@ struct variance {
         return merged(a, b);
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         wide unwanted = wide(0);
         s = merged(s, variance_state_of<16, N>(x, unwanted, valid));
