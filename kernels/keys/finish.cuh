@@ -38,10 +38,11 @@ __global__ void finish_by_key(SHARED_PARAMETER(keyed) x, SHARED_PARAMETER(struct
         return;
     const global<unsigned char> out = static_cast<unsigned char *>(how.out) + k * x.sums.out_bytes;
     if (!x.sums.wraps)
-        store_rounded(how, out, rounded_by_key(x, k, how), 0);
-    else /* the low bytes of the only word: of a count, too */
-        for (unsigned byte = 0; byte < x.sums.out_bytes; byte++)
-            out[byte] = static_cast<unsigned char>(*x.words_of(k) >> 8 * byte);
+        return store_rounded(how, out, rounded_by_key(x, k, how), 0);
+    const uint64_t word = *x.words_of(k); /* the only one: of a count, too */
+    const unsigned bytes = x.sums.out_bytes;
+    for (unsigned byte = 0; byte < bytes; byte++)
+        out[byte] = static_cast<unsigned char>(word >> 8 * byte);
 }
 
 } // namespace KERNELS
