@@ -121,20 +121,10 @@ struct warp_tiles_of_two : warp_tiles<In, Packs> {
 #pragma unroll
         for (unsigned k = 0; k < Packs; k++) {
             const bool there = first::at + k * warp_size < first::end;
+            const global<const In> others = other + k * (warp_size * pack<In>::size);
             loaded.a[k] = there ? from[k * warp_size] : pack<uint32_t>{};
-            loaded.b[k] = there ? one_by_one(k) : pack<uint32_t>{};
+            loaded.b[k] = there ? pack_of<uint32_t>(unaligned_pack(others)) : pack<uint32_t>{};
         }
-    }
-
-  private:
-    /* A pack of the second array, however that is aligned. */
-    __device__ __forceinline__ pack<uint32_t> one_by_one(unsigned k) const
-    {
-        pack<In> loaded;
-#pragma unroll
-        for (unsigned i = 0; i < pack<In>::size; i++)
-            loaded.at[i] = other[k * (warp_size * pack<In>::size) + i];
-        return pack_of<uint32_t>(loaded);
     }
 };
 
