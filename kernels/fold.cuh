@@ -232,35 +232,28 @@ struct has_findings<Finishing, Fold,
                     std::void_t<decltype(Finishing::template findings<Fold>(state_of<Fold>()))>>
     : std::true_type {};
 
-/* The finishing of those whose `number` is all there is. */
+/* The finishing of those whose `number`, or `own`, is all there is. */
 template <enum reduction Reduction>
-struct finishing_number {
+struct finishing_alone {
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = value_answer(finishing<Reduction>::template number<Fold>(how, state));
+        using self = finishing<Reduction>;
+        if constexpr (has_own<self, Fold>::value)
+            answer.values[0] = value_answer(self::template own<Fold>(state));
+        else
+            answer.values[0] = value_answer(self::template number<Fold>(how, state));
     }
 };
 
 /* Of those whose state is that number. */
 template <enum reduction Reduction, class Number>
-struct finishing_state : finishing_number<Reduction> {
+struct finishing_state : finishing_alone<Reduction> {
     template <class Fold>
     FOLD_FUNCTION Number number(const struct finish &, const state_of<Fold> &state)
     {
         return Number(state);
-    }
-};
-
-/* The same of those whose `own` is. */
-template <enum reduction Reduction>
-struct finishing_own {
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = value_answer(finishing<Reduction>::template own<Fold>(state));
     }
 };
 

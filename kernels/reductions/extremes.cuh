@@ -160,7 +160,7 @@ struct finishing<REDUCTION_minmax> {
 };
 
 template <>
-struct finishing<REDUCTION_ptp> : finishing_own<REDUCTION_ptp> {
+struct finishing<REDUCTION_ptp> : finishing_alone<REDUCTION_ptp> {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
     {
@@ -256,7 +256,7 @@ template <class V>
 using argmax = position_of_best<V, by_greatest>;
 
 template <>
-struct finishing<REDUCTION_argmin> : finishing_number<REDUCTION_argmin> {
+struct finishing<REDUCTION_argmin> : finishing_alone<REDUCTION_argmin> {
     template <class Fold>
     FOLD_FUNCTION int64_t number(const struct finish &, const state_of<Fold> &state)
     {

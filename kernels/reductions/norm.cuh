@@ -66,7 +66,7 @@ struct norm2 {
         bool plain = true;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            plain = plain && (!valid(k) || is_plain_value(x[k]));
+            plain = plain && (!valid(k) || is_plain(widen(x[k])));
         if (plain) {
             s.middle += added_in_lanes<N, double>(
                 [&](unsigned k) { return valid(k) ? squared(widen(x[k])) : 0.0; });
@@ -79,26 +79,15 @@ struct norm2 {
 
   private:
     /* Whether a square is as good as any number; of narrower types all are. */
-    FOLD_FUNCTION bool is_plain_value(double x)
-    {
-        return is_plain(x);
-    }
-
-    FOLD_FUNCTION bool is_plain_value(complex<double> x)
-    {
-        return is_plain(x.real) && is_plain(x.imag);
-    }
-
-    template <class Narrow>
-    FOLD_FUNCTION bool is_plain_value(Narrow)
-    {
-        return true;
-    }
-
     FOLD_FUNCTION bool is_plain(double x)
     {
         const double size = fabs(x);
-        return (size >= blue::small && size <= blue::large) || size == 0;
+        return !scales || (size >= blue::small && size <= blue::large) || size == 0;
+    }
+
+    FOLD_FUNCTION bool is_plain(complex<double> x)
+    {
+        return is_plain(x.real) && is_plain(x.imag);
     }
 
     FOLD_FUNCTION state lift_wide(double x)
@@ -120,7 +109,7 @@ struct norm2 {
 };
 
 template <>
-struct finishing<REDUCTION_norm> : finishing_number<REDUCTION_norm> {
+struct finishing<REDUCTION_norm> : finishing_alone<REDUCTION_norm> {
     template <class Fold>
     FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
     {
