@@ -118,10 +118,7 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
     groups = CUDA_GROUPS if table == CUDA_TABLE else SIMULATED_GROUPS
     units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in groups]
     units += [(LIBRARY, "library", [])] if table == CUDA_TABLE else []
-    for fold in LADDER_FOLDS:
-        widens, averages = fold in ("sum", "prod"), fold == "sum"
-        defines = [f"-DGRED_FOLD={fold}", f"-DGRED_WIDENS={widens:d}"]
-        units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
+    units += [("methods.cu", fold, [f"-DGRED_FOLD={fold}"]) for fold in LADDER_FOLDS]
     units += [(LATER, "later_methods", []), ("exact.cu", "exact", [])]
     units += [(f"{name}.cu", name, []) for name in ("segments", "products", "keys")]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]

@@ -66,6 +66,21 @@ __device__ __forceinline__ unsigned not_known(unsigned x)
     return x;
 }
 
+/* The first of n places that is not before what is looked for: those that are come first. */
+template <class Count, class Before>
+__host__ __device__ __forceinline__ Count partition_point(Count n, Before is_before)
+{
+    Count first = 0;
+    while (first < n) {
+        const Count middle = first + (n - first) / 2;
+        if (is_before(middle))
+            first = middle + 1;
+        else
+            n = middle;
+    }
+    return first;
+}
+
 #ifdef __CUDACC__
 
 /* A kernel's parameter that is large, or read at places that are known at run time only: all

@@ -31,13 +31,7 @@ struct factor_packs {
     __device__ __forceinline__ pack<In> operator[](uint64_t i) const
     {
         const global<const In> from = at + i * pack<In>::size;
-        if (aligned)
-            return *seen_as<const pack<In>>(from);
-        pack<In> loaded;
-#pragma unroll
-        for (unsigned k = 0; k < pack<In>::size; k++)
-            loaded.at[k] = from[k];
-        return loaded;
+        return aligned ? *seen_as<const pack<In>>(from) : unaligned_pack(from);
     }
 };
 
@@ -45,14 +39,7 @@ struct factor_packs {
 template <class Acc, class In>
 struct dot_lanes {
     static constexpr unsigned count = pack<In>::size < 4 ? pack<In>::size : 4;
-    Acc at[count];
-
-    __device__ __forceinline__ dot_lanes()
-    {
-#pragma unroll
-        for (unsigned k = 0; k < count; k++)
-            at[k] = Acc(0);
-    }
+    Acc at[count] = {};
 
     __device__ __forceinline__ void take(const pack<In> &a, const pack<In> &b)
     {

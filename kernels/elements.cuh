@@ -72,30 +72,27 @@ __device__ __forceinline__ complex<T> operator+(complex<T> a, complex<T> b)
 template <class T>
 __host__ __device__ __forceinline__ T rounded_product(T a, T b)
 {
+#ifndef __CUDA_ARCH__
     return a * b;
-}
-
-#ifdef __CUDA_ARCH__
-
-template <>
-__device__ __forceinline__ float rounded_product(float a, float b)
-{
-    return __fmul_rn(a, b);
-}
-
-template <>
-__device__ __forceinline__ double rounded_product(double a, double b)
-{
-    return __dmul_rn(a, b);
-}
-
+#else
+    if constexpr (sizeof(T) == sizeof(float))
+        return __fmul_rn(a, b);
+    else
+        return __dmul_rn(a, b);
 #endif
+}
 
 template <class T>
 __device__ __forceinline__ complex<T> operator*(complex<T> a, complex<T> b)
 {
     return {rounded_product(a.real, b.real) - rounded_product(a.imag, b.imag),
             rounded_product(a.real, b.imag) + rounded_product(a.imag, b.real)};
+}
+
+template <class T>
+__host__ __device__ __forceinline__ complex<T> operator*(complex<T> a, T b)
+{
+    return {a.real * b, a.imag * b};
 }
 
 /* As for floats, a value that is not equal to itself is NaN: one part of it suffices. */
@@ -121,28 +118,37 @@ __device__ __forceinline__ bool operator>(complex<T> a, complex<T> b)
     return b < a;
 }
 
-/* The enumerator of an accumulator's type. */
-template <class Acc>
+/* The type of an enumerator's elements, and a type's enumerator. */
+template <enum element>
+struct type_of;
+
+template <class>
 struct element_of;
 
-template <enum element Element>
-struct is_element {
-    static constexpr enum element value = Element;
-};
-
-template <>
-struct element_of<int32_t> : is_element<ELEMENT_INT32> {};
-template <>
-struct element_of<int64_t> : is_element<ELEMENT_INT64> {};
-template <>
-struct element_of<uint64_t> : is_element<ELEMENT_UINT64> {};
-template <>
-struct element_of<float> : is_element<ELEMENT_FLOAT32> {};
-template <>
-struct element_of<double> : is_element<ELEMENT_FLOAT64> {};
-template <>
-struct element_of<complex<float>> : is_element<ELEMENT_COMPLEX64> {};
-template <>
-struct element_of<complex<double>> : is_element<ELEMENT_COMPLEX128> {};
+#define ELEMENT_TYPE(NAME, Type)                                                                   \
+    template <>                                                                                    \
+    struct type_of<ELEMENT_##NAME> {                                                               \
+        using type = Type;                                                                         \
+    };                                                                                             \
+    template <>                                                                                    \
+    struct element_of<Type> {                                                                      \
+        static constexpr enum element value = ELEMENT_##NAME;                                      \
+    };
+ELEMENT_TYPE(BOOL, boolean)
+ELEMENT_TYPE(INT8, int8_t)
+ELEMENT_TYPE(INT16, int16_t)
+ELEMENT_TYPE(INT32, int32_t)
+ELEMENT_TYPE(INT64, int64_t)
+ELEMENT_TYPE(UINT8, uint8_t)
+ELEMENT_TYPE(UINT16, uint16_t)
+ELEMENT_TYPE(UINT32, uint32_t)
+ELEMENT_TYPE(UINT64, uint64_t)
+ELEMENT_TYPE(FLOAT16, float16)
+ELEMENT_TYPE(BFLOAT16, bfloat16)
+ELEMENT_TYPE(FLOAT32, float)
+ELEMENT_TYPE(FLOAT64, double)
+ELEMENT_TYPE(COMPLEX64, complex<float>)
+ELEMENT_TYPE(COMPLEX128, complex<double>)
+#undef ELEMENT_TYPE
 
 } // namespace KERNELS

@@ -48,31 +48,6 @@ struct simulated_thread<Kernel> {
 
 /* ---- element types ---- */
 
-template <enum element>
-struct type_of;
-
-#define TYPE_OF(NAME, Type)                                                                        \
-    template <>                                                                                    \
-    struct type_of<ELEMENT_##NAME> {                                                               \
-        using type = Type;                                                                         \
-    };
-TYPE_OF(BOOL, boolean)
-TYPE_OF(INT8, int8_t)
-TYPE_OF(INT16, int16_t)
-TYPE_OF(INT32, int32_t)
-TYPE_OF(INT64, int64_t)
-TYPE_OF(UINT8, uint8_t)
-TYPE_OF(UINT16, uint16_t)
-TYPE_OF(UINT32, uint32_t)
-TYPE_OF(UINT64, uint64_t)
-TYPE_OF(FLOAT16, float16)
-TYPE_OF(BFLOAT16, bfloat16)
-TYPE_OF(FLOAT32, float)
-TYPE_OF(FLOAT64, double)
-TYPE_OF(COMPLEX64, complex<float>)
-TYPE_OF(COMPLEX128, complex<double>)
-#undef TYPE_OF
-
 /* What an array holds and what its elements are accumulated in, and as which types kernels take
  * them: of some, unsigned integers are the same bits as signed ones. */
 template <enum element Input, enum element Accumulator = Input,

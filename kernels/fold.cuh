@@ -10,8 +10,8 @@
  *
  * and, where taking many values at once is better than merging one after the other,
  *
- *     template <unsigned N, class Positions, class Valid = all_valid>
- *     static void absorb(state &s, const value (&x)[N], Positions at, Valid valid = {});
+ *     template <unsigned N, class Positions, class Valid>
+ *     static void absorb(state &s, const value (&x)[N], Positions at, Valid valid);
  *
  * x[k] being number at(k) of the array, numbers that rise with k, and taking part if valid(k).
  *
@@ -45,13 +45,6 @@ using state_of = typename Fold::state;
 template <class Fold>
 using value_of = typename Fold::value;
 
-/* Whether a fold takes many values at once in a way of its own. */
-template <class Fold, class = void>
-struct absorbs : std::false_type {};
-
-template <class Fold>
-struct absorbs<Fold, std::void_t<typename Fold::absorbs_many>> : std::true_type {};
-
 /* Whether a fold asks for positions. */
 template <class Fold, class = void>
 struct is_indexed : std::false_type {};
@@ -80,15 +73,8 @@ struct in_runs {
     }
 };
 
-/* Each `step` after the one before it. */
-struct in_steps {
-    uint64_t first, step;
-
-    __host__ __device__ __forceinline__ uint64_t operator()(unsigned k) const
-    {
-        return first + k * step;
-    }
-};
+/* Each so far from the one before it. */
+using in_steps = in_runs<1>;
 
 /* All of many values take part. */
 struct all_valid {
@@ -97,16 +83,10 @@ struct all_valid {
         return true;
     }
 
-    /* How many of N take part. */
-    __host__ __device__ __forceinline__ constexpr unsigned count(unsigned n) const
+    /* How many of n from number `first` on do. */
+    __host__ __device__ __forceinline__ constexpr unsigned count(unsigned, unsigned n) const
     {
         return n;
-    }
-
-    /* Those from number `first` on. */
-    __host__ __device__ __forceinline__ constexpr all_valid from(unsigned) const
-    {
-        return {};
     }
 };
 
@@ -132,16 +112,21 @@ struct valid_bits {
         return bits >> k & 1;
     }
 
-    __host__ __device__ __forceinline__ unsigned count(unsigned n) const
+    __host__ __device__ __forceinline__ unsigned count(unsigned first, unsigned n) const
     {
-        return bits_set(bits & low_bits(n));
-    }
-
-    __host__ __device__ __forceinline__ valid_bits from(unsigned first) const
-    {
-        return {bits >> first};
+        return bits_set(bits >> first & low_bits(n));
     }
 };
+
+/* Whether a fold takes many values at once in a way of its own. */
+template <class Fold, class = void>
+struct absorbs : std::false_type {};
+
+template <class Fold>
+struct absorbs<Fold, std::void_t<decltype(Fold::absorb(std::declval<state_of<Fold> &>(),
+                                                       std::declval<const value_of<Fold> (&)[1]>(),
+                                                       in_a_row(), all_valid()))>>
+    : std::true_type {};
 
 /* Adds N numbers up in a few lanes: enough for vector registers, and no more than fit in a
  * thread's. */
@@ -159,16 +144,15 @@ __host__ __device__ __forceinline__ T added_in_lanes(Number number)
     return totals[0];
 }
 
-/* The lower or the upper half of so many values. */
-template <unsigned N, class V>
-struct half_of {
-    V at[N / 2];
+/* What folds have whose states are values. */
+template <class V>
+struct value_fold {
+    using value = V;
+    using state = V;
 
-    __host__ __device__ __forceinline__ half_of(const V (&x)[N], unsigned first)
+    FOLD_FUNCTION V lift(V x, uint64_t)
     {
-#pragma unroll
-        for (unsigned k = 0; k < N / 2; k++)
-            at[k] = x[first + k];
+        return x;
     }
 };
 
@@ -191,10 +175,8 @@ __host__ __device__ __forceinline__ struct scalar_wide count_answer(uint64_t cou
 template <class T>
 __host__ __device__ __forceinline__ struct scalar_wide value_answer(T x)
 {
-    if constexpr (std::is_same_v<T, uint64_t>)
-        return {SCALAR_UNSIGNED, int64_t(x), 0, 0};
-    else if constexpr (std::is_integral_v<T>)
-        return {SCALAR_SIGNED, int64_t(x), 0, 0};
+    if constexpr (std::is_integral_v<T>)
+        return {std::is_same_v<T, uint64_t> ? SCALAR_UNSIGNED : SCALAR_SIGNED, int64_t(x), 0, 0};
     else
         return wide_answer(double(x));
 }
@@ -251,39 +233,28 @@ struct has_findings<
     std::void_t<decltype(Finishing::template findings<Fold>(finish(), state_of<Fold>()))>>
     : std::true_type {};
 
-/* The finishing of those whose `number` is all there is. */
+/* The finishing of those whose `number`, or `own`, is all there is. */
 template <enum reduction Reduction>
-struct finishing_number {
+struct finishing_alone {
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        const auto number = finishing<Reduction>::template number<Fold>(how, state);
-        if constexpr (std::is_integral_v<decltype(number)>)
-            answer.values[0] = count_answer(number);
+        using self = finishing<Reduction>;
+        if constexpr (has_own<self, Fold>::value)
+            answer.values[0] = value_answer(self::template own<Fold>(state));
         else
-            answer.values[0] = wide_answer(number);
+            answer.values[0] = value_answer(self::template number<Fold>(how, state));
     }
 };
 
 /* Of those whose state is that number. */
 template <enum reduction Reduction, class Number>
-struct finishing_state : finishing_number<Reduction> {
+struct finishing_state : finishing_alone<Reduction> {
     template <class Fold>
     FOLD_FUNCTION Number number(const struct finish &, const state_of<Fold> &state)
     {
         return Number(state);
-    }
-};
-
-/* The same of those whose `own` is. */
-template <enum reduction Reduction>
-struct finishing_own {
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = value_answer(finishing<Reduction>::template own<Fold>(state));
     }
 };
 

@@ -10,3 +10,13 @@
 #include "reductions/sum.cuh"
 #include "reductions/summary.cuh"
 #include "reductions/variance.cuh"
+
+namespace KERNELS
+{
+
+/* Whether integers are folded in 64 bits. */
+template <template <class> class Fold>
+constexpr bool widens =
+    std::is_same_v<Fold<int64_t>, sum<int64_t>> || std::is_same_v<Fold<int64_t>, prod<int64_t>>;
+
+} // namespace KERNELS

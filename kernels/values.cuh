@@ -55,25 +55,27 @@ __host__ __device__ __forceinline__ T not_a_number()
 template <class T>
 __host__ __device__ __forceinline__ bool is_zero(T x)
 {
-    return x == T(0);
-}
-
-template <class T>
-__host__ __device__ __forceinline__ bool is_zero(complex<T> x)
-{
-    return x.real == 0 && x.imag == 0;
+    return !(x != T(0));
 }
 
 /* Of two numbers; a GPU has an instruction for floats. */
 template <class T>
 __host__ __device__ __forceinline__ T least_number(T a, T b)
 {
+#ifdef __CUDA_ARCH__
+    if constexpr (std::is_same_v<T, float>)
+        return fminf(a, b);
+#endif
     return a < b ? a : b;
 }
 
 template <class T>
 __host__ __device__ __forceinline__ T greatest_number(T a, T b)
 {
+#ifdef __CUDA_ARCH__
+    if constexpr (std::is_same_v<T, float>)
+        return fmaxf(a, b);
+#endif
     return a > b ? a : b;
 }
 
@@ -95,22 +97,6 @@ __host__ __device__ __forceinline__ complex<T> greatest_number(complex<T> a, com
 {
     return is_less_number(b, a) ? a : b;
 }
-
-#ifdef __CUDA_ARCH__
-
-template <>
-__device__ __forceinline__ float least_number(float a, float b)
-{
-    return fminf(a, b);
-}
-
-template <>
-__device__ __forceinline__ float greatest_number(float a, float b)
-{
-    return fmaxf(a, b);
-}
-
-#endif
 
 /* a + b, as NumPy adds. */
 template <class T>
@@ -136,21 +122,6 @@ __host__ __device__ __forceinline__ complex<T> difference(complex<T> a, complex<
 
 /* Real numbers as wide as they come, for what needs more than the elements hold. */
 template <class T>
-struct widened {
-    using type = double;
-    using real = double;
-};
-
-template <class T>
-struct widened<complex<T>> {
-    using type = complex<double>;
-    using real = double;
-};
-
-template <class T>
-using wide_of = typename widened<T>::type;
-
-template <class T>
 __host__ __device__ __forceinline__ double widen(T x)
 {
     return double(x);
@@ -163,6 +134,9 @@ __host__ __device__ __forceinline__ complex<double> widen(complex<T> x)
 }
 
 template <class T>
+using wide_of = decltype(widen(T()));
+
+template <class T>
 __host__ __device__ __forceinline__ double magnitude(T x)
 {
     return fabs(double(x));
@@ -172,16 +146,6 @@ template <class T>
 __host__ __device__ __forceinline__ double magnitude(complex<T> x)
 {
     return hypot(double(x.real), double(x.imag));
-}
-
-__host__ __device__ __forceinline__ double scaled(double x, double by)
-{
-    return x * by;
-}
-
-__host__ __device__ __forceinline__ complex<double> scaled(complex<double> x, double by)
-{
-    return {x.real * by, x.imag * by};
 }
 
 /* The square of a magnitude. */

@@ -18,6 +18,17 @@ struct alignas(16) pack {
 /* 16 bytes as words: bytes would be taken apart and put together again. */
 using vec16 = pack<uint32_t>;
 
+/* One that may lie anywhere, element by element. */
+template <class In>
+__device__ __forceinline__ pack<In> unaligned_pack(global<const In> from)
+{
+    pack<In> loaded;
+#pragma unroll
+    for (unsigned k = 0; k < pack<In>::size; k++)
+        loaded.at[k] = from[k];
+    return loaded;
+}
+
 /* A float in float64. */
 template <class In>
 __device__ __forceinline__ double widened_element(In x)

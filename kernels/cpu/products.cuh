@@ -60,7 +60,7 @@ SHARED_FUNCTION uint64_t packed_product(const In *x, size_t n)
 
 /* ---- complex numbers ---- */
 
-/* As `one` multiplies: the one that stands for nothing is left out, and so may be NaN. */
+/* As `prod` multiplies: the one that stands for nothing is left out, and so may be NaN. */
 template <class T, bool LeavesOutNan>
 struct product_lanes {
     using element = complex<T>;
@@ -70,7 +70,7 @@ struct product_lanes {
 
     LANES_FUNCTION product_lanes()
     {
-        const complex<T> nothing = one<complex<T>>::neutral();
+        const complex<T> nothing = prod<complex<T>>::identity();
         EACH_REGISTER(unsigned r = 0; r < pairs; r++)
         {
             real[r] = in_all(nothing.real);
@@ -93,10 +93,10 @@ struct product_lanes {
 
     LANES_FUNCTION complex<T> result() const
     {
-        complex<T> all = one<complex<T>>::neutral();
+        complex<T> all = prod<complex<T>>::identity();
         for (unsigned r = 0; r < pairs; r++)
             for (unsigned k = 0; k < apart<T>::count; k++)
-                all = one<complex<T>>::product(all, {real[r][k], imag[r][k]});
+                all = prod<complex<T>>::merge(all, {real[r][k], imag[r][k]});
         return all;
     }
 

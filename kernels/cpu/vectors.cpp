@@ -82,7 +82,7 @@ void summary_loop(const void *elements, size_t n, uint64_t, void *state)
                 state, summary_without_nans<In, V>(static_cast<const In *>(elements), n));
     variance_loop<In, V>(elements, n, 0, &all.numbers);
     all.nans = 0;
-    sum_loop<In, typename summed<V>::type>(elements, n, 0, &all.sum);
+    sum_loop<In, decltype(all.sum)>(elements, n, 0, &all.sum);
     put_state<summary<V>>(state, all);
 }
 

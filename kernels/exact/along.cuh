@@ -57,9 +57,6 @@ __device__ __forceinline__ bool gathers_along(shared<exact_word> words, const ke
                                               uint64_t first, unsigned count)
 {
     const global<exact_word> all = static_cast<exact_word *>(x.words) + first * Layout::words;
-    __syncthreads();
-    if (x.splits == 1)
-        return true;
     return gathers_words<Layout, false>(words, count, all, x.tickets + blockIdx.x / x.splits,
                                         x.splits);
 }
@@ -86,9 +83,7 @@ __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
 
 /* Elements that a thread asks for at a time. */
 template <class In>
-constexpr unsigned exact_at_once = sizeof(In) > 8   ? 2
-                                   : sizeof(In) > 4 ? 4
-                                                    : 8;
+constexpr unsigned exact_at_once = 32 / (sizeof(In) > 4 ? sizeof(In) : 4);
 
 /* A part that is finite, rounded, out of line. */
 static __device__ __noinline__ uint64_t rounded_alone(const struct exact_result &result,
@@ -152,7 +147,7 @@ struct exact_column {
     {
         constexpr int spare = WINDOW_STEP * int(count) - 1 - int(term::bits), highest = 1022,
                       lowest = term::lowest + 52 + int(count - 1) * WINDOW_STEP;
-        exact_magnitudes<double> seen;
+        exact_range seen;
 #pragma unroll
         for (unsigned k = 0; k < terms; k++)
             seen.see(term_at(x, k));

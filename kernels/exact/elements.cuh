@@ -114,10 +114,6 @@ struct whole_tiles {
     }
 };
 
-struct no_whole_tiles {
-    __device__ __forceinline__ explicit no_whole_tiles(int) {}
-};
-
 /* ---- the policy ---- */
 
 template <class In>
@@ -145,7 +141,7 @@ struct element_terms {
         static constexpr bool always = Used == term::always;
         static constexpr unsigned used = Used, count = always ? Used : term::fewest + 1;
         exact_windows<term::sums, count> sums;
-        std::conditional_t<term::whole, whole_tiles, no_whole_tiles> whole;
+        whole_tiles whole;
 
         __device__ __forceinline__ explicit windows(int exponent) : sums(exponent), whole(exponent)
         {
@@ -159,11 +155,11 @@ struct element_terms {
 
     static __device__ __forceinline__ exact_range range_of(const tile &loaded)
     {
-        exact_magnitudes<typename term::real> seen;
+        exact_range seen;
 #pragma unroll
         for (unsigned k = 0; k < terms_of_pack<In>; k++)
-            seen.see(term_of(pack_of<In>(loaded[0]), k));
-        return seen.range();
+            seen.see(double(term_of(pack_of<In>(loaded[0]), k)));
+        return seen;
     }
 
     /* Adds a tile, first of all in the windows that are used. Where these do not hold it, all is as
@@ -225,10 +221,14 @@ struct element_terms {
 
     /* Adds a tile that no windows hold. It is read once more, and out of line, so that nobody keeps
      * registers for what is seldom. */
-    __device__ __forceinline__ void add_one_by_one(shared<exact_word> words,
-                                                   const tiles &here) const
+    static __device__ __noinline__ void add_one_by_one(shared<exact_word> words, tiles here,
+                                                       bool leaves_out)
     {
-        deposit_tile(words, here, leaves_out);
+        here.each_pack([&](global<const pack<In>> at) {
+#pragma unroll 1
+            for (unsigned k = 0; k < pack<In>::size; k++)
+                deposit_element(words, seen_as<const In>(at)[k], leaves_out);
+        });
     }
 
     /* One of the elements that are in no pack. */
@@ -266,16 +266,6 @@ struct element_terms {
             finite &= all_finite<In>(pack_of<uint32_t>(loaded));
         });
         return finite;
-    }
-
-    static __device__ __noinline__ void deposit_tile(shared<exact_word> words, tiles here,
-                                                     bool leaves_out)
-    {
-        here.each_pack([&](global<const pack<In>> at) {
-#pragma unroll 1
-            for (unsigned k = 0; k < pack<In>::size; k++)
-                deposit_element(words, seen_as<const In>(at)[k], leaves_out);
-        });
     }
 
     /* Notes the sums in which the element is something else than -0; returns those left unseen. */

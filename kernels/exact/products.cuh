@@ -32,7 +32,7 @@ struct product_terms {
 
     /* Registers do not suffice to: a block's other warps are what a warp's loads are hidden after.
      */
-    static constexpr bool loads_ahead = false;
+    static constexpr bool loads_ahead = false, leaves_out = false;
 
     __device__ __forceinline__ product_terms(bool, bool) {}
 
@@ -72,10 +72,10 @@ struct product_terms {
 
     static __device__ __forceinline__ exact_range range_of(const tile &loaded)
     {
-        exact_magnitudes<double> seen;
+        exact_range seen;
         each_product<In>(pack_of<In>(loaded.a[0]), pack_of<In>(loaded.b[0]),
                          [&](unsigned, double x, double y) { seen.see(rounded_product(x, y)); });
-        return seen.range();
+        return seen;
     }
 
     template <class Windows>
@@ -94,10 +94,15 @@ struct product_terms {
     }
 
     /* Adds a tile that no windows hold; out of line, as it is seldom. */
-    __device__ __forceinline__ void add_one_by_one(shared<exact_word> words,
-                                                   const tiles &here) const
+    static __device__ __noinline__ void add_one_by_one(shared<exact_word> words, tiles here, bool)
     {
-        deposit_tile(words, here);
+        here.each_pack([&](global<const pack<In>> at) {
+            const global<const In> a = seen_as<const In>(at),
+                                   b = here.other + (a - seen_as<const In>(here.at));
+#pragma unroll 1
+            for (unsigned k = 0; k < pack<In>::size; k++)
+                deposit_products(words, a[k], b[k]);
+        });
     }
 
     __device__ __forceinline__ void add_single(shared<exact_word> words, global<const In> data,
@@ -152,17 +157,6 @@ struct product_terms {
         for (unsigned k = 0; k < factor::products; k++)
             deposit_product(words + k % factor::sums * layout::part, decoded(factor::first(a, k)),
                             decoded(factor::second(b, k)));
-    }
-
-    static __device__ __noinline__ void deposit_tile(shared<exact_word> words, tiles here)
-    {
-        here.each_pack([&](global<const pack<In>> at) {
-            const global<const In> a = seen_as<const In>(at),
-                                   b = here.other + (a - seen_as<const In>(here.at));
-#pragma unroll 1
-            for (unsigned k = 0; k < pack<In>::size; k++)
-                deposit_products(words, a[k], b[k]);
-        });
     }
 };
 

@@ -50,7 +50,7 @@ struct warp_adder {
                                         const typename Summed::tiles &here)
     {
         if (!summed.is_added(windows, tile) && !summed.is_added_again(windows, here))
-            summed.add_one_by_one(words, here);
+            Summed::add_one_by_one(words, here, summed.leaves_out);
     }
 
     /* Adds the next tile while the one after it is on its way, if registers suffice for that: else
@@ -70,33 +70,32 @@ struct warp_adder {
         }
     }
 
-    /* Adds a batch of tiles, first of all in so many windows. */
-    template <unsigned Used>
-    __device__ __forceinline__ void add_batch(int exponent)
+    /* Adds the next tile in windows that hold whatever is finite, or without windows: where most
+     * numbers are far from one another, and time goes elsewhere than to loads. */
+    template <class Windows>
+    __device__ __forceinline__ void add_far_tile(Windows &windows)
     {
-        typename Summed::template windows<Used> windows(exponent);
-#pragma unroll 1
-        for (unsigned count = tiles_of_batch<Summed>; count > 0 && !tiles.is_over(); count--)
-            add_tile(windows);
-        __syncwarp();
-        windows.flush(words);
+        if (!term::always || !summed.is_added_again(windows, tiles))
+            Summed::add_one_by_one(words, tiles, summed.leaves_out);
+        tiles.move_on();
     }
 
-    /* Adds them in windows that hold whatever is finite, or without windows: where most numbers
-     * are far from one another, and time goes elsewhere than to loads. */
-    __device__ __forceinline__ void add_far_batch(int exponent)
+    /* Adds a batch of tiles, first of all in so many windows. */
+    template <unsigned Used, bool Far = false>
+    __device__ __forceinline__ void add_batch(int exponent)
     {
-        typename Summed::template windows<term::always ? term::always : 1> windows(exponent);
+        typename Summed::template windows<Used ? Used : 1> windows(exponent);
 #pragma unroll 1
-        for (unsigned count = tiles_of_batch<Summed>; count > 0 && !tiles.is_over(); count--) {
-            if (!term::always || !summed.is_added_again(windows, tiles))
-                summed.add_one_by_one(words, tiles);
-            tiles.move_on();
-        }
+        for (unsigned count = tiles_of_batch<Summed>; count > 0 && !tiles.is_over(); count--)
+            if constexpr (Far)
+                add_far_tile(windows);
+            else
+                add_tile(windows);
         __syncwarp();
-        if constexpr (term::always > 0)
+        if constexpr (Used > 0)
             windows.flush(words);
-        tiles.load(loaded);
+        if constexpr (Far)
+            tiles.load(loaded);
     }
 
     __device__ __forceinline__ void add_batch_as(exact_choice choice)
@@ -106,7 +105,7 @@ struct warp_adder {
         else if (choice.windows == term::fewest + 1)
             add_batch<term::fewest + 1>(choice.exponent);
         else
-            add_far_batch(choice.exponent);
+            add_batch<term::always, true>(choice.exponent);
     }
 
     __device__ __forceinline__ void add_all()
@@ -174,12 +173,15 @@ __device__ __forceinline__ void leave_words(shared<exact_word> words, struct exa
 
 /* Words of so many results, one result's after the other's: those of a block, and those that
  * `count` blocks have together, which are 0 before. Adds the one to the other; whether this block
- * is the last of them, which gets the sums and may leave zeros. */
+ * is the last of them, which gets the sums and may leave zeros. One that is alone keeps its own. */
 template <class Layout, bool LeavesZeros>
 __device__ __forceinline__ bool gathers_words(shared<exact_word> words, unsigned results,
                                               global<exact_word> together, global<unsigned> tickets,
                                               unsigned count)
 {
+    __syncthreads();
+    if (count == 1)
+        return true;
     for (unsigned k = threadIdx.x; k < results * Layout::words; k += blockDim.x) {
         const unsigned of_result = k % Layout::words;
         const exact_word word = carried(words + (k - of_result), Layout::span, of_result);
@@ -198,16 +200,14 @@ __device__ __forceinline__ bool gathers_words(shared<exact_word> words, unsigned
 }
 
 /* The last block to draw a ticket takes the words of all, which are zeros again for the next
- * launch. A block that is alone keeps its own. */
+ * launch. */
 template <class Layout>
 __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<exact_word> state,
                                                global<struct exact_together> together,
                                                const struct epilogue &epilogue,
                                                const struct exact_result &result)
 {
-    __syncthreads();
-    if (gridDim.x == 1 ||
-        gathers_words<Layout, true>(words, 1, together->words, &together->tickets, gridDim.x))
+    if (gathers_words<Layout, true>(words, 1, together->words, &together->tickets, gridDim.x))
         leave_words(words, Layout::span, state, epilogue, result);
 }
 

@@ -11,26 +11,16 @@ namespace KERNELS
 template <unsigned Packs>
 using lane_packs = pack<uint32_t>[Packs];
 
-#ifdef __CUDA_ARCH__
-
 /* Has the compiler work a value out here, and not anew wherever it is needed: where registers are
  * scarce, it spills others for what that takes. */
 template <class T>
 __device__ __forceinline__ T worked_out(T value)
 {
+#ifdef __CUDA_ARCH__
     asm("" : "+l"(value));
-    return value;
-}
-
-#else
-
-template <class T>
-__device__ __forceinline__ T worked_out(T value)
-{
-    return value;
-}
-
 #endif
+    return value;
+}
 
 /* Of a thread, one of so many. */
 template <class In, unsigned Packs>
@@ -131,20 +121,10 @@ struct warp_tiles_of_two : warp_tiles<In, Packs> {
 #pragma unroll
         for (unsigned k = 0; k < Packs; k++) {
             const bool there = first::at + k * warp_size < first::end;
+            const global<const In> others = other + k * (warp_size * pack<In>::size);
             loaded.a[k] = there ? from[k * warp_size] : pack<uint32_t>{};
-            loaded.b[k] = there ? one_by_one(k) : pack<uint32_t>{};
+            loaded.b[k] = there ? pack_of<uint32_t>(unaligned_pack(others)) : pack<uint32_t>{};
         }
-    }
-
-  private:
-    /* A pack of the second array, however that is aligned. */
-    __device__ __forceinline__ pack<uint32_t> one_by_one(unsigned k) const
-    {
-        pack<In> loaded;
-#pragma unroll
-        for (unsigned i = 0; i < pack<In>::size; i++)
-            loaded.at[i] = other[k * (warp_size * pack<In>::size) + i];
-        return pack_of<uint32_t>(loaded);
     }
 };
 

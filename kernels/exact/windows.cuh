@@ -204,58 +204,25 @@ __device__ __forceinline__ void flush_windows(shared<exact_word> words,
 
 /* ---- where windows lie ---- */
 
-/* Of numbers' magnitudes, the largest finite one and the smallest that is not 0, as the upper
- * halves of float64s' bits. */
-struct exact_range {
-    uint32_t greatest, least;
-};
-
-__device__ __forceinline__ uint32_t magnitude_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits & 0x7fffffff;
-}
-
+/* The upper half of a magnitude's bits. */
 __device__ __forceinline__ uint32_t magnitude_bits(double x)
 {
     return uint32_t(bits_of(x) >> 32) & 0x7fffffff;
 }
 
-/* The magnitudes of floats as they are found: those of float32s are as good as numbers to tell what
- * is greater, and only two are converted. */
-template <class Real>
-struct exact_magnitudes {
-    uint32_t infinity = magnitude_bits(Real(ends<Real>::greatest)), greatest = 0, least = infinity;
+/* Of the magnitudes of numbers that it sees, the largest finite one and the smallest that is not 0.
+ */
+struct exact_range {
+    static constexpr uint32_t infinity = 0x7ff00000;
+    uint32_t greatest = 0, least = infinity;
 
-    __device__ __forceinline__ void see(Real x)
+    __device__ __forceinline__ void see(double x)
     {
         const uint32_t magnitude = magnitude_bits(x);
         greatest = magnitude < infinity && magnitude > greatest ? magnitude : greatest;
         least = magnitude && magnitude < least ? magnitude : least;
     }
-
-    __device__ __forceinline__ exact_range range() const
-    {
-        return {as_float64(greatest), as_float64(least)};
-    }
-
-  private:
-    static __device__ __forceinline__ uint32_t as_float64(uint32_t magnitude)
-    {
-        float x;
-        if constexpr (std::is_same_v<Real, double>)
-            return magnitude;
-        memcpy(&x, &magnitude, sizeof x);
-        return magnitude_bits(double(x));
-    }
 };
-
-/* Of all lanes, for all of them. */
-__device__ __forceinline__ exact_range range_of_warp(exact_range range)
-{
-    return {lanes_greatest(range.greatest), ~lanes_greatest(~range.least)};
-}
 
 /* Between which powers of two lie the numbers with so many bits that so many windows hold, and that
  * nobody needs to look after: those below the first may leave something in the last window, and
@@ -277,13 +244,6 @@ struct exact_choice {
     int exponent;
 };
 
-/* Whether this lane's own numbers, like these, would fit in that many windows of which the highest
- * is for numbers up to the warp's largest; most lanes' should. */
-__device__ __forceinline__ bool most_lanes(bool fits)
-{
-    return lanes_total(fits) >= warp_size * 3 / 4;
-}
-
 /* Windows for numbers like these, with room above and below them; by all threads of a warp. The
  * further these are from one another, the further away are others that are yet to come; and one
  * window more costs less than a lane that adds a tile again while its warp waits. */
@@ -293,9 +253,9 @@ __device__ __forceinline__ exact_choice choose_windows(exact_range own)
     constexpr unsigned fewest = Term::fewest, most = fewest + 1;
     constexpr int spare_least = 12, room_least = 6, room_most = 32, whole_room = 3;
     constexpr int highest = 1022;
-    const exact_range all = range_of_warp(own);
-    const int top = int(all.greatest >> 20) - 1022; /* all are less than 2^top */
-    const int spread = top - (int(all.least >> 20) - 1022), bits = spread + int(Term::bits);
+    const uint32_t greatest = lanes_greatest(own.greatest), least = ~lanes_greatest(~own.least);
+    const int top = int(greatest >> 20) - 1022; /* all are less than 2^top */
+    const int spread = top - (int(least >> 20) - 1022), bits = spread + int(Term::bits);
     const int spare = spread > spare_least ? spread : spare_least;
     unsigned windows = fewest;
     int holds = WINDOW_STEP * int(windows) - 1;
@@ -308,7 +268,8 @@ __device__ __forceinline__ exact_choice choose_windows(exact_range own)
     if (holds < bits + spare) {
         room = room < room_least ? room_least : room;
         const int own_bottom = int(own.least >> 20) - 1022 - int(Term::bits);
-        if (!most_lanes(own_bottom >= top + room - holds))
+        /* Most lanes' own numbers should fit where the highest window is for the warp's largest. */
+        if (lanes_total(own_bottom >= top + room - holds) < warp_size * 3 / 4)
             return {Term::always, Term::always_top + WINDOW_HEAD};
     }
     room = room < room_most ? room : room_most;

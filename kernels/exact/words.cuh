@@ -14,9 +14,8 @@ using exact_word = unsigned long long; /* signed numbers, which wrap around */
 /* How the words of a sum lie, as exact_span: the notes of a part, its digits, and the next part. */
 template <int First, int Digits, unsigned Parts>
 struct exact_layout {
-    static constexpr int first = First, digits = Digits;
-    static constexpr unsigned parts = Parts, part = EXACT_NOTES + digits, words = part * parts;
-    static constexpr int lowest = first * EXACT_DIGIT_BITS - EXACT_POINT; /* place 0's exponent */
+    static constexpr unsigned part = EXACT_NOTES + Digits, words = part * Parts;
+    static constexpr int lowest = First * EXACT_DIGIT_BITS - EXACT_POINT; /* place 0's exponent */
     static constexpr struct exact_span span = {First, Digits, int(Parts)};
 };
 

@@ -30,14 +30,6 @@ __device__ __forceinline__ uint64_t rounded_by_key(const keyed &x, uint64_t resu
     return exact_round_part(&how.finish, how.rounding, count, notes, false, &leading);
 }
 
-/* A sum that wraps around, or a count. */
-__device__ __forceinline__ void store_low_bytes(global<unsigned char> out, uint64_t bits,
-                                                unsigned bytes)
-{
-    for (unsigned k = 0; k < bytes; k++)
-        out[k] = static_cast<unsigned char>(bits >> 8 * k);
-}
-
 __global__ void finish_by_key(SHARED_PARAMETER(keyed) x, SHARED_PARAMETER(struct exact_result) how,
                               struct epilogue epilogue)
 {
@@ -45,10 +37,12 @@ __global__ void finish_by_key(SHARED_PARAMETER(keyed) x, SHARED_PARAMETER(struct
     if (k >= x.results)
         return;
     const global<unsigned char> out = static_cast<unsigned char *>(how.out) + k * x.sums.out_bytes;
-    if (x.sums.wraps) /* a count is the only word, too */
-        store_low_bytes(out, *x.words_of(k), x.sums.out_bytes);
-    else
-        store_rounded(how, out, rounded_by_key(x, k, how), 0);
+    if (!x.sums.wraps)
+        return store_rounded(how, out, rounded_by_key(x, k, how), 0);
+    const uint64_t word = *x.words_of(k); /* the only one: of a count, too */
+    const unsigned bytes = x.sums.out_bytes;
+    for (unsigned byte = 0; byte < bytes; byte++)
+        out[byte] = static_cast<unsigned char>(word >> 8 * byte);
 }
 
 } // namespace KERNELS

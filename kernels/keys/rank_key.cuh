@@ -57,15 +57,7 @@ template <class Keys>
 __host__ __device__ __forceinline__ uint64_t sorted_numbers(const Keys &keys, uint64_t n)
 {
     using K = decltype(keys[0]);
-    uint64_t least = 0;
-    while (n > least) {
-        const uint64_t middle = least + (n - least) / 2;
-        if (keys[middle] == rank_key<K>::nan)
-            n = middle;
-        else
-            least = middle + 1;
-    }
-    return least;
+    return partition_point(n, [&](uint64_t k) { return keys[k] != rank_key<K>::nan; });
 }
 
 } // namespace KERNELS

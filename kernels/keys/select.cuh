@@ -31,14 +31,15 @@ struct select_team {
     };
     static_assert(LEAST_WORD % 2 == 0 && LEAST_WORD + 2 <= SELECT_PASS_WORDS, "64 bits, aligned");
 
-    shared<unsigned> counts, bucket;
+    shared<unsigned> counts;
+    shared<digit_bucket> bucket;
     shared<unsigned long long> complement;
     global<unsigned> pass; /* NULL: the team is a block */
     unsigned first, step;
 
     __device__ __forceinline__ explicit select_team(const kernel_select &x)
-        : counts(block_memory<unsigned>()), bucket(counts + SELECT_DIGITS),
-          complement(reinterpret_cast<unsigned long long *>(&bucket[4])), pass(x.passes),
+        : counts(block_memory<unsigned>()), bucket(seen_as<digit_bucket>(counts + SELECT_DIGITS)),
+          complement(seen_as<unsigned long long>(counts + SELECT_DIGITS + 4)), pass(x.passes),
           first(threadIdx.x), step(blockDim.x)
     {
         if (pass) {
@@ -55,10 +56,9 @@ struct select_team {
     {
         using keys = pack<K>;
         constexpr unsigned loads = sizeof(K) > 1 ? 4 : 2;
-        const unsigned to_boundary = unsigned(-reinterpret_cast<uintptr_t>(row)) % sizeof(keys),
-                       lead = to_boundary / sizeof(K) < n ? to_boundary / sizeof(K) : n,
-                       packs = (n - lead) / keys::size, rest = n - packs * keys::size;
-        const keys *const aligned = reinterpret_cast<const keys *>(row + lead);
+        const unsigned lead = elements_to_boundary(row, n), packs = (n - lead) / keys::size,
+                       rest = n - packs * keys::size;
+        const global<const keys> aligned = seen_as<const keys>(row + lead);
 #pragma unroll 1
         for (unsigned i = first; i < packs; i += loads * step) {
             keys loaded[loads];
@@ -120,13 +120,11 @@ struct select_team {
             if (rank >= below && rank < end) {
                 for (; rank >= below + counts[digit]; digit++)
                     below += counts[digit];
-                bucket[0] = digit;
-                bucket[1] = below;
-                bucket[2] = counts[digit];
+                *bucket = {digit, below, counts[digit]};
             }
         }
         __syncthreads();
-        return {bucket[0], bucket[1], bucket[2]};
+        return *bucket;
     }
 
     /* The greatest of all threads' words, for all of them, after clear(). */
@@ -137,8 +135,7 @@ struct select_team {
         __syncthreads();
         if (!pass)
             return *complement;
-        const global<unsigned long long> of_all =
-            reinterpret_cast<unsigned long long *>(&pass[LEAST_WORD]);
+        const auto of_all = seen_as<unsigned long long>(pass + LEAST_WORD);
         if (threadIdx.x == 0 && *complement)
             atomicMax(of_all, *complement);
         grid_barrier(pass + ARRIVED_LEAST);

@@ -23,8 +23,10 @@ struct counted : Fold {
 };
 
 /* Whatever does it on a GPU is one instruction there. */
-template <class Fold, class T>
-struct atomic_combination<counted<Fold>, T> : atomic_combination<Fold, T> {};
+template <class Fold>
+struct uncounted<counted<Fold>> {
+    using fold = Fold;
+};
 
 #else
 

@@ -10,36 +10,27 @@ namespace KERNELS
 
 /* ---- orders ---- */
 
-template <class V>
-struct by_least {
-    static constexpr V worst = ends<V>::greatest;
+template <class V, bool Least>
+struct order {
+    static constexpr V worst = Least ? ends<V>::greatest : ends<V>::least;
 
     FOLD_FUNCTION bool better(V a, V b)
     {
-        return a < b;
+        return Least ? a < b : a > b;
     }
 
     /* Of numbers. */
     FOLD_FUNCTION V best(V a, V b)
     {
-        return least_number(a, b);
+        return Least ? least_number(a, b) : greatest_number(a, b);
     }
 };
 
 template <class V>
-struct by_greatest {
-    static constexpr V worst = ends<V>::least;
+struct by_least : order<V, true> {};
 
-    FOLD_FUNCTION bool better(V a, V b)
-    {
-        return a > b;
-    }
-
-    FOLD_FUNCTION V best(V a, V b)
-    {
-        return greatest_number(a, b);
-    }
-};
+template <class V>
+struct by_greatest : order<V, false> {};
 
 /* ---- values ---- */
 
@@ -57,27 +48,19 @@ __host__ __device__ __forceinline__ complex<V> better_of(complex<V> a, complex<V
 }
 
 template <class V, template <class> class Order>
-struct best_value {
-    using value = V;
-    using state = V;
-
-    FOLD_FUNCTION state identity()
+struct best_value : value_fold<V> {
+    FOLD_FUNCTION V identity()
     {
         constexpr V worst = Order<V>::worst;
         return worst;
     }
 
-    FOLD_FUNCTION state lift(V x, uint64_t)
-    {
-        return x;
-    }
-
-    FOLD_FUNCTION state merge(state a, state b)
+    FOLD_FUNCTION V merge(V a, V b)
     {
         return better_of<Order>(a, b);
     }
 
-    FOLD_FUNCTION V stored(state best, double)
+    FOLD_FUNCTION V stored(V best, double)
     {
         return best;
     }
@@ -95,9 +78,7 @@ struct finishing<REDUCTION_min> : finishing_value {
 };
 
 template <>
-struct finishing<REDUCTION_max> : finishing_value {
-    using is_stored = void;
-};
+struct finishing<REDUCTION_max> : finishing<REDUCTION_min> {};
 
 /* ---- truth values ---- */
 
@@ -118,8 +99,7 @@ template <class Fold>
 __host__ __device__ __forceinline__ bool is_any_true(const struct finish &how,
                                                      const state_of<Fold> &state)
 {
-    return better_of<by_greatest>(value_of<Fold>(0), with_initial<Fold>(how, state)) !=
-           value_of<Fold>(0);
+    return with_initial<Fold>(how, state) > value_of<Fold>(0);
 }
 
 template <>
@@ -180,7 +160,7 @@ struct finishing<REDUCTION_minmax> {
 };
 
 template <>
-struct finishing<REDUCTION_ptp> : finishing_own<REDUCTION_ptp> {
+struct finishing<REDUCTION_ptp> : finishing_alone<REDUCTION_ptp> {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
     {
@@ -219,7 +199,6 @@ template <class V, template <class> class Order, bool SkipsNan = false>
 struct position_of_best {
     using value = V;
     using state = value_at<V>;
-    struct absorbs_many;
     struct asks_for_positions;
 
     FOLD_FUNCTION state identity()
@@ -251,8 +230,8 @@ struct position_of_best {
     }
 
     /* The best value first, and its position only where it matters. */
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid)
     {
         constexpr V worst = Order<V>::worst;
         V best = worst;
@@ -288,25 +267,22 @@ using nanargmin = position_of_best<V, by_least, true>;
 template <class V>
 using nanargmax = position_of_best<V, by_greatest, true>;
 
-template <enum reduction Reduction>
-struct finishing_position : finishing_number<Reduction> {
+template <>
+struct finishing<REDUCTION_argmin> : finishing_alone<REDUCTION_argmin> {
     template <class Fold>
-    FOLD_FUNCTION uint64_t number(const struct finish &, const state_of<Fold> &state)
+    FOLD_FUNCTION int64_t number(const struct finish &, const state_of<Fold> &state)
     {
-        return state.index;
+        return int64_t(state.index);
     }
 };
 
 template <>
-struct finishing<REDUCTION_argmin> : finishing_position<REDUCTION_argmin> {};
+struct finishing<REDUCTION_argmax> : finishing<REDUCTION_argmin> {};
 
 template <>
-struct finishing<REDUCTION_argmax> : finishing_position<REDUCTION_argmax> {};
+struct finishing<REDUCTION_nanargmin> : finishing<REDUCTION_argmin> {};
 
 template <>
-struct finishing<REDUCTION_nanargmin> : finishing_position<REDUCTION_nanargmin> {};
-
-template <>
-struct finishing<REDUCTION_nanargmax> : finishing_position<REDUCTION_nanargmax> {};
+struct finishing<REDUCTION_nanargmax> : finishing<REDUCTION_argmin> {};
 
 } // namespace KERNELS

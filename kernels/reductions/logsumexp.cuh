@@ -32,22 +32,7 @@ __host__ __device__ __noinline__ inline double ratio(double d)
     return exp(d);
 }
 
-/* The real part, and exp(i y) of the other one. */
-__host__ __device__ __forceinline__ double real_part(double x)
-{
-    return x;
-}
-
-__host__ __device__ __forceinline__ double real_part(complex<double> x)
-{
-    return x.real;
-}
-
-__host__ __device__ __forceinline__ double phase(double)
-{
-    return 1;
-}
-
+/* exp(i y). */
 __host__ __device__ __noinline__ inline complex<double> phase(complex<double> x)
 {
     return {cos(x.imag), sin(x.imag)};
@@ -74,7 +59,6 @@ struct logsumexp {
     using value = V;
     using wide = wide_of<V>;
     using state = exponentials<wide>;
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -83,7 +67,10 @@ struct logsumexp {
 
     FOLD_FUNCTION state lift(V x, uint64_t)
     {
-        return {real_part(widen(x)), phase(widen(x))};
+        if constexpr (std::is_same_v<wide, double>)
+            return {double(x), 1};
+        else
+            return {double(x.real), phase(widen(x))};
     }
 
     FOLD_FUNCTION state merge(state a, state b)
@@ -93,8 +80,8 @@ struct logsumexp {
         return {greatest, sum_beside(a, greatest) + sum_beside(b, greatest)};
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         if constexpr (std::is_same_v<wide, double>) {
             absorb_real(s, x, valid);
@@ -109,7 +96,7 @@ struct logsumexp {
     /* Infinities differ from each other by nothing. */
     FOLD_FUNCTION wide sum_beside(const state &s, double greatest)
     {
-        return s.greatest == greatest ? s.sum : scaled(s.sum, ratio(s.greatest - greatest));
+        return s.greatest == greatest ? s.sum : s.sum * ratio(s.greatest - greatest);
     }
 
     template <unsigned N, class Valid>
@@ -130,7 +117,7 @@ struct logsumexp {
 };
 
 template <>
-struct finishing<REDUCTION_logsumexp> : finishing_own<REDUCTION_logsumexp> {
+struct finishing<REDUCTION_logsumexp> : finishing_alone<REDUCTION_logsumexp> {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
     {

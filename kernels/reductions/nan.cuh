@@ -19,8 +19,12 @@ struct nansum {
     struct state {
         total sum;
         uint64_t count;
+
+        __host__ __device__ __forceinline__ explicit operator V() const
+        {
+            return V(sum);
+        }
     };
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -37,8 +41,8 @@ struct nansum {
         return {sum<total>::merge(a.sum, b.sum), a.count + b.count};
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         unsigned count = 0;
 #pragma unroll
@@ -67,8 +71,8 @@ struct nanvariance : variance<V> {
         return is_nan(x) ? variance<V>::identity() : variance<V>::lift(x, index);
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid)
     {
         static_assert(N <= 32, "a word has a bit for each");
         valid_bits numbers = {0};
@@ -96,21 +100,13 @@ struct finishing<REDUCTION_nanstd> : finishing_spread_of_numbers<true> {};
 
 /* NaN is what there is of nothing, and loses. */
 template <class V, template <class> class Order>
-struct best_number {
-    using value = V;
-    using state = V;
-
-    FOLD_FUNCTION state identity()
+struct best_number : value_fold<V> {
+    FOLD_FUNCTION V identity()
     {
         return not_a_number<V>();
     }
 
-    FOLD_FUNCTION state lift(V x, uint64_t)
-    {
-        return x;
-    }
-
-    FOLD_FUNCTION state merge(state a, state b)
+    FOLD_FUNCTION V merge(V a, V b)
     {
         return Order<V>::better(b, a) || is_nan(a) ? b : a;
     }
@@ -123,21 +119,7 @@ template <class V>
 using nanmax = best_number<V, by_greatest>;
 
 template <>
-struct finishing<REDUCTION_nansum> {
-    template <class Fold>
-    FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
-    {
-        using V = value_of<Fold>;
-        return sum<V>::merge(V(0), V(state.sum));
-    }
-
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = value_answer(total_of(how, value_of<Fold>(state.sum)));
-    }
-};
+struct finishing<REDUCTION_nansum> : finishing_total {};
 
 /* How many numbers there are is told, too. */
 template <>
@@ -152,23 +134,23 @@ struct finishing<REDUCTION_nanmean> {
     FOLD_FUNCTION std::enable_if_t<std::is_floating_point_v<value_of<Fold>>, double>
     number(const struct finish &how, const state_of<Fold> &state)
     {
-        return double(total_of(how, value_of<Fold>(state.sum))) / double(state.count);
+        return double(total_of(how, value_of<Fold>(state))) / double(state.count);
     }
 
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] =
-            mean_of(how, total_of(how, value_of<Fold>(state.sum)), double(state.count));
+        answer.values[0] = mean_of(how, total_of(how, value_of<Fold>(state)), double(state.count));
         answer.values[1] = count_answer(state.count);
     }
 };
 
 template <>
-struct finishing<REDUCTION_nanprod> : finishing_product {};
+struct finishing<REDUCTION_nanprod> : finishing<REDUCTION_prod> {};
 
-struct finishing_number_found : finishing_value {
+template <>
+struct finishing<REDUCTION_nanmin> : finishing_value {
     template <class Fold>
     FOLD_FUNCTION unsigned findings(const struct finish &, const state_of<Fold> &state)
     {
@@ -177,9 +159,6 @@ struct finishing_number_found : finishing_value {
 };
 
 template <>
-struct finishing<REDUCTION_nanmin> : finishing_number_found {};
-
-template <>
-struct finishing<REDUCTION_nanmax> : finishing_number_found {};
+struct finishing<REDUCTION_nanmax> : finishing<REDUCTION_nanmin> {};
 
 } // namespace KERNELS

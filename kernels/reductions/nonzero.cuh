@@ -10,7 +10,6 @@ template <class V>
 struct nonzero {
     using value = V;
     using state = uint64_t;
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -27,8 +26,8 @@ struct nonzero {
         return a + b;
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         unsigned count = 0;
 #pragma unroll
@@ -39,7 +38,7 @@ struct nonzero {
 };
 
 template <>
-struct finishing<REDUCTION_any> : finishing_number<REDUCTION_any> {
+struct finishing<REDUCTION_any> : finishing_alone<REDUCTION_any> {
     template <class Fold>
     FOLD_FUNCTION int64_t number(const struct finish &, const state_of<Fold> &state)
     {
@@ -48,7 +47,7 @@ struct finishing<REDUCTION_any> : finishing_number<REDUCTION_any> {
 };
 
 template <>
-struct finishing<REDUCTION_all> : finishing_number<REDUCTION_all> {
+struct finishing<REDUCTION_all> : finishing_alone<REDUCTION_all> {
     template <class Fold>
     FOLD_FUNCTION int64_t number(const struct finish &how, const state_of<Fold> &state)
     {

@@ -32,7 +32,6 @@ struct norm2 {
     using value = V;
     static constexpr bool scales = std::is_same_v<V, double> || std::is_same_v<V, complex<double>>;
     using state = std::conditional_t<scales, scaled_squares, plain_squares>;
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -61,13 +60,13 @@ struct norm2 {
         return a;
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         bool plain = true;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            plain = plain && (!valid(k) || is_plain_value(x[k]));
+            plain = plain && (!valid(k) || is_plain(widen(x[k])));
         if (plain) {
             s.middle += added_in_lanes<N, double>(
                 [&](unsigned k) { return valid(k) ? squared(widen(x[k])) : 0.0; });
@@ -80,26 +79,15 @@ struct norm2 {
 
   private:
     /* Whether a square is as good as any number; of narrower types all are. */
-    FOLD_FUNCTION bool is_plain_value(double x)
-    {
-        return is_plain(x);
-    }
-
-    FOLD_FUNCTION bool is_plain_value(complex<double> x)
-    {
-        return is_plain(x.real) && is_plain(x.imag);
-    }
-
-    template <class Narrow>
-    FOLD_FUNCTION bool is_plain_value(Narrow)
-    {
-        return true;
-    }
-
     FOLD_FUNCTION bool is_plain(double x)
     {
         const double size = fabs(x);
-        return (size >= blue::small && size <= blue::large) || size == 0;
+        return !scales || (size >= blue::small && size <= blue::large) || size == 0;
+    }
+
+    FOLD_FUNCTION bool is_plain(complex<double> x)
+    {
+        return is_plain(x.real) && is_plain(x.imag);
     }
 
     FOLD_FUNCTION state lift_wide(double x)
@@ -121,7 +109,7 @@ struct norm2 {
 };
 
 template <>
-struct finishing<REDUCTION_norm> : finishing_number<REDUCTION_norm> {
+struct finishing<REDUCTION_norm> : finishing_alone<REDUCTION_norm> {
     template <class Fold>
     FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
     {
@@ -197,9 +185,9 @@ template <>
 struct finishing<REDUCTION_norm_1> : finishing_state<REDUCTION_norm_1, double> {};
 
 template <>
-struct finishing<REDUCTION_norm_inf> : finishing_state<REDUCTION_norm_inf, double> {};
+struct finishing<REDUCTION_norm_inf> : finishing<REDUCTION_norm_1> {};
 
 template <>
-struct finishing<REDUCTION_norm_neg_inf> : finishing_state<REDUCTION_norm_neg_inf, double> {};
+struct finishing<REDUCTION_norm_neg_inf> : finishing<REDUCTION_norm_1> {};
 
 } // namespace KERNELS

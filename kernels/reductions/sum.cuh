@@ -7,28 +7,20 @@ namespace KERNELS
 {
 
 template <class V>
-struct sum {
-    using value = V;
-    using state = V;
-
-    FOLD_FUNCTION state identity()
+struct sum : value_fold<V> {
+    FOLD_FUNCTION V identity()
     {
         constexpr V negative_zero = ends<V>::negative_zero;
         return negative_zero;
     }
 
-    FOLD_FUNCTION state lift(V x, uint64_t)
-    {
-        return x;
-    }
-
-    FOLD_FUNCTION state merge(state a, state b)
+    FOLD_FUNCTION V merge(V a, V b)
     {
         return added(a, b);
     }
 
     /* NumPy adds to zero, which makes zero of negative zeros. */
-    FOLD_FUNCTION V stored(state total, double divisor)
+    FOLD_FUNCTION V stored(V total, double divisor)
     {
         const V all = added(V(0), total);
         return divisor != 0 ? V(double(all) / divisor) : all;
@@ -64,22 +56,25 @@ __host__ __device__ __forceinline__ struct scalar_wide mean_of(const struct fini
     return wide_answer((real + imag * 0.0) / count, (imag - real * 0.0) / count);
 }
 
-template <>
-struct finishing<REDUCTION_sum> {
-    using is_stored = void;
-
+/* Of states that are sums, or become such. */
+struct finishing_total {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
     {
-        return Fold::merge(value_of<Fold>(0), state);
+        return added(value_of<Fold>(0), value_of<Fold>(state));
     }
 
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = value_answer(total_of(how, state));
+        answer.values[0] = value_answer(total_of(how, value_of<Fold>(state)));
     }
+};
+
+template <>
+struct finishing<REDUCTION_sum> : finishing_total {
+    using is_stored = void;
 };
 
 template <>

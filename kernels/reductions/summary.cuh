@@ -8,39 +8,19 @@
 namespace KERNELS
 {
 
-/* Integers are summed in 64 bits, where they wrap as NumPy's do, all else in float64. */
-template <class V, bool = std::is_integral_v<V>>
-struct summed {
-    using type = std::conditional_t<std::is_signed_v<V>, int64_t, uint64_t>;
-
-    FOLD_FUNCTION type from(V x)
-    {
-        return type(x);
-    }
-};
-
-template <class V>
-struct summed<V, false> {
-    using type = wide_of<V>;
-
-    FOLD_FUNCTION type from(V x)
-    {
-        return widen(x);
-    }
-};
-
 template <class V>
 struct summary {
     using value = V;
     using wide = wide_of<V>;
-    using total = typename summed<V>::type;
+    /* Integers are summed in 64 bits, where they wrap as NumPy's do, all else in float64. */
+    using wide_integer = std::conditional_t<std::is_signed_v<V>, int64_t, uint64_t>;
+    using total = std::conditional_t<std::is_integral_v<V>, wide_integer, wide>;
     struct state {
         variance_state<wide> numbers;
         uint64_t nans;
         total sum;
         typename extremes<V>::state ends;
     };
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
@@ -53,7 +33,7 @@ struct summary {
         if (is_nan(x))
             s.nans = 1;
         else
-            s = {variance<V>::lift(x, 0), 0, summed<V>::from(x), extremes<V>::lift(x, 0)};
+            s = {variance<V>::lift(x, 0), 0, total(x), extremes<V>::lift(x, 0)};
         return s;
     }
 
@@ -63,12 +43,12 @@ struct summary {
                 extremes<V>::merge(a.ends, b.ends)};
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         constexpr unsigned part = 8 * sizeof(double) / sizeof(wide);
         wide whole = wide(0);
-        const variance_state<wide> numbers = variance_state_of<part>(x, whole, valid);
+        const variance_state<wide> numbers = variance_state_of<part, N>(x, whole, valid);
         if (is_nan(whole)) /* one of them is, or there are both infinities */
             return take_one_by_one(s, x, valid);
         s.numbers = merged(s.numbers, numbers);
@@ -102,7 +82,7 @@ struct summary {
             return total(whole);
         else if constexpr (std::is_integral_v<V>)
             return added_in_lanes<N, total>(
-                [&](unsigned k) { return valid(k) ? summed<V>::from(x[k]) : total(0); });
+                [&](unsigned k) { return valid(k) ? total(x[k]) : total(0); });
         else
             return whole;
     }

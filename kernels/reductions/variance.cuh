@@ -44,7 +44,7 @@ __host__ __device__ __forceinline__ variance_state<W> merged(variance_state<W> a
         return b;
     const double count = a.count + b.count, share = ratio_of_counts(b.count, count);
     const W delta = difference(b.mean, a.mean);
-    return {count, a.mean + scaled(delta, share),
+    return {count, a.mean + delta * share,
             a.deviation + b.deviation + squared(delta) * (a.count * share)};
 }
 
@@ -54,22 +54,22 @@ __host__ __device__ __forceinline__ variance_state<W> merged_equals(variance_sta
                                                                     variance_state<W> b)
 {
     const W delta = difference(b.mean, a.mean);
-    return {2 * a.count, a.mean + scaled(delta, 0.5),
+    return {2 * a.count, a.mean + delta * 0.5,
             a.deviation + b.deviation + squared(delta) * (0.5 * a.count)};
 }
 
-/* Of those of N numbers, a power of two, that are valid; their sum is added to `total`. So many
- * at a time as leave a thread's registers room. */
-template <unsigned Part, unsigned N, class V, class Valid>
+/* Of those of N numbers, a power of two, from number `First` on, that are valid; their sum is added
+ * to `total`. So many at a time as leave a thread's registers room. */
+template <unsigned Part, unsigned N, unsigned First = 0, class V, unsigned All, class Valid>
 __host__ __device__ __forceinline__ variance_state<wide_of<V>>
-variance_state_of(const V (&x)[N], wide_of<V> &total, Valid valid)
+variance_state_of(const V (&x)[All], wide_of<V> &total, Valid valid)
 {
     using wide = wide_of<V>;
     if constexpr (N > Part) {
-        const half_of<N, V> low(x, 0), high(x, N / 2);
-        const variance_state<wide> of_low = variance_state_of<Part>(low.at, total, valid);
-        const variance_state<wide> of_high =
-            variance_state_of<Part>(high.at, total, valid.from(N / 2));
+        constexpr unsigned half = N / 2;
+        const variance_state<wide> of_low = variance_state_of<Part, half, First>(x, total, valid),
+                                   of_high =
+                                       variance_state_of<Part, half, First + half>(x, total, valid);
         if constexpr (std::is_same_v<Valid, all_valid>)
             return merged_equals(of_low, of_high);
         else
@@ -78,26 +78,15 @@ variance_state_of(const V (&x)[N], wide_of<V> &total, Valid valid)
         wide numbers[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            numbers[k] = valid(k) ? widen(x[k]) : wide(0);
-        const double count = valid.count(N);
+            numbers[k] = valid(First + k) ? widen(x[First + k]) : wide(0);
+        const double count = valid.count(First, N);
         const wide sum = added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; }),
-                   mean = scaled(sum, count > 0 ? 1 / count : 0);
+                   mean = sum * (count > 0 ? 1 / count : 0);
         total = total + sum;
         return {count, mean, added_in_lanes<N, double>([&](unsigned k) {
-                    return valid(k) ? squared(difference(numbers[k], mean)) : 0.0;
+                    return valid(First + k) ? squared(difference(numbers[k], mean)) : 0.0;
                 })};
     }
-}
-
-/* 0, but NaN where a number is not finite: its deviation from itself. */
-__host__ __device__ __forceinline__ double vanishing(double x)
-{
-    return 0.0 * fabs(x);
-}
-
-__host__ __device__ __forceinline__ double vanishing(complex<double> x)
-{
-    return 0.0 * fabs(x.real) + 0.0 * fabs(x.imag);
 }
 
 template <class V>
@@ -105,16 +94,17 @@ struct variance {
     using value = V;
     using wide = wide_of<V>;
     using state = variance_state<wide>;
-    struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
         return {0, wide(0), 0};
     }
 
+    /* A number that is not finite deviates from itself by NaN. */
     FOLD_FUNCTION state lift(V x, uint64_t)
     {
-        return {1, widen(x), vanishing(widen(x))};
+        const wide mean = widen(x);
+        return {1, mean, squared(difference(mean, mean))};
     }
 
     FOLD_FUNCTION state merge(state a, state b)
@@ -122,33 +112,23 @@ struct variance {
         return merged(a, b);
     }
 
-    template <unsigned N, class Positions, class Valid = all_valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    template <unsigned N, class Positions, class Valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
     {
         wide unwanted = wide(0);
-        s = merged(s, variance_state_of<16>(x, unwanted, valid));
+        s = merged(s, variance_state_of<16, N>(x, unwanted, valid));
     }
 };
 
-/* A mean that is given, of real numbers or complex ones. */
-__host__ __device__ __forceinline__ double mean_as(const struct complex128 &mean, double)
-{
-    return mean.real;
-}
-
-__host__ __device__ __forceinline__ complex<double> mean_as(const struct complex128 &mean,
-                                                            complex<double>)
-{
-    return {mean.real, mean.imag};
-}
-
-/* About another point than the mean the squares' sum is larger by what their distance makes. */
+/* About another point than the mean the squares' sum is larger by what their distance makes. Of
+ * real numbers that point is a complex one's real part. */
 template <class W>
 __host__ __device__ __forceinline__ double deviation_about(const struct complex128 &mean,
                                                            const variance_state<W> &state)
 {
-    return state.deviation +
-           state.count * squared(difference(state.mean, mean_as(mean, state.mean)));
+    W point;
+    memcpy(&point, &mean, sizeof point);
+    return state.deviation + state.count * squared(difference(state.mean, point));
 }
 
 /* NumPy divides by what is left of the count, and by no less than zero. */

@@ -21,13 +21,32 @@ static_assert(scanned<float> <= 32, "a word marks them");
 
 /* ---- elements in shared memory ---- */
 
+/* Brings elements to shared memory, at a boundary of 16 bytes or as far from it as they are where
+ * they lie: by copies that every thread starts. */
+struct copying {
+    shared<const char> brought;
+
+    __device__ __forceinline__ explicit copying(shared<char>) {}
+
+    template <class V>
+    __device__ __forceinline__ void start(shared<char> room, global<const char> from,
+                                          unsigned bytes)
+    {
+        brought = start_copies(room, from, bytes);
+    }
+
+    __device__ __forceinline__ void await() const
+    {
+        await_copies();
+    }
+};
+
 /* From there on GPUs have copies that one thread starts for all. */
 #define BULK_ARCHITECTURE 900
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= BULK_ARCHITECTURE
 
-/* Brings elements to shared memory, at a boundary of 16 bytes or as far from it as they are where
- * they lie: by one copy that a thread starts for all. */
+/* The same by one copy that a thread starts for all. */
 struct bringing {
     shared<mbarrier> brought;
 
@@ -43,12 +62,15 @@ struct bringing {
 
     /* What no pack is made of is a few elements, which copies of their own bring. */
     template <class V>
-    __device__ __forceinline__ void start(shared<char> room, global<const V> from, unsigned n) const
+    __device__ __forceinline__ void start(shared<char> room, global<const char> bytes_from,
+                                          unsigned bytes) const
     {
         constexpr unsigned size = pack<V>::size;
+        const global<const V> from = seen_as<const V>(bytes_from);
         const shared<V> to = seen_as<V>(room + address_of(from) % sizeof(pack<V>));
-        const unsigned before = elements_to_boundary(from, n), inner = (n - before) / size * size,
-                       single = threadIdx.x, place = single < before ? single : inner + single;
+        const unsigned n = bytes / unsigned(sizeof(V)), before = elements_to_boundary(from, n),
+                       inner = (n - before) / size * size, single = threadIdx.x,
+                       place = single < before ? single : inner + single;
         if (threadIdx.x == 0) {
             mbarrier_arrive(brought, inner * unsigned(sizeof(V)));
             if (inner > 0)
@@ -67,51 +89,9 @@ struct bringing {
 
 #else
 
-/* The same by copies that every thread starts. */
-struct bringing {
-    __device__ __forceinline__ explicit bringing(shared<char>) {}
-
-    template <class V>
-    __device__ __forceinline__ void start(shared<char> room, global<const V> from, unsigned n) const
-    {
-        start_copies(room, seen_as<const char>(from), n * unsigned(sizeof(V)));
-    }
-
-    __device__ __forceinline__ void await() const
-    {
-        await_copies();
-    }
-};
+using bringing = copying;
 
 #endif
-
-/* Elements that are no values as they lie: threads make states of what copies have brought. */
-struct converting {
-    shared<const char> brought;
-
-    __device__ __forceinline__ explicit converting(shared<char>) {}
-
-    __device__ __forceinline__ void start(shared<char> room, global<const char> from,
-                                          unsigned bytes)
-    {
-        brought = start_copies(room, from, bytes);
-    }
-
-    template <class Fold>
-    __device__ __forceinline__ void make_states(const ragged &x, shared<state_of<Fold>> states,
-                                                unsigned n) const
-    {
-        await_copies();
-        __syncthreads();
-        each_neighbours<Fold>(x, brought, n, threadIdx.x, x.block,
-                              [&](const auto &values, const auto &places, auto valid) {
-#pragma unroll
-                                  for (unsigned k = 0; k < neighbours_at_once; k++)
-                                      if (valid(k))
-                                          states[places(k)] = Fold::lift(values[k], 0);
-                              });
-    }
-};
 
 /* What a tile has in place of elements: values as they lie, if states are no larger and can be left
  * there; else states of one element each, which threads make of these. */
@@ -126,7 +106,7 @@ struct scanned_tile {
     shared<uint32_t> marks; /* of each thread: which of its elements are the last of something */
     shared<uint16_t> ends;  /* of segments, counted from the tile's first element */
     unsigned shift;         /* the place of that */
-    std::conditional_t<AsTheyLie, bringing, converting> elements;
+    std::conditional_t<AsTheyLie, bringing, copying> elements;
 
     /* Nothing is marked. */
     __device__ __forceinline__ scanned_tile()
@@ -155,11 +135,24 @@ struct scanned_tile {
         shift = 0;
         if constexpr (AsTheyLie) {
             shift = unsigned(address_of(from) % sizeof(pack<V>) / sizeof(V));
-            elements.start(before_elements(), seen_as<const V>(from), tile.elements);
+            elements.template start<V>(before_elements(), from, bytes);
         } else {
             const shared<char> behind_ends = seen_as<char>(ends + (tile.ends + 7) / 8 * 8);
-            elements.start(behind_ends, from, tile.elements << x.bytes);
+            elements.template start<V>(behind_ends, from, tile.elements << x.bytes);
         }
+    }
+
+    /* Of elements that are no values as they lie. */
+    __device__ __forceinline__ void make_states(const ragged &x, unsigned n) const
+    {
+        __syncthreads();
+        each_neighbours<Fold>(x, elements.brought, n, threadIdx.x, x.block,
+                              [&](const auto &values, const auto &places, auto valid) {
+#pragma unroll
+                                  for (unsigned k = 0; k < neighbours_at_once; k++)
+                                      if (valid(k))
+                                          data[places(k)] = Fold::lift(values[k], 0);
+                              });
     }
 
     /* By all threads, once nothing is marked. What lies before the first segment is a thing of its
@@ -179,10 +172,9 @@ struct scanned_tile {
             mark(shift + first.lead - 1);
         if (threadIdx.x == 0 && tile.elements > 0)
             mark(shift + tile.elements - 1);
-        if constexpr (AsTheyLie)
-            elements.await();
-        else
-            elements.template make_states<Fold>(x, data, tile.elements);
+        elements.await();
+        if constexpr (!AsTheyLie)
+            make_states(x, tile.elements);
         __syncthreads();
         return first;
     }

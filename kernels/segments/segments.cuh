@@ -20,21 +20,6 @@ namespace KERNELS
 
 /* ---- the survey ---- */
 
-/* How many of so many places, which rise, are before one. */
-__device__ __forceinline__ unsigned places_before(shared<const uint64_t> places, unsigned count,
-                                                  uint64_t one)
-{
-    unsigned low = 0, high = count;
-    while (low < high) {
-        const unsigned middle = (low + high) / 2;
-        if (places[middle] < one)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A block takes so many ends, and all tiles that begin after the end before them and no later than
  * the last of them. */
 __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
@@ -57,7 +42,8 @@ __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
     const uint64_t begin = first ? (uint64_t(x.of.offsets[first]) + first - 1) / x.tile + 1 : 0,
                    last = places[count - 1] / x.tile;
     for (uint64_t t = begin + threadIdx.x; t <= last; t += blockDim.x)
-        x.splits[t] = first + places_before(places, count, t * x.tile);
+        x.splits[t] =
+            first + partition_point(count, [&](unsigned k) { return places[k] < t * x.tile; });
     if (left == count && threadIdx.x == 0)
         x.splits[x.tiles] = x.of.count;
 }

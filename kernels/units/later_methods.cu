@@ -10,14 +10,14 @@ namespace KERNELS
 namespace
 {
 
-template <template <class> class Fold, bool Signed = false>
+template <template <class> class Fold>
 const void *later(const kernel_key &key)
 {
     const auto entry = [&](auto in, auto acc) {
         return key.method == METHOD_bulk ? KERNEL_ENTRY(bulk<Fold<decltype(acc)>, decltype(in)>)
                                          : KERNEL_ENTRY(cluster<Fold<decltype(acc)>, decltype(in)>);
     };
-    return pairs_of_rungs<Signed>::find(key.input, key.accumulator, entry);
+    return pairs_of_rungs<widens<Fold>>::find(key.input, key.accumulator, entry);
 }
 
 } // namespace
@@ -25,14 +25,12 @@ const void *later(const kernel_key &key)
 const void *later_kernel(kernel_key key)
 {
     switch (key.fold) {
-    case FOLD_sum:
-        return later<sum, true>(key);
-    case FOLD_prod:
-        return later<prod, true>(key);
-    case FOLD_min:
-        return later<min>(key);
-    case FOLD_max:
-        return later<max>(key);
+#define OF_true(name)                                                                              \
+    case FOLD_##name:                                                                              \
+        return later<name>(key);
+#define OF_false(name)
+#define FOLD(name, ladder, ...) OF_##ladder(name)
+#include "common/reductions.def"
     default:
         return nullptr;
     }

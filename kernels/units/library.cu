@@ -27,10 +27,10 @@ int reduce(void *workspace, size_t *workspace_bytes, const void *data, void *res
                                      Fold::identity(), static_cast<cudaStream_t>(stream));
 }
 
-template <template <class> class Fold, bool Signed = false>
+template <template <class> class Fold>
 library_reduce *of_fold(enum element input, enum element accumulator)
 {
-    return pairs_of_rungs<Signed>::template find<library_reduce *>(
+    return pairs_of_rungs<widens<Fold>>::template find<library_reduce *>(
         input, accumulator, [](auto in, auto acc) -> library_reduce * {
             return reduce<Fold<decltype(acc)>, decltype(in)>;
         });
@@ -41,14 +41,12 @@ library_reduce *of_fold(enum element input, enum element accumulator)
 library_reduce *library_entry(enum fold fold, enum element input, enum element accumulator)
 {
     switch (fold) {
-    case FOLD_sum:
-        return of_fold<sum, true>(input, accumulator);
-    case FOLD_prod:
-        return of_fold<prod, true>(input, accumulator);
-    case FOLD_min:
-        return of_fold<min>(input, accumulator);
-    case FOLD_max:
-        return of_fold<max>(input, accumulator);
+#define OF_true(name)                                                                              \
+    case FOLD_##name:                                                                              \
+        return of_fold<name>(input, accumulator);
+#define OF_false(name)
+#define FOLD(name, ladder, ...) OF_##ladder(name)
+#include "common/reductions.def"
     default:
         return nullptr;
     }

@@ -1,6 +1,5 @@
 /* Instantiates every rung for one fold, GRED_FOLD, and lists the addresses. One fold a compilation,
- * so that they can be compiled side by side. GRED_WIDENS says whether integers are folded in 64
- * bits, GRED_AVERAGES whether means are made of it, for which they are folded in float64. */
+ * so that they can be compiled side by side. */
 #include "../load/strided_entry.cuh"
 #include "../reductions.cuh"
 
@@ -13,12 +12,10 @@ namespace KERNELS
 namespace
 {
 
-constexpr bool widens = GRED_WIDENS, averages = GRED_AVERAGES;
-
 /* The default method's other types. Unsigned 64-bit sums and products are the same bits as signed
  * ones. Least and largest elements need no more than the smallest accumulator. */
 using integers = std::conditional_t<
-    widens,
+    widens<GRED_FOLD>,
     joined_pairs<accumulated_in<ELEMENT_INT64, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16>,
                  pairs<pair<ELEMENT_UINT8, ELEMENT_UINT64, int64_t>,
                        pair<ELEMENT_UINT16, ELEMENT_UINT64, int64_t>,
@@ -29,15 +26,16 @@ using integers = std::conditional_t<
 using floats =
     pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>, pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32>,
           pair<ELEMENT_COMPLEX64>, pair<ELEMENT_COMPLEX128>>;
+/* Means are made of sums, for which integers are folded in float64. */
 using means = std::conditional_t<
-    averages,
+    std::is_same_v<GRED_FOLD<double>, sum<double>>,
     joined_pairs<integers_in<ELEMENT_FLOAT64>, accumulated_in<ELEMENT_FLOAT64, ELEMENT_FLOAT32>,
                  integers_in<ELEMENT_FLOAT32>>,
     pairs<>>;
 
 const void *flat_kernel(const kernel_key &key)
 {
-    if (const void *const rung = rung_kernel<widens>(key))
+    if (const void *const rung = rung_kernel<widens<GRED_FOLD>>(key))
         return rung;
     if (key.method != METHOD_last_block)
         return nullptr;
@@ -51,7 +49,7 @@ const void *flat_kernel(const kernel_key &key)
 
 const void *OF_FOLD(kernel)(kernel_key key)
 {
-    using unsigned64 = std::conditional_t<widens, int64_t, uint64_t>;
+    using unsigned64 = std::conditional_t<widens<GRED_FOLD>, int64_t, uint64_t>;
     return key.kind == KERNEL_FLAT ? flat_kernel(key)
                                    : strided_kernel<GRED_FOLD, all_values<unsigned64>>(key);
 }

@@ -7,66 +7,47 @@ namespace KERNELS
 namespace
 {
 
-template <enum element Input>
-using counts_of = accumulated_in<ELEMENT_INT64, Input>;
-template <enum element Input>
-using means_of = accumulated_in<ELEMENT_FLOAT64, Input>;
+/* Truth values are added and counted, and bytes are not counted. */
+using often = joined_pairs<real_floats, accumulated_in<ELEMENT_INT64, ELEMENT_INT8>>;
+
+/* A fold's types, those that there are kernels of every second element of, too, and those of
+ * columns that no threads share. */
+template <class All, class Often = often, class Unsplit = Often>
+struct types {
+    using all = All;
+    using every_second = Often;
+    using unsplit = Unsplit;
+};
 
 /* Sums and products of integers are of 64 bits, means and variances float64; all else is of the
  * elements' own kind. */
 template <class Fold>
-struct types_of : compared {};
+struct types_of : types<compared> {};
+
+template <>
+struct types_of<argmin<double>> : types<joined_pairs<compared, truth_values>> {};
 
 template <>
 struct types_of<sum<double>>
-    : joined_pairs<all_floats, integers_in_64_bits, means_of<ELEMENT_INT64>,
-                   means_of<ELEMENT_UINT64>, means_of<ELEMENT_FLOAT32>> {};
+    : types<joined_pairs<
+                all_floats, integers_in_64_bits,
+                accumulated_in<ELEMENT_FLOAT64, ELEMENT_INT64, ELEMENT_UINT64, ELEMENT_FLOAT32>>,
+            joined_pairs<often, truth_values>> {};
 
 template <>
-struct types_of<prod<double>> : joined_pairs<all_floats, integers_in_64_bits> {};
+struct types_of<prod<double>>
+    : types<joined_pairs<all_floats, integers_in_64_bits>, pairs<>, real_floats> {};
 
 template <>
-struct types_of<nonzero<double>> : zero_or_not {};
+struct types_of<nonzero<double>>
+    : types<zero_or_not, truth_values, joined_pairs<zero_or_not_floats, truth_values>> {};
 
 template <>
-struct types_of<variance<double>> : joined_pairs<numbers, means_of<ELEMENT_FLOAT32>> {};
+struct types_of<variance<double>>
+    : types<joined_pairs<numbers, accumulated_in<ELEMENT_FLOAT64, ELEMENT_FLOAT32>>,
+            joined_pairs<real_floats, accumulated_in<ELEMENT_FLOAT64, ELEMENT_INT8>>> {};
 
-/* Those that there are kernels of every second element of, too. Truth values are added and counted,
- * and bytes are not counted. */
-using often = joined_pairs<real_floats, counts_of<ELEMENT_INT8>>;
-
-template <class Fold>
-struct types_often : often {};
-
-template <>
-struct types_of<argmin<double>> : joined_pairs<compared, truth_values> {};
-
-template <>
-struct types_often<sum<double>> : joined_pairs<often, counts_of<ELEMENT_BOOL>> {};
-
-template <>
-struct types_often<prod<double>> : pairs<> {};
-
-template <>
-struct types_often<variance<double>> : joined_pairs<real_floats, means_of<ELEMENT_INT8>> {};
-
-template <>
-struct types_often<nonzero<double>> : counts_of<ELEMENT_BOOL> {};
-
-/* Those of columns that no threads share. */
-template <class Fold>
-struct types_unsplit : types_often<Fold> {};
-
-template <>
-struct types_unsplit<prod<double>> : real_floats {};
-
-template <>
-struct types_unsplit<nonzero<double>> : joined_pairs<zero_or_not_floats, counts_of<ELEMENT_BOOL>> {
-};
-
-using types = types_of<GRED_FOLD<double>>;
-using strided_types = types_often<GRED_FOLD<double>>;
-using unsplit_types = types_unsplit<GRED_FOLD<double>>;
+using own_types = types_of<GRED_FOLD<double>>;
 
 } // namespace
 
@@ -75,8 +56,8 @@ using unsplit_types = types_unsplit<GRED_FOLD<double>>;
 const void *OF_FOLD(columns_kernel)(kernel_key key)
 {
     return key.kind == KERNEL_UNSPLIT_COLUMNS
-               ? kernel_of_unsplit_columns<GRED_FOLD, unsplit_types>(key)
-               : kernel_of_columns<GRED_FOLD, types, strided_types>(key);
+               ? kernel_of_unsplit_columns<GRED_FOLD, own_types::unsplit>(key)
+               : kernel_of_columns<GRED_FOLD, own_types::all, own_types::every_second>(key);
 }
 
 #endif
@@ -84,7 +65,7 @@ const void *OF_FOLD(columns_kernel)(kernel_key key)
 
 const void *OF_FOLD(rows_kernel)(kernel_key key)
 {
-    return kernel_of_rows<GRED_FOLD, types, strided_types>(key);
+    return kernel_of_rows<GRED_FOLD, own_types::all, own_types::every_second>(key);
 }
 
 #endif
