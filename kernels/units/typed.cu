@@ -74,9 +74,7 @@ using unsplit_types = types_unsplit<GRED_FOLD<double>>;
 
 const void *OF_FOLD(columns_kernel)(kernel_key key)
 {
-    return key.kind == KERNEL_UNSPLIT_COLUMNS
-               ? kernel_of_unsplit_columns<GRED_FOLD, unsplit_types>(key)
-               : kernel_of_columns<GRED_FOLD, types, strided_types>(key);
+    return kernel_of_columns<GRED_FOLD, types, strided_types, unsplit_types>(key);
 }
 
 #endif
