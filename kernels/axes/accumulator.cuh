@@ -5,11 +5,11 @@
  *     static constexpr unsigned columns;   lanes of a vector
  *     void take(rows, before, valid);      a batch of vectors, after `before` others
  *     made(c, taken)                       what a result of lane c is made of: row_folds.cuh
- *     state(c, taken, coalesced, part)     the state of lane c
+ *     state(c, taken)                      the state of lane c
  *     across(taken)                        all lanes as one: a state; if indexed, a found<V>
  *
- * Of a batch `valid` vectors are there; what fills up the rest changes no state (neutral.cuh). Of
- * columns lanes are neighbouring results, and vectors rows; of a row, vectors lie one after the
+ * Of a batch `valid` vectors are there; what fills up the rest changes no state (typed_rows.cuh).
+ * Of columns lanes are neighbouring results, and vectors rows; of a row, vectors lie one after the
  * other. An accumulator takes ROWS_A_BLOCK vectors at most, see there. */
 #pragma once
 
@@ -19,21 +19,20 @@
 namespace KERNELS
 {
 
-/* Where the rows of a team of 2^team threads lie among all, and how many of them a state is of. A
- * row's number in its team says which of whose it is: the thread's own count, and below it the
- * thread. */
+/* How many rows a state is of, and where those of a team of 2^team threads lie among all. A row's
+ * number in its team says which of whose it is: the thread's own count, and below it the thread.
+ * Of rows that are several, one after the other, it is of one part. */
 struct rows_taken {
-    uint64_t first, step;
-    unsigned team, own;
     uint32_t count;
+    uint64_t first = 0, step = 1;
+    unsigned team = 0, own = 0, coalesced = 1, part = 0;
 
     __device__ __forceinline__ uint32_t number(uint32_t taken) const
     {
         return taken << team | own;
     }
 
-    __device__ __forceinline__ uint64_t row(uint32_t number, unsigned coalesced,
-                                            unsigned part) const
+    __device__ __forceinline__ uint64_t row(uint32_t number) const
     {
         const uint32_t member = number & ((1u << team) - 1);
         return (first + (number >> team) * step + member) * coalesced + part;
@@ -52,27 +51,32 @@ struct found {
     unsigned lane;
 };
 
-/* Accumulators of bytes are words, which a warp's threads may merge before they become states. */
-template <class Columns>
-__device__ __forceinline__ void merge_with_lane(Columns &own, rows_taken &taken, unsigned offset)
+template <class T, unsigned N>
+__device__ __forceinline__ void fill(T (&lanes)[N], T with)
 {
-    own.merge([&](auto word) { return __shfl_down_sync(whole_warp, word, offset); });
-    taken.count += __shfl_down_sync(whole_warp, taken.count, offset);
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        lanes[k] = with;
 }
+
+/* Accumulators of bytes are words, which threads may merge before they become states: own.merge()
+ * with each of what move() makes of own. */
+struct merges_words {
+    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
+};
+
+/* Where one more loop would take more registers than there are (column_rows.cuh). */
+struct leaves_no_registers {};
 
 /* States, of any fold that asks for no positions; these, counts and squares have no made(). */
 template <class Fold, class In, unsigned Words>
-struct state_accumulator {
+struct state_accumulator : leaves_no_registers {
     static constexpr unsigned columns = lanes_of<In, Words>;
-    struct leaves_no_registers; /* of 512 threads a multiprocessor */
-    using value = value_of<Fold>;
     state_of<Fold> states[columns];
 
     __device__ __forceinline__ state_accumulator()
     {
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            states[c] = Fold::identity();
+        fill(states, Fold::identity());
     }
 
     template <unsigned Rows, class Vector>
@@ -82,16 +86,15 @@ struct state_accumulator {
         static_assert(Rows <= 32, "a word has a bit for each");
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            value column[Rows];
+            value_of<Fold> column[Rows];
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
-                column[r] = value(element_at<In>(rows[r], c));
+                column[r] = value_of<Fold>(element_at<In>(rows[r].at, c));
             take_values<Fold>(states[c], column, in_a_row{before}, valid_bits{low_bits(valid)});
         }
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &, unsigned,
-                                                    unsigned) const
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &) const
     {
         return states[c];
     }
@@ -108,44 +111,23 @@ struct accumulator : state_accumulator<Fold, In, Words> {};
 
 /* States that are values: neighbours first, which makes the error of a sum less. */
 template <class Fold, class In, unsigned Words>
-struct value_accumulator {
-    static constexpr unsigned columns = lanes_of<In, Words>;
-    struct leaves_no_registers; /* of 1024 threads a multiprocessor */
-    using value = value_of<Fold>;
-    value best[columns];
-
-    __device__ __forceinline__ value_accumulator()
-    {
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            best[c] = Fold::identity();
-    }
+struct value_accumulator : state_accumulator<Fold, In, Words> {
+    using state_accumulator<Fold, In, Words>::states;
 
     template <unsigned Rows, class Vector>
     __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
     {
+        using value = value_of<Fold>;
 #pragma unroll
-        for (unsigned c = 0; c < columns; c++) {
-            best[c] = Fold::merge(best[c], merged_in_pairs<Fold, Rows, value>([&](unsigned r) {
-                                      return value(element_at<In>(rows[r], c));
-                                  }));
-        }
+        for (unsigned c = 0; c < this->columns; c++)
+            states[c] = Fold::merge(states[c], merged_in_pairs<Fold, Rows, value>([&](unsigned r) {
+                                        return value(element_at<In>(rows[r].at, c));
+                                    }));
     }
 
-    __device__ __forceinline__ value made(unsigned c, uint32_t) const
+    __device__ __forceinline__ value_of<Fold> made(unsigned c, uint32_t) const
     {
-        return best[c];
-    }
-
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &, unsigned,
-                                                    unsigned) const
-    {
-        return best[c];
-    }
-
-    __device__ __forceinline__ state_of<Fold> across(uint32_t) const
-    {
-        return merged_in_pairs<Fold, columns, value>([&](unsigned c) { return best[c]; });
+        return states[c];
     }
 };
 
@@ -170,11 +152,10 @@ struct accumulator<nonzero<V>, In, Words> {
         for (unsigned c = 0; c < columns; c++)
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
-                counts[c] += !is_zero(V(element_at<In>(rows[r], c)));
+                counts[c] += !is_zero(V(element_at<In>(rows[r].at, c)));
     }
 
-    __device__ __forceinline__ uint64_t state(unsigned c, const rows_taken &, unsigned,
-                                              unsigned) const
+    __device__ __forceinline__ uint64_t state(unsigned c, const rows_taken &) const
     {
         return counts[c];
     }
@@ -196,9 +177,7 @@ struct accumulator<nansum<V>, In, Words> {
 
     __device__ __forceinline__ accumulator() : nans()
     {
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            sums[c] = sum<V>::identity();
+        fill(sums, sum<V>::identity());
     }
 
     template <unsigned Rows, class Vector>
@@ -207,7 +186,7 @@ struct accumulator<nansum<V>, In, Words> {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             const V numbers = added_in_lanes<Rows, V>([&](unsigned r) {
-                const V x = V(element_at<In>(rows[r], c));
+                const V x = V(element_at<In>(rows[r].at, c));
                 nans[c] += is_nan(x);
                 return is_nan(x) ? sum<V>::identity() : x;
             });
@@ -215,25 +194,22 @@ struct accumulator<nansum<V>, In, Words> {
         }
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken, unsigned,
-                                                    unsigned) const
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken) const
     {
         return {typename Fold::total(sums[c]), taken.count - nans[c]};
     }
 
     __device__ __forceinline__ state_of<Fold> across(uint32_t taken) const
     {
-        return merged_in_pairs<Fold, columns, state_of<Fold>>([&](unsigned c) {
-            return state_of<Fold>{typename Fold::total(sums[c]), taken - nans[c]};
-        });
+        return merged_in_pairs<Fold, columns, state_of<Fold>>(
+            [&](unsigned c) { return state(c, {taken}); });
     }
 };
 
 /* Squares of numbers that are narrower than float64, or integers, need no scales. */
 template <class V, class In, unsigned Words>
-struct square_accumulator {
+struct square_accumulator : leaves_no_registers {
     static constexpr unsigned columns = lanes_of<In, Words>;
-    struct leaves_no_registers;
     double squares[columns];
 
     __device__ __forceinline__ square_accumulator() : squares() {}
@@ -244,11 +220,10 @@ struct square_accumulator {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++)
             squares[c] += added_in_lanes<Rows, double>(
-                [&](unsigned r) { return squared(widen(V(element_at<In>(rows[r], c)))); });
+                [&](unsigned r) { return squared(widen(V(element_at<In>(rows[r].at, c)))); });
     }
 
-    __device__ __forceinline__ state_of<norm2<V>> state(unsigned c, const rows_taken &, unsigned,
-                                                        unsigned) const
+    __device__ __forceinline__ state_of<norm2<V>> state(unsigned c, const rows_taken &) const
     {
         return norm2<V>::of_plain(squares[c]);
     }
@@ -276,14 +251,9 @@ struct accumulator<argmin<V>, In, Words> {
     V best[columns];
     uint32_t number[columns];
 
-    __device__ __forceinline__ accumulator()
+    __device__ __forceinline__ accumulator() : number()
     {
-        constexpr V worst = ends<V>::greatest;
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++) {
-            best[c] = worst;
-            number[c] = 0;
-        }
+        fill(best, V(ends<V>::greatest));
     }
 
     template <unsigned Rows, class Vector>
@@ -294,7 +264,7 @@ struct accumulator<argmin<V>, In, Words> {
         for (unsigned r = 0; r < Rows; r++) {
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
-                const V x = V(element_at<In>(rows[r], c));
+                const V x = V(element_at<In>(rows[r].at, c));
                 const bool wins = !(x >= best[c]) && !is_nan(best[c]);
                 best[c] = wins ? x : best[c];
                 number[c] = wins ? first + r : number[c];
@@ -307,12 +277,10 @@ struct accumulator<argmin<V>, In, Words> {
         return number[c];
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
-                                                    unsigned coalesced, unsigned part) const
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken) const
     {
-        return taken.count
-                   ? Fold::lift(best[c], taken.row(taken.number(number[c]), coalesced, part))
-                   : Fold::identity();
+        return taken.count ? Fold::lift(best[c], taken.row(taken.number(number[c])))
+                           : Fold::identity();
     }
 
     __device__ __forceinline__ found<V> across(uint32_t) const

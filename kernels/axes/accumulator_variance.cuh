@@ -9,20 +9,20 @@
 namespace KERNELS
 {
 
-/* All lanes of an accumulator as one state, which have equal counts. */
+/* States of one count. */
+struct equals {
+    static __device__ __forceinline__ variance_state<double> merge(variance_state<double> a,
+                                                                   variance_state<double> b)
+    {
+        return merged_equals(a, b);
+    }
+};
+
+/* All lanes of an accumulator as one state. */
 template <unsigned N, class State>
 __device__ __forceinline__ variance_state<double> merged_lanes(State state)
 {
-    variance_state<double> states[N];
-#pragma unroll
-    for (unsigned c = 0; c < N; c++)
-        states[c] = state(c);
-#pragma unroll
-    for (unsigned half = N / 2; half > 0; half /= 2)
-#pragma unroll
-        for (unsigned c = 0; c < half; c++)
-            states[c] = merged_equals(states[c], states[c + half]);
-    return states[0];
+    return merged_in_pairs<equals, N, variance_state<double>>(state);
 }
 
 /* The mean of a column's first batch, and the sum of squared deviations from it. */
@@ -36,7 +36,7 @@ struct batch_spread {
         double values[Rows]; /* 0 where there is none */
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++)
-            values[r] = widened_element(element_at<In>(rows[r], c));
+            values[r] = widened_element(element_at<In>(rows[r].at, c));
         mean = added_in_lanes<Rows, double>([&](unsigned r) { return values[r]; }) * inverse;
         deviation = added_in_lanes<Rows, double>(
             [&](unsigned r) { return r < valid ? squared(values[r] - mean) : 0.0; });
@@ -73,8 +73,8 @@ struct accumulator<variance<V>, In, Words> {
         return deviation[c];
     }
 
-    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
-                                                           unsigned, unsigned) const
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c,
+                                                           const rows_taken &taken) const
     {
         return {double(taken.count), mean[c], deviation[c]};
     }
@@ -114,7 +114,7 @@ struct accumulator<variance<V>, In, Words> {
             double sum = 0, squares = 0;
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++) {
-                const double x = widened_element(element_at<In>(rows[r], c)),
+                const double x = widened_element(element_at<In>(rows[r].at, c)),
                              d = r < valid ? x - mean[c] : 0.0;
                 sum = r == 0 ? d : sum + d;
                 squares = r == 0 ? d * d : fma(d, d, squares);
@@ -250,11 +250,11 @@ struct result_accumulator<variance<V>, float16, Words> {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             if (before == 0)
-                from[c] = float(element_at<float16>(rows[0], c));
+                from[c] = float(element_at<float16>(rows[0].at, c));
             float of_rows = 0, of_squares = 0;
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++) {
-                const float d = float(element_at<float16>(rows[r], c)) - from[c];
+                const float d = float(element_at<float16>(rows[r].at, c)) - from[c];
                 of_rows = r == 0 ? d : of_rows + d;
                 of_squares = r == 0 ? d * d : fmaf(d, d, of_squares);
             }
@@ -298,10 +298,8 @@ struct result_accumulator<variance<V>, float16, Words> {
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
  * is left of them: count * squares is less than 2^46. */
 template <class V, unsigned Words>
-struct accumulator<variance<V>, int8_t, Words> {
+struct accumulator<variance<V>, int8_t, Words> : merges_words, leaves_no_registers {
     static constexpr unsigned columns = 4 * Words;
-    struct leaves_no_registers; /* of 512 threads a multiprocessor */
-    struct merges_words;
     int32_t totals[columns], squares[columns];
 
     __device__ __forceinline__ accumulator() : totals(), squares() {}
@@ -314,8 +312,6 @@ struct accumulator<variance<V>, int8_t, Words> {
             squares[c] = int32_t(packing<int8_t>::squares(int32_t(bytes), squares[c]));
         });
     }
-
-    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
 
     template <class Move>
     __device__ __forceinline__ void merge(Move move)
@@ -332,8 +328,8 @@ struct accumulator<variance<V>, int8_t, Words> {
         return double(int64_t(count) * squares[c] - int64_t(totals[c]) * totals[c]);
     }
 
-    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
-                                                           unsigned, unsigned) const
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c,
+                                                           const rows_taken &taken) const
     {
         const double count = double(taken.count);
         return taken.count ? state_of<variance<V>>{count, ratio_of_counts(totals[c], count),

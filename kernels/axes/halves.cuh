@@ -8,21 +8,21 @@ namespace KERNELS
 {
 
 /* How the bits of an element lie in those of a float64 with the same exponent's bits, which is too
- * small by a power of two; and its infinity's bits. */
+ * small by a power of two. */
 template <class In>
 struct half_in_double;
 
 template <>
 struct half_in_double<float16> {
     static constexpr unsigned down = 6;
-    static constexpr uint32_t mask = 0x81fffc00, infinity = 0x7c00;
+    static constexpr uint32_t mask = 0x81fffc00;
     static constexpr double scale = 0x1p1008;
 };
 
 template <>
 struct half_in_double<bfloat16> {
     static constexpr unsigned down = 3;
-    static constexpr uint32_t mask = 0x8fffe000, infinity = 0x7f80;
+    static constexpr uint32_t mask = 0x8fffe000;
     static constexpr double scale = 0x1p896;
 };
 
@@ -66,7 +66,8 @@ struct finite_halves {
 
     __device__ __forceinline__ bool are_all() const
     {
-        return greatest >> 16 < half_in_double<In>::infinity;
+        constexpr uint16_t infinity = ends<In>::greatest.bits;
+        return greatest >> 16 < infinity;
     }
 };
 

@@ -24,52 +24,19 @@ namespace KERNELS
 
 /* ---- results ---- */
 
-/* Numbers rounded to a float type. */
-template <class To>
-__device__ __forceinline__ To rounded_to(double x)
+/* A number as a type of results, rounded if that is a float type. */
+template <class To, class Number>
+__device__ __forceinline__ To rounded_to(Number x)
 {
-    if constexpr (std::is_same_v<To, float16>) {
+    if constexpr (std::is_same_v<To, float16>)
         return {half_of_number(x)};
-    } else if constexpr (std::is_same_v<To, bfloat16>) {
+    else if constexpr (std::is_same_v<To, bfloat16>)
         return {bfloat_of_float(float(x))};
-    } else {
+    else
         return To(x);
-    }
-}
-
-template <class To>
-__device__ __forceinline__ To rounded_to(float x)
-{
-    if constexpr (std::is_same_v<To, float16>) {
-        return {half_of_number(x)};
-    } else if constexpr (std::is_same_v<To, bfloat16>) {
-        return {bfloat_of_float(x)};
-    } else {
-        return To(x);
-    }
-}
-
-template <class To, class Integer>
-__device__ __forceinline__ std::enable_if_t<std::is_integral_v<Integer>, To> rounded_to(Integer x)
-{
-    return To(x);
 }
 
 /* ---- folds ---- */
-
-/* Element number k of what a row hands out. */
-template <class In, class Unit, unsigned N>
-__device__ __forceinline__ In element_in_row(const Unit (&x)[N], unsigned k)
-{
-    if constexpr (std::is_same_v<Unit, In>) {
-        return x[k];
-    } else {
-        const uint8_t bits = uint8_t(x[k / 4] >> k % 4 * 8);
-        In element;
-        memcpy(&element, &bits, sizeof element);
-        return element;
-    }
-}
 
 /* Four bytes that change no state of a fold's: zeros, or ones of a product. */
 template <class Fold, class In>
@@ -91,7 +58,7 @@ struct row_fold_by_states {
             value some[n];
 #pragma unroll
             for (unsigned k = 0; k < n; k++)
-                some[k] = value(element_in_row<In>(x, k));
+                some[k] = value(element_at<In>(x, k));
             take_values<Fold>(all, some, in_a_row{at}, all_valid());
         });
         return row.together(all, [](state a, state b) { return Fold::merge(a, b); });
@@ -122,16 +89,8 @@ struct row_fold_by_values {
         value all = Fold::identity();
         row.each(0, [&](const auto &x, unsigned) {
             constexpr unsigned n = sizeof x / sizeof(In);
-            value some[n];
-#pragma unroll
-            for (unsigned k = 0; k < n; k++)
-                some[k] = value(x[k]);
-#pragma unroll
-            for (unsigned distance = 1; distance < n; distance *= 2)
-#pragma unroll
-                for (unsigned k = 0; k + distance < n; k += 2 * distance)
-                    some[k] = Fold::merge(some[k], some[k + distance]);
-            all = Fold::merge(all, some[0]);
+            all = Fold::merge(
+                all, merged_in_pairs<Fold, n, value>([&](unsigned k) { return value(x[k]); }));
         });
         return row.together(all, [](value a, value b) { return Fold::merge(a, b); });
     }
@@ -181,7 +140,7 @@ struct row_fold<min<V>, In, false> : row_fold_by_values<min<compared_as<V, In>>,
     static __device__ __forceinline__ In result_of(compared_as<V, In> best,
                                                    const row_numbers &numbers)
     {
-        return inversion<min<V>, In>{numbers.inverted}.element(rounded_to<In>(best));
+        return inversion<min<V>, In>{numbers.inverted}(rounded_to<In>(best));
     }
 };
 
@@ -236,12 +195,6 @@ struct row_fold<nonzero<V>, boolean, true> : row_fold_of_truth<V> {
 template <class In>
 constexpr uint32_t greatest_bytes = std::is_same_v<In, boolean> ? 0x01010101 : 0x7f7f7f7f;
 
-/* The less of two signed halves, twice. */
-__device__ __forceinline__ int less_of_pairs(int a, int b)
-{
-    return int(best_of_signed_halves<true>(uint32_t(a), uint32_t(b)));
-}
-
 /* The least of a word's four elements are on top of its halves, whatever is below them. */
 template <class V, class In>
 struct row_fold<min<V>, In, true> {
@@ -250,20 +203,21 @@ struct row_fold<min<V>, In, true> {
     template <class Row>
     static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
     {
-        int all = int(greatest_bytes<In>);
+        uint32_t all = greatest_bytes<In>;
         row.each(greatest_bytes<In>, [&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
-                all = less_of_pairs(all, less_of_pairs(int(word), moved_up(int(word), 8)));
+                all =
+                    best_of_signed_halves<true>(all, best_of_signed_halves<true>(word, word << 8));
         });
-        all = least_number(all, moved_up(all, 16));
-        all = row.together(all, [](int a, int b) { return least_number(a, b); });
-        return int8_t(all >> 24);
+        const int best = row.together(least_number(int(all), int(all << 16)),
+                                      [](int a, int b) { return least_number(a, b); });
+        return int8_t(best >> 24);
     }
 
     static __device__ __forceinline__ In result_of(int best, const row_numbers &numbers)
     {
-        return inversion<min<V>, In>{numbers.inverted}.element(In(best));
+        return inversion<min<V>, In>{numbers.inverted}(In(best));
     }
 };
 
@@ -288,17 +242,22 @@ struct row_fold<extremes<V>, In, Bytes> {
 
 /* ---- positions ---- */
 
-template <class V>
-struct value_in_row {
-    V value;
-    unsigned index;
+struct row_fold_of_positions {
+    using result = int64_t;
+
+    static __device__ __forceinline__ int64_t result_of(unsigned index, const row_numbers &)
+    {
+        return index;
+    }
 };
 
 template <class V, class In>
-struct row_fold<argmin<V>, In, false> {
-    using result = int64_t;
+struct row_fold<argmin<V>, In, false> : row_fold_of_positions {
     using value = compared_as<V, In>;
-    using best = value_in_row<value>;
+    struct best {
+        compared_as<V, In> value;
+        unsigned index;
+    };
 
     static __device__ __forceinline__ best better(best a, best b)
     {
@@ -325,18 +284,12 @@ struct row_fold<argmin<V>, In, false> {
         });
         return row.together(all, better).index;
     }
-
-    static __device__ __forceinline__ int64_t result_of(unsigned index, const row_numbers &)
-    {
-        return index;
-    }
 };
 
 /* A word with all bits of an element inverted at the top, and below it how far from some end its
  * place is: the largest is the first of the least. */
 template <class V, class In>
-struct row_fold<argmin<V>, In, true> {
-    using result = int64_t;
+struct row_fold<argmin<V>, In, true> : row_fold_of_positions {
     static constexpr unsigned end = 0xffffff;
     static constexpr int none = INT32_MIN + 3; /* of which up to 3 are taken */
 
@@ -362,11 +315,6 @@ struct row_fold<argmin<V>, In, true> {
         }
         all = row.together(all, [](int a, int b) { return a > b ? a : b; });
         return end - (unsigned(all) & end);
-    }
-
-    static __device__ __forceinline__ int64_t result_of(unsigned index, const row_numbers &)
-    {
-        return index;
     }
 };
 

@@ -11,10 +11,16 @@ namespace KERNELS
 template <class In>
 using unit_of = std::conditional_t<sizeof(In) == 1, uint32_t, In>;
 
-template <class Unit, unsigned Bytes>
-struct alignas(Bytes) load_of {
-    Unit at[Bytes / sizeof(Unit)];
-};
+/* f(size), known as it is compiled, where that is one of the powers of two from Most down to Least,
+ * and is not less. */
+template <unsigned Most, unsigned Least, class F>
+__device__ __forceinline__ void with_power(unsigned size, F f)
+{
+    if constexpr (Most > Least)
+        if (size != Most)
+            return with_power<Most / 2, Least>(size, f);
+    f(std::integral_constant<unsigned, Most>());
+}
 
 /* ---- rows in registers ---- */
 
@@ -133,9 +139,9 @@ template <class In, unsigned Bytes, bool Alone>
 struct row_of_loads : row_of_team<In> {
     using row_of_team<In>::share;
     using row_of_team<In>::at;
-    using load = load_of<unit_of<In>, Bytes>;
     static constexpr unsigned elements = Bytes / sizeof(In), units = Bytes / sizeof(unit_of<In>),
                               at_once = Bytes < 16 ? 4 : 1;
+    using load = pack<unit_of<In>, units>;
     unsigned before; /* loads in front of the row */
 
     __device__ __forceinline__ row_of_loads(const team_share &all, shared<const char> staged,

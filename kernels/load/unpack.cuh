@@ -2,21 +2,17 @@
  * an eighth of the bus so, and its bytes are written at the GPU's own rate. */
 #pragma once
 
-#include "../device.cuh"
+#include "../vector.cuh"
 
 namespace KERNELS
 {
 
-struct alignas(8) eight_bytes {
-    unsigned char at[8];
-};
-
 /* n bytes of bits, the lowest first. */
-__global__ void unpack(global<const unsigned char> bits, uint64_t n, global<eight_bytes> mask)
+__global__ void unpack(global<const unsigned char> bits, uint64_t n, global<pack<uint8_t, 8>> mask)
 {
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
-        eight_bytes valid;
+        pack<uint8_t, 8> valid;
 #pragma unroll
         for (unsigned k = 0; k < 8; k++)
             valid.at[k] = bits[i] >> k & 1;
