@@ -21,7 +21,7 @@ namespace KERNELS
 
 /* How many rows a state is of, and where those of a team of 2^team threads lie among all. A row's
  * number in its team says which of whose it is: the thread's own count, and below it the thread.
- * Of rows that are several, one after the other, it is of one part. */
+ * Where `coalesced` rows are taken for one, the state is of the rows number `part` of these. */
 struct rows_taken {
     uint32_t count;
     uint64_t first = 0, step = 1;
@@ -65,233 +65,221 @@ struct merges_words {
     __device__ __forceinline__ void number_in_team(const rows_taken &) {}
 };
 
-/* Where one more loop would take more registers than there are (column_rows.cuh). */
+/* Marks accumulators beside which one more loop would have no registers (column_rows.cuh). */
 struct leaves_no_registers {};
 
-/* States, of any fold that asks for no positions; these, counts and squares have no made(). */
-template <class Fold, class In, unsigned Words>
-struct state_accumulator : leaves_no_registers {
+/* Lanes that are accumulators of a column of values each: a lane has
+ *
+ *     using fold;
+ *     void take(values, before, valid);
+ *     made(), state(taken)
+ *
+ * the former of folds whose results are made of something else than states. */
+template <class Lane, class In, unsigned Words>
+struct accumulator_of_lanes {
     static constexpr unsigned columns = lanes_of<In, Words>;
-    state_of<Fold> states[columns];
-
-    __device__ __forceinline__ state_accumulator()
-    {
-        fill(states, Fold::identity());
-    }
+    using state_type = state_of<typename Lane::fold>;
+    Lane lanes[columns];
 
     template <unsigned Rows, class Vector>
     __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before,
                                          unsigned valid = Rows)
     {
-        static_assert(Rows <= 32, "a word has a bit for each");
+        using value = value_of<typename Lane::fold>;
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            value_of<Fold> column[Rows];
+            value column[Rows];
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
-                column[r] = value_of<Fold>(element_at<In>(rows[r].at, c));
-            take_values<Fold>(states[c], column, in_a_row{before}, valid_bits{low_bits(valid)});
+                column[r] = value(element_at<In>(rows[r].at, c));
+            lanes[c].take(column, before, valid);
         }
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &) const
+    __device__ __forceinline__ auto made(unsigned c, uint32_t) const
     {
-        return states[c];
+        return lanes[c].made();
     }
 
-    __device__ __forceinline__ state_of<Fold> across(uint32_t) const
+    __device__ __forceinline__ state_type state(unsigned c, const rows_taken &taken) const
     {
-        return merged_in_pairs<Fold, columns, state_of<Fold>>(
-            [&](unsigned c) { return states[c]; });
+        return lanes[c].state(taken);
+    }
+
+    __device__ __forceinline__ state_type across(uint32_t taken) const
+    {
+        return merged_in_pairs<typename Lane::fold, columns, state_type>(
+            [&](unsigned c) { return lanes[c].state({taken}); });
+    }
+};
+
+/* States, of any fold that asks for no positions. */
+template <class Fold>
+struct state_lane {
+    using fold = Fold;
+    state_of<Fold> all = Fold::identity();
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const value_of<Fold> (&x)[Rows], uint32_t before,
+                                         unsigned valid)
+    {
+        static_assert(Rows <= 32, "a word has a bit for each");
+        take_values<Fold>(all, x, in_a_row{before}, valid_bits{low_bits(valid)});
+    }
+
+    __device__ __forceinline__ state_of<Fold> state(const rows_taken &) const
+    {
+        return all;
     }
 };
 
 template <class Fold, class In, unsigned Words = 4>
-struct accumulator : state_accumulator<Fold, In, Words> {};
+struct accumulator : accumulator_of_lanes<state_lane<Fold>, In, Words>, leaves_no_registers {};
 
 /* States that are values: neighbours first, which makes the error of a sum less. */
-template <class Fold, class In, unsigned Words>
-struct value_accumulator : state_accumulator<Fold, In, Words> {
-    using state_accumulator<Fold, In, Words>::states;
+template <class Fold>
+struct value_lane : state_lane<Fold> {
+    using state_lane<Fold>::all;
 
-    template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const value_of<Fold> (&x)[Rows], uint32_t, unsigned)
     {
-        using value = value_of<Fold>;
-#pragma unroll
-        for (unsigned c = 0; c < this->columns; c++)
-            states[c] = Fold::merge(states[c], merged_in_pairs<Fold, Rows, value>([&](unsigned r) {
-                                        return value(element_at<In>(rows[r].at, c));
-                                    }));
+        all = Fold::merge(
+            all, merged_in_pairs<Fold, Rows, value_of<Fold>>([&](unsigned r) { return x[r]; }));
     }
 
-    __device__ __forceinline__ value_of<Fold> made(unsigned c, uint32_t) const
+    __device__ __forceinline__ value_of<Fold> made() const
     {
-        return states[c];
+        return all;
     }
 };
 
 template <class V, class In, unsigned Words>
-struct accumulator<sum<V>, In, Words> : value_accumulator<sum<V>, In, Words> {};
+struct accumulator<sum<V>, In, Words> : accumulator_of_lanes<value_lane<sum<V>>, In, Words>,
+                                        leaves_no_registers {};
 
 template <class V, class In, unsigned Words>
-struct accumulator<min<V>, In, Words> : value_accumulator<min<V>, In, Words> {};
+struct accumulator<min<V>, In, Words> : accumulator_of_lanes<value_lane<min<V>>, In, Words>,
+                                        leaves_no_registers {};
 
-/* How many elements of up to 2^16 rows are not zero. */
-template <class V, class In, unsigned Words>
-struct accumulator<nonzero<V>, In, Words> {
-    static constexpr unsigned columns = lanes_of<In, Words>;
-    uint32_t counts[columns];
+/* How many values of up to 2^16 rows are not zero. */
+template <class V>
+struct nonzero_lane {
+    using fold = nonzero<V>;
+    uint32_t count = 0;
 
-    __device__ __forceinline__ accumulator() : counts() {}
-
-    template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const V (&x)[Rows], uint32_t, unsigned)
     {
 #pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-#pragma unroll
-            for (unsigned r = 0; r < Rows; r++)
-                counts[c] += !is_zero(V(element_at<In>(rows[r].at, c)));
+        for (unsigned r = 0; r < Rows; r++)
+            count += !is_zero(x[r]);
     }
 
-    __device__ __forceinline__ uint64_t state(unsigned c, const rows_taken &) const
+    __device__ __forceinline__ uint64_t state(const rows_taken &) const
     {
-        return counts[c];
-    }
-
-    __device__ __forceinline__ uint64_t across(uint32_t) const
-    {
-        return merged_in_pairs<nonzero<V>, columns, uint64_t>(
-            [&](unsigned c) { return counts[c]; });
+        return count;
     }
 };
 
-/* A sum, and how many of its elements are NaN: how many are not follows from how many there are. */
 template <class V, class In, unsigned Words>
-struct accumulator<nansum<V>, In, Words> {
-    using Fold = nansum<V>;
-    static constexpr unsigned columns = lanes_of<In, Words>;
-    V sums[columns];
-    uint32_t nans[columns];
+struct accumulator<nonzero<V>, In, Words> : accumulator_of_lanes<nonzero_lane<V>, In, Words> {};
 
-    __device__ __forceinline__ accumulator() : nans()
+/* A sum, and how many of its values are NaN: how many are not follows from how many there are. */
+template <class V>
+struct nansum_lane {
+    using fold = nansum<V>;
+    V all = sum<V>::identity();
+    uint32_t nans = 0;
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const V (&x)[Rows], uint32_t, unsigned)
     {
-        fill(sums, sum<V>::identity());
+        const V numbers = added_in_lanes<Rows, V>([&](unsigned r) {
+            nans += is_nan(x[r]);
+            return is_nan(x[r]) ? sum<V>::identity() : x[r];
+        });
+        all = sum<V>::merge(all, numbers);
     }
 
-    template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
+    __device__ __forceinline__ state_of<fold> state(const rows_taken &taken) const
     {
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++) {
-            const V numbers = added_in_lanes<Rows, V>([&](unsigned r) {
-                const V x = V(element_at<In>(rows[r].at, c));
-                nans[c] += is_nan(x);
-                return is_nan(x) ? sum<V>::identity() : x;
-            });
-            sums[c] = sum<V>::merge(sums[c], numbers);
-        }
-    }
-
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken) const
-    {
-        return {typename Fold::total(sums[c]), taken.count - nans[c]};
-    }
-
-    __device__ __forceinline__ state_of<Fold> across(uint32_t taken) const
-    {
-        return merged_in_pairs<Fold, columns, state_of<Fold>>(
-            [&](unsigned c) { return state(c, {taken}); });
+        return {typename fold::total(all), taken.count - nans};
     }
 };
+
+template <class V, class In, unsigned Words>
+struct accumulator<nansum<V>, In, Words> : accumulator_of_lanes<nansum_lane<V>, In, Words> {};
 
 /* Squares of numbers that are narrower than float64, or integers, need no scales. */
-template <class V, class In, unsigned Words>
-struct square_accumulator : leaves_no_registers {
-    static constexpr unsigned columns = lanes_of<In, Words>;
-    double squares[columns];
+template <class V>
+struct square_lane {
+    using fold = norm2<V>;
+    double squares = 0;
 
-    __device__ __forceinline__ square_accumulator() : squares() {}
-
-    template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const V (&x)[Rows], uint32_t, unsigned)
     {
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            squares[c] += added_in_lanes<Rows, double>(
-                [&](unsigned r) { return squared(widen(V(element_at<In>(rows[r].at, c)))); });
+        squares += added_in_lanes<Rows, double>([&](unsigned r) { return squared(widen(x[r])); });
     }
 
-    __device__ __forceinline__ state_of<norm2<V>> state(unsigned c, const rows_taken &) const
+    __device__ __forceinline__ state_of<fold> state(const rows_taken &) const
     {
-        return norm2<V>::of_plain(squares[c]);
-    }
-
-    __device__ __forceinline__ state_of<norm2<V>> across(uint32_t) const
-    {
-        return norm2<V>::of_plain(
-            added_in_lanes<columns, double>([&](unsigned c) { return squares[c]; }));
+        return fold::of_plain(squares);
     }
 };
 
 template <class V, class In, unsigned Words>
 struct accumulator<norm2<V>, In, Words>
-    : std::conditional_t<std::is_same_v<In, double> || std::is_same_v<In, complex<double>>,
-                         state_accumulator<norm2<V>, In, Words>, square_accumulator<V, In, Words>> {
-};
+    : accumulator_of_lanes<
+          std::conditional_t<std::is_same_v<In, double> || std::is_same_v<In, complex<double>>,
+                             state_lane<norm2<V>>, square_lane<V>>,
+          In, Words>,
+      leaves_no_registers {};
 
 /* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
  * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
  * first row. */
-template <class V, class In, unsigned Words>
-struct accumulator<argmin<V>, In, Words> {
-    using Fold = argmin<V>;
-    static constexpr unsigned columns = lanes_of<In, Words>;
-    V best[columns];
-    uint32_t number[columns];
+template <class V>
+struct argmin_lane {
+    using fold = argmin<V>;
+    V best = ends<V>::greatest;
+    uint32_t number = 0;
 
-    __device__ __forceinline__ accumulator() : number()
-    {
-        fill(best, V(ends<V>::greatest));
-    }
-
-    template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t first,
-                                         unsigned = Rows)
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const V (&x)[Rows], uint32_t first, unsigned)
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
-#pragma unroll
-            for (unsigned c = 0; c < columns; c++) {
-                const V x = V(element_at<In>(rows[r].at, c));
-                const bool wins = !(x >= best[c]) && !is_nan(best[c]);
-                best[c] = wins ? x : best[c];
-                number[c] = wins ? first + r : number[c];
-            }
+            const bool wins = !(x[r] >= best) && !is_nan(best);
+            best = wins ? x[r] : best;
+            number = wins ? first + r : number;
         }
     }
 
-    __device__ __forceinline__ unsigned made(unsigned c, uint32_t) const
+    __device__ __forceinline__ unsigned made() const
     {
-        return number[c];
+        return number;
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken) const
+    __device__ __forceinline__ state_of<fold> state(const rows_taken &taken) const
     {
-        return taken.count ? Fold::lift(best[c], taken.row(taken.number(number[c])))
-                           : Fold::identity();
+        return taken.count ? fold::lift(best, taken.row(taken.number(number))) : fold::identity();
     }
+};
 
+template <class V, class In, unsigned Words>
+struct accumulator<argmin<V>, In, Words> : accumulator_of_lanes<argmin_lane<V>, In, Words> {
     __device__ __forceinline__ found<V> across(uint32_t) const
     {
-        found<V> all = {best[0], number[0], 0};
+        found<V> all = {this->lanes[0].best, this->lanes[0].number, 0};
 #pragma unroll
-        for (unsigned c = 1; c < columns; c++) {
-            const bool beats = !(best[c] >= all.value) && !is_nan(all.value),
-                       equal = best[c] == all.value || (is_nan(best[c]) && is_nan(all.value));
-            if (beats || (equal && number[c] < all.number))
-                all = {best[c], number[c], c};
+        for (unsigned c = 1; c < this->columns; c++) {
+            const auto [best, number] = this->lanes[c];
+            const bool beats = !(best >= all.value) && !is_nan(all.value),
+                       equal = best == all.value || (is_nan(best) && is_nan(all.value));
+            if (beats || (equal && number < all.number))
+                all = {best, number, c};
         }
         return all;
     }

@@ -18,31 +18,6 @@ struct equals {
     }
 };
 
-/* All lanes of an accumulator as one state. */
-template <unsigned N, class State>
-__device__ __forceinline__ variance_state<double> merged_lanes(State state)
-{
-    return merged_in_pairs<equals, N, variance_state<double>>(state);
-}
-
-/* The mean of a column's first batch, and the sum of squared deviations from it. */
-struct batch_spread {
-    double mean, deviation;
-
-    template <unsigned Rows, class Vector, class In>
-    __device__ __forceinline__ batch_spread(In, const Vector (&rows)[Rows], unsigned c,
-                                            unsigned valid, double inverse)
-    {
-        double values[Rows]; /* 0 where there is none */
-#pragma unroll
-        for (unsigned r = 0; r < Rows; r++)
-            values[r] = widened_element(element_at<In>(rows[r].at, c));
-        mean = added_in_lanes<Rows, double>([&](unsigned r) { return values[r]; }) * inverse;
-        deviation = added_in_lanes<Rows, double>(
-            [&](unsigned r) { return r < valid ? squared(values[r] - mean) : 0.0; });
-    }
-};
-
 /* A batch at a time; all columns have the same counts, so that they share the division. As soon as
  * there were as many rows before, deviations d are taken from the mean of these: of N numbers, and
  * n before them,
@@ -81,7 +56,7 @@ struct accumulator<variance<V>, In, Words> {
 
     __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
     {
-        return merged_lanes<columns>([&](unsigned c) {
+        return merged_in_pairs<equals, columns, variance_state<double>>([&](unsigned c) {
             return variance_state<double>{double(taken), mean[c], deviation[c]};
         });
     }
@@ -96,11 +71,17 @@ struct accumulator<variance<V>, In, Words> {
                      inverse = valid == Rows ? 1.0 / Rows : ratio_of_counts(1, valid);
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            const batch_spread batch(In(), rows, c, valid, inverse);
-            const double delta = batch.mean - mean[c];
-            mean[c] = before ? mean[c] + delta * share : batch.mean;
-            deviation[c] =
-                before ? deviation[c] + batch.deviation + delta * delta * weight : batch.deviation;
+            double x[Rows]; /* 0 where there is none */
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++)
+                x[r] = widened_element(element_at<In>(rows[r].at, c));
+            const double of_batch =
+                added_in_lanes<Rows, double>([&](unsigned r) { return x[r]; }) * inverse;
+            const double spread = added_in_lanes<Rows, double>(
+                [&](unsigned r) { return r < valid ? squared(x[r] - of_batch) : 0.0; });
+            const double delta = of_batch - mean[c];
+            mean[c] = before ? mean[c] + delta * share : of_batch;
+            deviation[c] = before ? deviation[c] + spread + delta * delta * weight : spread;
         }
     }
 
@@ -128,7 +109,8 @@ struct accumulator<variance<V>, In, Words> {
 
 template <class In, unsigned Words>
 struct accumulator<variance<complex<double>>, In, Words>
-    : state_accumulator<variance<complex<double>>, In, Words> {};
+    : accumulator_of_lanes<state_lane<variance<complex<double>>>, In, Words>,
+      leaves_no_registers {};
 
 /* Sums of halves and of their squares, of up to 2^6 words. If magnitudes are within a factor of
  * 2^12, both are exact in float64, for a square has 22 bits; and otherwise what deviations make is
@@ -172,10 +154,11 @@ struct spreads_of_halves {
     {
         const latest_rows latest(settled, taken);
         const double nan = not_a_number<double>();
-        const variance_state<double> all = merged_lanes<columns>([&](unsigned c) {
-            const variance_state<double> own = all_of(c, latest);
-            return variance_state<double>{double(taken), own.mean, own.deviation};
-        });
+        const variance_state<double> all =
+            merged_in_pairs<equals, columns, variance_state<double>>([&](unsigned c) {
+                const variance_state<double> own = all_of(c, latest);
+                return variance_state<double>{double(taken), own.mean, own.deviation};
+            });
         return finite.are_all() ? all : variance_state<double>{all.count, nan, nan};
     }
 
@@ -272,7 +255,7 @@ struct result_accumulator<variance<V>, float16, Words> {
 
     __device__ __forceinline__ state_of<variance<V>> across(uint32_t count) const
     {
-        return merged_lanes<columns>([&](unsigned c) {
+        return merged_in_pairs<equals, columns, variance_state<double>>([&](unsigned c) {
             return variance_state<double>{
                 double(count), double(from[c]) + sum[c] * (1 / float(count)), made(c, count)};
         });
