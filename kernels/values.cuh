@@ -149,22 +149,7 @@ __host__ __device__ __forceinline__ complex<T> difference(complex<T> a, complex<
     return {a.real - b.real, a.imag - b.imag};
 }
 
-/* Real numbers as wide as they come, for what needs more than the elements hold. */
-template <class T>
-struct widened {
-    using type = double;
-    using real = double;
-};
-
-template <class T>
-struct widened<complex<T>> {
-    using type = complex<double>;
-    using real = double;
-};
-
-template <class T>
-using wide_of = typename widened<T>::type;
-
+/* Numbers as wide as they come, for what needs more than the elements hold. */
 template <class T>
 __host__ __device__ __forceinline__ double widen(T x)
 {
@@ -176,6 +161,9 @@ __host__ __device__ __forceinline__ complex<double> widen(complex<T> x)
 {
     return {double(x.real), double(x.imag)};
 }
+
+template <class T>
+using wide_of = decltype(widen(T()));
 
 template <class T>
 __host__ __device__ __forceinline__ double magnitude(T x)

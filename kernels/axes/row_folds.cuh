@@ -286,35 +286,29 @@ struct row_fold<argmin<V>, In, false> : row_fold_of_positions {
     }
 };
 
-/* A word with all bits of an element inverted at the top, and below it how far from some end its
- * place is: the largest is the first of the least. */
+/* An element at the top of a word, and its place below: the least is the first of the least. */
 template <class V, class In>
 struct row_fold<argmin<V>, In, true> : row_fold_of_positions {
-    static constexpr unsigned end = 0xffffff;
-    static constexpr int none = INT32_MIN + 3; /* of which up to 3 are taken */
-
     template <class Row>
     static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
     {
-        int of_byte[4] = {none, none, none, none};
+        const auto least = [](int a, int b) { return least_number(a, b); };
+        int of_byte[4]; /* of places that are multiples of 4, so that up to 3 are added */
+        fill(of_byte, INT32_MAX - 3);
         row.each(greatest_bytes<In>, [&](const auto &x, unsigned at) {
 #pragma unroll
             for (unsigned w = 0; w < sizeof x / sizeof *x; w++) {
 #pragma unroll
-                for (unsigned k = 0; k < 4; k++) {
-                    const int top = int(selected_bytes(~x[w], end - (at + 4 * w), k << 12 | 0x654));
-                    of_byte[k] = top > of_byte[k] ? top : of_byte[k];
-                }
+                for (unsigned k = 0; k < 4; k++)
+                    of_byte[k] = least(of_byte[k],
+                                       int(selected_bytes(at + 4 * w, x[w], 0x4210 + k * 0x1000)));
             }
         });
         int all = of_byte[0];
 #pragma unroll
-        for (unsigned k = 1; k < 4; k++) {
-            const int key = of_byte[k] - int(k);
-            all = key > all ? key : all;
-        }
-        all = row.together(all, [](int a, int b) { return a > b ? a : b; });
-        return end - (unsigned(all) & end);
+        for (unsigned k = 1; k < 4; k++)
+            all = least(all, of_byte[k] + int(k));
+        return row.together(all, least) & 0xffffff;
     }
 };
 

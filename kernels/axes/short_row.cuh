@@ -36,11 +36,13 @@ __device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count, uin
 }
 
 /* Of few elements, one thread's own. */
-template <class In, unsigned N, bool Bytes = sizeof(In) == 1>
+template <class In, unsigned N>
 struct row_in_registers {
-    const In *at;
+    const unit_of<In> *units;
+    unsigned first;
 
-    __device__ __forceinline__ row_in_registers(const In *load, unsigned row) : at(load + row * N)
+    __device__ __forceinline__ row_in_registers(const unit_of<In> *load, unsigned row)
+        : units(load), first(row * N)
     {
     }
 
@@ -50,43 +52,22 @@ struct row_in_registers {
     }
 
     template <class F>
-    __device__ __forceinline__ void each(uint32_t, F f) const
-    {
-        In x[N];
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            x[k] = at[k];
-        f(x, 0);
-    }
-
-    template <class T, class F>
-    __device__ __forceinline__ T together(T x, F) const
-    {
-        return x;
-    }
-};
-
-template <class In, unsigned N>
-struct row_in_registers<In, N, true> {
-    const uint32_t *words;
-    unsigned first;
-
-    __device__ __forceinline__ row_in_registers(const uint32_t *load, unsigned row)
-        : words(load), first(row * N)
-    {
-    }
-
-    template <class F>
     __device__ __forceinline__ void each(uint32_t fill, F f) const
     {
-        uint32_t x[(N + 3) / 4];
+        constexpr unsigned of_unit = sizeof(unit_of<In>) / sizeof(In);
+        unit_of<In> x[(N + of_unit - 1) / of_unit];
 #pragma unroll
-        for (unsigned k = 0; k < N; k += 4) {
-            const unsigned at = first + k, beyond = at % 4, count = N - k < 4 ? N - k : 4;
-            uint32_t word = words[at / 4];
-            if (beyond)
-                word = moved_down(word, beyond + count > 4 ? words[at / 4 + 1] : 0, beyond);
-            x[k / 4] = count < 4 ? filled_up(word, count, fill) : word;
+        for (unsigned k = 0; k < N; k += of_unit) {
+            const unsigned at = first + k, beyond = at % of_unit,
+                           count = N - k < of_unit ? N - k : of_unit;
+            auto unit = units[at / of_unit];
+            if constexpr (of_unit > 1) {
+                if (beyond)
+                    unit = moved_down(unit, beyond + count > 4 ? units[at / 4 + 1] : 0, beyond);
+                if (count < of_unit)
+                    unit = filled_up(unit, count, fill);
+            }
+            x[k / of_unit] = unit;
         }
         f(x, 0);
     }

@@ -246,16 +246,11 @@ __device__ __forceinline__ unsigned
 fold_some_together(const kernel_axes &x, shared<const char> staged, unsigned rows, uint64_t result)
 {
     if constexpr (stores_native<Fold, In> && sizeof(folded_row<Fold, In>) == sizeof(In)) {
-        switch (x.from.shape[0]) {
-        case 3:
+        if (x.from.shape[0] == 3)
             return fold_rows_together<Fold, In, 3>(x, staged, rows, result);
-        case 6:
-            if constexpr (sizeof(In) <= 2)
+        if constexpr (sizeof(In) <= 2)
+            if (x.from.shape[0] == 6)
                 return fold_rows_together<Fold, In, 6>(x, staged, rows, result);
-            return 0;
-        default:
-            return 0;
-        }
     }
     return 0;
 }
