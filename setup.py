@@ -34,6 +34,7 @@ CUDA_GROUPS = (
     "norm1s",
     "exponentials",
     "nan_extremes",
+    "nan_positions",
     "argmins",
     "argmaxs",
     "nonzeros",

@@ -41,6 +41,15 @@ struct reduction_row {
     const char *summary;
 };
 
+/* Whether an element's position in the array matters. */
+SCALAR bool fold_is_indexed(enum fold fold)
+{
+    return
+#define FOLD(name, ladder, indexed, types) (fold == FOLD_##name && indexed) ||
+#include "common/reductions.def"
+        false;
+}
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -52,9 +61,6 @@ const struct reduction_row *reduction_row(enum reduction);
 
 /* Whether every rung of the ladder takes it: its state is one value. */
 bool fold_is_on_ladder(enum fold);
-
-/* Whether an element's position in the array matters. */
-bool fold_is_indexed(enum fold);
 
 /* Whether a state tells of how many elements it is made: of none, or, of variances, their count. */
 static inline bool fold_tells_count(enum fold fold)
@@ -200,7 +206,7 @@ SCALAR unsigned findings_of(enum reduction reduction, enum fold fold, enum nothi
                             double ddof, const struct answer *answer, uint64_t count)
 {
     const struct scalar_wide *const first = &answer->values[0];
-    const bool indexed = fold == FOLD_argmin || fold == FOLD_argmax,
+    const bool indexed = fold_is_indexed(fold),
                is_nan = first->kind == SCALAR_FLOAT &&
                         (first->real != first->real || first->imag != first->imag);
     unsigned found = 0;

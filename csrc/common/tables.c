@@ -98,10 +98,8 @@ const struct method *method_find(const char *name)
 
 /* ---- reductions ---- */
 
-static const struct {
-    bool ladder, indexed;
-} folds[FOLDS] = {
-#define FOLD(name, ladder, indexed, types) [FOLD_##name] = {ladder, indexed},
+static const bool on_ladder[FOLDS] = {
+#define FOLD(name, ladder, indexed, types) [FOLD_##name] = ladder,
 #include "common/reductions.def"
 };
 
@@ -134,17 +132,12 @@ const struct reduction_row *reduction_row(enum reduction reduction)
 
 bool fold_is_on_ladder(enum fold fold)
 {
-    return folds[fold].ladder;
+    return on_ladder[fold];
 }
 
 bool fold_is_extreme(enum fold fold)
 {
     return fold == FOLD_min || fold == FOLD_max || fold == FOLD_nanmin || fold == FOLD_nanmax;
-}
-
-bool fold_is_indexed(enum fold fold)
-{
-    return folds[fold].indexed;
 }
 
 bool fold_makes_means(enum fold fold, enum element accumulator)

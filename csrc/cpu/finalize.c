@@ -8,7 +8,8 @@
 static bool tells_of_all(const struct plan *plan, const struct finalize *self)
 {
     const enum fold fold = plan->fold;
-    const bool leaves_nan = fold == FOLD_nanmin || fold == FOLD_nanmax || fold == FOLD_nansum,
+    const bool leaves_nan = fold == FOLD_nanmin || fold == FOLD_nanmax || fold == FOLD_nansum ||
+                            fold == FOLD_nanargmin || fold == FOLD_nanargmax,
                masked = plan->layout->mask && fold_tells_count(fold);
     return !(leaves_nan || masked) ||
            !states_lack_numbers(fold, plan->accumulator, self->states, self->n, plan->finish.ddof);

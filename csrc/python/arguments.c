@@ -57,6 +57,8 @@ static const struct signature signatures[SIGNATURES] = {
     ROW(all, 4, 0, A, AXIS, OUT, KEEPDIMS, WHERE)
     REDUCED(argmin, POSITION)
     REDUCED(argmax, POSITION)
+    REDUCED(nanargmin, POSITION)
+    REDUCED(nanargmax, POSITION)
     ROW(count_nonzero, 2, 0, A, AXIS, KEEPDIMS, OUT, WHERE)
     ROW(ptp, 4, 0, A, AXIS, OUT, KEEPDIMS, DTYPE, WHERE)
     ROW(norm, 4, 0, X, ORD, AXIS, KEEPDIMS, DTYPE, OUT, WHERE)

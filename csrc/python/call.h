@@ -92,7 +92,7 @@ bool several_were_given(PyObject *object);
 /* ---- values: a NumPy scalar, or a tuple of a record's ---- */
 
 /* Gives NumPy's warnings, and ValueErrors where a mask left nothing. */
-bool answer_is_sound(const struct plan *, const struct run *);
+bool answer_is_sound(enum reduction asked, const struct plan *, const struct run *);
 
 PyObject *answer_to_python(const struct plan *, const struct run *);
 

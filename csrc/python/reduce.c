@@ -60,7 +60,7 @@ PyObject *call_answer(struct call *call)
     const struct run *const run = &call->run;
     if (!results_make(call) || !execute_plan(call->state, plan, &call->run))
         return NULL;
-    if ((!plan_out(plan) || plan->n == 0) && !answer_is_sound(plan, run))
+    if ((!plan_out(plan) || plan->n == 0) && !answer_is_sound(call->request.reduction, plan, run))
         return NULL;
     if (plan->axes || call->output.as_array)
         return results_deliver(call);
@@ -93,7 +93,7 @@ static PyObject *reduce_flat(struct module_state *state, enum reduction reductio
         return NULL;
     run_begin(&run, frames_of(reduction));
     Py_INCREF(array); /* so that nobody resizes it meanwhile */
-    const bool sound = execute_plan(state, &plan, &run) && answer_is_sound(&plan, &run);
+    const bool sound = execute_plan(state, &plan, &run) && answer_is_sound(reduction, &plan, &run);
     Py_DECREF(array);
     return sound ? answer_to_python(&plan, &run) : NULL;
 }

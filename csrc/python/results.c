@@ -8,11 +8,13 @@
 
 /* ---- values ---- */
 
-bool answer_is_sound(const struct plan *plan, const struct run *run)
+bool answer_is_sound(enum reduction asked, const struct plan *plan, const struct run *run)
 {
+    const struct reduction_row *row = reduction_row(asked);
     if (run->findings & FOUND_NOTHING)
-        return value_error("%s has no value: the mask hides all elements",
-                           reduction_row(plan->reduction)->called);
+        return value_error("%s has no value: %s", row->called,
+                           row->plain == asked ? "the mask hides all elements"
+                                               : "all elements that take part are NaN");
     const char *const of_few =
         plan->fold == FOLD_variance ? "Degrees of freedom <= 0 for slice" : "Mean of empty slice";
     const char *const text = run->findings & FOUND_NOT_ENOUGH ? of_few

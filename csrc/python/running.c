@@ -180,7 +180,7 @@ static PyObject *answer_places(const struct place *places, Py_ssize_t count)
     PyObject *results = PyList_New(0);
     for (Py_ssize_t k = 0; results && k < count; k++) {
         const struct call *call = places[k].call;
-        list_append(&results, answer_is_sound(&call->plan, &call->run)
+        list_append(&results, answer_is_sound(call->request.reduction, &call->plan, &call->run)
                                   ? answer_to_python(&call->plan, &call->run)
                                   : NULL);
     }

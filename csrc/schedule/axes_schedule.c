@@ -59,8 +59,8 @@ static bool short_rows_are_native(enum fold fold, enum element input)
 {
     return (fold == FOLD_nonzero && input == ELEMENT_BOOL) ||
            (!element_is_complex(input) &&
-            (fold == FOLD_sum || fold == FOLD_min || fold == FOLD_max || fold == FOLD_argmin ||
-             fold == FOLD_argmax || fold == FOLD_variance));
+            (fold == FOLD_sum || fold == FOLD_min || fold == FOLD_max || fold_is_indexed(fold) ||
+             fold == FOLD_variance));
 }
 
 /* Whether loads may take whole elements: arrays of 16-byte ones may begin at any multiple of 8. */

@@ -253,6 +253,8 @@ bool epilogue_is_native(const struct plan *plan, enum element input, enum elemen
     switch (plan->fold) {
     case FOLD_argmin:
     case FOLD_argmax:
+    case FOLD_nanargmin:
+    case FOLD_nanargmax:
         return result == ELEMENT_INT64;
     case FOLD_nonzero:
         return input == ELEMENT_BOOL && result == ELEMENT_BOOL;
@@ -282,6 +284,8 @@ static enum reduction of_least(enum reduction reduction, bool truth)
         return truth ? REDUCTION_any : REDUCTION_min;
     case REDUCTION_argmax:
         return REDUCTION_argmin;
+    case REDUCTION_nanargmax:
+        return REDUCTION_nanargmin;
     case REDUCTION_nanmax:
         return REDUCTION_nanmin;
     default:
@@ -309,8 +313,9 @@ static void invert_initial(enum element input, bool greatest, struct finish *fin
 void epilogue_order(enum element input, struct kernel_results *results)
 {
     const enum fold fold = results->fold;
-    const bool truth = input == ELEMENT_BOOL,
-               greatest = fold == FOLD_max || fold == FOLD_argmax || fold == FOLD_nanmax;
+    const bool truth = input == ELEMENT_BOOL, greatest = fold == FOLD_max || fold == FOLD_argmax ||
+                                                         fold == FOLD_nanmax ||
+                                                         fold == FOLD_nanargmax;
     if (!fold_is_extreme(fold) && !fold_is_indexed(fold) && fold != FOLD_extremes)
         return;
     const unsigned bits = 8 * (unsigned)element_size(input);

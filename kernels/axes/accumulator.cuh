@@ -237,21 +237,28 @@ struct accumulator<norm2<V>, In, Words>
           In, Words>,
       leaves_no_registers {};
 
-/* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
- * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
- * first row. */
-template <class V>
+/* Whether x takes the place of the best so far: NaN comes before all numbers, or, where it is left
+ * out, after them. */
+template <bool SkipsNan, class V>
+__device__ __forceinline__ bool comes_before(V x, V best)
+{
+    return !(x >= best) && !is_nan(SkipsNan ? x : best);
+}
+
+/* The first of equals is kept. A column of nothing but the worst is won by its first row, and one
+ * of nothing that takes part by none. */
+template <class V, bool SkipsNan>
 struct argmin_lane {
-    using fold = argmin<V>;
-    V best = ends<V>::greatest;
-    uint32_t number = 0;
+    using fold = position_of_best<V, by_least, SkipsNan>;
+    V best = SkipsNan ? ends<V>::nan : ends<V>::greatest;
+    uint32_t number = SkipsNan ? UINT32_MAX : 0;
 
     template <unsigned Rows>
     __device__ __forceinline__ void take(const V (&x)[Rows], uint32_t first, unsigned)
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
-            const bool wins = !(x[r] >= best) && !is_nan(best);
+            const bool wins = comes_before<SkipsNan>(x[r], best);
             best = wins ? x[r] : best;
             number = wins ? first + r : number;
         }
@@ -268,15 +275,16 @@ struct argmin_lane {
     }
 };
 
-template <class V, class In, unsigned Words>
-struct accumulator<argmin<V>, In, Words> : accumulator_of_lanes<argmin_lane<V>, In, Words> {
+template <class V, bool SkipsNan, class In, unsigned Words>
+struct accumulator<position_of_best<V, by_least, SkipsNan>, In, Words>
+    : accumulator_of_lanes<argmin_lane<V, SkipsNan>, In, Words> {
     __device__ __forceinline__ found<V> across(uint32_t) const
     {
         found<V> all = {this->lanes[0].best, this->lanes[0].number, 0};
 #pragma unroll
         for (unsigned c = 1; c < this->columns; c++) {
             const auto [best, number] = this->lanes[c];
-            const bool beats = !(best >= all.value) && !is_nan(all.value),
+            const bool beats = comes_before<SkipsNan>(best, all.value),
                        equal = best == all.value || (is_nan(best) && is_nan(all.value));
             if (beats || (equal && number < all.number))
                 all = {best, number, c};

@@ -12,9 +12,9 @@ namespace KERNELS
 
 /* Whether a fold's elements are compared. Both extremes are found of floats as they are. */
 template <class Fold, class V = value_of<Fold>>
-constexpr bool compares =
-    std::is_same_v<Fold, min<V>> || std::is_same_v<Fold, argmin<V>> ||
-    std::is_same_v<Fold, nanmin<V>> || (std::is_same_v<Fold, extremes<V>> && std::is_integral_v<V>);
+constexpr bool compares = std::is_same_v<Fold, min<V>> || std::is_same_v<Fold, argmin<V>> ||
+                          std::is_same_v<Fold, nanargmin<V>> || std::is_same_v<Fold, nanmin<V>> ||
+                          (std::is_same_v<Fold, extremes<V>> && std::is_integral_v<V>);
 
 /* Inverts bits of elements that are compared. */
 template <class Fold, class In>

@@ -245,14 +245,15 @@ struct row_fold<extremes<V>, In, Bytes> {
 struct row_fold_of_positions {
     using result = int64_t;
 
+    /* Of nothing that takes part the index is the largest, and the result -1. */
     static __device__ __forceinline__ int64_t result_of(unsigned index, const row_numbers &)
     {
-        return index;
+        return int32_t(index);
     }
 };
 
-template <class V, class In>
-struct row_fold<argmin<V>, In, false> : row_fold_of_positions {
+template <class V, bool SkipsNan, class In>
+struct row_fold<position_of_best<V, by_least, SkipsNan>, In, false> : row_fold_of_positions {
     using value = compared_as<V, In>;
     struct best {
         compared_as<V, In> value;
@@ -261,23 +262,21 @@ struct row_fold<argmin<V>, In, false> : row_fold_of_positions {
 
     static __device__ __forceinline__ best better(best a, best b)
     {
-        const bool nan_a = is_nan(a.value), nan_b = is_nan(b.value);
-        const bool equal = nan_a == nan_b && (nan_a || a.value == b.value),
-                   other = !nan_a && (nan_b || b.value < a.value);
-        return other || (equal && b.index < a.index) ? b : a;
+        const bool equal = b.value == a.value || (is_nan(a.value) && is_nan(b.value));
+        return comes_before<SkipsNan>(b.value, a.value) || (equal && b.index < a.index) ? b : a;
     }
 
     template <class Row>
     static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
     {
-        constexpr value worst = ends<value>::greatest;
-        best all = {worst, row.begin()};
+        constexpr value worst = SkipsNan ? ends<value>::nan : ends<value>::greatest;
+        best all = {worst, SkipsNan ? UINT32_MAX : row.begin()};
         row.each(0, [&](const auto &x, unsigned at) {
             constexpr unsigned n = sizeof x / sizeof(In);
 #pragma unroll
             for (unsigned k = 0; k < n; k++) {
                 const value own = value(x[k]);
-                const bool other = !(own >= all.value) && !is_nan(all.value); /* NaN, too */
+                const bool other = comes_before<SkipsNan>(own, all.value);
                 all.value = other ? own : all.value;
                 all.index = other ? at + k : all.index;
             }

@@ -115,7 +115,10 @@ __device__ __forceinline__ In neutral_element()
         constexpr In greatest = ends<In>::greatest;
         return greatest;
     } else {
-        return In{};
+        In element = {}; /* NaN that is left out has all bits set */
+        if constexpr (std::is_same_v<Fold, nanargmin<V>>)
+            memset(&element, 0xff, sizeof element);
+        return element;
     }
 }
 

@@ -9,13 +9,15 @@ namespace KERNELS
 namespace
 {
 
-/* Keys in whose order NaN wins, too: of halves it is the best key, and of floats it is chosen. */
-template <class In, class Order>
+/* Keys in whose order NaN wins, too: of halves it is the best key, and of floats it is chosen.
+ * Where it is left out keys are as they are. */
+template <class In, class Order, nan_is Nan = nan_is::noted>
 struct winning {
     using keys = key_of<In>;
     using K = key<In>;
-    static constexpr bool nan_is_chosen = keys::has_nan && keys::nan_loses,
-                          nan_is_best = keys::has_nan && !keys::nan_loses;
+    static constexpr bool nan_wins = keys::has_nan && Nan == nan_is::noted,
+                          nan_is_chosen = nan_wins && keys::nan_loses,
+                          nan_is_best = nan_wins && !keys::nan_loses;
     static constexpr K best_of_all =
         Order::template worst<K> == ends<K>::least ? ends<K>::greatest : ends<K>::least;
 
@@ -125,8 +127,8 @@ struct column_ranges : column_lanes<In, In> {
     }
 };
 
-/* Under a mask, lanes that have taken an element. */
-template <class T, bool Masked>
+/* Where elements are selected, lanes that have taken one. */
+template <class T, bool Selects>
 struct lanes_with_any {
     lanes<T> any = {};
 };
@@ -135,9 +137,11 @@ template <class T>
 struct lanes_with_any<T, false> {};
 
 /* Positions have as many bits as elements. */
-template <class In, class Order, bool Masked = false>
-struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In)>, Masked> {
-    using keys = winning<In, Order>;
+template <class In, class Order, bool Masked = false, nan_is Nan = nan_is::noted>
+struct column_positions : column_lanes<In, In>,
+                          lanes_with_any<bits_of<sizeof(In)>, Masked || Nan == nan_is::left_out> {
+    static constexpr bool selects = Masked || Nan == nan_is::left_out;
+    using keys = winning<In, Order, Nan>;
     using K = key<In>;
     using position = bits_of<sizeof(In)>;
     best_lanes<In, Order> all;
@@ -163,7 +167,7 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
         put_each(all.best, n, [=, &rows, &at](unsigned k, K best) {
             to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
         });
-        if constexpr (Masked) {
+        if constexpr (selects) {
             const values_in_lanes<position> taken(this->any);
             constexpr auto worst = Order::template worst<decltype(to->value)>;
             for (unsigned k = 0; k < n; k++)
@@ -186,8 +190,11 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
                 const auto x = keys::of(part[row] + r * in_register<In>);
                 auto better = keys::better(x, best.at[r]);
                 auto valid = ~decltype(better){};
-                if constexpr (Masked) {
+                if constexpr (Masked)
                     valid = part.template is_valid<position>(row, r * in_register<In>);
+                if constexpr (selects) {
+                    if constexpr (Nan == nan_is::left_out)
+                        valid &= ~key_of<In>::nan(x);
                     better |= this->any.at[r] == 0;
                     this->any.at[r] |= vector<position>(valid);
                 }
@@ -197,7 +204,7 @@ struct column_positions : column_lanes<In, In>, lanes_with_any<bits_of<sizeof(In
                     nans |= key_of<In>::nan(x) & valid;
                 better &= valid;
                 best.at[r] =
-                    WithNan || Masked ? (better ? x : best.at[r]) : keys::best(x, best.at[r]);
+                    WithNan || selects ? (better ? x : best.at[r]) : keys::best(x, best.at[r]);
                 found.at[r] = better ? here : found.at[r];
             }
         }

@@ -99,6 +99,12 @@ const slab_loop *norm_of(enum fold fold)
                : nullptr;
 }
 
+template <class In, class V, class Order, template <class> class Fold, bool Masked>
+constexpr const slab_loop *number_positions_of()
+{
+    return &loop_by<column_positions<In, Order, Masked, nan_is::left_out>, state_of<Fold<V>>>;
+}
+
 template <class In, class V>
 const slab_loop *float_loop_of(enum fold fold)
 {
@@ -106,6 +112,8 @@ const slab_loop *float_loop_of(enum fold fold)
            : fold == FOLD_logsumexp ? &loop_by<column_exponentials<In, V>, state_of<logsumexp<V>>>
            : fold == FOLD_nansum    ? &loop_by<column_number_sums<In, V>, state_of<nansum<V>>>
            : fold == FOLD_nanprod   ? &loop_by<column_sums<In, V, ones_for_nan, prod>, V>
+           : fold == FOLD_nanargmin ? number_positions_of<In, V, least, nanargmin, false>()
+           : fold == FOLD_nanargmax ? number_positions_of<In, V, greatest, nanargmax, false>()
            : fold == FOLD_nanmin    ? &loop_by<column_extreme_numbers<In, least>, V>
            : fold == FOLD_nanmax    ? &loop_by<column_extreme_numbers<In, greatest>, V>
                                     : norm_of<In, V>(fold);
@@ -135,6 +143,8 @@ const slab_loop *complex_loop_of(enum fold fold, bool few)
         STATES(max)
         STATES(argmin)
         STATES(argmax)
+        STATES(nanargmin)
+        STATES(nanargmax)
         STATES(extremes)
         STATES(nanprod)
         STATES(nanmin)
@@ -199,7 +209,10 @@ const slab_loop *masked_loop_of(tag<In>, tag<V>, enum fold fold)
         if (fold == FOLD_argmax)
             return &loop_by<column_positions<In, greatest, true>, state_of<argmax<V>>>;
         if constexpr (is_float<In>)
-            return &loop_by<column_masked_variances<In>, state_of<variance<V>>>;
+            return fold == FOLD_nanargmin ? number_positions_of<In, V, least, nanargmin, true>()
+                   : fold == FOLD_nanargmax
+                       ? number_positions_of<In, V, greatest, nanargmax, true>()
+                       : &loop_by<column_masked_variances<In>, state_of<variance<V>>>;
     }
     return nullptr;
 }

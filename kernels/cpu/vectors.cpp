@@ -18,7 +18,7 @@ template <class In>
 constexpr size_t position_block = 8192 / (sizeof(In) > 2 ? sizeof(In) : 2);
 
 /* Where the best is, is looked for in the last block that had a better one than all before. */
-template <class In, class V, class Order, class Fold>
+template <class In, class V, class Order, class Fold, nan_is Nan = nan_is::noted>
 void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
@@ -31,10 +31,13 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
     for (size_t at = 0; at < n; at += most) {
         const size_t length = n - at < most ? n - at : most;
         key<In> here;
-        if (find_best<In, nan_is::noted, Order>(x + at, length, &here)) {
+        const bool any = find_best<In, Nan, Order>(x + at, length, &here);
+        if (Nan == nan_is::noted && any) {
             const size_t nan = at + find_nan(x + at, length);
             return put_state<Fold>(state, Fold::lift(V(x[nan]), first + nan));
         }
+        if (Nan == nan_is::left_out && !any)
+            continue;
         const V of_here = value<V, In>(here);
         if (found.index == UINT64_MAX || Order::better(of_here, found.value)) {
             found = Fold::lift(of_here, first + at);
@@ -138,14 +141,16 @@ void sort_rows(void *keys, uint64_t n)
 template <class In, class V>
 fold_values *float_loop_of(enum fold fold)
 {
-    return fold == FOLD_nansum         ? number_sum_loop<In, V>
-           : fold == FOLD_nanprod      ? product_loop<In, V, nanprod>
-           : fold == FOLD_nanmin       ? extreme_loop<In, V, least, nanmin<V>, nan_is::left_out>
-           : fold == FOLD_nanmax       ? extreme_loop<In, V, greatest, nanmax<V>, nan_is::left_out>
-           : fold == FOLD_variance     ? variance_loop<In, V>
-           : fold == FOLD_norm1        ? norm1_loop<In, V>
-           : fold == FOLD_norm2        ? norm2_loop<In, V>
-           : fold == FOLD_norm_inf     ? norm_inf_loop<In, V>
+    return fold == FOLD_nansum      ? number_sum_loop<In, V>
+           : fold == FOLD_nanprod   ? product_loop<In, V, nanprod>
+           : fold == FOLD_nanmin    ? extreme_loop<In, V, least, nanmin<V>, nan_is::left_out>
+           : fold == FOLD_nanmax    ? extreme_loop<In, V, greatest, nanmax<V>, nan_is::left_out>
+           : fold == FOLD_nanargmin ? position_loop<In, V, least, nanargmin<V>, nan_is::left_out>
+           : fold == FOLD_nanargmax ? position_loop<In, V, greatest, nanargmax<V>, nan_is::left_out>
+           : fold == FOLD_variance  ? variance_loop<In, V>
+           : fold == FOLD_norm1     ? norm1_loop<In, V>
+           : fold == FOLD_norm2     ? norm2_loop<In, V>
+           : fold == FOLD_norm_inf  ? norm_inf_loop<In, V>
            : fold == FOLD_norm_neg_inf ? norm_neg_inf_loop<In, V>
            : fold == FOLD_logsumexp    ? logsumexp_loop<In, V>
                                        : nullptr;

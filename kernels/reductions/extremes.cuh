@@ -214,7 +214,8 @@ struct value_at<V, true> {
     }
 };
 
-template <class V, template <class> class Order>
+/* Whether NaN wins, or is left out. */
+template <class V, template <class> class Order, bool SkipsNan = false>
 struct position_of_best {
     using value = V;
     using state = value_at<V>;
@@ -227,9 +228,14 @@ struct position_of_best {
         return state::of(worst, UINT64_MAX);
     }
 
+    FOLD_FUNCTION bool takes(V x)
+    {
+        return !SkipsNan || !is_nan(x);
+    }
+
     FOLD_FUNCTION state lift(V x, uint64_t index)
     {
-        return state::of(x, index);
+        return takes(x) ? state::of(x, index) : identity();
     }
 
     FOLD_FUNCTION state merge(state a, state b)
@@ -253,8 +259,8 @@ struct position_of_best {
         bool nan = false;
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
-            best = valid(k) ? Order<V>::best(best, x[k]) : best;
-            nan = nan || (valid(k) && is_nan(x[k]));
+            best = valid(k) && takes(x[k]) ? Order<V>::best(best, x[k]) : best;
+            nan = nan || (!SkipsNan && valid(k) && is_nan(x[k]));
         }
         if (s.index != UINT64_MAX && !Order<V>::better(best, s.value) && !nan)
             return;
@@ -276,6 +282,12 @@ using argmin = position_of_best<V, by_least>;
 template <class V>
 using argmax = position_of_best<V, by_greatest>;
 
+template <class V>
+using nanargmin = position_of_best<V, by_least, true>;
+
+template <class V>
+using nanargmax = position_of_best<V, by_greatest, true>;
+
 template <enum reduction Reduction>
 struct finishing_position : finishing_number<Reduction> {
     template <class Fold>
@@ -290,5 +302,11 @@ struct finishing<REDUCTION_argmin> : finishing_position<REDUCTION_argmin> {};
 
 template <>
 struct finishing<REDUCTION_argmax> : finishing_position<REDUCTION_argmax> {};
+
+template <>
+struct finishing<REDUCTION_nanargmin> : finishing_position<REDUCTION_nanargmin> {};
+
+template <>
+struct finishing<REDUCTION_nanargmax> : finishing_position<REDUCTION_nanargmax> {};
 
 } // namespace KERNELS

@@ -46,8 +46,11 @@ const void *kernel_of_fold(const kernel_key &key)
 
 /* GROUP_n(FOLD): FOLD(fold, its pairs of a flat array, its values of others, its pairs along axes
  * whose type is known, unless typed.cu compiles these, and of columns that no threads share). */
-#define GROUP_argmins(FOLD)      FOLD(argmin, own_values, all_values<>, pairs<>)
-#define GROUP_argmaxs(FOLD)      FOLD(argmax, own_values, all_values<>, pairs<>)
+#define GROUP_argmins(FOLD) FOLD(argmin, own_values, all_values<>, pairs<>)
+#define GROUP_argmaxs(FOLD) FOLD(argmax, own_values, all_values<>, pairs<>)
+#define GROUP_nan_positions(FOLD)                                                                  \
+    FOLD(nanargmin, floating_pairs, floats_only, real_floats, real_floats)                         \
+    FOLD(nanargmax, floating_pairs, floats_only, pairs<>)
 #define GROUP_ranges(FOLD)       FOLD(extremes, own_values, all_values<>, compared)
 #define GROUP_nonzeros(FOLD)     FOLD(nonzero, own_values, all_values<>, pairs<>)
 #define GROUP_exponentials(FOLD) FOLD(logsumexp, floating_pairs, floats_only, real_floats)
@@ -68,7 +71,8 @@ const void *kernel_of_fold(const kernel_key &key)
 
 /* For compilers that need little time for a kernel. */
 #define GROUP_norms(FOLD) GROUP_norm1s(FOLD) GROUP_norm2s(FOLD) GROUP_infinity_norms(FOLD)
-#define GROUP_nans(FOLD)  GROUP_nan_sums(FOLD) GROUP_nan_extremes(FOLD) GROUP_exponentials(FOLD)
+#define GROUP_nans(FOLD)                                                                           \
+    GROUP_nan_sums(FOLD) GROUP_nan_extremes(FOLD) GROUP_nan_positions(FOLD) GROUP_exponentials(FOLD)
 #define GROUP_others(FOLD)                                                                         \
     GROUP_argmins(FOLD) GROUP_argmaxs(FOLD) GROUP_ranges(FOLD) GROUP_nonzeros(FOLD)                \
         GROUP_variances(FOLD)

@@ -64,6 +64,8 @@ enum fold fold_of_extreme(enum fold fold, enum element input)
         return input == ELEMENT_BOOL ? FOLD_nonzero : FOLD_min;
     case FOLD_argmax:
         return FOLD_argmin;
+    case FOLD_nanargmax:
+        return FOLD_nanargmin;
     case FOLD_nanmax:
         return FOLD_nanmin;
     default:

@@ -28,6 +28,8 @@ from gred._core import (
     mean,
     min,
     minmax,
+    nanargmax,
+    nanargmin,
     nanmax,
     nanmean,
     nanmin,
@@ -57,7 +59,7 @@ from gred.records import (
 )
 from gred.segments import each, reduceat
 from gred.settings import register_threadpoolctl, thread_order, threads, workspace_limit
-from gred.statistics.nans import nanargmax, nanargmin, nanstd, nanvar
+from gred.statistics.nans import nanstd, nanvar
 from gred.statistics.products import vecdot
 from gred.statistics.quantiles import median, nanmedian, nanquantile, quantile
 from gred.statistics.summary import Summary, describe

@@ -144,7 +144,7 @@ def argmin(
     **options: Unpack[_Launch],
 ) -> _Out: ...
 
-argmax = argmin
+argmax = nanargmin = nanargmax = argmin
 
 def ptp(
     a: _Array,

@@ -279,7 +279,7 @@ def _at_once(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
         keys = np.where(outside, 0, keys.astype(np.int64))[:, None] * width + np.arange(width)
         keys[outside] = -1
     results = _core.by_key(name, keys.ravel(), values.reshape(-1), count * width, *rest)
-    return results // width if name in ("argmin", "argmax") and width > 1 else results
+    return results // width if "arg" in name and width > 1 else results
 
 
 _SUMS = ("sum", "mean", "nansum", "nanmean")
@@ -335,7 +335,7 @@ def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     options = rest._asdict() | {"empty": "identity"}
     del options["drops"]
     results = reduceat(name, values[order], starts, **options)
-    if name not in ("argmin", "argmax"):
+    if "arg" not in name:
         return results
     first = (bounds[:-1] - int(ends[0])).reshape((-1, *[1] * (values.ndim - 1)))
     found = xp.where(results < 0, xp.zeros_like(results), results + first)

@@ -24,7 +24,17 @@ _OF_CUDA = ((2,), (13,))
 # Reductions of one value, of which each segment has one.
 _OPS = (
     *("sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "norm", "argmin", "argmax"),
-    *("count_nonzero", "nansum", "nanprod", "nanmin", "nanmax", "nanmean", "logsumexp"),
+    *(
+        "nanargmin",
+        "nanargmax",
+        "count_nonzero",
+        "nansum",
+        "nanprod",
+        "nanmin",
+        "nanmax",
+        "nanmean",
+        "logsumexp",
+    ),
 )
 
 

@@ -24,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE
 from samples import silenced, wrong_result
+from truths import PLACES
 
 import gred
 from gred.several import _THREADS_MOST
@@ -31,7 +32,7 @@ from gred.testing import SimulatedArray
 
 RECORDS = ("minmax", "describe")
 NAMES = [one.name for one in gred.reductions()]
-NEEDS_SOME = ("min", "max", "argmin", "argmax", "ptp", "nanmin", "nanmax", "minmax", "describe")
+NEEDS_SOME = ("min", "max", *PLACES, "ptp", "nanmin", "nanmax", "minmax", "describe")
 NEEDS_SOME += ("mean", "nanmean", "var", "std")
 SHAPES = ((7,), (3, 5), (), (0, 4), (50_000,), (2, 3, 129), (1, 1))
 

@@ -89,7 +89,7 @@ def test_reductions_leave_nulls_out_as_the_library_itself_does(table, name):
     given = column(table, values)
     truth = np.linalg.norm if name == "norm" else getattr(np, name, call)
     expected = truth(whole[shown])
-    expected = np.flatnonzero(shown)[expected] if name.startswith("arg") else expected
+    expected = np.flatnonzero(shown)[expected] if "arg" in name else expected
     for got, right in (
         (call(given), expected),
         (call(given, axis=0), expected),

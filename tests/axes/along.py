@@ -49,6 +49,8 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
     An element goes through so many additions, or through as many as there are elements.
     """
     base = WITHOUT_NAN.get(name, name)
+    if name.startswith("nanarg") and x.dtype not in INTEGERS:
+        return _place_of_number(name, home(x), axis), 0
     if base in (*COUNTS, *PLACES, "min", "max", "ptp"):
         function = np.sum if base == "count_nonzero" else getattr(np, name)
         masked = {} if where is True else {"where": where}
@@ -88,6 +90,13 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
         return right.astype("f8") / count, error / count
     parts = np.stack([right.real, right.imag], -1).astype("f8") / np.expand_dims(count, -1)
     return parts.view("c16")[..., 0], error / count  # which no reciprocal has spoilt
+
+
+def _place_of_number(name, x, axis):
+    """Find -1 where there is none."""
+    extreme, worst = (np.min, np.inf) if name == "nanargmin" else (np.max, -np.inf)
+    found = (x == x) & (x == extreme(x, axis, where=x == x, initial=worst, keepdims=True))
+    return np.where(found.any(axis), found.argmax(axis), -1)
 
 
 def _spread(name, x, values, shown, axis, ddof, mean):
@@ -352,6 +361,7 @@ def is_refused(name, x, axes, options):
     mask = options.get("where", True)
     if np.ndim(mask) > x.ndim:
         return True
+    mask = mask & (x == x) if name.startswith("nanarg") else mask
     if "initial" in options:
         return False
     if name in ("min", "max", "nanmin", "nanmax") and mask is not True:
@@ -377,7 +387,8 @@ def wrong_results(name, got, x, axes, options):
     for field in fields:
         if field.shape != shape or isinstance(field, np.ndarray) != bool(shape):
             return f"{name}: {type(field)} of {field.shape}, not {shape}"
-    masked, _ = rows_of(np.broadcast_to(options.get("where", True), x.shape), axes)
+    taken = options.get("where", True) & ((x == x) | (not name.startswith("nanarg")))
+    masked, _ = rows_of(np.broadcast_to(taken, x.shape), axes)
     options = {k: v for k, v in options.items() if k not in ("axis", "keepdims", "where")}
     of_nothing = name in ("min", "max", *PLACES, "ptp", "mean") or options.get("ord") == -np.inf
     each = zip(*map(np.ravel, fields), strict=True)

@@ -12,7 +12,7 @@ from host_loops import additions, at_every_offset, expect, guarded, note
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
 from samples import quietly
 from thin import chosen
-from truths import RECORDS
+from truths import RECORDS, has_no_place
 
 import gred
 
@@ -35,6 +35,8 @@ INSIDE = guarded(300)
 
 def check(name: str, one: Drawn) -> None:
     """Hold all results against what is right, and put their bits into the digest."""
+    if has_no_place(name, one.x, one.axis):
+        return
     with np.errstate(all="ignore"):
         got = quietly(name, one.x, axis=one.axis, **one.options)
     for field in got if name in RECORDS else (got,):

@@ -234,7 +234,7 @@ def test_axes_of_numpys_integers_and_of_own_kinds_are_taken_and_its_bools():
 def test_a_single_number_has_the_axes_that_numpy_lets_it_have(name):
     for axis in (0, -1, 1, (0,), None, *[()] * (name != "norm")):
         try:
-            theirs = numpys(name)(np.float64(3), axis=axis)
+            theirs = numpys(name.replace("nanarg", "arg"))(np.float64(3), axis=axis)
         except (TypeError, ValueError) as error:
             with pytest.raises(type(error)):
                 getattr(gred, name)(3.0, axis=axis)

@@ -7,6 +7,7 @@ import pytest
 from exact_truths import same
 from host_loops import guarded
 from reference import BFLOAT16
+from truths import PLACES
 
 import gred
 
@@ -58,11 +59,13 @@ def test_the_first_of_what_a_mask_shows_is_a_position_however_bad_it_is(dtype):
     ends = (np.inf, -np.inf) if dtype[0] == "f" else (np.iinfo(dtype).max, np.iinfo(dtype).min)
     mask = np.random.default_rng(1).random((40, 33)) < 0.2
     mask[-1] = mask[:, -1] = True
-    for (name, worst), axis in itertools.product(
-        zip(("argmin", "argmax"), ends, strict=True), (0, 1)
-    ):
-        got = getattr(gred, name)(np.full(mask.shape, worst, dtype), axis, where=mask)
+    for (name, worst), axis in itertools.product(zip(PLACES, ends * 2, strict=True), (0, 1)):
+        x = np.full(mask.shape, worst, dtype)
+        got = getattr(gred, name)(x, axis, where=mask)
         assert np.array_equal(got, mask.argmax(axis)), name
+        if name.startswith("nan") and dtype[0] == "f":
+            x[~mask] = np.nan
+            assert np.array_equal(getattr(gred, name)(x, axis), mask.argmax(axis)), name
 
 
 # ---- many results at once ----

@@ -43,7 +43,7 @@ MODULES = sorted(
     if ">>> " in path.read_text(encoding="utf-8") and path.stem != "docstrings"
 )
 REDUCTIONS = {one.name for one in gred.reductions()} - {"describe"}
-FUNCTIONS = ["dot", "nanvar", "nanstd", "nanargmin", "nanargmax", *sorted(REDUCTIONS)]
+FUNCTIONS = ["dot", "nanvar", "nanstd", *sorted(REDUCTIONS)]
 TEXTS = {name_of(page): page.read_text(encoding="utf-8") for page in RUN}
 TEXTS |= {"README": text_of("README.md")} | {f"{f}()": getattr(gred, f).__doc__ for f in FUNCTIONS}
 # By a page's name or a module's, what its examples need.

@@ -124,7 +124,7 @@ def numpys(name, array, options):
     if name not in (*OPS, *SPREADS, *WITHOUT_NAN, "any", "all"):
         where = options.pop("where", True)
         x = array[np.broadcast_to(where, array.shape)]
-        if name in PLACES and where is not True and x.size:
+        if name in PLACES and x.size and not (where is True and name.startswith("arg")):
             return np.int64(answer(name, array, where=where).value)
         array = x
     if name == "norm":
@@ -161,7 +161,7 @@ EDGES = [
         for dtype in (int, np.int8, "f4", None)
         for out in ("f8", "f4", "i8", "c16")
     ),
-    *((name, WHOLE, {"axis": 0}, t) for name in ("argmin", "argmax") for t in "?bBhiI"),
+    *((name, WHOLE, {"axis": 0}, t) for name in PLACES for t in "?bBhiI"),
     *((name, FLOATS, {}, out) for name in ("ptp", "nanmean") for out in ("i8", "u1")),
     *(  # zeros have signs
         (name, np.array(values), {}, None)

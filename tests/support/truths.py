@@ -39,7 +39,7 @@ from exact_truths import exact_square, exact_sum, root
 from reference import COMPLEX, EXACTLY, INTEGERS, REALS, UNDECIDED, Truth, elements, gamma, truth
 
 COUNTS = ("any", "all", "count_nonzero")
-PLACES = ("argmin", "argmax")
+PLACES = ("argmin", "argmax", "nanargmin", "nanargmax")
 SPREADS = ("var", "std")
 WITHOUT_NAN = {"nansum": "sum", "nanprod": "prod", "nanmin": "min", "nanmax": "max"}
 WITHOUT_NAN |= {"nanmean": "mean"}
@@ -151,11 +151,17 @@ def _count(name: str, array: np.ndarray, where) -> Truth:
 
 
 def _place(name: str, array: np.ndarray, where) -> Truth:
-    """Give the place in the whole array, in C order, of what is taken; the first NaN is it."""
+    """Give the place in the whole array, in C order, of what is taken; NaN wins, or is left out."""
     flat = np.array(array).ravel()
     flat = flat.astype(WIDE) if flat.dtype.newbyteorder("=") in REALS else flat
-    taken = np.flatnonzero(np.broadcast_to(where, array.shape).ravel())
-    return Truth(taken[getattr(np, name)(flat[taken])], INT64, EXACTLY)
+    shown = np.broadcast_to(where, array.shape).ravel()
+    taken = np.flatnonzero(shown & (flat == flat) if name.startswith("nan") else shown)
+    return Truth(taken[getattr(np, name.removeprefix("nan"))(flat[taken])], INT64, EXACTLY)
+
+
+def has_no_place(name: str, x: np.ndarray, axis=None) -> bool:
+    """Tell whether a position is asked for of a number, and somewhere there is none."""
+    return name.startswith("nanarg") and not (x == x).any(axis).all()
 
 
 def _without_nan(name, array, where, dtype, initial=None) -> Truth:

@@ -304,11 +304,6 @@ size_t state_bytes(enum fold fold, enum element accumulator)
     return sizeof(int64_t);
 }
 
-bool fold_is_indexed(enum fold fold)
-{
-    return false;
-}
-
 size_t element_size(enum element element)
 {
     return sizeof(int64_t);

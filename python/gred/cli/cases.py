@@ -137,6 +137,8 @@ REDUCTIONS: dict[str, Reduction] = _by_name(
     Reduction("nanmin", "f", "nansum"),
     Reduction("nanmax", "f", "nansum"),
     Reduction("nanmean", "fc", "nansum", ("dtype",)),
+    Reduction("nanargmin", "f", "nansum"),
+    Reduction("nanargmax", "f", "nansum"),
     Reduction("norm", "iufc", "sum"),
     Reduction("logsumexp", "f", "sum"),
     Reduction("minmax", "iuf", "max"),

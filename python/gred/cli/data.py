@@ -193,7 +193,7 @@ class Truth:
     def accepts(self, answers: tuple[Any, ...]) -> bool:
         """Tell whether a library's answers are right; a place is if the element there is."""
         try:
-            if self._case.reduction.name in ("argmin", "argmax"):
+            if "arg" in self._case.reduction.name:
                 places = (np.unravel_index(int(place), self._view.shape) for place in answers)
                 answers = tuple(self._view[place].item() for place in places)
             pairs = zip(self.values, answers, strict=True)
@@ -297,6 +297,6 @@ _NUMBERS: dict[str, Callable[[_Totals], tuple[Any, float]]] = {
 # Reductions whose answers are those of others: of what is not NaN, at a place, or several at once.
 _ANSWERED_AS = {
     **{f"nan{name}": (name,) for name in ("sum", "prod", "min", "max", "mean")},
-    **{"argmin": ("min",), "argmax": ("max",)},
+    **{f"{nan}arg{name}": (name,) for nan in ("", "nan") for name in ("min", "max")},
     **{"minmax": ("min", "max"), "describe": DESCRIBED},
 }

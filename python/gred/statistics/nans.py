@@ -1,4 +1,4 @@
-"""Variances and positions of what is not NaN: those of a mask, `where=` of gred's own."""
+"""Variances of what is not NaN: those of a mask, `where=` of gred's own."""
 
 from __future__ import annotations
 
@@ -42,16 +42,10 @@ def _without_nan(name: str, summary: str) -> Callable[..., Any]:
 
     parameters = signature(own)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = text_of(name, summary, tuple(parameters.parameters), False, "error")
+    function.__doc__ = text_of(name, summary, tuple(parameters.parameters), False, "nan")
     vars(function)["__signature__"] = parameters
     return function
 
 
 nanvar = _without_nan("nanvar", "Compute the variance of elements that are not NaN.")
 nanstd = _without_nan("nanstd", "Compute the standard deviation of elements that are not NaN.")
-nanargmin = _without_nan(
-    "nanargmin", "Find the position of the least element that is not NaN, the first of equals."
-)
-nanargmax = _without_nan(
-    "nanargmax", "Find the position of the greatest element that is not NaN, the first of equals."
-)
