@@ -31,7 +31,7 @@ namespace KERNELS
 #define VISIT(V) visit(V())
 #define FOLD(name, ladder, indexed, types)                                                         \
     template <class Visit>                                                                         \
-    FOLD_FUNCTION void visit_##name(enum element accumulator, Visit visit)                         \
+    __device__ __forceinline__ void visit_##name(enum element accumulator, Visit visit)            \
     {                                                                                              \
         switch (accumulator) {                                                                     \
             ACCUMULATORS_##types(VISIT) default : return;                                          \

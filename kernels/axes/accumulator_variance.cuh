@@ -121,7 +121,7 @@ struct spreads_of_halves {
     static constexpr unsigned columns = 2;
     static constexpr uint32_t most = 1 << 6;
     double sum[columns], squares[columns], mean[columns], deviation[columns];
-    finite_halves<In> finite;
+    uint32_t greatest = 0; /* of words without their sign, which has the largest second element */
     uint32_t settled = 0;
 
     __device__ __forceinline__ spreads_of_halves() : sum(), squares(), mean(), deviation() {}
@@ -136,7 +136,7 @@ struct spreads_of_halves {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
             const two_halves<In> x(rows[r].at[0]);
-            finite.take(rows[r].at[0]);
+            greatest = greatest_number(greatest, rows[r].at[0] & 0x7fffffff);
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
                 of_rows[c] = r == 0 ? x.at[c] : of_rows[c] + x.at[c];
@@ -159,7 +159,8 @@ struct spreads_of_halves {
                 const variance_state<double> own = all_of(c, latest);
                 return variance_state<double>{double(taken), own.mean, own.deviation};
             });
-        return finite.are_all() ? all : variance_state<double>{all.count, nan, nan};
+        constexpr uint16_t infinity = ends<In>::greatest.bits;
+        return greatest >> 16 < infinity ? all : variance_state<double>{all.count, nan, nan};
     }
 
   private:

@@ -75,24 +75,6 @@ struct column_part {
     }
 };
 
-/* Calls leave(place) for the parts of an upper half, and then take(place) for those of the lower,
- * half by half, until there is one; of so many threads side by side. */
-template <class Leave, class Take>
-__device__ __forceinline__ void by_halves(const column_part &part, unsigned teams, Leave leave,
-                                          Take take)
-{
-#pragma unroll 1
-    for (unsigned half = part.count / 2; half > 0; half /= 2) {
-        const unsigned place = (part.number & (half - 1)) * teams + part.slot;
-        if (part.there && part.number >= half && part.number < 2 * half)
-            leave(place);
-        __syncthreads();
-        if (part.there && part.number < half)
-            take(place);
-        __syncthreads();
-    }
-}
-
 /* States of a block's threads in shared memory, column by column: neighbouring threads' are
  * neighbours, in banks of their own however they are read. */
 template <class T>

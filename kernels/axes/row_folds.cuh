@@ -3,7 +3,8 @@
  *
  *     row.each(fill, f)        f(x, at): x an array of elements, the first of which is number `at`;
  *                              of elements of one byte x is of words, filled up with `fill`
- *     row.begin()              the first element's number that it hands out to this thread
+ *     row.begin()              the first element's number that it hands out to this thread; of
+ *                              elements of one byte nobody asks
  *     row.together(x, merge)   to all of its threads
  *
  * row_fold<Fold, In> has

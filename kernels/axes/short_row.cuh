@@ -11,8 +11,8 @@ namespace KERNELS
 template <class In>
 using unit_of = std::conditional_t<sizeof(In) == 1, uint32_t, In>;
 
-/* f(size), known as it is compiled, where that is one of the powers of two from Most down to Least,
- * and is not less. */
+/* f(size), known as it is compiled, of a size that is one of the powers of two from Most down to
+ * Least. */
 template <unsigned Most, unsigned Least, class F>
 __device__ __forceinline__ void with_power(unsigned size, F f)
 {
@@ -175,11 +175,6 @@ struct row_of_bytes : row_of_team<int8_t> {
                                             unsigned row)
         : row_of_team<int8_t>{all, staged + row * all.n}
     {
-    }
-
-    __device__ __forceinline__ unsigned begin() const
-    {
-        return share.number * 4;
     }
 
     template <class F>

@@ -35,19 +35,23 @@ __device__ __forceinline__ void merge_words(Columns &own, rows_taken &taken, con
         own.merge([&](auto word) { return __shfl_down_sync(whole_warp, word, offset); });
         taken.count += __shfl_down_sync(whole_warp, taken.count, offset);
     }
-    by_halves(
-        part, me.teams,
-        [&](unsigned place) {
+#pragma unroll 1
+    for (unsigned half = part.count / 2; half > 0; half /= 2) {
+        unsigned place = (part.number & (half - 1)) * me.teams + part.slot;
+        if (part.there && part.number >= half && part.number < 2 * half) {
             words[place] = taken.count;
             own.merge([&](auto word) {
                 words[place += pitch] = uint32_t(word);
                 return word;
             });
-        },
-        [&](unsigned place) {
+        }
+        __syncthreads();
+        if (part.there && part.number < half) {
             taken.count += words[place];
             own.merge([&](auto word) { return decltype(word)(words[place += pitch]); });
-        });
+        }
+        __syncthreads();
+    }
 }
 
 /* Threads of a block at most: such that a multiprocessor has a whole number of blocks, and what
