@@ -26,4 +26,18 @@ namespace KERNELS
     case ELEMENT_UINT64:                                                                           \
     return ENTRY(uint64_t);
 
+/* visit_sum(accumulator, visit), visit_prod, ...: visit(V()) of the accumulator's type, if the fold
+ * takes it. */
+#define VISIT(V) visit(V())
+#define FOLD(name, ladder, indexed, types)                                                         \
+    template <class Visit>                                                                         \
+    __device__ __forceinline__ void visit_##name(enum element accumulator, Visit visit)            \
+    {                                                                                              \
+        switch (accumulator) {                                                                     \
+            ACCUMULATORS_##types(VISIT) default : return;                                          \
+        }                                                                                          \
+    }
+#include "common/reductions.def"
+#undef VISIT
+
 } // namespace KERNELS

@@ -39,6 +39,21 @@ struct ends<complex<T>> {
     static constexpr complex<T> least = {ends<T>::least, ends<T>::least};
 };
 
+/* Of floats of 16 bits, of which these are infinity's; and of truth values. */
+template <class T, uint16_t Infinity>
+struct ends_of_halves {
+    static constexpr T negative_zero = {0x8000}, greatest = {Infinity};
+};
+
+template <>
+struct ends<float16> : ends_of_halves<float16, 0x7c00> {};
+template <>
+struct ends<bfloat16> : ends_of_halves<bfloat16, 0x7f80> {};
+template <>
+struct ends<boolean> {
+    static constexpr boolean greatest = {1};
+};
+
 /* NaN; of a complex value one part suffices. */
 template <class T>
 __host__ __device__ __forceinline__ bool is_nan(T x)
@@ -120,7 +135,7 @@ __host__ __device__ __forceinline__ complex<T> difference(complex<T> a, complex<
     return {a.real - b.real, a.imag - b.imag};
 }
 
-/* Real numbers as wide as they come, for what needs more than the elements hold. */
+/* Numbers as wide as they come, for what needs more than the elements hold. */
 template <class T>
 __host__ __device__ __forceinline__ double widen(T x)
 {

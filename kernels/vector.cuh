@@ -8,11 +8,12 @@
 namespace KERNELS
 {
 
-/* As many elements as 16 bytes hold. */
-template <class T>
-struct alignas(16) pack {
-    static constexpr unsigned size = 16 / sizeof(T);
-    T at[size];
+/* Neighbours that one load takes, or one store: as many as 16 bytes hold, or fewer. What takes more
+ * bytes lies at their boundaries. */
+template <class T, unsigned N = 16 / sizeof(T)>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack {
+    static constexpr unsigned size = N;
+    T at[N];
 };
 
 /* 16 bytes as words: bytes would be taken apart and put together again. */

@@ -9,37 +9,12 @@
 namespace KERNELS
 {
 
-/* All lanes of an accumulator as one state, which have equal counts. */
-template <unsigned N, class State>
-__device__ __forceinline__ variance_state<double> merged_lanes(State state)
-{
-    variance_state<double> states[N];
-#pragma unroll
-    for (unsigned c = 0; c < N; c++)
-        states[c] = state(c);
-#pragma unroll
-    for (unsigned half = N / 2; half > 0; half /= 2)
-#pragma unroll
-        for (unsigned c = 0; c < half; c++)
-            states[c] = merged_equals(states[c], states[c + half]);
-    return states[0];
-}
-
-/* The mean of a column's first batch, and the sum of squared deviations from it. */
-struct batch_spread {
-    double mean, deviation;
-
-    template <unsigned Rows, class Vector, class In>
-    __device__ __forceinline__ batch_spread(In, const Vector (&rows)[Rows], unsigned c,
-                                            unsigned valid, double inverse)
+/* States of one count. */
+struct equals {
+    static __device__ __forceinline__ variance_state<double> merge(variance_state<double> a,
+                                                                   variance_state<double> b)
     {
-        double values[Rows]; /* 0 where there is none */
-#pragma unroll
-        for (unsigned r = 0; r < Rows; r++)
-            values[r] = widened_element(element_at<In>(rows[r], c));
-        mean = added_in_lanes<Rows, double>([&](unsigned r) { return values[r]; }) * inverse;
-        deviation = added_in_lanes<Rows, double>(
-            [&](unsigned r) { return r < valid ? squared(values[r] - mean) : 0.0; });
+        return merged_equals(a, b);
     }
 };
 
@@ -73,15 +48,15 @@ struct accumulator<variance<V>, In, Words> {
         return deviation[c];
     }
 
-    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
-                                                           unsigned, unsigned) const
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c,
+                                                           const rows_taken &taken) const
     {
         return {double(taken.count), mean[c], deviation[c]};
     }
 
     __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
     {
-        return merged_lanes<columns>([&](unsigned c) {
+        return merged_in_pairs<equals, columns, variance_state<double>>([&](unsigned c) {
             return variance_state<double>{double(taken), mean[c], deviation[c]};
         });
     }
@@ -96,11 +71,17 @@ struct accumulator<variance<V>, In, Words> {
                      inverse = valid == Rows ? 1.0 / Rows : ratio_of_counts(1, valid);
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            const batch_spread batch(In(), rows, c, valid, inverse);
-            const double delta = batch.mean - mean[c];
-            mean[c] = before ? mean[c] + delta * share : batch.mean;
-            deviation[c] =
-                before ? deviation[c] + batch.deviation + delta * delta * weight : batch.deviation;
+            double x[Rows]; /* 0 where there is none */
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++)
+                x[r] = widened_element(element_at<In>(rows[r].at, c));
+            const double of_batch =
+                added_in_lanes<Rows, double>([&](unsigned r) { return x[r]; }) * inverse;
+            const double spread = added_in_lanes<Rows, double>(
+                [&](unsigned r) { return r < valid ? squared(x[r] - of_batch) : 0.0; });
+            const double delta = of_batch - mean[c];
+            mean[c] = before ? mean[c] + delta * share : of_batch;
+            deviation[c] = before ? deviation[c] + spread + delta * delta * weight : spread;
         }
     }
 
@@ -114,7 +95,7 @@ struct accumulator<variance<V>, In, Words> {
             double sum = 0, squares = 0;
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++) {
-                const double x = widened_element(element_at<In>(rows[r], c)),
+                const double x = widened_element(element_at<In>(rows[r].at, c)),
                              d = r < valid ? x - mean[c] : 0.0;
                 sum = r == 0 ? d : sum + d;
                 squares = r == 0 ? d * d : fma(d, d, squares);
@@ -128,7 +109,8 @@ struct accumulator<variance<V>, In, Words> {
 
 template <class In, unsigned Words>
 struct accumulator<variance<complex<double>>, In, Words>
-    : state_accumulator<variance<complex<double>>, In, Words> {};
+    : accumulator_of_lanes<state_lane<variance<complex<double>>>, In, Words>,
+      leaves_no_registers {};
 
 /* Sums of halves and of their squares, of up to 2^6 words. If magnitudes are within a factor of
  * 2^12, both are exact in float64, for a square has 22 bits; and otherwise what deviations make is
@@ -139,7 +121,7 @@ struct spreads_of_halves {
     static constexpr unsigned columns = 2;
     static constexpr uint32_t most = 1 << 6;
     double sum[columns], squares[columns], mean[columns], deviation[columns];
-    finite_halves<In> finite;
+    uint32_t greatest = 0; /* of words without their sign, which has the largest second element */
     uint32_t settled = 0;
 
     __device__ __forceinline__ spreads_of_halves() : sum(), squares(), mean(), deviation() {}
@@ -154,7 +136,7 @@ struct spreads_of_halves {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
             const two_halves<In> x(rows[r].at[0]);
-            finite.take(rows[r].at[0]);
+            greatest = greatest_number(greatest, rows[r].at[0] & 0x7fffffff);
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
                 of_rows[c] = r == 0 ? x.at[c] : of_rows[c] + x.at[c];
@@ -172,11 +154,13 @@ struct spreads_of_halves {
     {
         const latest_rows latest(settled, taken);
         const double nan = not_a_number<double>();
-        const variance_state<double> all = merged_lanes<columns>([&](unsigned c) {
-            const variance_state<double> own = all_of(c, latest);
-            return variance_state<double>{double(taken), own.mean, own.deviation};
-        });
-        return finite.are_all() ? all : variance_state<double>{all.count, nan, nan};
+        const variance_state<double> all =
+            merged_in_pairs<equals, columns, variance_state<double>>([&](unsigned c) {
+                const variance_state<double> own = all_of(c, latest);
+                return variance_state<double>{double(taken), own.mean, own.deviation};
+            });
+        constexpr uint16_t infinity = ends<In>::greatest.bits;
+        return greatest >> 16 < infinity ? all : variance_state<double>{all.count, nan, nan};
     }
 
   private:
@@ -250,11 +234,11 @@ struct result_accumulator<variance<V>, float16, Words> {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             if (before == 0)
-                from[c] = float(element_at<float16>(rows[0], c));
+                from[c] = float(element_at<float16>(rows[0].at, c));
             float of_rows = 0, of_squares = 0;
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++) {
-                const float d = float(element_at<float16>(rows[r], c)) - from[c];
+                const float d = float(element_at<float16>(rows[r].at, c)) - from[c];
                 of_rows = r == 0 ? d : of_rows + d;
                 of_squares = r == 0 ? d * d : fmaf(d, d, of_squares);
             }
@@ -272,7 +256,7 @@ struct result_accumulator<variance<V>, float16, Words> {
 
     __device__ __forceinline__ state_of<variance<V>> across(uint32_t count) const
     {
-        return merged_lanes<columns>([&](unsigned c) {
+        return merged_in_pairs<equals, columns, variance_state<double>>([&](unsigned c) {
             return variance_state<double>{
                 double(count), double(from[c]) + sum[c] * (1 / float(count)), made(c, count)};
         });
@@ -298,10 +282,8 @@ struct result_accumulator<variance<V>, float16, Words> {
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
  * is left of them: count * squares is less than 2^46. */
 template <class V, unsigned Words>
-struct accumulator<variance<V>, int8_t, Words> {
+struct accumulator<variance<V>, int8_t, Words> : merges_words, leaves_no_registers {
     static constexpr unsigned columns = 4 * Words;
-    struct leaves_no_registers; /* of 512 threads a multiprocessor */
-    struct merges_words;
     int32_t totals[columns], squares[columns];
 
     __device__ __forceinline__ accumulator() : totals(), squares() {}
@@ -314,8 +296,6 @@ struct accumulator<variance<V>, int8_t, Words> {
             squares[c] = int32_t(packing<int8_t>::squares(int32_t(bytes), squares[c]));
         });
     }
-
-    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
 
     template <class Move>
     __device__ __forceinline__ void merge(Move move)
@@ -332,8 +312,8 @@ struct accumulator<variance<V>, int8_t, Words> {
         return double(int64_t(count) * squares[c] - int64_t(totals[c]) * totals[c]);
     }
 
-    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
-                                                           unsigned, unsigned) const
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c,
+                                                           const rows_taken &taken) const
     {
         const double count = double(taken.count);
         return taken.count ? state_of<variance<V>>{count, ratio_of_counts(totals[c], count),

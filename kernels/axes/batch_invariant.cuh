@@ -16,18 +16,11 @@ namespace KERNELS
 
 constexpr unsigned threads_of_invariant = 1u << STRIDED_BLOCK;
 
-/* Elements of a pack, of at most 16 bytes, and of the packs of a batch. */
+/* Elements of the packs of a batch. */
 template <class In>
-constexpr unsigned packed_elements = sizeof(In) < 16 ? 16 / sizeof(In) : 1;
-template <class In>
-constexpr unsigned batch_elements = sizeof(In) < 4   ? 2 * packed_elements<In>
+constexpr unsigned batch_elements = sizeof(In) < 4   ? 2 * pack<In>::size
                                     : sizeof(In) > 8 ? STRIDED_LOADS / 2
                                                      : STRIDED_LOADS;
-
-template <class In>
-struct alignas(packed_elements<In> * sizeof(In)) pack_of {
-    In at[packed_elements<In>];
-};
 
 /* What is reduced to one result, in up to two dimensions. */
 template <class In>
@@ -49,7 +42,7 @@ struct own_elements {
             outer = from.strides[0];
         }
         packed = length == count && inner == int64_t(sizeof(In)) &&
-                 address_of(data) % sizeof(pack_of<In>) == 0;
+                 address_of(data) % sizeof(pack<In>) == 0;
     }
 };
 
@@ -58,13 +51,13 @@ template <class In, unsigned N>
 __device__ __forceinline__ void load_batch(const own_elements<In> &own, unsigned k, unsigned apart,
                                            In (&loaded)[N])
 {
-    constexpr unsigned V = packed_elements<In>;
+    constexpr unsigned V = pack<In>::size;
     const global<const char> at = own.data + int64_t(k) * own.inner;
     const int64_t pace = int64_t(apart) * own.inner;
 #pragma unroll
     for (unsigned p = 0; p < N / V; p++) {
         if (own.packed) {
-            const pack_of<In> together = *seen_as<const pack_of<In>>(at + p * pace);
+            const pack<In> together = *seen_as<const pack<In>>(at + p * pace);
 #pragma unroll
             for (unsigned v = 0; v < V; v++)
                 loaded[p * V + v] = together.at[v];
@@ -81,7 +74,7 @@ template <class In, unsigned N>
 __device__ __forceinline__ uint32_t load_some(const own_elements<In> &own, unsigned k,
                                               unsigned apart, In (&loaded)[N])
 {
-    constexpr unsigned V = packed_elements<In>;
+    constexpr unsigned V = pack<In>::size;
     uint32_t there = 0;
 #pragma unroll
     for (unsigned p = 0; p < N / V; p++, k += apart) {
@@ -107,7 +100,7 @@ __device__ __forceinline__ state_of<Fold> fold_share(const inversion<Fold, In> &
                                                      const own_elements<In> &own, unsigned share,
                                                      unsigned shares)
 {
-    constexpr unsigned N = batch_elements<In>, V = packed_elements<In>;
+    constexpr unsigned N = batch_elements<In>, V = pack<In>::size;
     const unsigned apart = shares * V;
     const bool flat = own.length == own.count;
     state_of<Fold> state = Fold::identity();
@@ -123,7 +116,7 @@ __device__ __forceinline__ state_of<Fold> fold_share(const inversion<Fold, In> &
             there = load_some(own, k, apart, loaded);
 #pragma unroll
         for (unsigned u = 0; u < N; u++)
-            values[u] = value_of<Fold>(inverted.element(loaded[u]));
+            values[u] = value_of<Fold>(inverted(loaded[u]));
         if (whole)
             take_values<Fold>(state, values, in_a_row{0}, all_valid());
         else

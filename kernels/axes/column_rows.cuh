@@ -47,42 +47,48 @@ struct column_walk {
     }
 };
 
-/* 16 bytes of 32 of each row, from byte 4 * Word + `rest` on, where elements may begin. */
-template <class In, unsigned Word, unsigned Rows>
-__device__ __forceinline__ void join_from_word(vec16 (&rows)[Rows], const vec16 (&high)[Rows],
-                                               unsigned rest)
+/* Bytes from the first of so many columns to the last one's end. */
+template <class In, bool Strided>
+__device__ __forceinline__ unsigned extent_of(unsigned columns)
 {
-#pragma unroll
-    for (unsigned r = 0; r < Rows; r++) {
-        uint32_t words[5];
-#pragma unroll
-        for (unsigned k = 0; k < 5; k++)
-            words[k] = Word + k < 4 ? rows[r].at[Word + k] : high[r].at[(Word + k) % 4];
-#pragma unroll
-        for (unsigned k = 0; k < 4; k++)
-            rows[r].at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], rest) : words[k];
-    }
+    return (Strided ? 2 * columns - 1 : columns) * unsigned(sizeof(In));
 }
 
-/* The two loads at boundaries that have what a thread wants of a row; of the second nothing is read
- * unless there is something in it. */
-template <class In, bool Deep, unsigned Rows>
+/* 16 bytes of what counts of three packs, from byte `begin` on. */
+template <class In>
+__device__ __forceinline__ vec16 joined_every_second(const vec16 (&packs)[3], unsigned begin)
+{
+    const unsigned first = begin / unsigned(sizeof(In));
+    vec16 row, last;
+    take_every_second<In>(packs[0].at, packs[1].at, first % 2, row.at);
+    take_every_second<In>(packs[2].at, packs[2].at, first % 2, last.at);
+    return joined<In>(row, last, first / 2 * unsigned(sizeof(In)));
+}
+
+/* The two loads at boundaries that have what a thread wants of a row, or three of every second
+ * element; of all but the first nothing is read unless there is something in it. */
+template <class In, bool Strided, bool Deep, unsigned Rows>
 __device__ __forceinline__ void load_shifted(vec16 (&rows)[Rows], column_walk &own)
 {
-    vec16 high[Rows] = {};
+    vec16 packs[Rows][Strided ? 3 : 2] = {};
     unsigned begin[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
         const char *at = Deep ? own.next() : own.row(r);
         begin[r] = unsigned(address_of(at) % sizeof(vec16));
-        const vec16 *const words = seen_as<const vec16>(at - begin[r]);
-        rows[r] = words[0];
-        if (begin[r] + own.count * sizeof(In) > sizeof(vec16))
-            high[r] = words[1];
+        const vec16 *const from = seen_as<const vec16>(at - begin[r]);
+        packs[r][0] = from[0];
+#pragma unroll
+        for (unsigned p = 1; p < (Strided ? 3 : 2); p++)
+            if (begin[r] + extent_of<In, Strided>(own.count) > p * sizeof(vec16))
+                packs[r][p] = from[p];
     }
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
-        rows[r] = joined<In>(rows[r], high[r], begin[r]);
+        if constexpr (Strided)
+            rows[r] = joined_every_second<In>(packs[r], begin[r]);
+        else
+            rows[r] = joined<In>(packs[r][0], packs[r][1], begin[r]);
 }
 
 /* The same of rows that begin at the same byte of 16: one branch chooses among the words of all of
@@ -100,88 +106,34 @@ __device__ __forceinline__ void load_shifted_alike(vec16 (&rows)[Rows], const co
         if (both)
             high[r] = words[1];
     }
+    const auto join_from = [&](unsigned word) {
+#pragma unroll
+        for (unsigned r = 0; r < Rows; r++)
+            rows[r] = joined<In>(rows[r], high[r], word * sizeof(uint32_t) + begin % 4);
+    };
     if (begin < 4)
-        join_from_word<In, 0>(rows, high, begin);
+        join_from(0);
     else if (sizeof(In) <= 4 && begin < 8)
-        join_from_word<In, 1>(rows, high, begin - 4);
+        join_from(1);
     else if (sizeof(In) > 4 || begin < 12)
-        join_from_word<In, 2>(rows, high, begin - 8);
+        join_from(2);
     else
-        join_from_word<In, 3>(rows, high, begin - 12);
+        join_from(3);
 }
 
-template <unsigned Rows>
+/* Of every second element the first may be an odd one. */
+template <class In, bool Strided, unsigned Rows>
 __device__ __forceinline__ void load_whole(vec16 (&rows)[Rows], const column_walk &own)
 {
-#pragma unroll
-    for (unsigned r = 0; r < Rows; r++)
-        rows[r] = *seen_as<const vec16>(own.row(r));
-}
-
-/* The first of them may be an odd element. */
-template <class In, unsigned Rows>
-__device__ __forceinline__ void load_every_second(vec16 (&rows)[Rows], const column_walk &own)
-{
-    const bool odd = is_odd(seen_as<const In>(own.at));
-    vec16 low[Rows], high[Rows];
+    const bool odd = Strided && is_odd(seen_as<const In>(own.at));
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        const vec16 *const words = seen_as<const vec16>(own.row(r) - odd * sizeof(In));
-        low[r] = words[0];
-        high[r] = words[1];
+        const auto from = seen_as<const vec16>(own.row(r) - odd * sizeof(In));
+        if constexpr (Strided)
+            rows[r] = pack_of_every_second<In>(from, 0, odd);
+        else
+            rows[r] = from[0];
     }
-#pragma unroll
-    for (unsigned r = 0; r < Rows; r++)
-        take_every_second<In>(low[r].at, high[r].at, odd, rows[r].at);
-}
-
-/* 16 bytes of what counts of three packs, of which the first element that does is number `begin`.
- */
-template <class In>
-__device__ __forceinline__ vec16 joined_every_second(const vec16 (&packs)[3], unsigned begin)
-{
-    const unsigned skipped = begin / 2 * unsigned(sizeof(In));
-    const bool odd = begin % 2;
-    vec16 row, last;
-    take_every_second<In>(packs[0].at, packs[1].at, odd, row.at);
-    take_every_second<In>(packs[2].at, packs[2].at, odd, last.at);
-    uint32_t words[6] = {row.at[0], row.at[1], row.at[2], row.at[3], last.at[0], last.at[1]};
-#pragma unroll
-    for (unsigned k = 0; k < 5 && sizeof(In) <= 4; k++)
-        words[k] = skipped & 4 ? words[k + 1] : words[k];
-#pragma unroll
-    for (unsigned k = 0; k < 4; k++)
-        row.at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], skipped % 4) : words[k];
-    return row;
-}
-
-/* The three loads at boundaries that have what a thread wants of a row. */
-template <class In, bool Deep, unsigned Rows>
-__device__ __forceinline__ void load_every_second_shifted(vec16 (&rows)[Rows], column_walk &own)
-{
-    constexpr unsigned size = pack<In>::size;
-    vec16 packs[Rows][3] = {};
-    unsigned begin[Rows];
-#pragma unroll
-    for (unsigned r = 0; r < Rows; r++) {
-        const char *at = Deep ? own.next() : own.row(r);
-        begin[r] = unsigned(address_of(at) % sizeof(vec16) / sizeof(In));
-        const vec16 *const words = seen_as<const vec16>(at - begin[r] * sizeof(In));
-        packs[r][0] = words[0];
-#pragma unroll
-        for (unsigned p = 1; p < 3; p++)
-            if (begin[r] + 2 * own.count - 1 > p * size)
-                packs[r][p] = words[p];
-    }
-#pragma unroll
-    for (unsigned r = 0; r < Rows; r++)
-        rows[r] = joined_every_second<In>(packs[r], begin[r]);
-}
-
-template <class In, bool Strided>
-__device__ __forceinline__ void load_edge(vec16 (&row)[1], column_walk &own)
-{
-    row[0] = edge_of_row<In, Strided ? 2 : 1>(own.next(), own.count);
 }
 
 /* ---- rows ---- */
@@ -190,77 +142,46 @@ enum class loads {
     whole,
     shifted,
     shifted_alike,
-    every_second,
-    every_second_shifted,
-    deep, /* shifted or not, of two reduced dimensions */
-    deep_every_second
+    deep /* shifted or not, of two reduced dimensions */
 };
-
-template <loads How, class In, unsigned Rows>
-__device__ __forceinline__ void load_rows(vec16 (&rows)[Rows], column_walk &own)
-{
-    constexpr bool deep = How == loads::deep || How == loads::deep_every_second;
-    if constexpr (How == loads::shifted || How == loads::deep)
-        load_shifted<In, deep>(rows, own);
-    else if constexpr (How == loads::shifted_alike)
-        load_shifted_alike<In>(rows, own);
-    else if constexpr (How == loads::every_second)
-        load_every_second<In>(rows, own);
-    else if constexpr (How == loads::every_second_shifted || How == loads::deep_every_second)
-        load_every_second_shifted<In, deep>(rows, own);
-    else
-        load_whole(rows, own);
-    if constexpr (!deep)
-        own.at = own.row(Rows);
-}
 
 /* However many are loaded at a time, they are taken in by ROWS_AHEAD, so that results are the same
  * bits as those of unsplit columns. */
-template <unsigned Rows, class Columns>
-__device__ __forceinline__ void take_in(Columns &columns, const vec16 (&rows)[Rows], uint32_t taken)
+template <unsigned Rows, loads How, bool Strided, class In, class Columns>
+__device__ __forceinline__ void take_batch(Columns &columns, column_walk &own)
 {
     constexpr unsigned few = Rows < ROWS_AHEAD ? Rows : unsigned(ROWS_AHEAD);
+    vec16 rows[Rows];
+    if constexpr (How == loads::whole)
+        load_whole<In, Strided>(rows, own);
+    else if constexpr (How == loads::shifted_alike)
+        load_shifted_alike<In>(rows, own);
+    else
+        load_shifted<In, Strided, How == loads::deep>(rows, own);
+    if constexpr (How != loads::deep)
+        own.at = own.row(Rows);
 #pragma unroll
     for (unsigned first = 0; first < Rows; first += few) {
         vec16 some[few];
 #pragma unroll
         for (unsigned r = 0; r < few; r++)
             some[r] = rows[first + r];
-        columns.take(some, taken + first);
+        columns.take(some, own.taken + first);
     }
+    own.taken += Rows;
 }
 
 /* Rows, and then half as many at a time, as long as there are so many. */
-template <unsigned Rows, loads How, class In, class Columns>
-__device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, uint32_t left)
-{
-    if constexpr (Rows > 0) {
-        if (left & Rows) {
-            vec16 rows[Rows];
-            load_rows<How, In>(rows, own);
-            take_in(columns, rows, own.taken);
-            own.taken += Rows;
-        }
-        take_rest<Rows / 2, How, In>(columns, own, left);
-    }
-}
-
-template <unsigned Rows, loads How, class In, class Columns>
-__device__ __forceinline__ void take_batches(Columns &columns, column_walk &own, uint32_t end)
-{
-#pragma unroll 1
-    for (; end - own.taken >= Rows; own.taken += Rows) {
-        vec16 rows[Rows];
-        load_rows<How, In>(rows, own);
-        take_in(columns, rows, own.taken);
-    }
-}
-
-template <unsigned Rows, loads How, class In, class Columns>
+template <unsigned Rows, loads How, bool Strided, class In, class Columns>
 __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
 {
-    take_batches<Rows, How, In>(columns, own, end);
-    take_rest<Rows / 2, How, In>(columns, own, end - own.taken);
+#pragma unroll 1
+    while (end - own.taken >= Rows)
+        take_batch<Rows, How, Strided, In>(columns, own);
+    if constexpr (How != loads::shifted_alike) /* leaves the rest to others */
+        by_powers<Rows / 2>(end - own.taken, [&](auto rows) {
+            take_batch<decltype(rows)::value, How, Strided, In>(columns, own);
+        });
 }
 
 /* Of columns of so many bytes two loads of each of 2 * ROWS_AHEAD rows leave no registers. */
@@ -268,11 +189,8 @@ constexpr unsigned COLUMNS_LARGE = 128;
 
 /* Whether one more loop has all the registers that it takes: what all threads would leave in memory
  * instead takes a twentieth as long as what they read. */
-template <class Columns, class = void>
-constexpr bool has_room = true;
-
 template <class Columns>
-constexpr bool has_room<Columns, std::void_t<typename Columns::leaves_no_registers>> = false;
+constexpr bool has_room = !std::is_base_of_v<leaves_no_registers, Columns>;
 
 /* Whether loads of a row take nothing in front of the array, or after its end. */
 template <class In, bool Strided>
@@ -284,9 +202,8 @@ __device__ __forceinline__ bool is_inside(const kernel_axes &x, const char *row,
     const char *const data = static_cast<const char *>(x.from.data);
     const unsigned odd = Strided && is_odd(seen_as<const In>(row)) ? unsigned(sizeof(In)) : 0,
                    begin = x.launch.column.shifted ? unsigned(address_of(row) % size) : odd,
-                   wanted = (Strided ? 2 * count - 1 : count) * unsigned(sizeof(In)),
                    least = Strided && !x.launch.column.shifted ? 2 * size : size,
-                   bytes = (begin + wanted + size - 1) / size * size;
+                   bytes = (begin + extent_of<In, Strided>(count) + size - 1) / size * size;
     const char *const from = row - begin;
     return from >= data + x.lowest && from + (bytes > least ? bytes : least) <= data + x.end;
 }
@@ -294,38 +211,36 @@ __device__ __forceinline__ bool is_inside(const kernel_axes &x, const char *row,
 /* This thread's rows, `end` in number. Of its first row and its last only what there is is read
  * where a load would leave the array. */
 template <bool Strided, unsigned Ahead, bool Deep, class In, class Columns>
-__device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
-                                             column_walk &own, const char *last, uint32_t end)
+__device__ __forceinline__ void take_columns(Columns &columns, column_walk &own, const char *last,
+                                             uint32_t end)
 {
     constexpr unsigned off =
         Ahead > ROWS_AHEAD && sizeof(Columns) > COLUMNS_LARGE ? unsigned(ROWS_AHEAD) : Ahead;
+    constexpr unsigned two = Strided ? Ahead / 2 : off; /* loads for one */
+    const kernel_axes &x = own.x;
     const uint32_t inner = end - !is_inside<In, Strided>(x, last, own.count);
     uint32_t edge = !is_inside<In, Strided>(x, own.at, own.count);
 #pragma unroll 1
     for (;; edge = end) {
 #pragma unroll 1
         for (; own.taken < edge; own.taken++) {
-            vec16 row[1];
-            load_edge<In, Strided>(row, own);
+            const vec16 row[1] = {edge_of_row<In, Strided ? 2 : 1>(own.next(), own.count)};
             columns.take(row, own.taken);
         }
         if (own.taken == end)
             return;
-        constexpr unsigned two = Strided ? Ahead / 2 : off; /* loads for one */
         if constexpr (Deep)
             if (x.from.dimensions > 1) {
-                take_many<two, Strided ? loads::deep_every_second : loads::deep, In>(columns, own,
-                                                                                     inner);
+                take_many<two, loads::deep, Strided, In>(columns, own, inner);
                 continue;
             }
-        if constexpr (!Strided && has_room<Columns>) /* whole batches; the rest as others */
+        if constexpr (!Strided && has_room<Columns>)
             if (x.launch.column.shifted && own.hop % int64_t(sizeof(vec16)) == 0)
-                take_batches<off, loads::shifted_alike, In>(columns, own, inner);
+                take_many<off, loads::shifted_alike, Strided, In>(columns, own, inner);
         if (x.launch.column.shifted)
-            take_many<two, Strided ? loads::every_second_shifted : loads::shifted, In>(columns, own,
-                                                                                       inner);
+            take_many<two, loads::shifted, Strided, In>(columns, own, inner);
         else
-            take_many<Ahead, Strided ? loads::every_second : loads::whole, In>(columns, own, inner);
+            take_many<Ahead, loads::whole, Strided, In>(columns, own, inner);
     }
 }
 

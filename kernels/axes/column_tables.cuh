@@ -21,27 +21,14 @@ __device__ __forceinline__ bool are_batches(const kernel_axes &x)
 struct column_place {
     uint64_t outer; /* in dimensions but the last */
     uint64_t first; /* in the last */
-
-    __device__ __forceinline__ column_place(const kernel_axes &x, uint64_t pack, unsigned columns)
-        : outer(x.outer.count > 1 ? pack / x.launch.column.packs : 0),
-          first((pack - outer * x.launch.column.packs) * columns)
-    {
-    }
-
-    __device__ __forceinline__ column_place(const kernel_axes &x, unsigned group,
-                                            const teammate &me, unsigned columns)
-        : column_place(are_batches(x)
-                           ? column_place{group, uint64_t(me.result) * columns}
-                           : column_place(x, uint64_t(group) * me.teams + me.result, columns))
-    {
-    }
-
-  private:
-    __device__ __forceinline__ column_place(uint64_t outer, uint64_t first)
-        : outer(outer), first(first)
-    {
-    }
 };
+
+__device__ __forceinline__ column_place place_of_pack(const kernel_axes &x, uint64_t pack,
+                                                      unsigned columns)
+{
+    const uint64_t outer = x.outer.count > 1 ? pack / x.launch.column.packs : 0;
+    return {outer, (pack - outer * x.launch.column.packs) * columns};
+}
 
 /* Columns of a row, where several rows are taken for one. */
 __device__ __forceinline__ unsigned columns_of_row(const kernel_axes &x)
@@ -60,7 +47,7 @@ __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t
     const uint64_t first_pack = group * (blockDim.x >> x.launch.team), first = first_pack * Columns;
     uint64_t result = (x.launch.inner > 1 ? first / x.launch.inner : first) + number;
     if (x.outer.count > 1) {
-        const column_place at(x, first_pack + number / Columns, Columns);
+        const column_place at = place_of_pack(x, first_pack + number / Columns, Columns);
         const uint64_t column = at.first + number % Columns,
                        length = x.outer.shape[x.outer.count - 1];
         result = column < length ? at.outer * length + column : UINT64_MAX;
@@ -87,24 +74,6 @@ struct column_part {
         }
     }
 };
-
-/* Calls leave(place) for the parts of an upper half, and then take(place) for those of the lower,
- * half by half, until there is one; of so many threads side by side. */
-template <class Leave, class Take>
-__device__ __forceinline__ void by_halves(const column_part &part, unsigned teams, Leave leave,
-                                          Take take)
-{
-#pragma unroll 1
-    for (unsigned half = part.count / 2; half > 0; half /= 2) {
-        const unsigned place = (part.number & (half - 1)) * teams + part.slot;
-        if (part.there && part.number >= half && part.number < 2 * half)
-            leave(place);
-        __syncthreads();
-        if (part.there && part.number < half)
-            take(place);
-        __syncthreads();
-    }
-}
 
 /* States of a block's threads in shared memory, column by column: neighbouring threads' are
  * neighbours, in banks of their own however they are read. */
@@ -182,8 +151,8 @@ __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column
                                                     int64_t(x.rows.items) * x.from.strides[0]);
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < x.launch.column.leftover * columns; k += blockDim.x) {
-        const T state = Fold::lift(value_of<Fold>(inverted.element(from[Strided ? 2 * k : k])),
-                                   row + k / columns);
+        const T state =
+            Fold::lift(value_of<Fold>(inverted(from[Strided ? 2 * k : k])), row + k / columns);
         table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
     }
 }

@@ -62,7 +62,7 @@ __device__ __forceinline__ void bring_units(shared<char> room, const units_of_ro
                                             unsigned rows, const swizzle &swizzled)
 {
     constexpr unsigned at_once = 8;
-    using unit = load_of<std::conditional_t<Bytes == 1, uint8_t, uint16_t>, Bytes>;
+    using unit = std::conditional_t<Bytes == 1, uint8_t, uint16_t>;
     const unsigned all = rows * units.count;
     unit_walk walk(units, threadIdx.x, blockDim.x);
     unsigned k = threadIdx.x;
@@ -156,19 +156,10 @@ __device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, con
         at =
             bring_every_second(room, seen_as<const In>(from),
                                {unsigned(rows.count * n), rows.first * n, rows.left * n}, swizzled);
-    } else if (unit == 16) {
-        bring_units<16>(room, units, rows.count, swizzled);
-    } else if (unit == 8) {
-        bring_units<8>(room, units, rows.count, swizzled);
-    } else if (unit == 4) {
-        if constexpr (sizeof(In) <= 4)
-            bring_units<4>(room, units, rows.count, swizzled);
-    } else if (unit == 2) {
-        if constexpr (sizeof(In) <= 2)
-            bring_units<2>(room, units, rows.count, swizzled);
     } else {
-        if constexpr (sizeof(In) == 1)
-            bring_units<1>(room, units, rows.count, swizzled);
+        with_power<16, sizeof(In)>(unit, [&](auto bytes) {
+            bring_units<decltype(bytes)::value>(room, units, rows.count, swizzled);
+        });
     }
     await_copies();
     __syncthreads();

@@ -11,73 +11,45 @@ namespace KERNELS
 {
 
 /* Whether a fold's elements are compared. Both extremes are found of floats as they are. */
-template <class Fold>
-struct compares : std::false_type {};
-template <class V>
-struct compares<min<V>> : std::true_type {};
-template <class V, bool SkipsNan>
-struct compares<position_of_best<V, by_least, SkipsNan>> : std::true_type {};
-template <class V>
-struct compares<nanmin<V>> : std::true_type {};
-template <class V>
-struct compares<extremes<V>> : std::is_integral<V> {};
+template <class Fold, class V = value_of<Fold>>
+constexpr bool compares = std::is_same_v<Fold, min<V>> || std::is_same_v<Fold, argmin<V>> ||
+                          std::is_same_v<Fold, nanargmin<V>> || std::is_same_v<Fold, nanmin<V>> ||
+                          (std::is_same_v<Fold, extremes<V>> && std::is_integral_v<V>);
 
-/* Inverts bits of elements, and of words of them. */
-template <class Fold, class In, bool = compares<Fold>::value>
+/* Inverts bits of elements that are compared. */
+template <class Fold, class In>
 struct inversion {
     uint64_t bits; /* of every 8 bytes */
 
     /* Of word number k of a vector; of a float only the sign. */
     __device__ __forceinline__ uint32_t of_word(uint32_t word, unsigned k) const
     {
-        if (std::is_same_v<In, double> && k % 2 == 0)
+        if (!compares<Fold> || (std::is_same_v<In, double> && k % 2 == 0))
             return word;
         return word ^ uint32_t(sizeof(In) == sizeof(uint64_t) && k % 2 ? bits >> 32 : bits);
     }
 
-    __device__ __forceinline__ uint32_t word(uint32_t word, unsigned k) const
-    {
-        if constexpr (std::is_same_v<In, boolean>)
-            word = numbers_of_bytes<In>(word);
-        return of_word(word, k);
-    }
-
     /* Of elements, or of words of them. */
     template <class T>
-    __device__ __forceinline__ T all(T x) const
+    __device__ __forceinline__ T operator()(T x) const
     {
-        uint32_t words[(sizeof x + 3) / 4] = {};
-        memcpy(words, &x, sizeof x);
+        if constexpr (compares<Fold>) {
+            uint32_t words[(sizeof x + 3) / 4] = {};
+            memcpy(words, &x, sizeof x);
 #pragma unroll
-        for (unsigned k = 0; k < sizeof words / sizeof *words; k++)
-            words[k] = word(words[k], k);
-        memcpy(&x, words, sizeof x);
-        return x;
-    }
-
-    __device__ __forceinline__ In element(In x) const
-    {
-        return all(x);
-    }
-};
-
-template <class Fold, class In>
-struct inversion<Fold, In, false> {
-    uint64_t bits;
-
-    __device__ __forceinline__ uint32_t of_word(uint32_t word, unsigned) const
-    {
-        return word;
-    }
-
-    __device__ __forceinline__ In element(In x) const
-    {
+            for (unsigned k = 0; k < sizeof words / sizeof *words; k++) {
+                if constexpr (std::is_same_v<In, boolean>)
+                    words[k] = numbers_of_bytes<In>(words[k]);
+                words[k] = of_word(words[k], k);
+            }
+            memcpy(&x, words, sizeof x);
+        }
         return x;
     }
 };
 
 /* An accumulator of elements whose bits are inverted. */
-template <class Accumulator, class Fold, class In, bool = compares<Fold>::value>
+template <class Accumulator, class Fold, class In, bool = compares<Fold>>
 struct in_order : Accumulator {
     __device__ __forceinline__ explicit in_order(const kernel_results &) {}
 };
@@ -98,9 +70,7 @@ struct in_order<Accumulator, Fold, In, true> : Accumulator {
         Vector own[Rows];
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++)
-#pragma unroll
-            for (unsigned w = 0; w < sizeof(Vector) / sizeof(uint32_t); w++)
-                own[r].at[w] = inverted.word(rows[r].at[w], w);
+            own[r] = inverted(rows[r]);
         Accumulator::take(own, before, valid);
     }
 };
@@ -124,7 +94,7 @@ struct row_in_order {
                 std::remove_const_t<std::remove_reference_t<decltype(x)>> at;
             } own;
             memcpy(&own, x, sizeof own);
-            f(inverted.all(own).at, at);
+            f(inverted(own).at, at);
         });
     }
 

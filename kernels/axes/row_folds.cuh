@@ -3,7 +3,8 @@
  *
  *     row.each(fill, f)        f(x, at): x an array of elements, the first of which is number `at`;
  *                              of elements of one byte x is of words, filled up with `fill`
- *     row.begin()              the first element's number that it hands out to this thread
+ *     row.begin()              the first element's number that it hands out to this thread; of
+ *                              elements of one byte nobody asks
  *     row.together(x, merge)   to all of its threads
  *
  * row_fold<Fold, In> has
@@ -24,52 +25,19 @@ namespace KERNELS
 
 /* ---- results ---- */
 
-/* Numbers rounded to a float type. */
-template <class To>
-__device__ __forceinline__ To rounded_to(double x)
+/* A number as a type of results, rounded if that is a float type. */
+template <class To, class Number>
+__device__ __forceinline__ To rounded_to(Number x)
 {
-    if constexpr (std::is_same_v<To, float16>) {
+    if constexpr (std::is_same_v<To, float16>)
         return {half_of_number(x)};
-    } else if constexpr (std::is_same_v<To, bfloat16>) {
+    else if constexpr (std::is_same_v<To, bfloat16>)
         return {bfloat_of_float(float(x))};
-    } else {
+    else
         return To(x);
-    }
-}
-
-template <class To>
-__device__ __forceinline__ To rounded_to(float x)
-{
-    if constexpr (std::is_same_v<To, float16>) {
-        return {half_of_number(x)};
-    } else if constexpr (std::is_same_v<To, bfloat16>) {
-        return {bfloat_of_float(x)};
-    } else {
-        return To(x);
-    }
-}
-
-template <class To, class Integer>
-__device__ __forceinline__ std::enable_if_t<std::is_integral_v<Integer>, To> rounded_to(Integer x)
-{
-    return To(x);
 }
 
 /* ---- folds ---- */
-
-/* Element number k of what a row hands out. */
-template <class In, class Unit, unsigned N>
-__device__ __forceinline__ In element_in_row(const Unit (&x)[N], unsigned k)
-{
-    if constexpr (std::is_same_v<Unit, In>) {
-        return x[k];
-    } else {
-        const uint8_t bits = uint8_t(x[k / 4] >> k % 4 * 8);
-        In element;
-        memcpy(&element, &bits, sizeof element);
-        return element;
-    }
-}
 
 /* Four bytes that change no state of a fold's: zeros, or ones of a product. */
 template <class Fold, class In>
@@ -91,7 +59,7 @@ struct row_fold_by_states {
             value some[n];
 #pragma unroll
             for (unsigned k = 0; k < n; k++)
-                some[k] = value(element_in_row<In>(x, k));
+                some[k] = value(element_at<In>(x, k));
             take_values<Fold>(all, some, in_a_row{at}, all_valid());
         });
         return row.together(all, [](state a, state b) { return Fold::merge(a, b); });
@@ -122,16 +90,8 @@ struct row_fold_by_values {
         value all = Fold::identity();
         row.each(0, [&](const auto &x, unsigned) {
             constexpr unsigned n = sizeof x / sizeof(In);
-            value some[n];
-#pragma unroll
-            for (unsigned k = 0; k < n; k++)
-                some[k] = value(x[k]);
-#pragma unroll
-            for (unsigned distance = 1; distance < n; distance *= 2)
-#pragma unroll
-                for (unsigned k = 0; k + distance < n; k += 2 * distance)
-                    some[k] = Fold::merge(some[k], some[k + distance]);
-            all = Fold::merge(all, some[0]);
+            all = Fold::merge(
+                all, merged_in_pairs<Fold, n, value>([&](unsigned k) { return value(x[k]); }));
         });
         return row.together(all, [](value a, value b) { return Fold::merge(a, b); });
     }
@@ -181,7 +141,7 @@ struct row_fold<min<V>, In, false> : row_fold_by_values<min<compared_as<V, In>>,
     static __device__ __forceinline__ In result_of(compared_as<V, In> best,
                                                    const row_numbers &numbers)
     {
-        return inversion<min<V>, In>{numbers.inverted}.element(rounded_to<In>(best));
+        return inversion<min<V>, In>{numbers.inverted}(rounded_to<In>(best));
     }
 };
 
@@ -236,12 +196,6 @@ struct row_fold<nonzero<V>, boolean, true> : row_fold_of_truth<V> {
 template <class In>
 constexpr uint32_t greatest_bytes = std::is_same_v<In, boolean> ? 0x01010101 : 0x7f7f7f7f;
 
-/* The less of two signed halves, twice. */
-__device__ __forceinline__ int less_of_pairs(int a, int b)
-{
-    return int(best_of_signed_halves<true>(uint32_t(a), uint32_t(b)));
-}
-
 /* The least of a word's four elements are on top of its halves, whatever is below them. */
 template <class V, class In>
 struct row_fold<min<V>, In, true> {
@@ -250,20 +204,21 @@ struct row_fold<min<V>, In, true> {
     template <class Row>
     static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
     {
-        int all = int(greatest_bytes<In>);
+        uint32_t all = greatest_bytes<In>;
         row.each(greatest_bytes<In>, [&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
-                all = less_of_pairs(all, less_of_pairs(int(word), moved_up(int(word), 8)));
+                all =
+                    best_of_signed_halves<true>(all, best_of_signed_halves<true>(word, word << 8));
         });
-        all = least_number(all, moved_up(all, 16));
-        all = row.together(all, [](int a, int b) { return least_number(a, b); });
-        return int8_t(all >> 24);
+        const int best = row.together(least_number(int(all), int(all << 16)),
+                                      [](int a, int b) { return least_number(a, b); });
+        return int8_t(best >> 24);
     }
 
     static __device__ __forceinline__ In result_of(int best, const row_numbers &numbers)
     {
-        return inversion<min<V>, In>{numbers.inverted}.element(In(best));
+        return inversion<min<V>, In>{numbers.inverted}(In(best));
     }
 };
 
@@ -288,18 +243,23 @@ struct row_fold<extremes<V>, In, Bytes> {
 
 /* ---- positions ---- */
 
-template <class V>
-struct value_in_row {
-    V value;
-    unsigned index;
+struct row_fold_of_positions {
+    using result = int64_t;
+
+    /* Of nothing that takes part the index is the largest, and the result -1. */
+    static __device__ __forceinline__ int64_t result_of(unsigned index, const row_numbers &)
+    {
+        return int32_t(index);
+    }
 };
 
-/* Of nothing that takes part the index is the largest, and the result -1. */
 template <class V, bool SkipsNan, class In>
-struct row_fold<position_of_best<V, by_least, SkipsNan>, In, false> {
-    using result = int64_t;
+struct row_fold<position_of_best<V, by_least, SkipsNan>, In, false> : row_fold_of_positions {
     using value = compared_as<V, In>;
-    using best = value_in_row<value>;
+    struct best {
+        compared_as<V, In> value;
+        unsigned index;
+    };
 
     static __device__ __forceinline__ best better(best a, best b)
     {
@@ -324,48 +284,31 @@ struct row_fold<position_of_best<V, by_least, SkipsNan>, In, false> {
         });
         return row.together(all, better).index;
     }
-
-    static __device__ __forceinline__ int64_t result_of(unsigned index, const row_numbers &)
-    {
-        return SkipsNan ? int32_t(index) : int64_t(index);
-    }
 };
 
-/* A word with all bits of an element inverted at the top, and below it how far from some end its
- * place is: the largest is the first of the least. */
+/* An element at the top of a word, and its place below: the least is the first of the least. */
 template <class V, class In>
-struct row_fold<argmin<V>, In, true> {
-    using result = int64_t;
-    static constexpr unsigned end = 0xffffff;
-    static constexpr int none = INT32_MIN + 3; /* of which up to 3 are taken */
-
+struct row_fold<argmin<V>, In, true> : row_fold_of_positions {
     template <class Row>
     static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
     {
-        int of_byte[4] = {none, none, none, none};
+        const auto least = [](int a, int b) { return least_number(a, b); };
+        int of_byte[4]; /* of places that are multiples of 4, so that up to 3 are added */
+        fill(of_byte, INT32_MAX - 3);
         row.each(greatest_bytes<In>, [&](const auto &x, unsigned at) {
 #pragma unroll
             for (unsigned w = 0; w < sizeof x / sizeof *x; w++) {
 #pragma unroll
-                for (unsigned k = 0; k < 4; k++) {
-                    const int top = int(selected_bytes(~x[w], end - (at + 4 * w), k << 12 | 0x654));
-                    of_byte[k] = top > of_byte[k] ? top : of_byte[k];
-                }
+                for (unsigned k = 0; k < 4; k++)
+                    of_byte[k] = least(of_byte[k],
+                                       int(selected_bytes(at + 4 * w, x[w], 0x4210 + k * 0x1000)));
             }
         });
         int all = of_byte[0];
 #pragma unroll
-        for (unsigned k = 1; k < 4; k++) {
-            const int key = of_byte[k] - int(k);
-            all = key > all ? key : all;
-        }
-        all = row.together(all, [](int a, int b) { return a > b ? a : b; });
-        return end - (unsigned(all) & end);
-    }
-
-    static __device__ __forceinline__ int64_t result_of(unsigned index, const row_numbers &)
-    {
-        return index;
+        for (unsigned k = 1; k < 4; k++)
+            all = least(all, of_byte[k] + int(k));
+        return row.together(all, least) & 0xffffff;
     }
 };
 

@@ -6,21 +6,34 @@
 namespace KERNELS
 {
 
-/* Element number k of them. */
-template <class In, class Vector>
-__device__ __forceinline__ In element_at(const Vector &row, unsigned k)
+/* Element number k of a vector's words, or of elements. */
+template <class In, class Unit, unsigned N>
+__device__ __forceinline__ In element_at(const Unit (&units)[N], unsigned k)
 {
     In element;
-    if constexpr (sizeof(In) >= sizeof(uint32_t)) {
-        memcpy(&element, row.at + sizeof(In) / sizeof(uint32_t) * k, sizeof element);
+    if constexpr (sizeof(In) >= sizeof(Unit)) {
+        memcpy(&element, units + sizeof(In) / sizeof(Unit) * k, sizeof element);
     } else if constexpr (sizeof(In) == sizeof(uint8_t)) {
-        const uint8_t bits = uint8_t(row.at[k / 4] >> k % 4 * 8);
+        const uint8_t bits = uint8_t(units[k / 4] >> k % 4 * 8);
         memcpy(&element, &bits, sizeof element);
     } else {
-        const uint16_t bits = uint16_t(row.at[k / 2] >> k % 2 * 16);
+        const uint16_t bits = uint16_t(units[k / 2] >> k % 2 * 16);
         memcpy(&element, &bits, sizeof element);
     }
     return element;
+}
+
+/* A vector full of one element. */
+template <class In>
+__device__ __forceinline__ vec16 vector_of(In element)
+{
+    pack<In> elements;
+    vec16 vector;
+#pragma unroll
+    for (unsigned k = 0; k < pack<In>::size; k++)
+        elements.at[k] = element;
+    memcpy(&vector, &elements, sizeof vector);
+    return vector;
 }
 
 /* 16 bytes of 32, from byte `begin` on, which is a multiple of an element's size. */
@@ -54,6 +67,17 @@ __device__ __forceinline__ vec16 edge_of_row(const char *at, unsigned count)
         elements.at[c] = seen_as<const In>(at)[c < count ? c * Step : 0];
     memcpy(&row, &elements, sizeof row);
     return row;
+}
+
+/* f(power), known as it is compiled, for each power of two that `count` is made of, the largest
+ * first; it is less than 2 * Most. */
+template <unsigned Most, class F>
+__device__ __forceinline__ void by_powers(unsigned count, F f)
+{
+    if (count & Most)
+        f(std::integral_constant<unsigned, Most>());
+    if constexpr (Most > 1)
+        by_powers<Most / 2>(count, f);
 }
 
 /* A word's bytes as numbers: truth values become 0 and 1. */

@@ -11,10 +11,16 @@ namespace KERNELS
 template <class In>
 using unit_of = std::conditional_t<sizeof(In) == 1, uint32_t, In>;
 
-template <class Unit, unsigned Bytes>
-struct alignas(Bytes) load_of {
-    Unit at[Bytes / sizeof(Unit)];
-};
+/* f(size), known as it is compiled, of a size that is one of the powers of two from Most down to
+ * Least. */
+template <unsigned Most, unsigned Least, class F>
+__device__ __forceinline__ void with_power(unsigned size, F f)
+{
+    if constexpr (Most > Least)
+        if (size != Most)
+            return with_power<Most / 2, Least>(size, f);
+    f(std::integral_constant<unsigned, Most>());
+}
 
 /* ---- rows in registers ---- */
 
@@ -30,11 +36,13 @@ __device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count, uin
 }
 
 /* Of few elements, one thread's own. */
-template <class In, unsigned N, bool Bytes = sizeof(In) == 1>
+template <class In, unsigned N>
 struct row_in_registers {
-    const In *at;
+    const unit_of<In> *units;
+    unsigned first;
 
-    __device__ __forceinline__ row_in_registers(const In *load, unsigned row) : at(load + row * N)
+    __device__ __forceinline__ row_in_registers(const unit_of<In> *load, unsigned row)
+        : units(load), first(row * N)
     {
     }
 
@@ -44,43 +52,22 @@ struct row_in_registers {
     }
 
     template <class F>
-    __device__ __forceinline__ void each(uint32_t, F f) const
-    {
-        In x[N];
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            x[k] = at[k];
-        f(x, 0);
-    }
-
-    template <class T, class F>
-    __device__ __forceinline__ T together(T x, F) const
-    {
-        return x;
-    }
-};
-
-template <class In, unsigned N>
-struct row_in_registers<In, N, true> {
-    const uint32_t *words;
-    unsigned first;
-
-    __device__ __forceinline__ row_in_registers(const uint32_t *load, unsigned row)
-        : words(load), first(row * N)
-    {
-    }
-
-    template <class F>
     __device__ __forceinline__ void each(uint32_t fill, F f) const
     {
-        uint32_t x[(N + 3) / 4];
+        constexpr unsigned of_unit = sizeof(unit_of<In>) / sizeof(In);
+        unit_of<In> x[(N + of_unit - 1) / of_unit];
 #pragma unroll
-        for (unsigned k = 0; k < N; k += 4) {
-            const unsigned at = first + k, beyond = at % 4, count = N - k < 4 ? N - k : 4;
-            uint32_t word = words[at / 4];
-            if (beyond)
-                word = moved_down(word, beyond + count > 4 ? words[at / 4 + 1] : 0, beyond);
-            x[k / 4] = count < 4 ? filled_up(word, count, fill) : word;
+        for (unsigned k = 0; k < N; k += of_unit) {
+            const unsigned at = first + k, beyond = at % of_unit,
+                           count = N - k < of_unit ? N - k : of_unit;
+            auto unit = units[at / of_unit];
+            if constexpr (of_unit > 1) {
+                if (beyond)
+                    unit = moved_down(unit, beyond + count > 4 ? units[at / 4 + 1] : 0, beyond);
+                if (count < of_unit)
+                    unit = filled_up(unit, count, fill);
+            }
+            x[k / of_unit] = unit;
         }
         f(x, 0);
     }
@@ -133,9 +120,9 @@ template <class In, unsigned Bytes, bool Alone>
 struct row_of_loads : row_of_team<In> {
     using row_of_team<In>::share;
     using row_of_team<In>::at;
-    using load = load_of<unit_of<In>, Bytes>;
     static constexpr unsigned elements = Bytes / sizeof(In), units = Bytes / sizeof(unit_of<In>),
                               at_once = Bytes < 16 ? 4 : 1;
+    using load = pack<unit_of<In>, units>;
     unsigned before; /* loads in front of the row */
 
     __device__ __forceinline__ row_of_loads(const team_share &all, shared<const char> staged,
@@ -188,11 +175,6 @@ struct row_of_bytes : row_of_team<int8_t> {
                                             unsigned row)
         : row_of_team<int8_t>{all, staged + row * all.n}
     {
-    }
-
-    __device__ __forceinline__ unsigned begin() const
-    {
-        return share.number * 4;
     }
 
     template <class F>

@@ -16,11 +16,8 @@ namespace KERNELS
 {
 
 /* Whether what is kept merges by words. */
-template <class Columns, class = void>
-struct columns_merge : std::false_type {};
-
 template <class Columns>
-struct columns_merge<Columns, std::void_t<typename Columns::merges_words>> : std::true_type {};
+constexpr bool columns_merge = std::is_base_of_v<merges_words, Columns>;
 
 /* The first of a team's threads in a warp gets what all of them in it have, and then the first of
  * them all. */
@@ -34,21 +31,27 @@ __device__ __forceinline__ void merge_words(Columns &own, rows_taken &taken, con
         own.number_in_team(taken);
     taken.own = 0;
 #pragma unroll 1
-    for (unsigned offset = warp_size / 2; offset >= me.teams; offset /= 2)
-        merge_with_lane(own, taken, offset);
-    by_halves(
-        part, me.teams,
-        [&](unsigned place) {
+    for (unsigned offset = warp_size / 2; offset >= me.teams; offset /= 2) {
+        own.merge([&](auto word) { return __shfl_down_sync(whole_warp, word, offset); });
+        taken.count += __shfl_down_sync(whole_warp, taken.count, offset);
+    }
+#pragma unroll 1
+    for (unsigned half = part.count / 2; half > 0; half /= 2) {
+        unsigned place = (part.number & (half - 1)) * me.teams + part.slot;
+        if (part.there && part.number >= half && part.number < 2 * half) {
             words[place] = taken.count;
             own.merge([&](auto word) {
                 words[place += pitch] = uint32_t(word);
                 return word;
             });
-        },
-        [&](unsigned place) {
+        }
+        __syncthreads();
+        if (part.there && part.number < half) {
             taken.count += words[place];
             own.merge([&](auto word) { return decltype(word)(words[place += pitch]); });
-        });
+        }
+        __syncthreads();
+    }
 }
 
 /* Threads of a block at most: such that a multiprocessor has a whole number of blocks, and what
@@ -80,7 +83,9 @@ struct columns_share {
     __device__ __forceinline__ columns_share(const kernel_axes &x, const teammate &me,
                                              unsigned columns)
         : group(x.launch.splits > 1 ? blockIdx.x / unsigned(x.launch.splits) : blockIdx.x),
-          split(blockIdx.x - group * unsigned(x.launch.splits)), place(x, group, me, columns),
+          split(blockIdx.x - group * unsigned(x.launch.splits)),
+          place(are_batches(x) ? column_place{group, uint64_t(me.result) * columns}
+                               : place_of_pack(x, uint64_t(group) * me.teams + me.result, columns)),
           step(x.launch.splits << x.launch.team)
     {
     }
@@ -146,7 +151,7 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
         end *= walk.left;
         last += int64_t(walk.left - 1) * walk.hop;
     }
-    take_columns<Strided, Ahead, Deep, In>(own, x, walk, last, end);
+    take_columns<Strided, Ahead, Deep, In>(own, walk, last, end);
     return end;
 }
 
@@ -195,19 +200,19 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
             store_native<Fold, In, N>(x, row_numbers(x.result), own, mine);
             return false;
         }
-    rows_taken taken = {uint64_t(share.split) << x.launch.team, share.step, x.launch.team,
-                        me.number, rows};
-    constexpr bool merges = columns_merge<Columns>::value;
+    rows_taken taken = {rows,       uint64_t(share.split) << x.launch.team,
+                        share.step, x.launch.team,
+                        me.number,  unsigned(x.launch.column.coalesced)};
+    constexpr bool merges = columns_merge<Columns>;
     const column_part part(x, me);
     if constexpr (merges)
         merge_words(own, taken, me, part);
     const bool has_all = !merges || (part.there && part.number == 0);
 #pragma unroll
     for (unsigned c = 0; c < N && has_all; c++) {
-        const unsigned repeat = is_indexed<Fold>::value && x.launch.column.coalesced > 1
-                                    ? (me.result * N + c) / columns_of_row(x)
-                                    : 0;
-        states[c] = own.state(c, taken, x.launch.column.coalesced, repeat);
+        if (is_indexed<Fold>::value && x.launch.column.coalesced > 1)
+            taken.part = (me.result * N + c) / columns_of_row(x);
+        states[c] = own.state(c, taken);
     }
     return true;
 }
@@ -221,7 +226,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
 {
     using columns_type = in_order<accumulator<Fold, In>, Fold, In>;
     constexpr unsigned columns = columns_type::columns;
-    constexpr bool merges = columns_merge<columns_type>::value;
+    constexpr bool merges = columns_merge<columns_type>;
     static_assert(!merges || sizeof(columns_type) + sizeof(uint32_t) <=
                                  COLUMNS_LEFT(sizeof(state_of<Fold>), sizeof(In)),
                   "a thread leaves what there is room for");

@@ -53,93 +53,54 @@ using zero_or_not = joined_pairs<zero_or_not_floats, complex_floats, signed_inte
 /* Elements whose states are float64. */
 using numbers = joined_pairs<all_floats, integers_in<ELEMENT_FLOAT64>>;
 
-/* entry(in, acc, strided) for elements that lie one after the other, or for every second one of
- * them: of these there are kernels of some types only. */
-template <class Pairs, class Strided, class Entry>
-const void *find_by_access(const kernel_key &key, Entry entry)
-{
-    if (key.variant == ACCESS_STRIDED)
-        return Strided::find(key.input, key.accumulator,
-                             [&](auto in, auto acc) { return entry(in, acc, std::true_type()); });
-    return Pairs::find(key.input, key.accumulator,
-                       [&](auto in, auto acc) { return entry(in, acc, std::false_type()); });
-}
-
-/* Columns, and of every second of them. */
-template <template <class> class Fold, class Pairs, class Strided>
+/* Columns, also of every second element, of which there are kernels of some types only; and columns
+ * that no threads share. */
+template <template <class> class Fold, class Pairs, class Strided, class Unsplit>
 const void *kernel_of_columns(const kernel_key &key)
 {
-    const auto entry = [](auto in, auto acc, auto strided) {
-        return KERNEL_ENTRY(fold_columns_of_type<Fold<decltype(acc)>, decltype(in), strided()>);
-    };
-    return find_by_access<Pairs, Strided>(key, entry);
-}
-
-/* Columns that no threads share. */
-template <template <class> class Fold, class Pairs>
-const void *kernel_of_unsplit_columns(const kernel_key &key)
-{
-    return Pairs::find(key.input, key.accumulator, [](auto in, auto acc) {
-        return KERNEL_ENTRY(fold_unsplit_columns<Fold<decltype(acc)>, decltype(in)>);
-    });
-}
-
-template <template <class> class Fold, class Pairs, class Strided>
-const void *kernel_of_long_rows(const kernel_key &key)
-{
-    const auto entry = [](auto in, auto acc, auto strided) {
-        return KERNEL_ENTRY(fold_rows_of_type<Fold<decltype(acc)>, decltype(in), strided()>);
-    };
-    return find_by_access<Pairs, Strided>(key, entry);
-}
-
-/* Short rows, or such that lie apart or whose elements do. */
-template <template <class> class Fold, class Pairs>
-const void *kernel_of_short_rows(const kernel_key &key)
-{
-    return Pairs::find(key.input, key.accumulator, [&](auto in, auto acc) -> const void * {
-        using In = decltype(in);
-        using fold = Fold<decltype(acc)>;
-        if (key.variant == ACCESS_ALIGNED)
-            return KERNEL_ENTRY(fold_short_rows<fold, In, false>);
-        if constexpr (sizeof(In) <= sizeof(uint64_t))
-            return KERNEL_ENTRY(fold_short_rows<fold, In, true>);
-        return nullptr;
-    });
-}
-
-/* Any elements, one by one. */
-template <template <class> class Fold, class Pairs>
-const void *kernel_of_strided(const kernel_key &key)
-{
+    if (key.kind == KERNEL_UNSPLIT_COLUMNS)
+        return Unsplit::find(key.input, key.accumulator, [](auto in, auto acc) {
+            return KERNEL_ENTRY(fold_unsplit_columns<Fold<decltype(acc)>, decltype(in)>);
+        });
     if (key.variant == ACCESS_STRIDED)
-        return nullptr;
+        return Strided::find(key.input, key.accumulator, [](auto in, auto acc) {
+            return KERNEL_ENTRY(fold_columns_of_type<Fold<decltype(acc)>, decltype(in), true>);
+        });
     return Pairs::find(key.input, key.accumulator, [](auto in, auto acc) {
-        return KERNEL_ENTRY(fold_strided<Fold<decltype(acc)>, decltype(in)>);
+        return KERNEL_ENTRY(fold_columns_of_type<Fold<decltype(acc)>, decltype(in), false>);
     });
 }
 
-/* Of floats, for other sums are exact. */
-template <template <class> class Fold, class Pairs>
-const void *kernel_of_batch_invariant(const kernel_key &key)
-{
-    return Pairs::find(key.input, key.accumulator, [](auto in, auto acc) -> const void * {
-        using fold = Fold<decltype(acc)>;
-        if constexpr (!is_indexed<fold>::value && !std::is_integral_v<decltype(acc)>)
-            return KERNEL_ENTRY(fold_batch_invariant<fold, decltype(in)>);
-        return nullptr;
-    });
-}
-
+/* All others: long rows, as columns are; short ones, or such that lie apart or whose elements do;
+ * any elements, one by one; and batch invariant ones, of floats, for other sums are exact. */
 template <template <class> class Fold, class Pairs, class Strided>
 const void *kernel_of_rows(const kernel_key &key)
 {
-    if (key.kind == KERNEL_BATCH_INVARIANT)
-        return kernel_of_batch_invariant<Fold, Pairs>(key);
-    if (key.kind == KERNEL_TYPED_STRIDED)
-        return kernel_of_strided<Fold, Pairs>(key);
-    return key.kind == KERNEL_TYPED_SHORT_ROWS ? kernel_of_short_rows<Fold, Pairs>(key)
-                                               : kernel_of_long_rows<Fold, Pairs, Strided>(key);
+    const bool strided = key.variant == ACCESS_STRIDED;
+    if (key.kind == KERNEL_TYPED_ROWS && strided)
+        return Strided::find(key.input, key.accumulator, [](auto in, auto acc) {
+            return KERNEL_ENTRY(fold_rows_of_type<Fold<decltype(acc)>, decltype(in), true>);
+        });
+    return Pairs::find(key.input, key.accumulator, [&](auto in, auto acc) -> const void * {
+        using In = decltype(in);
+        using fold = Fold<decltype(acc)>;
+        switch (key.kind) {
+        case KERNEL_TYPED_ROWS:
+            return KERNEL_ENTRY(fold_rows_of_type<fold, In, false>);
+        case KERNEL_TYPED_SHORT_ROWS:
+            if (key.variant == ACCESS_ALIGNED)
+                return KERNEL_ENTRY(fold_short_rows<fold, In, false>);
+            if constexpr (sizeof(In) <= sizeof(uint64_t))
+                return KERNEL_ENTRY(fold_short_rows<fold, In, true>);
+            return nullptr;
+        case KERNEL_TYPED_STRIDED:
+            return strided ? nullptr : KERNEL_ENTRY(fold_strided<fold, In>);
+        default:
+            if constexpr (!is_indexed<fold>::value && !std::is_integral_v<decltype(acc)>)
+                return KERNEL_ENTRY(fold_batch_invariant<fold, In>);
+            return nullptr;
+        }
+    });
 }
 
 } // namespace KERNELS

@@ -9,10 +9,9 @@
 #pragma once
 
 #include "../load/stride2.cuh"
-#include "accumulator_halves.cuh"
+#include "accumulator_minima.cuh"
 #include "accumulator_variance.cuh"
 #include "along.cuh"
-#include "neutral.cuh"
 #include "order.cuh"
 
 namespace KERNELS
@@ -32,31 +31,8 @@ struct reader {
     unsigned rank, threads;
 };
 
-/* Packs that lie one after the other, or above each other: where, and how many elements come
- * between the beginnings of two. */
-template <class In>
-struct packs_in_row {
-    global<const vec16> at;
-    static constexpr unsigned step = pack<In>::size;
-
-    __device__ __forceinline__ vec16 operator[](unsigned i) const
-    {
-        return at[i];
-    }
-};
-
-template <class In>
-struct packs_of_every_second {
-    global<const vec16> at;
-    bool odd;
-    static constexpr unsigned step = pack<In>::size;
-
-    __device__ __forceinline__ vec16 operator[](unsigned i) const
-    {
-        return pack_of_every_second<In>(at, i, odd);
-    }
-};
-
+/* Packs that lie above each other: where, and how many elements come between the beginnings of two.
+ */
 struct packs_in_stack {
     global<const char> at;
     int64_t distance; /* in bytes */
@@ -92,9 +68,7 @@ struct row_accumulator {
     template <unsigned N>
     __device__ __forceinline__ void take(const vec16 (&loaded)[N], unsigned valid)
     {
-        struct part {
-            uint32_t at[words];
-        } all[N * parts];
+        pack<uint32_t, words> all[N * parts];
         memcpy(all, loaded, sizeof all);
         lanes.take(all, taken, valid * parts);
         taken += valid * parts;
@@ -102,7 +76,7 @@ struct row_accumulator {
 
     __device__ __forceinline__ void take_single(In x, uint64_t position)
     {
-        state = Fold::merge(state, Fold::lift(value_of<Fold>(inverted.element(x)), position));
+        state = Fold::merge(state, Fold::lift(value_of<Fold>(inverted(x)), position));
     }
 
     __device__ __forceinline__ bool is_full() const
@@ -126,6 +100,27 @@ struct row_accumulator {
         taken = 0;
     }
 };
+
+/* What fills up a batch and changes no state: nothing to a sum, to extremes the worst element,
+ * which comes after all that is as bad, and zero where a fold counts, which is told how many are
+ * there. */
+template <class Fold, class In>
+__device__ __forceinline__ In neutral_element()
+{
+    using V = value_of<Fold>;
+    if constexpr (std::is_same_v<Fold, sum<V>> && !std::is_same_v<In, boolean>) {
+        constexpr In zero = ends<In>::negative_zero;
+        return zero;
+    } else if constexpr (std::is_same_v<Fold, min<V>> || std::is_same_v<Fold, argmin<V>>) {
+        constexpr In greatest = ends<In>::greatest;
+        return greatest;
+    } else {
+        In element = {}; /* NaN that is left out has all bits set */
+        if constexpr (std::is_same_v<Fold, nanargmin<V>>)
+            memset(&element, 0xff, sizeof element);
+        return element;
+    }
+}
 
 /* Vectors rank, rank + threads, ... below `count`; the first of all begins at `first`. Beyond the
  * last it is loaded again: loads on a condition would wait for each other. The last batch is
@@ -165,7 +160,7 @@ __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, co
 #pragma unroll
         for (unsigned k = 1; k < N; k++) {
             const bool is_there = i + k * me.threads < count;
-            const vec16 none = vector_of(neutral<Fold, In>::element());
+            const vec16 none = vector_of(neutral_element<Fold, In>());
 #pragma unroll
             for (unsigned w = 0; w < 4; w++)
                 loaded[k].at[w] = is_there ? loaded[k].at[w] : own.inverted.of_word(none.at[w], w);
@@ -177,24 +172,26 @@ __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, co
         own.flush(first + uint64_t(start) * packs.step, pitch);
 }
 
-/* Where a row's packs are, and its singles. */
+/* Packs of a row that lie one after the other, and its singles. */
 template <class In, bool Strided>
 struct row_of_packs : in_packs<In> {
     using in_packs<In>::in_packs;
+    static constexpr unsigned step = pack<In>::size;
 
-    __device__ __forceinline__ packs_in_row<In> all() const
+    __device__ __forceinline__ vec16 operator[](unsigned i) const
     {
-        return {seen_as<const vec16>(this->packs)};
+        return seen_as<const vec16>(this->packs)[i];
     }
 };
 
 template <class In>
 struct row_of_packs<In, true> : every_second_in_packs<In> {
     using every_second_in_packs<In>::every_second_in_packs;
+    static constexpr unsigned step = pack<In>::size;
 
-    __device__ __forceinline__ packs_of_every_second<In> all() const
+    __device__ __forceinline__ vec16 operator[](unsigned i) const
     {
-        return {this->packs, this->odd};
+        return pack_of_every_second<In>(this->packs, i, this->odd);
     }
 };
 
@@ -228,7 +225,7 @@ __device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
                 const uint64_t at = x.single(k);
                 own.take_single(data[at * step], position + at);
             }
-    take_packs_of<Fold, In>(own, x.all(), unsigned(x.count), me, position + x.head, singles == 0);
+    take_packs_of<Fold, In>(own, x, unsigned(x.count), me, position + x.head, singles == 0);
 #pragma unroll
     for (unsigned k = 0; k < ahead; k++)
         if (me.rank + k * me.threads < singles)

@@ -16,21 +16,12 @@ namespace KERNELS
 
 /* ---- several rows a load ---- */
 
-template <class Fold, class In, class Row>
-__device__ __forceinline__ auto of_row(const Row &row, const row_numbers &numbers)
-{
-    if constexpr (compares<Fold>::value)
-        return row_fold<Fold, In>::of(row_in_order<Row, Fold, In>{row, {numbers.inverted}},
-                                      numbers);
-    else
-        return row_fold<Fold, In>::of(row, numbers);
-}
-
 /* A row that is folded: a result, or a state. */
 template <class Fold, class In, class Row>
 __device__ __forceinline__ auto folded(const Row &row, const row_numbers &numbers)
 {
-    const auto made = of_row<Fold, In>(row, numbers);
+    const auto made =
+        row_fold<Fold, In>::of(row_in_order<Row, Fold, In>{row, {numbers.inverted}}, numbers);
     if constexpr (stores_native<Fold, In>)
         return row_fold<Fold, In>::result_of(made, numbers);
     else
@@ -142,7 +133,7 @@ __host__ __device__ constexpr unsigned rows_in_registers(unsigned row)
 /* Results of rows that lie in registers one after the other. */
 template <class Fold, class In, unsigned Count>
 struct rows_together {
-    using store = load_of<folded_row<Fold, In>, Count * sizeof(folded_row<Fold, In>)>;
+    using store = pack<folded_row<Fold, In>, Count>;
 
     template <unsigned N>
     static __device__ __forceinline__ store fold(const unit_of<In> *loaded,
@@ -168,7 +159,7 @@ struct rows_of_load {
     static constexpr unsigned row = N * sizeof(In), result = sizeof(folded_row<Fold, In>),
                               count = 16 / (result > row ? result : row),
                               loads = rows_in_registers(row) / count;
-    using load = load_of<unit_of<In>, count * row>;
+    using load = pack<unit_of<In>, count * row / sizeof(unit_of<In>)>;
     using together = rows_together<Fold, In, count>;
 };
 
@@ -230,7 +221,7 @@ fold_rows_together(const kernel_axes &x, shared<const char> staged, unsigned row
 {
     constexpr unsigned odd = N % 2 ? N : N / 2, count = 16 / sizeof(In) / (N / odd);
     using together = rows_together<Fold, In, count>;
-    using load = load_of<unit_of<In>, 16>;
+    using load = pack<unit_of<In>>;
     const row_numbers numbers(x.result);
     const auto from = seen_as<const load>(staged);
     const auto to = seen_as<typename together::store>(results_of<Fold, In>(x) + result);
@@ -255,16 +246,11 @@ __device__ __forceinline__ unsigned
 fold_some_together(const kernel_axes &x, shared<const char> staged, unsigned rows, uint64_t result)
 {
     if constexpr (stores_native<Fold, In> && sizeof(folded_row<Fold, In>) == sizeof(In)) {
-        switch (x.from.shape[0]) {
-        case 3:
+        if (x.from.shape[0] == 3)
             return fold_rows_together<Fold, In, 3>(x, staged, rows, result);
-        case 6:
-            if constexpr (sizeof(In) <= 2)
+        if constexpr (sizeof(In) <= 2)
+            if (x.from.shape[0] == 6)
                 return fold_rows_together<Fold, In, 6>(x, staged, rows, result);
-            return 0;
-        default:
-            return 0;
-        }
     }
     return 0;
 }
@@ -293,17 +279,6 @@ constexpr unsigned longest_of_rows = stores_native<Fold, In> || sizeof(In) > siz
                                          ? sizeof(uint64_t)
                                          : sizeof(uint32_t);
 
-template <class Fold, class In, unsigned Bytes, class Rows>
-__device__ __forceinline__ void fold_by_loads(const kernel_axes &x, const team_share &share,
-                                              shared<const char> staged, unsigned first,
-                                              const Rows &rows)
-{
-    if (stores_native<Fold, In> && share.team == 0)
-        return fold_rows_of_team<Fold, In, row_of_loads<In, Bytes, true>>(x, share, staged, first,
-                                                                          rows);
-    fold_rows_of_team<Fold, In, row_of_loads<In, Bytes, false>>(x, share, staged, first, rows);
-}
-
 /* A block's rows, one after the other. */
 template <class In, bool Strided>
 __device__ __forceinline__ shared<const char>
@@ -328,10 +303,10 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
 {
     const rows_of_block<Strided> rows(x);
     const unsigned bytes = unsigned(x.launch.row.bytes);
-    const unsigned n = unsigned(x.from.shape[0]), load = unsigned(sizeof(In)) << x.launch.load,
+    const unsigned load = unsigned(sizeof(In)) << x.launch.load,
                    size = load < 16 && load > longest_of_rows<Fold, In> ? longest_of_rows<Fold, In>
                                                                         : load;
-    const team_share share = {n,
+    const team_share share = {unsigned(x.from.shape[0]),
                               bytes / size,
                               x.launch.team,
                               threadIdx.x & ((1u << x.launch.team) - 1),
@@ -343,16 +318,19 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
     if (size == 16)
         return fold_rows_of_team<Fold, In, row_of_loads<In, 16, false>>(x, share, staged, first,
                                                                         rows);
-    if constexpr (sizeof(In) <= 8 && longest_of_rows<Fold, In> == 8)
-        if (size == 8)
-            return fold_by_loads<Fold, In, 8>(x, share, staged, first, rows);
-    if constexpr (sizeof(In) <= 4)
-        if (size == 4)
-            return fold_by_loads<Fold, In, 4>(x, share, staged, first, rows);
-    if constexpr (sizeof(In) == 2)
-        return fold_by_loads<Fold, In, 2>(x, share, staged, first, rows);
-    if constexpr (sizeof(In) == 1)
-        return fold_rows_of_team<Fold, In, row_of_bytes>(x, share, staged, first, rows);
+    if constexpr (sizeof(In) <= sizeof(uint64_t))
+        with_power<longest_of_rows<Fold, In>, (sizeof(In) > 1 ? sizeof(In) : 2)>(
+            size, [&](auto bytes) {
+                constexpr unsigned of_load = decltype(bytes)::value;
+                if constexpr (of_load < 4 && sizeof(In) == 1)
+                    fold_rows_of_team<Fold, In, row_of_bytes>(x, share, staged, first, rows);
+                else if (stores_native<Fold, In> && share.team == 0)
+                    fold_rows_of_team<Fold, In, row_of_loads<In, of_load, true>>(x, share, staged,
+                                                                                 first, rows);
+                else
+                    fold_rows_of_team<Fold, In, row_of_loads<In, of_load, false>>(x, share, staged,
+                                                                                  first, rows);
+            });
 }
 
 /* Rows that lie one after the other. */
@@ -361,22 +339,9 @@ __device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
 {
     if constexpr (stores_native<Fold, In>)
         if (x.launch.row.packed) /* rows that are staged do not wait for a table of jumps */
-            switch (x.launch.row.packed) {
-            case 2:
-                return fold_in_registers<Fold, In, 2>(x);
-            case 4:
-                if constexpr (sizeof(In) <= 4)
-                    return fold_in_registers<Fold, In, 4>(x);
-                return;
-            case 8:
-                if constexpr (sizeof(In) <= 2)
-                    return fold_in_registers<Fold, In, 8>(x);
-                return;
-            case 16:
-                if constexpr (sizeof(In) == 1)
-                    return fold_in_registers<Fold, In, 16>(x);
-                return;
-            }
+            return with_power<16 / sizeof(In), 2>(x.launch.row.packed, [&](auto n) {
+                fold_in_registers<Fold, In, decltype(n)::value>(x);
+            });
     fold_brought<Fold, In, false>(x);
 }
 

@@ -46,7 +46,7 @@ take_loaded(state_of<Fold> &state, const In (&loaded)[strided_loads<In>], const 
     value_of<Fold> values[strided_loads<In>];
 #pragma unroll
     for (unsigned u = 0; u < strided_loads<In>; u++)
-        values[u] = value_of<Fold>(inverted.element(loaded[u]));
+        values[u] = value_of<Fold>(inverted(loaded[u]));
     take_values<Fold>(state, values, places, valid);
 }
 

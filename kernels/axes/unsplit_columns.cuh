@@ -12,7 +12,7 @@
  * only. */
 #pragma once
 
-#include "accumulator_halves.cuh"
+#include "accumulator_minima.cuh"
 #include "accumulator_variance.cuh"
 #include "along.cuh"
 #include "order.cuh"
@@ -182,17 +182,6 @@ __device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Lo
         loaded[k] = loaded[k + Rows];
 }
 
-template <unsigned Rows, class Columns, class Vector, unsigned Loads>
-__device__ __forceinline__ void take_batch_rest(Columns &columns, Vector (&loaded)[Loads],
-                                                uint32_t taken, unsigned left)
-{
-    if constexpr (Rows > 0) {
-        if (left & Rows)
-            take_first<Rows>(columns, loaded, taken);
-        take_batch_rest<Rows / 2>(columns, loaded, taken, left);
-    }
-}
-
 /* Rows, and then half as many at a time, as long as there are so many. */
 template <unsigned Rows, class Columns, class Vector, unsigned Loads>
 __device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Loads],
@@ -206,7 +195,8 @@ __device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Lo
         for (; left >= Rows; left -= Rows)
             take_first<Rows>(columns, loaded, taken);
     }
-    take_batch_rest<Rows / 2>(columns, loaded, taken, left);
+    by_powers<Rows / 2>(
+        left, [&](auto rows) { take_first<decltype(rows)::value>(columns, loaded, taken); });
 }
 
 /* Where loads would take more than there is. */
@@ -243,31 +233,16 @@ __device__ __forceinline__ void turn_in_warp(T (&pieces)[N])
     }
 }
 
-/* Another lane's, if any is asked for. */
-template <bool Others, class T>
-__device__ __forceinline__ T in_lane(T own, unsigned lane)
-{
-    if constexpr (Others)
-        return __shfl_sync(whole_warp, own, lane);
-    else
-        return own;
-}
-
-template <class T, unsigned N>
-struct made_together {
-    T at[N];
-};
-
 /* Results that are not of usual types: a thread's own. */
 template <class Fold, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_states(const kernel_axes &x, const Columns &columns,
                                              const Pack &own)
 {
-    const rows_taken all = {0, 1, 0, 0, uint32_t(x.rows.items)};
+    const rows_taken all = {uint32_t(x.rows.items)};
     state_of<Fold> states[Count];
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
-        states[c] = columns.state(c, all, 1, 0);
+        states[c] = columns.state(c, all);
     if (own.count > 0)
         store_at_once<Fold>(x.result, states, own.place, own.count);
 }
@@ -296,9 +271,9 @@ __device__ __forceinline__ void store_native(const kernel_axes &x, const row_num
     using result = typename row_fold<Fold, In>::result;
     constexpr unsigned piece = Count * sizeof(result) > 16 ? 16 / sizeof(result) : Count,
                        pieces = Count / piece;
-    using store = load_of<result, piece * sizeof(result)>;
+    using store = pack<result, piece>;
     using made_type = decltype(columns.made(0, 0));
-    made_together<made_type, piece> made[pieces];
+    pack<made_type, piece> made[pieces];
     const global<result> results = static_cast<result *>(x.result.at[0]);
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
@@ -308,8 +283,9 @@ __device__ __forceinline__ void store_native(const kernel_axes &x, const row_num
 #pragma unroll
     for (unsigned k = 0; k < pieces; k++) {
         const unsigned from = lane - lane % pieces + k;
-        const unsigned there = in_lane<(pieces > 1)>(own.count, from);
-        const global<result> to = results + in_lane<(pieces > 1)>(own.place, from) + first;
+        const unsigned there = pieces > 1 ? __shfl_sync(whole_warp, own.count, from) : own.count;
+        const global<result> to =
+            results + first + (pieces > 1 ? __shfl_sync(whole_warp, own.place, from) : own.place);
         store stored;
 #pragma unroll
         for (unsigned c = 0; c < piece; c++)
@@ -343,7 +319,7 @@ __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
 {
     constexpr unsigned loads = 16 / Words, columns = lanes_of<In, Words>;
     constexpr bool whole = Words == 4;
-    using vector = std::conditional_t<whole, vec16, load_of<uint32_t, 4 * Words>>;
+    using vector = pack<uint32_t, Words>;
     const unsplit_vector<In, true, Words> own(x, 0);
     const uint32_t rows = uint32_t(x.rows.items);
     vector loaded[2][loads];

@@ -2,8 +2,9 @@
  * its end, compiled once a reduction, took longer than all else. */
 #pragma once
 
+#include "../accumulators.cuh"
 #include "../mailbox.cuh"
-#include "finishing.cuh"
+#include "../reductions.cuh"
 
 namespace KERNELS
 {
@@ -17,7 +18,19 @@ __global__ void finish_on_device(global<const void> state, enum reduction reduct
     struct answer answer;
     if (counted)
         how.count = *counted;
-    finish_state(reduction, how, state, answer);
+    switch (reduction) {
+#define REDUCTION(name, fold, ...)                                                                 \
+    case REDUCTION_##name:                                                                         \
+        visit_##fold(how.accumulator, [&](auto v) {                                                \
+            using fold_type = fold<decltype(v)>;                                                   \
+            finishing<REDUCTION_##name>::template apply<fold_type>(                                \
+                how, *static_cast<const state_of<fold_type> *>(state), answer);                    \
+        });                                                                                        \
+        break;
+#include "common/reductions.def"
+    default:
+        break;
+    }
     const union scalar rounded = scalar_narrow(answer.values[0], how.result);
     scalar_store(out, scalar_convert(rounded, how.result, out_type), out_type);
     post(epilogue, uint32_t(0));

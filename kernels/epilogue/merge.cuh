@@ -22,25 +22,6 @@ __device__ __forceinline__ void merge_typed(global<const void> states, uint64_t 
     *static_cast<state_of<Fold> *>(merged) = state;
 }
 
-template <template <class> class Fold>
-__device__ __forceinline__ void merge_all(enum element accumulator, global<const void> states,
-                                          uint64_t n, global<void> merged)
-{
-#define MERGE(V) merge_typed<Fold<V>>(states, n, merged)
-    switch (accumulator) {
-        ACCUMULATORS_all(MERGE) default : return;
-    }
-}
-
-template <template <class> class Fold>
-__device__ __forceinline__ void merge_floats(enum element accumulator, global<const void> states,
-                                             uint64_t n, global<void> merged)
-{
-    switch (accumulator) {
-        ACCUMULATORS_floats(MERGE) default : return;
-    }
-}
-
 /* One thread of the grid merges n states in their order. */
 __global__ void merge_few(global<const void> states, uint64_t n, global<void> merged,
                           global<unsigned>, struct epilogue, enum fold fold,
@@ -51,7 +32,8 @@ __global__ void merge_few(global<const void> states, uint64_t n, global<void> me
     switch (fold) {
 #define FOLD(name, ladder, indexed, types)                                                         \
     case FOLD_##name:                                                                              \
-        return merge_##types<name>(accumulator, states, n, merged);
+        return visit_##name(accumulator,                                                           \
+                            [&](auto v) { merge_typed<name<decltype(v)>>(states, n, merged); });
 #include "common/reductions.def"
     default:
         return;

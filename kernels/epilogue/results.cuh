@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../mailbox.cuh"
-#include "../reductions.cuh"
+#include "../vector.cuh"
 
 #include "common/reduction.h"
 
@@ -29,45 +29,31 @@ __device__ __forceinline__ void store_wide(struct scalar_wide value, enum elemen
         seen_as<uint64_t>(at)[1] = words[1];
 }
 
-/* Numbers, rounded once. A GPU's instructions give one NaN for all. */
-__device__ __forceinline__ uint16_t half_of_number(double value)
-{
-#ifdef __CUDA_ARCH__
-    uint16_t half;
-    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(half) : "d"(value));
-    return half;
-#else
-    return half_of_double(value);
-#endif
-}
-
-__device__ __forceinline__ uint16_t half_of_number(float value)
-{
-#ifdef __CUDA_ARCH__
-    uint16_t half;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
-    return half;
-#else
-    return half_of_double(value);
-#endif
-}
-
-/* What a state becomes, of the reductions that rest on its fold. */
-template <class Fold>
-__device__ __forceinline__ void finish_state_of(enum reduction reduction, const struct finish &how,
-                                                const state_of<Fold> &state, struct answer &answer)
+/* f(finishing<REDUCTION_name>()) of one of the reductions that rest on a fold. */
+template <class Fold, class F>
+__device__ __forceinline__ void with_finishing(enum reduction reduction, F f)
 {
 #define REDUCTION(name, of, ...)                                                                   \
     if constexpr (std::is_same_v<Fold, of<value_of<Fold>>>)                                        \
         if (reduction == REDUCTION_##name)                                                         \
-            return finishing<REDUCTION_##name>::template apply<Fold>(how, state, answer);
+            return f(finishing<REDUCTION_##name>());
 #include "common/reductions.def"
 }
 
-template <class V>
-__device__ __forceinline__ uint16_t rounded_half(V value)
+/* A number, rounded once. A GPU's instructions give one NaN for all. */
+template <class Number>
+__device__ __forceinline__ uint16_t half_of_number(Number value)
 {
-    return is_nan(value) ? half_of_double(value) : half_of_number(value);
+#ifdef __CUDA_ARCH__
+    uint16_t half;
+    if constexpr (std::is_same_v<Number, double>)
+        asm("cvt.rn.f16.f64 %0, %1;" : "=h"(half) : "d"(value));
+    else
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+    return half;
+#else
+    return half_of_double(value);
+#endif
 }
 
 /* A value's bits as a type of its kind that is no wider. */
@@ -83,15 +69,12 @@ __device__ __forceinline__ Bits narrowed(enum element type, V value)
         const float rounded = float(value);
         memcpy(&bits, &rounded, sizeof bits);
     } else {
-        bits = type == ELEMENT_FLOAT16 ? rounded_half(value) : bfloat_of_float(float(value));
+        bits = type != ELEMENT_FLOAT16 ? bfloat_of_float(float(value))
+               : is_nan(value)         ? half_of_double(value)
+                                       : half_of_number(value);
     }
     return bits;
 }
-
-template <class Bits, unsigned N>
-struct alignas(sizeof(Bits) * N < 16 ? sizeof(Bits) * N : 16) run_to_store {
-    Bits at[N];
-};
 
 /* So many neighbours, all of them in one store where they lie at a boundary, or in two where they
  * take 32 bytes. */
@@ -99,7 +82,7 @@ template <class Bits, class V, unsigned N>
 __device__ __forceinline__ void store_run(enum element type, global<void> at, int64_t place,
                                           const V (&values)[N], unsigned count)
 {
-    run_to_store<Bits, N> run;
+    pack<Bits, N> run;
     const global<Bits> target = static_cast<Bits *>(at) + place;
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
@@ -132,17 +115,6 @@ __device__ __forceinline__ void store_values(const struct kernel_results &result
         return store_run<uint16_t>(type, at, place, values, count);
     if constexpr (std::is_integral_v<V>)
         store_run<uint8_t>(type, at, place, values, count);
-}
-
-/* A complex value as a type that is no wider. */
-__device__ __forceinline__ void store_complex(const struct kernel_results &results, int64_t place,
-                                              struct scalar_wide value)
-{
-    if (results.bytes[0] == sizeof(complex<float>))
-        static_cast<complex<float> *>(results.at[0])[place] = {float(value.real),
-                                                               float(value.imag)};
-    else
-        static_cast<complex<double> *>(results.at[0])[place] = {value.real, value.imag};
 }
 
 __device__ __forceinline__ void add_findings(const struct kernel_results &results, unsigned found)
@@ -192,7 +164,7 @@ __device__ __forceinline__ void store_as_values(const struct kernel_results &res
     store_values(results, place, values, count, which);
 }
 
-/* By way of an answer. */
+/* By way of an answer, as a complex type that is no wider. */
 template <class Finishing, class Fold, unsigned N>
 __device__ __forceinline__ void store_complex_values(const struct kernel_results &results,
                                                      const state_of<Fold> (&states)[N],
@@ -202,7 +174,11 @@ __device__ __forceinline__ void store_complex_values(const struct kernel_results
     for (unsigned k = 0; k < count; k++) {
         struct answer answer;
         Finishing::template apply<Fold>(results.finish, states[k], answer);
-        store_complex(results, place + k, answer.values[0]);
+        const complex<double> value(answer.values[0].real, answer.values[0].imag);
+        if (results.bytes[0] == sizeof(complex<float>))
+            static_cast<complex<float> *>(results.at[0])[place + k] = complex<float>(value);
+        else
+            static_cast<complex<double> *>(results.at[0])[place + k] = value;
     }
 }
 
@@ -259,11 +235,9 @@ __device__ __forceinline__ void store_run_of_states(const struct kernel_results 
         return store_as_values<Fold>(results, states, place, count, [&](const state &s) {
             return in_order_of<Fold>(results, Fold::stored(s, results.divisor));
         });
-#define REDUCTION(name, of, ...)                                                                   \
-    if constexpr (std::is_same_v<Fold, of<value_of<Fold>>>)                                        \
-        if (results.reduction == REDUCTION_##name)                                                 \
-            return store_finished<finishing<REDUCTION_##name>, Fold>(results, states, place, count);
-#include "common/reductions.def"
+    with_finishing<Fold>(results.reduction, [&](auto of) {
+        store_finished<decltype(of), Fold>(results, states, place, count);
+    });
 }
 
 /* So many neighbours in memory, where results.at_once. What the caller wants values that are
@@ -307,7 +281,8 @@ __device__ __forceinline__ void store_answer_of(const struct kernel_results &res
             how.mean = results.means[place];
     }
     answer.values[0] = answer.values[1] = count_answer(0);
-    finish_state_of<Fold>(results.reduction, how, state, answer);
+    with_finishing<Fold>(results.reduction,
+                         [&](auto of) { decltype(of)::template apply<Fold>(how, state, answer); });
     constexpr unsigned most = std::is_same_v<Fold, summary<value_of<Fold>>> ? ANSWER_VALUES : 2;
 #pragma unroll
     for (unsigned v = 0; v < most; v++)
@@ -323,9 +298,8 @@ __device__ __forceinline__ void store_result(const struct kernel_results &result
                                              const state_of<Fold> &state, uint64_t count,
                                              int64_t place)
 {
-    const state_of<Fold> states[1] = {state};
     if (results.at_once)
-        store_at_once<Fold>(results, states, place);
+        store_at_once<Fold>(results, {state}, place);
     else
         store_answer_of<Fold>(results, state, count, place);
 }

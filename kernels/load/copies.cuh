@@ -31,9 +31,7 @@ __device__ __forceinline__ void await_copies()
 template <unsigned Bytes = 16>
 __device__ __forceinline__ void start_copy(shared<void> to, global<const void> from)
 {
-    struct alignas(Bytes) unit {
-        uint32_t at[Bytes / 4];
-    };
+    using unit = pack<uint32_t, Bytes / 4>;
     *static_cast<unit *>(to) = *static_cast<const unit *>(from);
 }
 

@@ -7,34 +7,6 @@
 namespace KERNELS
 {
 
-/* ---- instructions ---- */
-
-#ifdef __CUDA_ARCH__
-
-/* Four products of bytes, added up onto `onto`. */
-__device__ __forceinline__ int dot_of_bytes(int a, int b, int onto)
-{
-    return __dp4a(a, b, onto);
-}
-
-__device__ __forceinline__ unsigned dot_of_bytes(unsigned a, unsigned b, unsigned onto)
-{
-    return __dp4a(a, b, onto);
-}
-
-/* Two products of a half of a and a byte of b. */
-__device__ __forceinline__ int dot_of_halves(int a, int b, int onto)
-{
-    return __dp2a_lo(a, b, onto);
-}
-
-__device__ __forceinline__ unsigned dot_of_halves(unsigned a, unsigned b, unsigned onto)
-{
-    return __dp2a_lo(a, b, onto);
-}
-
-#endif
-
 /* ---- words ---- */
 
 /* The bytes of a, from 0 on, and of b, from 4 on, that a selector names, lowest first. */
@@ -96,6 +68,7 @@ template <unsigned Bits, class Word>
 struct elements_in {
     using word = Word;
     static constexpr unsigned bits = Bits, count = 32 / Bits;
+    static constexpr Word one = 1;
 
     FOLD_FUNCTION Word from(uint32_t bits_of_word)
     {
@@ -113,9 +86,9 @@ struct elements_in {
     {
 #ifdef __CUDA_ARCH__
         if constexpr (Bits == 8)
-            return dot_of_bytes(x, Word(0x01010101), onto);
+            return __dp4a(x, Word(0x01010101), onto);
         else
-            return dot_of_halves(x, Word(0x0101), onto);
+            return __dp2a_lo(x, Word(0x0101), onto);
 #else
         for (unsigned k = 0; k < count; k++)
             onto += element_of_word<Bits>(x, k);
@@ -123,24 +96,17 @@ struct elements_in {
 #endif
     }
 
-    FOLD_FUNCTION int64_t squares_one_by_one(Word x, int64_t onto)
-    {
-#pragma unroll
-        for (unsigned k = 0; k < count; k++)
-            onto += int64_t(element_of_word<Bits>(x, k)) * element_of_word<Bits>(x, k);
-        return onto;
-    }
-
     FOLD_FUNCTION int64_t squares(Word x, int64_t onto)
     {
 #ifdef __CUDA_ARCH__
         if constexpr (Bits == 8) /* a batch's fit into a word */
-            return dot_of_bytes(x, x, Word(onto));
+            onto = __dp4a(x, x, Word(onto));
         else
-            return squares_one_by_one(x, onto);
-#else
-        return squares_one_by_one(x, onto);
 #endif
+#pragma unroll
+            for (unsigned k = 0; k < count; k++)
+                onto += int64_t(element_of_word<Bits>(x, k)) * element_of_word<Bits>(x, k);
+        return onto;
     }
 
     /* It fits into a word. */
@@ -186,9 +152,8 @@ __host__ __device__ __forceinline__ uint32_t truth_of_bytes(uint32_t x)
 }
 
 template <>
-struct packing<boolean> {
-    using word = unsigned;
-    static constexpr unsigned bits = 8, count = 4, truth = 0x80;
+struct packing<boolean> : elements_in<8, unsigned> {
+    static constexpr word one = 0x80;
 
     FOLD_FUNCTION word from(uint32_t bits_of_word)
     {
@@ -215,17 +180,7 @@ __device__ __forceinline__ int64_t sum_of(const in_words<In, N> &x)
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
         sum = packing<In>::sum(x.at[k], sum);
-    return sum;
-}
-
-template <unsigned N>
-__device__ __forceinline__ int64_t sum_of(const in_words<boolean, N> &x)
-{
-    unsigned sum = 0;
-#pragma unroll
-    for (unsigned k = 0; k < N; k++)
-        sum = packing<uint8_t>::sum(x.at[k], sum);
-    return sum / packing<boolean>::truth;
+    return sum / packing<In>::one;
 }
 
 template <class In, unsigned N>

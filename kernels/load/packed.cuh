@@ -34,29 +34,15 @@ struct packed<prod<int64_t>, In, if_narrow<In>> : std::true_type {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void take(int64_t &s, const in_words<In, N> &x, Positions)
     {
+        if constexpr (std::is_same_v<In, boolean>)
+            s *= best_of<by_least>(x);
+        else
 #pragma unroll
-        for (unsigned k = 0; k < N; k += 2) {
-            const int64_t a = packing<In>::product(x.at[k]), b = packing<In>::product(x.at[k + 1]);
-            s = prod<int64_t>::merge(s, prod<int64_t>::merge(a, b));
-        }
-    }
-};
-
-template <>
-struct packed<prod<int64_t>, boolean> : std::true_type {
-    template <unsigned N, class Positions>
-    FOLD_FUNCTION void take(int64_t &s, const in_words<boolean, N> &x, Positions)
-    {
-        s *= best_of<by_least>(x);
-    }
-};
-
-template <class V>
-struct packed<nonzero<V>, boolean> : std::true_type {
-    template <unsigned N, class Positions>
-    FOLD_FUNCTION void take(uint64_t &s, const in_words<boolean, N> &x, Positions)
-    {
-        s += uint64_t(sum_of(x));
+            for (unsigned k = 0; k < N; k += 2) {
+                const int64_t a = packing<In>::product(x.at[k]),
+                              b = packing<In>::product(x.at[k + 1]);
+                s = prod<int64_t>::merge(s, prod<int64_t>::merge(a, b));
+            }
     }
 };
 
@@ -68,7 +54,8 @@ struct packed<nonzero<V>, In, std::enable_if_t<packing<In>::bits == 8>> : std::t
         in_words<boolean, N> truth;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            truth.at[k] = packing<boolean>::from(x.at[k]);
+            truth.at[k] =
+                std::is_same_v<In, boolean> ? uint32_t(x.at[k]) : packing<boolean>::from(x.at[k]);
         s += uint64_t(sum_of(truth));
     }
 };

@@ -6,7 +6,7 @@
  * together. */
 #pragma once
 
-#include "narrow.cuh"
+#include "../vector.cuh"
 
 #include "common/kernels.h"
 
@@ -57,10 +57,24 @@ struct placing {
 template <class In>
 constexpr unsigned longest_load = 16 / sizeof(In);
 
-/* Where all of a thread's slots are read: `step` bytes apart or, `in_runs`, runs that are. */
-struct all_slots {
+/* Where a thread's slots are read: one by one, `step` bytes apart, or runs of them that are, as
+ * long as one load takes. */
+struct slots_in_memory {
     const char *at;
     int64_t step;
+
+    template <class In, unsigned N>
+    static constexpr unsigned length = longest_load<In> < N ? longest_load<In> : N;
+
+    template <class In, unsigned Length>
+    __device__ __forceinline__ const char *run(unsigned k) const
+    {
+        return at + k / Length * step;
+    }
+};
+
+/* All of them. */
+struct all_slots : slots_in_memory {
     bool in_runs;
     static constexpr bool cuts = false;
 
@@ -68,43 +82,24 @@ struct all_slots {
     {
         return true;
     }
-
-    template <class In, unsigned N>
-    static constexpr unsigned length = longest_load<In> < N ? longest_load<In> : N;
-
-    template <class In, unsigned Length>
-    __device__ __forceinline__ const char *run(unsigned k) const
-    {
-        return at + k / Length * step;
-    }
 };
 
-/* Where those are read whose bits are set. */
-struct some_slots {
-    const char *at;
-    int64_t step;
+/* Those whose bits are set. */
+struct some_slots : slots_in_memory {
     uint32_t bits;
     static constexpr bool in_runs = false, cuts = false;
+
+    template <class In, unsigned N>
+    static constexpr unsigned length = 1;
 
     __device__ __forceinline__ bool has(unsigned k) const
     {
         return bits >> k & 1;
     }
-
-    template <class In, unsigned N>
-    static constexpr unsigned length = 1;
-
-    template <class In, unsigned Length>
-    __device__ __forceinline__ const char *run(unsigned k) const
-    {
-        return at + k * step;
-    }
 };
 
-/* The same in runs, as long as one load takes, some of which may be cut. */
-struct some_of_runs {
-    const char *at;
-    int64_t step;
+/* The same in runs, some of which may be cut. */
+struct some_of_runs : slots_in_memory {
     uint32_t bits, whole; /* the latter those of a run that is not cut */
     static constexpr bool in_runs = true, cuts = true;
 
@@ -112,21 +107,6 @@ struct some_of_runs {
     {
         return (bits >> k & whole) == whole;
     }
-
-    template <class In, unsigned N>
-    static constexpr unsigned length = longest_load<In> < N ? longest_load<In> : N;
-
-    template <class In, unsigned Length>
-    __device__ __forceinline__ const char *run(unsigned k) const
-    {
-        return at + k / Length * step;
-    }
-};
-
-/* Neighbours that one load takes. */
-template <class In, unsigned Length>
-struct alignas(sizeof(In) * Length) run_of {
-    In at[Length];
 };
 
 /* Those of a run's elements that are there. */
@@ -147,9 +127,9 @@ __device__ __forceinline__ void load_elements(In (&x)[N], const Slots &from)
 #pragma unroll
         for (unsigned k = 0; k < N; k += length) {
             const char *const at = from.template run<In, length>(k);
-            run_of<In, length> run = {};
+            pack<In, length> run = {};
             if (from.has(k))
-                run = *reinterpret_cast<const run_of<In, length> *>(at);
+                run = *reinterpret_cast<const pack<In, length> *>(at);
             else if constexpr (Slots::cuts)
                 load_cut(run.at, at, from.bits >> k);
 #pragma unroll
@@ -188,20 +168,15 @@ __device__ __forceinline__ void convert(V (&x)[N], const Word (&words)[N])
     }
 }
 
-#define CONVERT(IN, In)                                                                            \
-    case ELEMENT_##IN:                                                                             \
-        return convert<In>(x, words);
-
-/* clang-format off */
-#define CONVERT_INTEGERS                                                                           \
-    CONVERT(BOOL, boolean)                                                                         \
-    CONVERT(INT8, int8_t)                                                                          \
-    CONVERT(INT16, int16_t)                                                                        \
-    CONVERT(INT32, int32_t)                                                                        \
-    CONVERT(UINT8, uint8_t)                                                                        \
-    CONVERT(UINT16, uint16_t)                                                                      \
-    CONVERT(UINT32, uint32_t)
-/* clang-format on */
+/* Whether there are elements of a type beside V's own that become values of type V without being
+ * rounded or cut; strided_entry.cuh says the same by enumerators. */
+template <class V, class In>
+constexpr bool becomes = std::is_same_v<V, float>     ? sizeof(In) == 2 && !std::is_integral_v<In>
+                         : std::is_same_v<V, double>  ? std::is_integral_v<In> || sizeof(In) == 4
+                         : std::is_same_v<V, int64_t> ? std::is_integral_v<In> && sizeof(In) < 8
+                                                      : false;
+template <class V>
+constexpr bool becomes<V, boolean> = std::is_same_v<V, double> || std::is_same_v<V, int64_t>;
 
 /* What elements that become values of type V are loaded into. */
 template <class V>
@@ -252,51 +227,32 @@ __device__ __forceinline__ void load_words(complex<double> (&words)[N], unsigned
         words[k] = {double(narrow[k].real), double(narrow[k].imag)};
 }
 
-/* Elements that begin in the lowest byte of a word, of any type that becomes V without being
- * rounded or cut; strided_entry.cuh says which. */
-template <unsigned N>
-__device__ __forceinline__ void decode(float (&x)[N], const uint32_t (&words)[N],
-                                       enum element input)
+/* Elements that begin in the lowest byte of a word. */
+template <class V, class Word, unsigned N>
+__device__ __forceinline__ void decode(V (&x)[N], const Word (&words)[N], enum element input)
 {
+#define DECODE(NAME, In)                                                                           \
+    case ELEMENT_##NAME:                                                                           \
+        if constexpr (becomes<V, In>)                                                              \
+            return convert<In>(x, words);                                                          \
+        break;
     switch (input) {
-        CONVERT(FLOAT16, float16)
-        CONVERT(BFLOAT16, bfloat16)
+        DECODE(BOOL, boolean)
+        DECODE(INT8, int8_t)
+        DECODE(INT16, int16_t)
+        DECODE(INT32, int32_t)
+        DECODE(INT64, int64_t)
+        DECODE(UINT8, uint8_t)
+        DECODE(UINT16, uint16_t)
+        DECODE(UINT32, uint32_t)
+        DECODE(UINT64, uint64_t)
+        DECODE(FLOAT16, float16)
+        DECODE(BFLOAT16, bfloat16)
+        DECODE(FLOAT32, float)
     default:
-        return convert<float>(x, words);
+        break;
     }
-}
-
-template <unsigned N>
-__device__ __forceinline__ void decode(double (&x)[N], const uint64_t (&words)[N],
-                                       enum element input)
-{
-    switch (input) {
-        CONVERT_INTEGERS
-        CONVERT(INT64, int64_t)
-        CONVERT(UINT64, uint64_t)
-        CONVERT(FLOAT32, float)
-    default:
-        return convert<double>(x, words);
-    }
-}
-
-template <unsigned N>
-__device__ __forceinline__ void decode(int64_t (&x)[N], const uint64_t (&words)[N],
-                                       enum element input)
-{
-    switch (input) {
-        CONVERT_INTEGERS
-    default:
-        return convert<int64_t>(x, words);
-    }
-}
-
-template <class V, unsigned N>
-__device__ __forceinline__ void decode(V (&x)[N], const V (&words)[N], enum element)
-{
-#pragma unroll
-    for (unsigned k = 0; k < N; k++)
-        x[k] = words[k];
+    convert<V>(x, words);
 }
 
 /* Brings the next of several elements in a word to its lowest byte. */

@@ -53,16 +53,6 @@ __device__ __forceinline__ int64_t end_of(const Layout &from, const kernel_stret
     return end < length ? end : length;
 }
 
-template <class Fold, bool Twice, unsigned N>
-__device__ __forceinline__ void take_slots(state_of<Fold> &state, const value_of<Fold> (&x)[N],
-                                           const placing &places, uint32_t there)
-{
-    if (Twice && there == low_bits(N))
-        take_values<Fold>(state, x, places, all_valid());
-    else
-        take_values<Fold>(state, x, places, valid_bits{there});
-}
-
 /* Whether narrow elements are loaded several to a slot, out of their order: folds with a small
  * state have registers left for it. */
 template <class Fold>
@@ -124,7 +114,10 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
     for (unsigned part = 0;;) {
         value_of<Fold> values[N];
         decode(values, words, from.input);
-        take_slots<Fold, Twice>(state, values, places, there);
+        if (Twice && there == low_bits(N))
+            take_values<Fold>(state, values, places, all_valid());
+        else
+            take_values<Fold>(state, values, places, valid_bits{there});
         if (++part >> packing)
             return window << packing;
         shift_words(words, 1u << array.bytes);

@@ -55,9 +55,8 @@ using own_types = types_of<GRED_FOLD<double>>;
 
 const void *OF_FOLD(columns_kernel)(kernel_key key)
 {
-    return key.kind == KERNEL_UNSPLIT_COLUMNS
-               ? kernel_of_unsplit_columns<GRED_FOLD, own_types::unsplit>(key)
-               : kernel_of_columns<GRED_FOLD, own_types::all, own_types::every_second>(key);
+    return kernel_of_columns<GRED_FOLD, own_types::all, own_types::every_second,
+                             own_types::unsplit>(key);
 }
 
 #endif

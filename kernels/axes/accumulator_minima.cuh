@@ -1,0 +1,251 @@
+/* Accumulators of the minima of elements of one or two bytes, and of their positions
+ * (accumulator.cuh): words of two lanes each, or a word a lane. A GPU converts and compares halves
+ * one by one at a fraction of the rate at which it takes two of them at once. */
+#pragma once
+
+#include "accumulator.cuh"
+
+namespace KERNELS
+{
+
+/* ---- minima ---- */
+
+/* The less of each half of two words, which are two elements or have one at the top of each half,
+ * whatever is below it; NaN comes before any number, and nothing before NaN. */
+template <class In>
+struct least_of_halves {
+    static __device__ __forceinline__ uint32_t merge(uint32_t a, uint32_t b)
+    {
+        if constexpr (std::is_integral_v<In>)
+            return best_of_signed_halves<true>(a, b);
+        uint32_t best = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+        if (std::is_same_v<In, float16>)
+            asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+        else
+            asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+#else
+        for (unsigned k = 0; k < 2; k++) {
+            const uint16_t own = uint16_t(a >> 16 * k), other = uint16_t(b >> 16 * k);
+            const float x = float(element_at<In>({a}, k)), y = float(element_at<In>({b}, k));
+            best |= uint32_t(is_nan(x) || y >= x ? own : other) << 16 * k;
+        }
+#endif
+        return best;
+    }
+};
+
+/* Minima of elements of one byte or two, of which a word has two: even bytes are found in words
+ * that are moved up by a byte. */
+template <class V, class In, unsigned Words>
+struct least_halves {
+    using least = least_of_halves<In>;
+    static constexpr unsigned columns = lanes_of<In, Words>, words = columns / 2,
+                              together = words / Words;
+    uint32_t best[words];
+
+    __device__ __forceinline__ least_halves()
+    {
+        constexpr In greatest = ends<In>::greatest;
+        fill(best, vector_of(greatest).at[0]);
+    }
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
+    {
+#pragma unroll
+        for (unsigned w = 0; w < words; w++) {
+            const auto row = [&](unsigned r) {
+                return rows[r].at[w / together] << (together - 1 - w % together) * 8;
+            };
+            if constexpr (std::is_integral_v<In>) /* an instruction has the least of three */
+#pragma unroll
+                for (unsigned r = 0; r < Rows; r++)
+                    best[w] = least::merge(best[w], row(r));
+            else
+                best[w] = least::merge(best[w], merged_in_pairs<least, Rows, uint32_t>(row));
+        }
+    }
+
+    __device__ __forceinline__ In element(unsigned c) const
+    {
+        constexpr unsigned of_word = sizeof(uint32_t) / sizeof(In);
+        const unsigned at = c % of_word / together;
+        return element_at<In>({best[c / of_word * together + c % together]},
+                              (at + 1) * together - 1);
+    }
+
+    __device__ __forceinline__ auto made(unsigned c, uint32_t) const
+    {
+        return std::conditional_t<std::is_integral_v<In>, int, V>(element(c));
+    }
+
+    __device__ __forceinline__ V state(unsigned c, const rows_taken &) const
+    {
+        return V(element(c));
+    }
+
+    __device__ __forceinline__ V across(uint32_t) const
+    {
+        const uint32_t all =
+            merged_in_pairs<least, words, uint32_t>([&](unsigned w) { return best[w]; });
+        return V(element_at<In>({least::merge(all, all << 16)}, 4 / sizeof(In) - 1));
+    }
+};
+
+template <class V, unsigned Words>
+struct accumulator<min<V>, int8_t, Words> : least_halves<V, int8_t, Words>, merges_words {
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (uint32_t &word : this->best)
+            word = best_of_signed_halves<true>(word, move(word));
+    }
+};
+
+template <class V, unsigned Words>
+struct accumulator<min<V>, float16, Words> : least_halves<V, float16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<min<V>, bfloat16, Words> : least_halves<V, bfloat16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<min<V>, int16_t, Words> : least_halves<V, int16_t, Words> {};
+
+/* ---- positions ---- */
+
+/* Elements of a word as signed integers of its two or four lanes, in their order. Of floats any NaN
+ * is the least, and zeros are equal. */
+template <class In>
+__device__ __forceinline__ uint32_t ranks_of_word(uint32_t word)
+{
+    if constexpr (std::is_integral_v<In>)
+        return word;
+    uint32_t ranks = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    /* A product with -1 and a sum with 0 change nothing but signs, and NaN, which becomes
+     * 0x7fff. */
+    uint32_t negative, signs; /* the latter of each half, as often as it has bits */
+    if constexpr (std::is_same_v<In, float16>)
+        asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(negative) : "r"(word), "r"(0xbc00bc00), "r"(0));
+    else
+        asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(negative) : "r"(word), "r"(0xbf80bf80), "r"(0));
+    asm("prmt.b32 %0, %1, %1, 0xbb99;" : "=r"(signs) : "r"(negative));
+    /* negative ^ ~(signs & 0x7fff7fff), of which compilers make two instructions. */
+    asm("lop3.b32 %0, %1, %2, %3, 0x87;"
+        : "=r"(ranks)
+        : "r"(negative), "r"(signs), "r"(0x7fff7fff));
+#else
+    constexpr In greatest = ends<In>::greatest;
+    const uint16_t infinity = uint16_t(vector_of(greatest).at[0]);
+    for (unsigned k = 0; k < 2; k++) {
+        const uint16_t half = uint16_t(word >> 16 * k), size = half & 0x7fff;
+        const uint16_t rank = size > infinity ? 0x8000 : half > 0x8000 || size == 0 ? ~size : size;
+        ranks |= uint32_t(rank) << 16 * k;
+    }
+#endif
+    return ranks;
+}
+
+/* The element of a rank. */
+template <class In>
+__device__ __forceinline__ auto element_of_rank(int rank)
+{
+    if constexpr (std::is_integral_v<In>)
+        return rank;
+    else
+        return float(In{uint16_t(rank < 0 ? rank ^ 0x7fff : rank)});
+}
+
+/* A rank, and below it the row's number, so that of equals the first is least. */
+template <class Fold, class In, unsigned Words>
+struct least_keys {
+    static constexpr unsigned columns = lanes_of<In, Words>, of_word = columns / Words,
+                              bits = 32 - 32 / of_word;
+    static constexpr uint32_t numbers = (1u << bits) - 1;
+    static_assert(ROWS_A_BLOCK - 1 <= numbers, "a row's number is below the rank");
+    int32_t key[columns];
+
+    __device__ __forceinline__ least_keys()
+    {
+        fill(key, INT32_MAX);
+    }
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t first,
+                                         unsigned = Rows)
+    {
+        constexpr unsigned lowest = of_word == 4 ? 0x4210 : 0x5410,
+                           next = of_word == 4 ? 0x1000 : 0x2200;
+#pragma unroll
+        for (unsigned w = 0; w < Words; w++)
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++) {
+                const uint32_t ranks = ranks_of_word<In>(rows[r].at[w]);
+#pragma unroll
+                for (unsigned k = 0; k < of_word; k++) {
+                    int32_t &own = key[of_word * w + k];
+                    own = least_number(
+                        own, int32_t(selected_bytes(first + r, ranks, lowest + k * next)));
+                }
+            }
+    }
+
+    __device__ __forceinline__ unsigned made(unsigned c, uint32_t count) const
+    {
+        return count == 0 ? 0 : key[c] & numbers;
+    }
+
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken) const
+    {
+        const uint32_t number = made(c, taken.count);
+        return taken.count ? Fold::lift(element_of_rank<In>(key[c] >> bits),
+                                        taken.row(of_word == 4 ? number : taken.number(number)))
+                           : Fold::identity();
+    }
+
+    __device__ __forceinline__ found<value_of<Fold>> across(uint32_t) const
+    {
+        int32_t best = key[0];
+        unsigned lane = 0;
+#pragma unroll
+        for (unsigned c = 1; c < columns; c++) {
+            lane = key[c] < best ? c : lane;
+            best = least_number(key[c], best);
+        }
+        return {value_of<Fold>(element_of_rank<In>(best >> bits)), best & numbers, lane};
+    }
+};
+
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, int8_t, Words> : least_keys<argmin<V>, int8_t, Words>, merges_words {
+    using keys = least_keys<argmin<V>, int8_t, Words>;
+    using keys::key;
+
+    /* A row's number in its team instead of the thread's own. */
+    __device__ __forceinline__ void number_in_team(const rows_taken &taken)
+    {
+#pragma unroll
+        for (int32_t &own : key)
+            own = int32_t((uint32_t(own) & ~keys::numbers) | taken.number(own & keys::numbers));
+    }
+
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (int32_t &own : key)
+            own = least_number(own, move(own));
+    }
+};
+
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, boolean, Words> : accumulator<argmin<V>, int8_t, Words> {};
+
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, float16, Words> : least_keys<argmin<V>, float16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, bfloat16, Words> : least_keys<argmin<V>, bfloat16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, int16_t, Words> : least_keys<argmin<V>, int16_t, Words> {};
+
+} // namespace KERNELS

@@ -1,0 +1,36 @@
+/* Masks: how many elements they let through, and their bits, eight to a byte, back to a byte an
+ * element, which is what kernels read. A host's mask takes an eighth of the bus so, and its bytes
+ * are written at the GPU's own rate. */
+#pragma once
+
+#include "../vector.cuh"
+#include "counted.cuh"
+
+namespace KERNELS
+{
+
+/* Adds to *counted the elements that the mask lets through. */
+__global__ void count_selected(SHARED_PARAMETER(layout) from, uint64_t n,
+                               global<unsigned long long> counted)
+{
+    const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
+    uint64_t count = 0;
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += threads)
+        count += from.mask[offsets_of(from, from.dimensions, i).mask] != 0;
+    add_count(counted, count);
+}
+
+/* n bytes of bits, the lowest first. */
+__global__ void unpack(global<const unsigned char> bits, uint64_t n, global<pack<uint8_t, 8>> mask)
+{
+    const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
+        pack<uint8_t, 8> valid;
+#pragma unroll
+        for (unsigned k = 0; k < 8; k++)
+            valid.at[k] = bits[i] >> k & 1;
+        mask[i] = valid;
+    }
+}
+
+} // namespace KERNELS
