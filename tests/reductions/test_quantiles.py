@@ -234,6 +234,10 @@ def test_in_the_libraries_of_devices(library):
         got = ours(there, SHARES, axis)
         assert type(got) is type(there)
         assert near(to_host(got), numpys(x.astype("f8"), SHARES, axis), "f4")
+        line, rows = there.reshape(-1)[::2], there.reshape((50, -1))[:, ::3]
+        for view, along in (line, 0), (rows, 0), (rows, 1), (rows[::2], None):
+            want = numpys(to_host(view).astype("f8"), SHARES, along)
+            assert near(to_host(ours(view, SHARES, along)), want, "f4")
     for dtype in "f4", "i4":
         nothing = gred.median(library.make(np.zeros((4, 0, 3), dtype)), 0)
         assert type(nothing) is type(there)

@@ -211,7 +211,11 @@ def _on_device(xp: Any, blocks: Any, results: int, asked: Asked, dtype: str | No
     is_short = n <= (64 if blocks.itemsize > 4 else 128)
     if inner > 1 and not is_short:
         blocks, inner = xp.moveaxis(blocks, 1, 2), 1
-    flat = blocks.reshape(-1)
+    flat = blocks.reshape(-1)  # which may be a view with a stride, but for JAX's
+    if xp.__name__ == "cupy":
+        flat = xp.ascontiguousarray(flat)
+    elif xp.__name__ == "torch":
+        flat = flat.contiguous()
     if not is_short and (len(asked.shares) > _SELECTED_ON_DEVICE or n > _ROW_MOST):
         ordered = xp.sort(flat.reshape((results, n)))
         flat = (ordered.values if xp.__name__ == "torch" else ordered).reshape(-1)
