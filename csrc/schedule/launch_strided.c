@@ -8,8 +8,9 @@ enum {
     BATCHES = 4,     /* of a thread's loads, rather than that blocks share a result */
     MERGED = 16,     /* states of splits that a thread merges at most */
     LOADS_SMALL = 8, /* batches of a thread that a small array takes at most */
+    RUN_ALONE = 3,   /* elements of a result that are neighbours, of which vectors gain nothing */
     BYTES_ALONE = 16 /* of a thread's several elements, of narrow ones as words, at least, or
-                      * vectorized loads are faster */
+                      * vectorized loads of longer runs are faster */
 };
 
 /* A result's neighbours in memory, where they are closer than other results' elements. */
@@ -60,9 +61,10 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
 bool launch_strided(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t n = elements_of_result(axes), size = element_bytes(axes),
+    const uint64_t n = elements_of_result(axes), run = inner_run(axes), size = element_bytes(axes),
                    word = sizeof(uint32_t);
-    return (n == 1 || n / inner_run(axes) * (size > word ? size : word) >= BYTES_ALONE) &&
+    return (n == 1 || (run > 1 && run <= RUN_ALONE && run < n) ||
+            n / run * (size > word ? size : word) >= BYTES_ALONE) &&
            launch(problem, LANES, config);
 }
 
