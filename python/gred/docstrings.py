@@ -75,24 +75,19 @@ def docstring(
     ladder: bool,
     nothing: str,
 ) -> str:
-    """Put together a reduction's docstring, which begins with the signature for ``inspect``."""
+    """Put together a reduction's docstring, which begins with the signature for ``inspect``.
+
+    `ladder`: every rung takes it; `nothing`: what it is of no elements, as
+    csrc/common/reductions.def has it.
+    """
     shown = [f"{each}={default}" if default else each for each, default in defaults]
     shown.insert(positional, "*")
     if unnamed:
         shown.insert(unnamed, "/")
     arguments = tuple(each for each, _ in defaults)
-    text = text_of(name, summary, arguments, ladder, nothing)
-    return f"{name}($module, {', '.join(shown)})\n--\n\n{text}"
-
-
-def text_of(name: str, summary: str, arguments: tuple[str, ...], ladder: bool, nothing: str) -> str:
-    """Put together what a reduction's docstring has below its signature.
-
-    `ladder`: every rung takes it; `nothing`: what it is of no elements, as
-    csrc/common/reductions.def has it.
-    """
+    head = f"{name}($module, {', '.join(shown)})\n--\n\n"
     if name == "dot":
-        return _TEXTS[f"gred.{name}"]
+        return head + _TEXTS[f"gred.{name}"]
     returns, examples = _TEXTS[f"gred.{name}"].split(">>>", 1)
     returns += _TEXTS["out returned"] if "out" in arguments else ""
     raises = _TEXTS["raises"] + (_RAISES.get(name) or _TEXTS.get(f"raises {nothing}", ""))
@@ -107,7 +102,7 @@ def text_of(name: str, summary: str, arguments: tuple[str, ...], ladder: bool, n
         "Examples": ">>> import gred, numpy as np\n>>>" + examples,
     }
     titled = (f"\n{title}\n{'-' * len(title)}\n{text}" for title, text in parts.items())
-    return f"{summary}\n{''.join(titled)}"
+    return f"{head}{summary}\n{''.join(titled)}"
 
 
 def filled(docstring: str, name: str, parameters: Mapping[str, Any], **texts: str) -> str:
