@@ -50,6 +50,7 @@ SCALAR bool fold_is_indexed(enum fold fold)
         false;
 }
 
+/* Whether a state is a count, a mean and the sum of squared deviations from it. */
 SCALAR bool fold_is_variance(enum fold fold)
 {
     return fold == FOLD_variance || fold == FOLD_nanvariance;
@@ -63,6 +64,12 @@ extern "C" {
 bool reduction_find(const char *name, enum reduction *found);
 
 const struct reduction_row *reduction_row(enum reduction);
+
+/* Whether it leaves NaN out, where elements can be NaN. */
+static inline bool reduction_skips_nan(enum reduction reduction)
+{
+    return reduction_row(reduction)->plain != reduction;
+}
 
 /* Whether every rung of the ladder takes it: its state is one value. */
 bool fold_is_on_ladder(enum fold);

@@ -96,9 +96,10 @@ static uint64_t bring_together(const struct chunks *self, uint64_t start, uint64
 /* The first place from `at` on where the mask shows an element, or hides one; n: there is none. */
 static uint64_t find(const unsigned char *valid, uint64_t at, uint64_t n, bool wanted)
 {
-    const unsigned char *const hidden = wanted ? NULL : memchr(valid + at, 0, n - at);
-    if (!wanted)
+    if (!wanted) {
+        const unsigned char *const hidden = memchr(valid + at, 0, n - at);
         return hidden ? (uint64_t)(hidden - valid) : n;
+    }
     while (at < n && !valid[at])
         at++;
     return at;

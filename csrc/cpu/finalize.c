@@ -7,13 +7,10 @@
  * Of those whose states tell how many they are made of nothing is, as long as they are enough. */
 static bool tells_of_all(const struct plan *plan, const struct finalize *self)
 {
-    const enum fold fold = plan->fold;
-    const bool leaves_nan = fold == FOLD_nanmin || fold == FOLD_nanmax || fold == FOLD_nansum ||
-                            fold == FOLD_nanargmin || fold == FOLD_nanargmax ||
-                            fold == FOLD_nanvariance,
-               masked = plan->layout->mask && fold_tells_count(fold);
-    return !(leaves_nan || masked) ||
-           !states_lack_numbers(fold, plan->accumulator, self->states, self->n, plan->finish.ddof);
+    const bool skips_nan = reduction_skips_nan(plan->reduction),
+               masked = plan->layout->mask && fold_tells_count(plan->fold);
+    return !(skips_nan || masked) || !states_lack_numbers(plan->fold, plan->accumulator,
+                                                          self->states, self->n, plan->finish.ddof);
 }
 
 /* The state that is made of no more elements than any other. */

@@ -104,7 +104,7 @@ static bool check_output(const struct request *request, enum element input)
 static bool check_types(const struct request *request, enum element input, enum element elements)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
-    const bool skips_nan = row->plain != request->reduction;
+    const bool skips_nan = reduction_skips_nan(request->reduction);
     const char *wrong = NULL;
     if (row->fold == FOLD_extremes && row->result == RESULT_same && elements == ELEMENT_BOOL)
         wrong = "%s does not take bool: a difference of truth values is none";

@@ -88,7 +88,8 @@ static bool leave_nan_out(struct call *call, PyObject *where)
     struct request *request = &call->request;
     const struct reduction_row *row = reduction_row(request->reduction);
     enum element to;
-    if (row->plain == request->reduction || !argument_given(request->dtype) || call->view.on_device)
+    if (!reduction_skips_nan(request->reduction) || !argument_given(request->dtype) ||
+        call->view.on_device)
         return true;
     if (!numpys_element(request->dtype, "dtype", &to))
         return false;

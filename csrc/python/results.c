@@ -10,11 +10,11 @@
 
 bool answer_is_sound(enum reduction asked, const struct plan *plan, const struct run *run)
 {
-    const struct reduction_row *row = reduction_row(asked);
     if (run->findings & FOUND_NOTHING)
-        return value_error("%s has no value: %s", row->called,
-                           row->plain == asked ? "the mask hides all elements"
-                                               : "all elements that take part are NaN");
+        return value_error("%s has no value: %s", reduction_row(asked)->called,
+                           reduction_skips_nan(plan->reduction)
+                               ? "all elements that take part are NaN"
+                               : "the mask hides all elements");
     const char *const of_few =
         fold_is_variance(plan->fold) ? "Degrees of freedom <= 0 for slice" : "Mean of empty slice";
     const char *const text = run->findings & FOUND_NOT_ENOUGH ? of_few

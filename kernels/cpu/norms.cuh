@@ -51,22 +51,18 @@ LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
     return total;
 }
 
-/* The mean first, and then the deviations from it. */
-template <class V, nan_is Nan = nan_is::noted, class In>
-LANES_FUNCTION state_of<variance<V>> float_variance(const In *x, size_t n)
+/* The mean first, of a sum and a count that are known, and then the deviations from it. */
+template <class V, nan_is Nan, class In>
+LANES_FUNCTION state_of<variance<V>> float_variance(const In *x, size_t n,
+                                                    state_of<nansum<wide_of<V>>> all)
 {
     constexpr unsigned parts = parts_of<V>::count;
-    state_of<nansum<wide_of<V>>> of_all = {{}, n};
-    if constexpr (Nan == nan_is::left_out)
-        of_all = number_sum<wide_of<V>>(x, n);
-    else
-        of_all.sum = float_sum<wide_of<V>>(x, n);
-    if (Nan == nan_is::left_out && of_all.count == 0)
+    if (Nan == nan_is::left_out && all.count == 0)
         return variance<V>::identity();
-    double *const means = reinterpret_cast<double *>(&of_all.sum);
+    double *const means = reinterpret_cast<double *>(&all.sum);
     for (unsigned part = 0; part < parts; part++)
-        means[part] /= double(of_all.count);
-    return {double(of_all.count), of_all.sum,
+        means[part] /= double(all.count);
+    return {double(all.count), all.sum,
             deviations<parts, Nan>(reinterpret_cast<const real_of<In> *>(x), n * parts, means)};
 }
 
@@ -115,8 +111,10 @@ void variance_loop(const void *elements, size_t n, uint64_t, void *state)
             state, {double(n), double(count) / double(n), double(count * (n - count)) / double(n)});
     } else if constexpr (std::is_integral_v<In> && sizeof(In) <= 2) {
         put_state<fold>(state, narrow_variance(x, n));
+    } else if constexpr (Nan == nan_is::left_out) {
+        put_state<fold>(state, float_variance<V, Nan>(x, n, number_sum<wide_of<V>>(x, n)));
     } else {
-        put_state<fold>(state, float_variance<V, Nan>(x, n));
+        put_state<fold>(state, float_variance<V, Nan>(x, n, {float_sum<wide_of<V>>(x, n), n}));
     }
 }
 

@@ -55,17 +55,17 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 
 /* What the loops of extremes, variances and sums say of a chunk that is in the cache by then. */
 
+/* Of elements some of which are NaN. */
 template <class In, class V>
 SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, size_t n)
 {
     key<In> best[2];
-    const bool any = find_best<In, nan_is::left_out, least, greatest>(x, n, best);
     auto all = summary<V>::identity();
     all.nans = n;
-    if (!any)
+    if (!find_best<In, nan_is::left_out, least, greatest>(x, n, best))
         return all;
     const auto numbers = number_sum<wide_of<V>>(x, n);
-    return {float_variance<V, nan_is::left_out>(x, n),
+    return {float_variance<V, nan_is::left_out>(x, n, numbers),
             n - numbers.count,
             numbers.sum,
             {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])}};

@@ -8,6 +8,35 @@
 namespace KERNELS
 {
 
+/* Rare, so the code is to be small: values that a loop's index chooses are not in registers. */
+template <class Fold, unsigned N, class V, class Valid>
+__host__ __device__ __forceinline__ void take_one_by_one(state_of<Fold> &s, const V (&x)[N],
+                                                         Valid valid)
+{
+    V values[N];
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        values[k] = x[k];
+#pragma unroll 1
+    for (unsigned k = 0; k < N; k++)
+        if (valid(k))
+            s = Fold::merge(s, Fold::lift(values[k], 0));
+}
+
+/* The sum of those that are valid; `whole` is what they add up to in float64. */
+template <class Total, unsigned N, class V, class Valid>
+__host__ __device__ __forceinline__ Total total_of_batch(const V (&x)[N], wide_of<V> whole,
+                                                         Valid valid)
+{
+    if constexpr (std::is_integral_v<V> && sizeof(V) < sizeof(double)) /* exact so far */
+        return Total(whole);
+    else if constexpr (std::is_integral_v<V>)
+        return added_in_lanes<N, Total>(
+            [&](unsigned k) { return valid(k) ? Total(x[k]) : Total(0); });
+    else
+        return whole;
+}
+
 template <class V>
 struct summary {
     using value = V;
@@ -50,41 +79,14 @@ struct summary {
         wide whole = wide(0);
         const variance_state<wide> numbers = variance_state_of<part, N>(x, whole, valid);
         if (is_nan(whole)) /* one of them is, or there are both infinities */
-            return take_one_by_one(s, x, valid);
+            return take_one_by_one<summary>(s, x, valid);
         s.numbers = merged(s.numbers, numbers);
-        s.sum = sum<total>::merge(s.sum, total_of_batch(x, whole, valid));
+        s.sum = sum<total>::merge(s.sum, total_of_batch<total>(x, whole, valid));
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
             s.ends.least = valid(k) ? least_number(x[k], s.ends.least) : s.ends.least;
             s.ends.greatest = valid(k) ? greatest_number(x[k], s.ends.greatest) : s.ends.greatest;
         }
-    }
-
-  private:
-    /* Rare, so the code is to be small: values that a loop's index chooses are not in registers. */
-    template <unsigned N, class Valid>
-    FOLD_FUNCTION void take_one_by_one(state &s, const V (&x)[N], Valid valid)
-    {
-        V values[N];
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            values[k] = x[k];
-#pragma unroll 1
-        for (unsigned k = 0; k < N; k++)
-            if (valid(k))
-                s = merge(s, lift(values[k], 0));
-    }
-
-    template <unsigned N, class Valid>
-    FOLD_FUNCTION total total_of_batch(const V (&x)[N], wide whole, Valid valid)
-    {
-        if constexpr (std::is_integral_v<V> && sizeof(V) < sizeof(double)) /* exact so far */
-            return total(whole);
-        else if constexpr (std::is_integral_v<V>)
-            return added_in_lanes<N, total>(
-                [&](unsigned k) { return valid(k) ? total(x[k]) : total(0); });
-        else
-            return whole;
     }
 };
 

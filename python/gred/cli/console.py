@@ -4,6 +4,8 @@ Results go to standard output, unless a file does; progress, notes and errors to
 Either may be closed from the start, or lose its reader on the way.
 """
 
+from __future__ import annotations
+
 import io
 import itertools
 import os
@@ -103,16 +105,16 @@ class Table:
         self.width = sum(self.widths) + len(_GAP) * (len(columns) - 1)
 
     @classmethod
-    def of(cls, columns: Sequence[Column], records: Iterable[Any], notes: Any = ()) -> "Table":
+    def of(cls, columns: Sequence[Column], records: Iterable[Any], notes: Any = ()) -> Table:
         return cls(columns, [[column.of(one) for column in columns] for one in records], notes)
 
-    def fitted(self, width: int) -> "Table | None":
+    def fitted(self, width: int) -> Table | None:
         """Leave out what has no room in `width` columns; None if the rest has no room either."""
         ranks = sorted({column.rank for column in self.columns}, reverse=True)
         tables = (self.where([column.rank <= rank for column in self.columns]) for rank in ranks)
         return next((one for one in tables if len(_INDENT) + one.width <= width), None)
 
-    def where(self, kept: Sequence[bool]) -> "Table":
+    def where(self, kept: Sequence[bool]) -> Table:
         rows = [list(itertools.compress(row, kept)) for row in self.rows]
         return Table(list(itertools.compress(self.columns, kept)), rows, self.notes)
 
