@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from gred import _core
-from gred.checks import brought
+from gred.checks import brought, nulls_apart
 from gred.exact.moments import NO_FREEDOM, comoment
 from gred.exact.partials import MOMENTS, Partials, merged, moments_of, sums_of
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
 from gred.exact.sums import ExactSum
 from gred.several import common
-from gred.statistics.nans import numbers_of
 from gred.statistics.weights import real
 
 
@@ -36,17 +35,12 @@ def reduced(
     if arrays is not None:
         if axis is not None or keepdims or where is not True:
             raise TypeError(f"{name} of a list of arrays takes no axis, keepdims or where")
-        of_parts = [numbers_of(array, True) if skips else (array, True) for array in arrays]
-        sums = merged(
-            [
-                sums_of(array, None, None if shown is True else shown, MOMENTS)
-                for array, shown in of_parts
-            ]
-        )
+        sums = merged([sums_of(x, powers=MOMENTS, skips_nans=skips) for x in arrays])
         return variances(name, sums, ddof, type_of(arrays, dtype), 3)[()]
     if skips:
-        a, where = numbers_of(a, where)
-    array, axes, sums = moments_of(a, axis, keepdims, where)
+        a, shown = nulls_apart(a, "a")
+        where = where if shown is None else shown & np.asarray(where)
+    array, axes, sums = moments_of(a, axis, keepdims, where, skips_nans=skips)
     found = variances(name, sums, ddof, type_of([array], dtype), 3)
     found = found if keepdims else found.squeeze(axes)
     return brought(found, array) if found.ndim else found[()]

@@ -21,9 +21,4 @@ def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
     if not _core.element(array).startswith(("float", "bfloat", "complex")):
         return array, where
     shown = array == array
-    if isinstance(shown, bool):  # nobody has compared elements
-        raise TypeError(
-            f"arrays of {type(a).__name__} cannot be compared, to find what is NaN; copy it to the "
-            f"host, or give where="
-        )
     return array, shown if where is True else shown & where
