@@ -9,7 +9,7 @@ int array_setup(void)
     return numpys_setup() < 0 || objects_setup() < 0 ? -1 : dlpack_setup();
 }
 
-/* Takes over the reference to the array. */
+/* Steals the reference to the array. */
 static bool view_numpy(PyArrayObject *array, const char *name, struct view *view)
 {
     struct layout *layout = &view->layout;
@@ -33,7 +33,8 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
     return true;
 }
 
-/* Python's own types, and NumPy's scalars but of classes derived in Python, offer no interface. */
+/* Built-in types and NumPy's own scalar types, which have no protocol; derived classes may have
+ * one. */
 static bool is_plain(PyObject *object)
 {
     return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
@@ -43,9 +44,9 @@ static bool is_plain(PyObject *object)
             !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE));
 }
 
-/* __cuda_array_interface__ where its stream is known, DLPack, or the former all the same, since it
- * may hide work under way. What is wrong with one may be right with the other. 1, 0 if the object
- * offers none, with an exception set if it is one by which it declines, -1. */
+/* Tries __cuda_array_interface__ if its stream is known, DLPack, and __cuda_array_interface__ in
+ * any case, since it may hide pending work, until one succeeds. 1; 0 if the object offers none,
+ * with an exception set if it declined by one; or -1. */
 static int view_interfaces(PyObject *object, const struct view_request *request, struct view *view)
 {
     int viewed = cuda_interface_view(object, request, true, view);
@@ -67,7 +68,7 @@ static int view_interfaces(PyObject *object, const struct view_request *request,
     return viewed;
 }
 
-/* With what its library would do to the elements on their way to a reader already done. */
+/* Views the object, for a tensor after resolving pending conjugation and negation. */
 static int view_resolved(PyObject *object, const struct view_request *request, struct view *view)
 {
     OWNED *resolved = torch_resolve(object);
@@ -92,7 +93,7 @@ static int view_interface(PyObject *object, const struct view_request *request, 
     return library_has_no_unit(object, request->name) ? view_resolved(object, request, view) : -1;
 }
 
-/* Of a list or a tuple the first item tells: one of numbers or arrays is not gone through. */
+/* A list or tuple is judged by its first item, so that one of numbers or arrays is not scanned. */
 static bool may_have_nulls(PyObject *object)
 {
     if (!is_plain(object))
@@ -103,8 +104,8 @@ static bool may_have_nulls(PyObject *object)
     return !is_plain(first) && !PyArray_Check(first);
 }
 
-/* Numbers that a library of tables calls null NumPy makes NaN of, and says nothing. They are told
- * apart by a mask where one is asked for, and else refused. NULL with an exception set. */
+/* NumPy would silently turn a dataframe library's nulls into NaN. They become a mask if the request
+ * takes one, and are refused otherwise. NULL with an exception set. */
 static PyObject *made_by_numpy(PyObject *object, const struct view_request *request)
 {
     if (!may_have_nulls(object))
@@ -126,7 +127,7 @@ bool array_has_no_mask(PyObject *object, const char *name)
                       name, name, name);
 }
 
-/* What NumPy makes of an object. NULL with an exception set. */
+/* Converts an object to a NumPy array; a new reference. NULL with an exception set. */
 static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request *request)
 {
     const char *const name = request->name;
@@ -141,7 +142,7 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
                                                                                 : NULL;
 }
 
-/* Of what NumPy cannot look into either, the exception by which it declined tells more. */
+/* Prefers the exception by which the object declined to that for an array of unsupported type. */
 static bool view_by_numpy(PyObject *object, const struct view_request *request, struct view *view)
 {
     const struct raised declined = raised_set_aside();
@@ -171,7 +172,7 @@ bool held_still_lies(const struct held *held, uint64_t n, const char *name)
                        name);
 }
 
-/* Deleters are anybody's code, and run while an exception may be on its way. */
+/* Deleters are third-party code and may run while an exception is set, which is therefore saved. */
 void held_release(struct held *held)
 {
     if (held->pin)
@@ -217,7 +218,7 @@ bool array_lies_flat(PyObject *object, struct layout *layout)
 
 /* ---- bools ---- */
 
-/* What NumPy makes of an object that has a type of its own. NULL with an exception set. */
+/* Converts an object to an array of bool, without a cast. NULL with an exception set. */
 static PyObject *bools_of_array(PyObject *object, const char *name)
 {
     OWNED *made = PyArray_FROM_O(object);
@@ -230,8 +231,8 @@ static PyObject *bools_of_array(PyObject *object, const char *name)
     return type_error("%s must be an array of bool, not of %s", name, Py_TYPE(object)->tp_name);
 }
 
-/* NumPy casts Python's own values; of an object that it cannot look into it makes one that is true,
- * and what it does not cast has another type or an __array__ that takes no dtype. */
+/* NumPy casts plain Python values. It turns an opaque object into a 0-d True, and raises TypeError
+ * for other dtypes and for an __array__ without a dtype parameter; bools_of_array handles these. */
 bool array_of_bools(PyObject *object, const char *name, struct view *view)
 {
     PyObject *bools = PyArray_FROM_OT(object, NPY_BOOL);

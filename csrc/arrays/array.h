@@ -1,26 +1,26 @@
-/* Any array-like as one view. NumPy arrays, buffers, sequences and scalars become views of the
- * host's memory; objects with DLPack or __cuda_array_interface__ of the memory that they offer. */
+/* Views of array-likes. NumPy arrays, buffers, sequences and scalars become views of host memory,
+ * objects with DLPack or __cuda_array_interface__ views of the memory that they offer. */
 #pragma once
 
 #include "arrays/view.h"
 
-/* False with an exception set. */
+/* Views any array-like. False with an exception set. */
 bool array_view(PyObject *object, const struct view_request *, struct view *view);
 
-/* Whether it is an array of NumPy's, or of a class derived from that, or offers its memory. */
+/* Whether the object is a NumPy array, including subclasses, or offers its memory by a protocol. */
 bool array_offers_memory(PyObject *object);
 
-/* False with a TypeError if it is one of NumPy's masked arrays, which are arrays with all their
- * elements: to take these would be wrong. */
+/* False with a TypeError if the object is a NumPy masked array: viewed as an array, it would
+ * include its masked elements. */
 bool array_has_no_mask(PyObject *object, const char *name);
 
-/* Whether it is an array of NumPy's own class with elements that lie one after the other, aligned,
- * in this machine's byte order, and of a type that needs no asking. Then the layout is filled in,
- * normalised, but for the type that elements are converted to; the object keeps the memory. */
+/* Whether the object is exactly a numpy.ndarray: nonempty, C-contiguous, aligned, in native byte
+ * order, and of a type recognized by its number. If so, fills in the layout, normalized, except for
+ * the type that elements are converted to. The object still owns the memory. */
 bool array_lies_flat(PyObject *object, struct layout *layout);
 
 /* Whether the elements are still where they were viewed: the code of a later argument may have
- * resized NumPy's array. To be asked once no more of it runs. False with an exception set. */
+ * resized the NumPy array. Call it once no more such code runs. False with an exception set. */
 bool held_still_lies(const struct held *, uint64_t n, const char *name);
 
 static inline bool array_still_lies(const struct view *view, const char *name)
@@ -35,9 +35,9 @@ static inline void array_release(struct view *view)
     held_release(&view->held);
 }
 
-/* A view of an array of bools, or of one made of what NumPy takes for true and false in Python. All
- * else is refused, though NumPy takes objects for true. False with an exception set. */
+/* Views an array of bool, or Python values that NumPy casts to bool. Anything else is refused,
+ * although NumPy would take any object for True. False with an exception set. */
 bool array_of_bools(PyObject *object, const char *name, struct view *view);
 
-/* Sets up all that views are made with; -1 with an exception set. */
+/* Initializes what views need; -1 with an exception set. */
 int array_setup(void);

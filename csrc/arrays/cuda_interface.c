@@ -12,16 +12,16 @@ static const struct view_terms terms = {
 
 static const char says_read_only[] = "its " INTERFACE "['data'] says so";
 
-/* "<f4": byte order, kind, bytes. */
+/* A type string, such as "<f4": byte order, kind, bytes. */
 struct typestr {
     char order, kind;
     size_t size;
 };
 
-/* What is being read, and where to. */
+/* The interface being read and the view it is read into. */
 struct reading {
     PyObject *object;
-    const char *name; /* the argument's, for messages */
+    const char *name; /* the argument's name, for messages */
     struct view *view;
     struct typestr typestr;
 };
@@ -33,8 +33,8 @@ static bool wrong_type(const struct reading *reading, PyObject *key, const char 
                       Py_TYPE(given)->tp_name);
 }
 
-/* Anything that Python takes for an index: an entry of a tuple, which may be negative, or an
- * address, which may be anything up to 2^64 - 1 but no bool. */
+/* Reads any object with __index__: an entry of a tuple, which may be negative, or an address, which
+ * may be up to 2^64 - 1 and must not be a bool. */
 static bool parse_integer(const struct reading *reading, PyObject *key, PyObject *object,
                           bool is_address, int64_t *value)
 {
@@ -50,7 +50,7 @@ static bool parse_integer(const struct reading *reading, PyObject *key, PyObject
                        is_address ? "is no address" : "does not fit 64 bits");
 }
 
-/* A tuple of integers, one a dimension. */
+/* Reads a tuple of integers, one per dimension. */
 static bool parse_integers(const struct reading *reading, PyObject *key, PyObject *tuple,
                            int64_t *values, unsigned *count)
 {
@@ -69,7 +69,7 @@ static bool parse_integers(const struct reading *reading, PyObject *key, PyObjec
 
 /* ---- element type ---- */
 
-/* False without an exception if it is not of this form, and with one if memory is short. */
+/* False without an exception if the string is malformed, with one if memory runs out. */
 static bool parse_typestr(PyObject *string, struct typestr *typestr)
 {
     Py_ssize_t length;
@@ -87,8 +87,8 @@ static bool parse_typestr(PyObject *string, struct typestr *typestr)
     return true;
 }
 
-/* NumPy has no bfloat16: the type string of those that others have is that of any two bytes, and
- * only the array's own dtype knows. -1 with an exception set. */
+/* Whether the array's dtype is bfloat16. NumPy lacks bfloat16, so other libraries give it the type
+ * string of two raw bytes, and only the dtype tells. -1 with an exception set. */
 static int has_bfloat16(PyObject *object)
 {
     OWNED *dtype = NULL;
@@ -102,7 +102,7 @@ static int has_bfloat16(PyObject *object)
            PyUnicode_CompareWithASCIIString(text, "torch.bfloat16") == 0;
 }
 
-/* The one field of an array without named ones: ("", typestr). */
+/* Whether a field of 'descr' is that of an array without named fields: ("", typestr). */
 static bool is_plain_descr(PyObject *field, const struct typestr *expected)
 {
     struct typestr typestr;
@@ -112,7 +112,7 @@ static bool is_plain_descr(PyObject *field, const struct typestr *expected)
            typestr.size == expected->size && (typestr.order == '>') == (expected->order == '>');
 }
 
-/* ---- entries: what each says, given its value; NULL: it is left out, or None ---- */
+/* ---- entries: each is read from its value, which is NULL if it is missing or None ---- */
 
 static bool read_version(struct reading *reading, PyObject *version)
 {
@@ -156,7 +156,7 @@ static bool read_type(struct reading *reading, PyObject *string)
                reading->name, string);
 }
 
-/* To be the type in 'typestr', which has been read. */
+/* 'descr' must be the type in 'typestr', which has been read before. */
 static bool read_descr(struct reading *reading, PyObject *descr)
 {
     if (!descr)
@@ -204,8 +204,8 @@ static bool refuse_mask(struct reading *reading, PyObject *mask)
                                 reading->name);
 }
 
-/* Producers that name no stream work on the legacy default one as a rule, and those that say None
- * do: it is what has to be waited for. */
+/* Producers that name no stream usually work on the legacy default stream, and those that say None
+ * always do, so that is the stream to wait for. */
 static bool read_stream(struct reading *reading, PyObject *stream)
 {
     int64_t handle = LEGACY_DEFAULT_STREAM;
@@ -218,7 +218,7 @@ static bool read_stream(struct reading *reading, PyObject *stream)
                        reading->name);
 }
 
-/* In the order in which they are read: some rest on others. */
+/* In reading order: some entries depend on earlier ones. */
 static const struct {
     PyObject *const *key;
     bool needed;
@@ -230,7 +230,7 @@ static const struct {
     {&names.mask, false, refuse_mask},     {&names.stream, false, read_stream},
 };
 
-/* Values' methods may take values out of the dictionary, so that references are new ones. */
+/* The values' methods may remove entries from the dict, so the references are owned. */
 static bool read_interface(struct reading *reading, PyObject *interface)
 {
     view_begin(reading->view, true);
@@ -251,8 +251,8 @@ static bool read_interface(struct reading *reading, PyObject *interface)
     return view_check(reading->view, reading->name, &terms);
 }
 
-/* 1: the stream is known, from the interface or, as *library then is, from the array's library. A
- * value that is no dict goes on, to be refused with the others. 0 or -1. */
+/* 1 if the stream is known from the interface or from the array's library, which sets *library;
+ * else 0, or -1 with an exception set. A value that is not a dict gives 1 and is refused later. */
 static int knows_stream(PyObject *object, PyObject *interface, struct stream *library)
 {
     const int named = PyDict_Check(interface) ? PyDict_Contains(interface, names.stream) : 1;
@@ -280,7 +280,7 @@ int cuda_interface_view(PyObject *object, const struct view_request *request, bo
     return 1;
 }
 
-/* The flag after the pointer. An interface that cannot be read says nothing. */
+/* Reads the flag after the pointer. An interface that cannot be read is ignored. */
 bool cuda_interface_heed_read_only(PyObject *object, struct view *view)
 {
     OWNED *interface = NULL;

@@ -1,9 +1,9 @@
 #include "arrays/array.h"
 #include "arrays/protocols.h"
 
-/* Made at import, constant from then on. */
-static PyObject *version;        /* the newest that is understood */
-static PyObject *keywords[2][2]; /* by: with max_version, with stream; tuples, but NULL for none */
+/* Created at import, constant from then on. */
+static PyObject *version;        /* the newest supported */
+static PyObject *keywords[2][2]; /* tuples, by [has max_version][has stream]; NULL for none */
 
 int dlpack_setup(void)
 {
@@ -17,7 +17,7 @@ int dlpack_setup(void)
     return version ? 0 : -1;
 }
 
-/* ---- tensors, as their producers describe them ---- */
+/* ---- reading tensors ---- */
 
 static const struct view_terms terms = {
     .shape = "the DLPack tensor's shape",
@@ -44,7 +44,7 @@ bool dlpack_begin(struct view *view, int device_type, const char *name)
                       device_type);
 }
 
-/* By DLPack's code of a type. */
+/* NumPy's kinds, by DLPack's type code. */
 static const char kinds[] = {
     [0] = 'i', [1] = 'u', [2] = 'f', [4] = 'V', [5] = 'c', [6] = 'b',
 };
@@ -99,8 +99,8 @@ bool dlpack_check_version(const struct dl_versioned *versioned, const char *name
                       (unsigned)versioned->major, (unsigned)versioned->minor, DLPACK_MAJOR);
 }
 
-/* Before there were versions, capsules did not tell. Libraries of GPU arrays wrote to each other's
- * all the same; on the host NumPy takes them for read-only, and JAX's arrays are. */
+/* Capsules without a version do not say. GPU array libraries have always written to each other's;
+ * on the host NumPy takes them for read-only, and JAX's arrays are. */
 const char *dlpack_why_read_only(const struct dl_versioned *versioned, bool on_device)
 {
     enum { FLAG_READ_ONLY = 1, FLAG_COPIED = 2 };
@@ -126,7 +126,7 @@ void dlpack_describe(struct dl_tensor *tensor, int device, enum element element)
     tensor->lanes = 1;
 }
 
-/* ---- owning them ---- */
+/* ---- ownership ---- */
 
 void dlpack_hold(struct held *held, void *tensor, enum dlpack_form form)
 {
@@ -140,8 +140,8 @@ const struct dlpack_names dlpack_names[DLPACK_FORMS] = {
     [DLPACK_UNVERSIONED] = {"dltensor", "used_dltensor"},
 };
 
-/* Takes the tensor from its producer's capsule: whoever renames the capsule has it, with nothing in
- * between. DLPACK_FORMS if the object is no capsule with a tensor. */
+/* Takes the tensor from its producer's capsule by renaming that, in a critical section. Returns
+ * DLPACK_FORMS if the object is not a capsule with a tensor. */
 static enum dlpack_form take(PyObject *capsule, struct held *held)
 {
     enum dlpack_form form = 0;
@@ -166,7 +166,7 @@ static void refuse_capsule(PyObject *object, const char *name)
                content ? content : "nothing");
 }
 
-/* The tensor, which is the view's from now on. NULL with an exception set. */
+/* Moves the capsule's tensor to the view. NULL with an exception set. */
 static const struct dl_tensor *own(PyObject *capsule, const char *name, struct view *view)
 {
     const enum dlpack_form form = take(capsule, &view->held);
@@ -181,13 +181,13 @@ static const struct dl_tensor *own(PyObject *capsule, const char *name, struct v
     return dlpack_check_version(versioned, name) ? &versioned->tensor : NULL;
 }
 
-/* ---- asking the object ---- */
+/* ---- requesting a capsule ---- */
 
 struct dl_device {
     int type, index;
 };
 
-/* A BufferError, or PyArrow's TypeError: the object cannot do this, and may have another way. */
+/* 0 for a BufferError or PyArrow's TypeError: the object may offer another protocol. */
 static int declined(void)
 {
     return PyErr_ExceptionMatches(PyExc_BufferError) || PyErr_ExceptionMatches(PyExc_TypeError)
@@ -195,7 +195,7 @@ static int declined(void)
                : -1;
 }
 
-/* Devices have numbers from 0 on. */
+/* Reads the answer of __dlpack_device__(). Device numbers start at 0. */
 static bool parse_device(PyObject *pair, const char *name, struct dl_device *device)
 {
     const bool is_pair = PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2;
@@ -211,8 +211,8 @@ static bool parse_device(PyObject *pair, const char *name, struct dl_device *dev
                       name, pair);
 }
 
-/* The stream on which the data has to be ready: the caller's, or the backend's own. Where work goes
- * on after the call, the library's is wanted, since it has to wait in its turn. */
+/* Chooses the stream on which the data has to be ready: the caller's or the backend's own; or, if
+ * work continues after the call, the library's current one, which then waits for that work. */
 static bool settle_stream(PyObject *object, const struct dl_device *device,
                           const struct view_request *request, struct stream *stream)
 {
@@ -233,8 +233,8 @@ static PyObject *call(PyObject *method, bool with_version, PyObject *stream)
     return PyObject_Vectorcall(method, values, 0, keywords[with_version][stream != NULL]);
 }
 
-/* Producers of before DLPack 1.0 have no max_version=, which is a TypeError, while one of a derived
- * class, as pyarrow's, says that there is nothing to export. NULL with an exception set. */
+/* Producers older than DLPack 1.0 raise TypeError for max_version= and are called again without it.
+ * A derived class, as pyarrow's, means that nothing can be exported. NULL with an exception set. */
 static PyObject *ask_capsule(PyObject *method, const struct stream *producer)
 {
     OWNED *stream = NULL;
@@ -248,8 +248,8 @@ static PyObject *ask_capsule(PyObject *method, const struct stream *producer)
     return capsule;
 }
 
-/* The object has said where its memory is before the tensor did. Whether host memory is page-locked
- * does not matter, and not all agree on it. */
+/* Compares the tensor's device type with that of __dlpack_device__(). Pinned host memory is not
+ * told from other host memory: producers disagree about it. */
 static bool check_place(const struct dl_tensor *tensor, const char *name,
                         const struct dl_device *device)
 {
@@ -259,7 +259,7 @@ static bool check_place(const struct dl_tensor *tensor, const char *name,
                        name, (int)tensor->device_type, device->type);
 }
 
-/* Takes over the capsule, whose destructor may run any code while an exception is on its way. */
+/* Steals the capsule. Its destructor may run any code, so a set exception is saved. */
 static bool read_capsule(PyObject *capsule, const char *name, const struct dl_device *device,
                          struct view *view)
 {
@@ -274,7 +274,7 @@ static bool read_capsule(PyObject *capsule, const char *name, const struct dl_de
     return read;
 }
 
-/* Host memory needs no stream, nor do its producers want one. */
+/* Host memory needs no stream, and its producers expect none. */
 int dlpack_view(PyObject *object, const struct view_request *request, struct view *view)
 {
     OWNED *export = NULL, *place = NULL;

@@ -3,26 +3,26 @@
 
 #include "common/failure.h"
 
-/* What stays as it is in all versions. */
+/* The part that is common to all versions. */
 struct header {
     uint32_t major, minor;
-    const struct header *older; /* NULL: there is none */
+    const struct header *older; /* NULL: none */
 };
 
-/* As version 1 has it. Functions need the GIL, wait for nothing, and return 0, or -1 and raise. */
+/* Version 1. Functions need the GIL, do not block, and return 0, or -1 with an exception set. */
 struct exchange {
     struct header header;
     int (*allocate)(struct dl_tensor *prototype, struct dl_versioned **, void *context,
                     void (*set_error)(void *context, const char *kind, const char *message));
-    int (*give)(PyObject *, struct dl_versioned **);   /* to be owned */
-    int (*take)(struct dl_versioned *, void **object); /* owns it from then on */
-    int (*show)(PyObject *, struct dl_tensor *); /* to be read while nothing else is run; or NULL */
+    int (*give)(PyObject *, struct dl_versioned **);   /* exports an owned tensor */
+    int (*take)(struct dl_versioned *, void **object); /* imports a tensor and owns it */
+    int (*show)(PyObject *, struct dl_tensor *);       /* borrowed until other code runs; or NULL */
     int (*current_stream)(int32_t device_type, int32_t device, void **stream);
 };
 
-/* What the nearest class with such functions offers; but one that is derived from it, and has a
- * protocol of its own, means that one. Nothing is kept from call to call, so that types may come,
- * change and go. NULL without an exception if there is none. */
+/* The capsule of the nearest base class that has one, unless a class derived from that one has a
+ * protocol of its own, which takes precedence. Nothing is cached from call to call, so that types
+ * may be created, changed and destroyed. NULL without an exception if there is none. */
 static PyObject *find_offer(PyTypeObject *type)
 {
     Py_ssize_t k;
@@ -43,8 +43,8 @@ static bool is_older(const struct header *a, const struct header *b)
     return a->major < b->major || (a->major == b->major && a->minor < b->minor);
 }
 
-/* The functions of the newest version that is understood, and what keeps them, a new reference;
- * NULL if there are none. Each version has to be older than the one before: the search ends. */
+/* The functions of the newest supported version, and in *offer a new reference that keeps them;
+ * NULL if there are none. Versions must get older along the list, so that the search ends. */
 static const struct exchange *find_exchange(PyTypeObject *type, PyObject **offer)
 {
     static const char name[] = "dlpack_exchange_api";
@@ -60,7 +60,7 @@ static const struct exchange *find_exchange(PyTypeObject *type, PyObject **offer
     return NULL;
 }
 
-/* The same, of a class that may be the last one's. */
+/* The same, from the cache if the object's class is that of the previous one. */
 static const struct exchange *find_cached_exchange(PyObject *object, struct exchange_cache *cache,
                                                    PyObject **offer)
 {
@@ -79,15 +79,15 @@ static const struct exchange *find_cached_exchange(PyObject *object, struct exch
     return exchange;
 }
 
-/* ---- views: false is failure, with an exception or without ---- */
+/* ---- views: false on failure, with or without an exception ---- */
 
-/* Some that fail may not say why, and some that say so may not know that they fail. */
+/* Some functions fail without setting an exception, and some set one and return 0. */
 static bool succeeded(int status)
 {
     return status == 0 && !PyErr_Occurred();
 }
 
-/* All but the owner; the producer's stream is that which the library's work goes to at present. */
+/* Reads all but the owner. The producer's stream is the library's current one. */
 static bool read_tensor(const struct exchange *exchange, const struct dl_tensor *tensor,
                         const char *name, struct view *view)
 {
@@ -102,7 +102,7 @@ static bool read_tensor(const struct exchange *exchange, const struct dl_tensor 
     return succeeded(status);
 }
 
-/* The memory stays where it is for as long as the object does. */
+/* The memory stays in place as long as the object is alive. */
 static bool view_shown(const struct exchange *exchange, PyObject *object, const char *name,
                        struct view *view)
 {
@@ -127,8 +127,8 @@ static bool view_given(const struct exchange *exchange, PyObject *object, const 
     return read;
 }
 
-/* Only a tensor that is given says whether it may be written. PyTorch's functions show memory as it
- * is, whatever would become of it on its way to a reader. 1, 0 or -1. */
+/* Only an owned tensor says whether it may be written. PyTorch exports memory as it is, also of
+ * tensors that require grad or are yet to be conjugated or negated; these give 0. 1, 0 or -1. */
 static int view_by(const struct exchange *exchange, PyObject *object,
                    const struct view_request *request, struct view *view)
 {
@@ -154,13 +154,13 @@ int exchange_view(PyObject *object, const struct view_request *request, struct v
     const int viewed = exchange ? view_by(exchange, object, request, view) : 0;
     if (viewed >= 0 || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return viewed;
-    PyErr_Clear(); /* the other protocols can do it, or tell better why not */
+    PyErr_Clear(); /* the other protocols may work or explain better */
     return 0;
 }
 
 /* ---- new tensors ---- */
 
-/* What an allocator says that went wrong, perhaps without the GIL. */
+/* An allocator's error callback, possibly called without the GIL. */
 static void complain(void *failure, const char *kind, const char *message)
 {
     failure_note(failure, kind && strstr(kind, "Memory") ? FAILURE_MEMORY : FAILURE_RUNTIME, "%s",
@@ -171,12 +171,12 @@ static void complain(void *failure, const char *kind, const char *message)
 
 static void raise_unless_raised(struct failure *failure)
 {
-    complain(failure, NULL, NULL); /* where it has said nothing */
+    complain(failure, NULL, NULL); /* unless the allocator gave a message */
     if (!PyErr_Occurred())
         failure_raise(failure, NULL);
 }
 
-/* A new tensor, which is to be released. NULL with an exception set. */
+/* A new tensor, to be released. NULL with an exception set. */
 static struct dl_versioned *allocate(const struct exchange *exchange,
                                      const struct result_request *request)
 {
@@ -193,7 +193,7 @@ static struct dl_versioned *allocate(const struct exchange *exchange,
     return NULL;
 }
 
-/* Whether a new tensor has the shape that was asked for, lies in C order and has memory. */
+/* Whether a new tensor has the requested shape, is in C order and has memory. */
 static bool is_as_asked(const struct dl_versioned *made, const struct result_request *request)
 {
     const struct dl_tensor *tensor = &made->tensor;
@@ -237,7 +237,7 @@ PyObject *exchange_array(struct result_memory *memory)
     return taken ? object : NULL;
 }
 
-/* Deleters are anybody's code, and an exception may be on its way. */
+/* Deleters are third-party code and may run while an exception is set, which is therefore saved. */
 void exchange_release(struct result_memory *memory)
 {
     if (!memory->offer)

@@ -45,7 +45,7 @@ PyObject *python_call(const char *module, const char *function, const char *form
     OWNED *arguments = Py_VaBuildValue(format, values);
     va_end(values);
     OWNED *name = arguments ? PyUnicode_FromString(module) : NULL;
-    OWNED *imported = name ? PyImport_GetModule(name) : NULL; /* which takes less time */
+    OWNED *imported = name ? PyImport_GetModule(name) : NULL; /* faster than an import */
     if (name && !imported && !PyErr_Occurred())
         imported = PyImport_Import(name);
     OWNED *called = imported ? PyObject_GetAttrString(imported, function) : NULL;
@@ -80,16 +80,16 @@ PyObject *list_to_tuple(PyObject *list)
 
 /* ---- PyTorch ---- */
 
-/* The module of a library, if it has been imported and the array is of its class; a new reference.
- * NULL where not, with an exception only where the class is `asked`, being no base of its arrays'.
- * This is asked of every array, so it has to be quick. */
+/* The library's module, if it is imported and the array is of its class; a new reference, else
+ * NULL. `asked`: the class is not a base of its arrays' types, so isinstance decides, which may set
+ * an exception. This runs for every array, so it has to be fast. */
 static PyObject *library_of(PyObject *array, PyObject *name, PyObject *class_name, bool asked)
 {
     OWNED *class = NULL;
     PyObject *module = NULL;
     if (PyDict_GetItemRef(PyImport_GetModuleDict(), name, &module) > 0 && PyModule_Check(module))
         PyDict_GetItemRef(PyModule_GetDict(module), class_name, &class);
-    PyErr_Clear(); /* what went wrong in looking does not matter */
+    PyErr_Clear(); /* failed look-ups do not matter */
     int is = class && PyType_Check(class);
     if (is)
         is = asked ? PyObject_IsInstance(array, class)
@@ -131,14 +131,14 @@ PyObject *torch_resolve(PyObject *array)
     return conjugated ? PyObject_CallMethodNoArgs(conjugated, names.resolve_neg) : NULL;
 }
 
-/* The answer as 1, 0 or -1; takes over the reference. */
+/* The truth value as 1, 0 or -1; steals the reference. */
 static int is_true(PyObject *answer)
 {
     OWNED *owned = answer;
     return owned ? PyObject_IsTrue(owned) : -1;
 }
 
-/* Real numbers are what conjugation leaves alone. */
+/* Conjugation does not affect real numbers. */
 int torch_is_plain(PyObject *array, bool is_complex)
 {
     int more = is_true(PyObject_GetAttr(array, names.requires_grad));
@@ -180,7 +180,7 @@ void library_tells_why(PyObject *object, const char *name)
 
 /* ---- units ---- */
 
-/* Which of two names a class has something by, for an instance may have any; NULL: neither. */
+/* Which of two names the class, not the instance, has as an attribute; NULL: neither. */
 static PyObject *name_in(PyTypeObject *type, PyObject *name, PyObject *other)
 {
     Py_ssize_t which;
@@ -190,7 +190,7 @@ static PyObject *name_in(PyTypeObject *type, PyObject *name, PyObject *other)
     return found ? name : found_other ? other : NULL;
 }
 
-/* What the types of quantities call the unit, and the numbers alone. */
+/* Quantity types name the unit `units` or `unit`, and the numbers `magnitude` or `value`. */
 bool library_has_no_unit(PyObject *object, const char *name)
 {
     PyTypeObject *type = Py_TYPE(object);
@@ -205,7 +205,7 @@ bool library_has_no_unit(PyObject *object, const char *name)
 
 /* ---- CuPy ---- */
 
-/* cupy.cuda.alloc(bytes), which asks the allocator that is in force. NULL with an exception set. */
+/* cupy.cuda.alloc(bytes), which uses the current allocator. NULL with an exception set. */
 static PyObject *call_allocator(PyObject *cupy, const struct result_request *request)
 {
     size_t bytes = element_size(request->type);
@@ -216,7 +216,7 @@ static PyObject *call_allocator(PyObject *cupy, const struct result_request *req
     return size ? PyObject_CallMethodOneArg(cuda, names.alloc, size) : NULL;
 }
 
-/* Whether CuPy's current device is known to be another one. An exception that is set stays. */
+/* Whether CuPy's current device is known to be another one. Keeps a set exception. */
 static bool is_elsewhere(PyObject *cupy, long device)
 {
     const struct raised under_way = raised_set_aside();
@@ -229,7 +229,7 @@ static bool is_elsewhere(PyObject *cupy, long device)
     return known && number != device;
 }
 
-/* Where CuPy's pointer leads. 1, 0 on another device, -1 with an exception set. */
+/* Reads CuPy's pointer. 1; 0 if it is on another device; -1 with an exception set. */
 static int read_pointer(PyObject *pointer, int wanted, void **at)
 {
     OWNED *device = PyObject_GetAttr(pointer, names.device_id);
@@ -239,8 +239,8 @@ static int read_pointer(PyObject *pointer, int wanted, void **at)
     return PyErr_Occurred() ? -1 : number == wanted;
 }
 
-/* As result_allocate. CuPy allocates on its current device, which is asked for only where there is
- * no memory: few calls meet another than the array's. NumPy has no name for bfloat16. */
+/* As result_allocate. CuPy allocates on its current device, which is queried only if allocation
+ * fails, since it is rarely another one than the array's. NumPy has no name for bfloat16. */
 static int cupy_allocate(const struct result_request *request, struct result_memory *memory,
                          void **at)
 {
@@ -266,7 +266,7 @@ static int cupy_allocate(const struct result_request *request, struct result_mem
 
 static const char device_array[] = "gred.device_array";
 
-/* As result_allocate. */
+/* As result_allocate, by gred/device_array.py. */
 static int make_in_python(const struct result_request *request, PyObject **array, void **at)
 {
     OWNED *made = python_call(device_array, "made_like", "(ONsi)", request->like,
@@ -288,7 +288,7 @@ int result_allocate(const struct result_request *request, struct result_memory *
     *result = (struct result_memory){.array = NULL};
     int known = exchange_allocate(request, result, at);
     if (known == 0 && request->device == ON_HOST && !torch_is_tensor(request->like))
-        return 0; /* NumPy's are what all libraries of the host take */
+        return 0; /* all host libraries take NumPy arrays */
     if (known == 0)
         known = cupy_allocate(request, result, at);
     return known ? known : make_in_python(request, &result->array, at);

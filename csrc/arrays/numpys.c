@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-/* Found at import, constant from then on. */
+/* Set at import, constant from then on. */
 static PyObject *no_value;
 static PyTypeObject *scalar_types[ELEMENTS]; /* NULL: NumPy has none */
 
-#define NPY_BFLOAT16 NPY_NOTYPE /* which no array has */
+#define NPY_BFLOAT16 NPY_NOTYPE /* the type of no array */
 
 static const int numpy_types[ELEMENTS] = {
 #define TYPE(NAME, ...) [ELEMENT_##NAME] = NPY_##NAME,
@@ -55,7 +55,7 @@ enum element numpys_common_element(int type)
     }
 }
 
-/* NumPy has bfloat16 from ml_dtypes, of the kind of raw bytes, known by its scalars' type. */
+/* ml_dtypes' bfloat16 has the kind of raw bytes, and is recognized by its scalar type's name. */
 static bool is_bfloat16(PyArray_Descr *descr)
 {
     if (!PyTypeNum_ISUSERDEF(descr->type_num))
@@ -65,7 +65,7 @@ static bool is_bfloat16(PyArray_Descr *descr)
     return PyDataType_ELSIZE(descr) == 2 && strcmp(point ? point + 1 : name, "bfloat16") == 0;
 }
 
-/* One kind and size is one element type: NumPy has two names for a 64-bit integer. */
+/* Kind and size decide the element type: NumPy has two type numbers for a 64-bit integer. */
 bool numpys_element_of(PyArray_Descr *descr, const char *name, enum element *element)
 {
     *element = is_bfloat16(descr)   ? ELEMENT_BFLOAT16
@@ -76,7 +76,7 @@ bool numpys_element_of(PyArray_Descr *descr, const char *name, enum element *ele
                       (PyObject *)descr, element_names());
 }
 
-/* NumPy's classes of dtypes stand for their one instance. */
+/* A NumPy dtype class is replaced by its instance. */
 static int convert_dtype(PyObject *dtype, PyArray_Descr **descr)
 {
     if (!PyType_Check(dtype) || !PyType_IsSubtype((PyTypeObject *)dtype, &PyArrayDescr_Type))
@@ -85,7 +85,7 @@ static int convert_dtype(PyObject *dtype, PyArray_Descr **descr)
     return instance ? PyArray_DescrConverter(instance, descr) : NPY_FAIL;
 }
 
-/* PyTorch's, whose names are those of NumPy's, in its module. */
+/* Reads a PyTorch dtype, whose repr is "torch." and NumPy's name. ELEMENTS if it is not one. */
 static enum element element_of_torch(PyObject *dtype)
 {
     static const char module[] = "torch.";
@@ -112,7 +112,7 @@ bool numpys_element(PyObject *dtype, const char *name, enum element *element)
                        name, dtype));
 }
 
-/* Without ml_dtypes a bfloat16 becomes a float32, which holds it exactly. */
+/* Without ml_dtypes, bfloat16 becomes float32, which holds it exactly. */
 static PyArray_Descr *descr_for(enum element *element)
 {
     PyArray_Descr *descr = NULL;
@@ -127,15 +127,15 @@ static PyArray_Descr *descr_for(enum element *element)
     return PyArray_DescrFromType(numpy_types[*element]);
 }
 
-/* bfloat16 has 8 significant bits, in which all of bool, int8 and uint8 is exact. */
+/* bfloat16 has 8 significant bits, which hold bool, int8 and uint8 exactly. */
 static bool fits_bfloat16(enum element element)
 {
     return element == ELEMENT_BFLOAT16 || element_size(element) == 1;
 }
 
-/* NumPy's rules end at bfloat16, and ml_dtypes, where it is installed, has none for float16 or
- * integers of more than 8 bits. float32 holds all of bfloat16, so that NumPy's rules for float32 go
- * on: with float16 or 16-bit integers float32, with longer integers float64. */
+/* NumPy has no promotion rules for bfloat16, and ml_dtypes, if installed, has none for float16 and
+ * integers wider than 8 bits. Since float32 holds all of bfloat16, NumPy's rules for float32 are
+ * used: float32 with float16 and 16-bit integers, float64 with wider integers. */
 bool numpys_promote(enum element a, enum element b, enum element *promoted)
 {
     if (fits_bfloat16(a) && fits_bfloat16(b) && (a == ELEMENT_BFLOAT16 || b == ELEMENT_BFLOAT16)) {
@@ -152,7 +152,7 @@ bool numpys_promote(enum element a, enum element b, enum element *promoted)
     return descr && numpys_element_of(descr, "out", promoted);
 }
 
-/* ---- values, and arrays of them ---- */
+/* ---- scalars and new arrays ---- */
 
 static PyObject *scalar_of_descr(union scalar value, enum element element)
 {
@@ -166,10 +166,10 @@ static_assert(offsetof(PyInt8ScalarObject, obval) == offsetof(PyComplex128Scalar
                   sizeof(PyInt8ScalarObject) == sizeof(PyInt64ScalarObject),
               "values are in one place, and have 8 bytes or more");
 
-/* A number is made by its scalar's type, which takes less time than by its descriptor. */
+/* Allocating by the scalar type is faster than by the descriptor. */
 PyObject *numpys_scalar(union scalar value, enum element element)
 {
-    if (element == ELEMENT_BOOL) /* there are but two */
+    if (element == ELEMENT_BOOL) /* True and False are singletons */
         return Py_NewRef(PyArrayScalar_FromLong(value.b8));
     PyTypeObject *const type = scalar_types[element];
     if (!type)

@@ -1,5 +1,5 @@
-/* NumPy's C interface, which numpys_setup imports for all who include this, and its element types,
- * values and arrays. Functions of bool return false with an exception set. */
+/* NumPy's C API, which numpys_setup imports for all files that include this, and NumPy's element
+ * types, scalars and arrays. Functions returning bool return false with an exception set. */
 #pragma once
 
 #include <Python.h>
@@ -13,30 +13,30 @@
 
 #include "common/scalar.h"
 
-/* Of a number of NumPy's type; ELEMENTS: NumPy may call it otherwise, or it is not supported. */
+/* The element type of a NumPy type number. ELEMENTS: it is an alias or not supported. */
 enum element numpys_common_element(int type);
 
 bool numpys_element_of(PyArray_Descr *, const char *name, enum element *element);
 
-/* Of NumPy's or PyTorch's dtype, or anything that names one. */
+/* The element type of a NumPy or PyTorch dtype, or of anything that names one. */
 bool numpys_element(PyObject *dtype, const char *name, enum element *element);
 
-/* The smallest type that both can be cast to, as NumPy has it. bfloat16 stays bfloat16 with bool
- * and integers of 8 bits, all of which it holds, and is as good as float32 with others. */
+/* The smallest type that both can be cast to, by NumPy's rules. bfloat16 stays bfloat16 with bool
+ * and 8-bit integers, which it holds exactly, and is treated as float32 with other types. */
 bool numpys_promote(enum element, enum element, enum element *promoted);
 
-/* NumPy's scalar of one value. A bfloat16 is one of ml_dtypes, or a float32 without that. */
+/* A NumPy scalar. bfloat16 is of ml_dtypes' type, or float32 without ml_dtypes. */
 PyObject *numpys_scalar(union scalar value, enum element element);
 
-/* The value of an element that the object is assigned to, with NumPy's exceptions. */
+/* Converts an object as an assignment to an element would, with NumPy's exceptions. */
 bool numpys_value(PyObject *object, enum element element, union scalar *value);
 
-/* A new NumPy array in C order, not filled, and where its elements begin. A bfloat16 is one of
- * ml_dtypes; without that *element becomes float32. NULL with an exception set. */
+/* A new uninitialized NumPy array in C order, and its data pointer. bfloat16 is of ml_dtypes' type;
+ * without ml_dtypes *element becomes float32. NULL with an exception set. */
 PyObject *numpys_new(unsigned dimensions, const uint64_t *shape, enum element *element,
                      void **elements);
 
-/* Whether it is what NumPy passes on for an argument that was left out: numpy._NoValue. */
+/* Whether it is numpy._NoValue, which NumPy passes on for a missing argument. */
 bool numpys_is_no_value(PyObject *object);
 
 int numpys_setup(void); /* -1 with an exception set */

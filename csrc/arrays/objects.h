@@ -1,18 +1,18 @@
-/* What gred asks of Python's objects, and what it knows of other libraries' arrays beyond the
- * protocols, which do not tell all: PyTorch's streams and what its tensors leave to be done when
- * they are read, JAX's arrays, which never change and can be deleted, CuPy's allocator, quantities
- * with units. Each library is asked only once it has been imported, and only of its own arrays. */
+/* Helpers for Python objects, and properties of other libraries' arrays that the protocols lack:
+ * PyTorch's streams and lazy conjugation and negation, JAX's immutable and deletable arrays, CuPy's
+ * allocator, quantities with units. A library is consulted only if it is imported, and only about
+ * its own arrays. */
 #pragma once
 
 #include <Python.h>
 
 #include "arrays/view.h"
 
-/* ---- what newer Pythons have for code that runs without the GIL, for the older ones ---- */
+/* ---- functions of newer Pythons for code that runs without the GIL ---- */
 
 #if PY_VERSION_HEX < 0x030d0000
 
-/* 1 with a new reference, 0 without one, -1 with an exception set and without one; so do all. */
+/* Both return 1 with a new reference, 0 without one, or -1 with an exception set. */
 static inline int PyDict_GetItemRef(PyObject *dict, PyObject *key, PyObject **value)
 {
     *value = Py_XNewRef(PyDict_GetItemWithError(dict, key));
@@ -48,7 +48,7 @@ static inline PyObject *PyType_GetDict(PyTypeObject *type)
 
 /* ---- Python ---- */
 
-/* Interned strings, made at import: looking one up compares pointers. */
+/* Interned strings, created at import: looking one up compares pointers. */
 /* clang-format off */
 #define NAMES(NAME) \
     NAME(__cuda_array_interface__) NAME(__cuda_stream__) NAME(__dlpack__) \
@@ -71,10 +71,10 @@ extern struct names {
 /* -1 with an exception set. */
 int objects_setup(void);
 
-/* A reference that is given up at the end of its variable's scope. */
+/* A reference that is released at the end of its variable's scope. */
 #define OWNED RELEASED_BY(owned_release) PyObject
 
-/* What is done with a variable's address at the end of its scope. */
+/* Calls a function with a variable's address at the end of its scope. */
 #define RELEASED_BY(release) __attribute__((cleanup(release)))
 
 static inline void owned_release(PyObject **object)
@@ -82,28 +82,28 @@ static inline void owned_release(PyObject **object)
     Py_XDECREF(*object);
 }
 
-/* What a class has of its own, not from its bases, or the first of some classes, and which it is; a
- * new reference. NULL without an exception if there is nothing. */
+/* A class's own attribute, bases excluded, or that of the first class in a tuple that has one, and
+ * its index; a new reference. NULL without an exception if there is none. */
 PyObject *class_own_attribute(PyObject *class, PyObject *name);
 PyObject *classes_attribute(PyObject *classes, PyObject *name, Py_ssize_t *which);
 
-/* What a function or a class of Python's makes of arguments, a tuple in Py_BuildValue's words; its
- * module is imported when it is first asked. NULL with an exception set. */
+/* Calls a Python function or class with a tuple of arguments, in Py_BuildValue's format. The module
+ * is imported on first use. NULL with an exception set. */
 PyObject *python_call(const char *module, const char *function, const char *format, ...);
 
-/* A new tuple of lengths. */
+/* A new tuple of the lengths. */
 PyObject *shape_tuple(unsigned dimensions, const uint64_t *lengths);
 
-/* None for 0. */
+/* A new int, or None for 0. */
 PyObject *integer_or_none(uint64_t value);
 
-/* Takes over the item. Where that is NULL, or memory is short, the list is gone, and NULL. */
+/* Steals the item. If it is NULL or memory runs out, the list is released and set to NULL. */
 void list_append(PyObject **list, PyObject *item);
 
-/* Takes over the list. */
+/* Steals the list, which may be NULL. */
 PyObject *list_to_tuple(PyObject *list);
 
-/* An exception that is set aside while other code runs, which may set its own; or none. */
+/* A saved exception, or none, while other code runs that may set its own. */
 struct raised {
     PyObject *type, *value, *traceback;
 };
@@ -115,7 +115,7 @@ static inline struct raised raised_set_aside(void)
     return self;
 }
 
-/* Sets it, or none, in the place of what is set now; or forgets it. */
+/* Restores the saved state, replacing the exception that is set now, or discards it. */
 static inline void raised_settle(struct raised self, bool again)
 {
     if (again) {
@@ -129,75 +129,74 @@ static inline void raised_settle(struct raised self, bool again)
 
 /* ---- libraries ---- */
 
-/* The stream that an array's library works on at present; not given where the library is not known
- * to tell. False with an exception set. */
+/* A PyTorch tensor's current stream; not given for other arrays. False with an exception set. */
 bool torch_stream(PyObject *array, struct stream *);
 
-/* The array, or a copy with what its library would do to elements only when they are read,
- * conjugate or negate them; a new reference. NULL with an exception set. */
+/* The array, or for a tensor with pending conjugation or negation a resolved copy; a new reference.
+ * NULL with an exception set. */
 PyObject *torch_resolve(PyObject *array);
 
 bool torch_is_tensor(PyObject *array);
 
-/* Whether a tensor is what its memory says, and has no history. 1, 0, or -1 with an exception set.
- * */
+/* Whether a tensor has no pending conjugation or negation and does not require grad. 1, 0, or -1
+ * with an exception set. */
 int torch_is_plain(PyObject *array, bool is_complex);
 
-/* False with a ValueError if nobody may write to the array: a tensor whose history PyTorch keeps,
- * or an array of JAX. Their interfaces decline, and each for another reason. */
+/* False with a ValueError if the array must not be written: a tensor that requires grad, or a JAX
+ * array. Their protocols decline as well, but for other reasons. */
 bool library_lets_write(PyObject *array, const char *name);
 
-/* In the place of the exception that is set, of an array that is deleted or a tensor that has no
- * memory to be read as it lies: what gred/checks.py says of it. */
+/* Replaces the set exception by one of gred/checks.py, if the array is deleted or is a tensor whose
+ * memory cannot be read directly. */
 void library_tells_why(PyObject *object, const char *name);
 
-/* False with a TypeError if the object has a unit, of which a view would show the numbers alone, as
- * quantities of Pint, Astropy and unyt have. */
+/* False with a TypeError if the object has a unit, which a view would lose, as quantities of Pint,
+ * Astropy and unyt have. */
 bool library_has_no_unit(PyObject *object, const char *name);
 
-/* ---- new arrays for results, of the library that the caller's array is of: first the memory,
- * which a launch needs, and, while the device works, the array. Those that return objects return
- * new references, or NULL with an exception set ---- */
+/* ---- new arrays for results, of the same library as the caller's array. The memory is allocated
+ * first, for the launch; the array is made while the device works. Functions that return objects
+ * return new references, or NULL with an exception set ---- */
 
 enum { ON_HOST = -1 };
 
-/* An array in C order, where the caller's array lies. */
+/* An array in C order, on the device of the caller's array. */
 struct result_request {
-    PyObject *like; /* the caller's */
+    PyObject *like; /* the caller's array */
     int device;     /* a GPU's number, or ON_HOST */
     enum element type;
     unsigned dimensions;
     const uint64_t *shape;
 };
 
-/* Of one of three: all else is NULL. */
+/* One of three kinds; the members of the others are NULL. */
 struct result_memory {
-    PyObject *array; /* that has the memory: NumPy's, of a library that makes both at once, or */
-    bool own;        /* gred's own */
+    PyObject *array; /* the array that owns the memory */
+    bool own;        /* it is gred's DeviceArray */
 
-    PyObject *offer; /* keeps the functions of DLPack's exchange interface */
+    PyObject *offer; /* keeps DLPack's exchange functions alive */
     const struct exchange *functions;
     struct dl_versioned *tensor;
 
-    PyObject *class, *pointer; /* CuPy's, made without a detour by Python's code */
+    PyObject *class, *pointer; /* CuPy's, called from C */
 };
 
-/* 1: there is memory, and elements begin at *at. 0: the library is not known to make any; no
- * exception is set. -1 with an exception set. */
+/* 1: allocated, with elements at *at. 0: gred cannot allocate for this library; no exception is
+ * set. -1 with an exception set. */
 int result_allocate(const struct result_request *, struct result_memory *, void **at);
 
-/* The array in that memory; gred's own as one of the caller's library, where that takes it. */
+/* The array in that memory. gred's own is handed to the caller's library if that takes it. */
 PyObject *result_array(const struct result_request *, struct result_memory *);
 
-/* Whether it is CuPy's. No exception is set in either case. */
+/* Whether it is a CuPy array. Sets no exception. */
 bool cupy_is_array(PyObject *array);
 
-/* An array of NumPy or CuPy whose dimension number d is the given one's number from[d]. Takes that,
- * which may be NULL. */
+/* Transposes a NumPy or CuPy array: dimension d of the result is dimension from[d] of the array.
+ * Steals the array, which may be NULL. */
 PyObject *result_permuted(PyObject *array, unsigned dimensions, const unsigned *from);
 
-/* Gives back memory that has become no array. */
+/* Releases the references, and memory that has not become an array. */
 void result_release(struct result_memory *);
 
-/* gred's own array of memory that it got, which `memory` keeps. */
+/* A DeviceArray in memory that gred allocated and that `memory` owns. */
 PyObject *result_own(const struct result_request *, PyObject *memory);

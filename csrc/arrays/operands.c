@@ -4,8 +4,8 @@
 
 #include "arrays/objects.h"
 
-/* The strides of what is broadcast to a shape: 0 along dimensions that it lacks or has one element
- * of. Returns the first dimension that does not fit, or `dimensions`. */
+/* The strides of a layout broadcast to a shape: 0 along dimensions that it lacks or that have
+ * length 1 in it. Returns the first dimension that does not fit, or `dimensions`. */
 static unsigned broadcast(const struct layout *from, unsigned dimensions, const uint64_t *shape,
                           int64_t *strides)
 {
@@ -20,7 +20,7 @@ static unsigned broadcast(const struct layout *from, unsigned dimensions, const 
     return dimensions;
 }
 
-/* Whether what lies on a device lies where the array does. */
+/* False with an exception set if `other` is on a device where the array, unless empty, is not. */
 static bool lies_with(const struct view *array, const struct view *other, const char *name)
 {
     return !other->on_device || array->n == 0 ||
@@ -33,7 +33,7 @@ static bool lies_with(const struct view *array, const struct view *other, const 
 
 /* ---- where= ---- */
 
-/* A mask that offers its memory is taken as it lies; anything else becomes NumPy's. */
+/* A mask that offers its memory is viewed in place; anything else is converted by NumPy. */
 static bool view_mask(PyObject *where, const struct view_request *request, struct view *mask)
 {
     struct view_request asked = *request;
@@ -69,7 +69,7 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
     view_nothing(mask);
     if (!where || where == Py_True || numpys_is_no_value(where))
         return true;
-    if (where == Py_None) /* NumPy takes it for False, which hides all, or fails */
+    if (where == Py_None) /* NumPy takes it for False, masking everything, or fails */
         return type_error("where must be an array of bool or a bool; got None. Leave it out, or "
                           "say True, where nothing is hidden");
     return view_mask(where, request, mask) && lies_with(array, mask, "where") &&
@@ -78,7 +78,7 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
 
 /* ---- mean= ---- */
 
-/* Real elements have real means; as NumPy assigns, dimensions in front have one element. */
+/* Means of real elements are real; as in NumPy's assignment, extra leading lengths are 1. */
 static bool check_means(bool is_complex, unsigned own, const uint64_t *lengths,
                         const struct view *array, unsigned dimensions, const uint64_t *shape)
 {
@@ -91,7 +91,7 @@ static bool check_means(bool is_complex, unsigned own, const uint64_t *lengths,
     return true;
 }
 
-/* On a device. Where the array lies there, too, it has to be known where. */
+/* Views means on a device. If the array is on a device, too, both are located. */
 static bool take_there(const struct where *where, struct view *array, unsigned dimensions,
                        const uint64_t *shape, struct means *self)
 {
@@ -111,14 +111,14 @@ static bool take_there(const struct where *where, struct view *array, unsigned d
     return true;
 }
 
-/* In the host's memory, as an array of NumPy's, which would read strings as numbers. */
+/* Copies means to a NumPy array on the host. Strings are refused, as NumPy would parse them. */
 static bool take_here(PyObject *object, bool bfloat16, const struct view *array,
                       unsigned dimensions, const uint64_t *shape, struct means *self)
 {
     enum element element = ELEMENT_COMPLEX128;
     void *elements = NULL;
     PyObject **const kept = &self->view.held.owner;
-    OWNED *readable = bfloat16 && torch_is_tensor(object) /* of which NumPy makes nothing */
+    OWNED *readable = bfloat16 && torch_is_tensor(object) /* NumPy cannot convert it */
                           ? PyObject_CallMethod(object, "float", NULL)
                           : Py_NewRef(object);
     OWNED *made = readable ? PyArray_FROM_O(readable) : NULL;
@@ -139,7 +139,7 @@ static bool take_here(PyObject *object, bool bfloat16, const struct view *array,
     return *kept;
 }
 
-/* What does not offer memory on a device becomes NumPy's. */
+/* Objects that do not offer device memory are converted by NumPy. */
 bool means_view(PyObject *object, const struct view_request *request, struct view *array,
                 unsigned dimensions, const uint64_t *shape, struct means *self)
 {
@@ -232,7 +232,7 @@ static void store_one(const struct layout *layout, char *at, const char *from, e
         at[k] = bytes[layout->swapped ? k / part * part + part - 1 - k % part : k];
 }
 
-/* From dimension k on. Returns where the next results are. */
+/* Stores along dimensions k and up. Returns a pointer to the next results. */
 static const char *store(const struct layout *layout, unsigned k, char *at, const char *from,
                          enum element type)
 {
@@ -272,7 +272,7 @@ static bool wrong_stream(PyObject *object)
                       Py_TYPE(object)->tp_name);
 }
 
-/* `zero` is the stream that 0 stands for, or 0. */
+/* `zero`: the stream that 0 means; 0 if it is ambiguous. */
 static bool parse_handle(PyObject *object, uintptr_t zero, struct stream *stream)
 {
     if (!PyIndex_Check(object) || PyBool_Check(object))
@@ -297,7 +297,7 @@ bool stream_parse_handle(PyObject *handle, struct stream *stream)
     return parse_handle(handle, LEGACY_DEFAULT_STREAM, stream);
 }
 
-/* The protocol's answer: a version, which is 0, and the handle. */
+/* Reads the tuple (version, handle). The version, 0 so far, is not checked. */
 static bool parse_protocol(PyObject *method, struct stream *stream)
 {
     OWNED *pair = PyObject_CallNoArgs(method);
@@ -308,7 +308,7 @@ static bool parse_protocol(PyObject *method, struct stream *stream)
                       pair);
 }
 
-/* CuPy's have a ptr, PyTorch's a cuda_stream, Numba's a handle: a ctypes pointer with a value. */
+/* CuPy's streams have a ptr, PyTorch's a cuda_stream, Numba's a handle, a ctypes pointer. */
 static bool parse_library(PyObject *object, struct stream *stream)
 {
     PyObject *const attributes[] = {names.ptr, names.cuda_stream, names.handle};
@@ -328,7 +328,7 @@ bool stream_parse(PyObject *object, struct stream *stream)
     *stream = (struct stream){.given = false};
     if (!object || object == Py_None)
         return true;
-    if (PyIndex_Check(object)) /* of the caller's own, 0 might mean either default stream */
+    if (PyIndex_Check(object)) /* a caller's 0 might mean either default stream */
         return parse_handle(object, 0, stream);
     OWNED *method = NULL;
     const int found = PyObject_GetOptionalAttr(object, names.__cuda_stream__, &method);

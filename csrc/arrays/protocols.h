@@ -1,35 +1,34 @@
-/* The protocols by which arrays offer their memory, read without trusting anything that can be
- * checked.
+/* The protocols by which arrays offer their memory. Everything that can be checked is checked.
  * https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html (versions 2 and 3)
  * https://dmlc.github.io/dlpack/latest/python_spec.html
  *
- * Those that view return 1: a view was made; 0: the object does not offer it, or cannot do this; or
- * -1 with an exception set. */
+ * Functions that view return 1 if a view was made, 0 if the object does not offer the protocol or
+ * cannot use it here, or -1 with an exception set. */
 #pragma once
 
 #include "arrays/objects.h"
 
 /* ---- __cuda_array_interface__ ---- */
 
-/* `with_stream`: 0 also if the stream that the data comes from is known neither from the interface
- * nor from the object's library. Where it is, this interface is as good as DLPack, and faster. */
+/* `with_stream`: also returns 0 if the data's stream is known neither from the interface nor from
+ * the object's library. If it is known, this interface is as good as DLPack, and faster. */
 int cuda_interface_view(PyObject *object, const struct view_request *, bool with_stream,
                         struct view *);
 
-/* Notes in the view if the object's interface calls it read-only. False with an exception set. */
+/* Marks the view read-only if the object's interface says so. False with an exception set. */
 bool cuda_interface_heed_read_only(PyObject *object, struct view *);
 
 /* ---- DLPack: capsules ---- */
 
-/* 0 with a BufferError or TypeError set where the object declines: it may offer something else. */
+/* 0 with a BufferError or TypeError set if the object declines: it may offer another protocol. */
 int dlpack_view(PyObject *object, const struct view_request *, struct view *);
 
-/* Makes the constants that the others use; -1 with an exception set. */
+/* Creates the constants that the other functions use; -1 with an exception set. */
 int dlpack_setup(void);
 
-/* ---- DLPack: the C exchange interface: functions of a type, no calls of Python's ---- */
+/* ---- DLPack: the C exchange interface, C functions of a type, called without Python ---- */
 
-/* -1 only with what is no Exception, such as KeyboardInterrupt; with 0, none is set. */
+/* -1 only for exceptions such as KeyboardInterrupt, not of class Exception; with 0, none is set. */
 int exchange_view(PyObject *object, const struct view_request *, struct view *);
 
 /* As result_allocate, result_array and result_release. */
@@ -39,9 +38,9 @@ void exchange_release(struct result_memory *);
 
 /* ---- DLPack: the binary interface. https://dmlc.github.io/dlpack/latest/c_api.html ---- */
 
-enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 1 }; /* the newest version that is understood */
+enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 1 }; /* the newest supported version */
 
-/* Device types; "external" is reserved for devices that DLPack does not know. */
+/* Device types. EXTERNAL is reserved for devices that DLPack does not know. */
 enum {
     DLPACK_CPU = 1,
     DLPACK_CUDA = 2,
@@ -71,30 +70,30 @@ struct dl_versioned {
     void *context;
     void (*deleter)(void *self);
     uint64_t flags;
-    struct dl_tensor tensor; /* from here on as version 1 has it */
+    struct dl_tensor tensor; /* from here on specific to version 1 */
 };
 
 enum dlpack_form { DLPACK_VERSIONED, DLPACK_UNVERSIONED, DLPACK_FORMS };
 
-/* A capsule's names, before and after it is used. */
+/* A capsule's names before and after its tensor is taken. */
 extern const struct dlpack_names {
     const char *offered, *used;
 } dlpack_names[DLPACK_FORMS];
 
-/* A view of nothing yet. False with a TypeError for memory neither of the host nor of CUDA. */
+/* Begins a view. False with a TypeError if the memory is neither the host's nor CUDA's. */
 bool dlpack_begin(struct view *, int device_type, const char *name);
 
-/* Type, shape, strides and data of a view that has begun. False with an exception set. */
+/* Reads type, shape, strides and data into a view that has begun. False with an exception set. */
 bool dlpack_read(const struct dl_tensor *, const char *name, struct view *);
 
-/* False with a TypeError if the version is none that is understood. */
+/* False with a TypeError if the version is not supported. */
 bool dlpack_check_version(const struct dl_versioned *, const char *name);
 
-/* Why the tensor, NULL where it has no version, must not be written; NULL: it may be. */
+/* Why the tensor (NULL if it has no version) must not be written; NULL: it may be. */
 const char *dlpack_why_read_only(const struct dl_versioned *, bool on_device);
 
-/* Fills in the device, a GPU's number or ON_HOST, and the element type. */
+/* Sets the device, a GPU's number or ON_HOST, and the element type. */
 void dlpack_describe(struct dl_tensor *, int device, enum element);
 
-/* Has a tensor kept, and deleted in the end. */
+/* Makes `held` own a tensor, which is deleted on release. */
 void dlpack_hold(struct held *, void *tensor, enum dlpack_form);

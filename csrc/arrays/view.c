@@ -67,7 +67,7 @@ void view_in_c_order(struct layout *layout)
     }
 }
 
-/* From the first byte of the lowest element to the last of the highest; distances fit 64 bits. */
+/* From the lowest element's first byte to the highest's last; distances have to fit 64 bits. */
 static bool is_addressable(const struct layout *layout)
 {
     __int128 lowest = (uintptr_t)layout->data, highest = lowest + element_size(layout->input);
@@ -78,7 +78,7 @@ static bool is_addressable(const struct layout *layout)
     return lowest >= 0 && highest <= UINT64_MAX && highest - lowest <= INT64_MAX;
 }
 
-/* Devices read complex numbers as pairs, so that half of complex128's size is enough. */
+/* Devices read complex numbers as pairs, so half of complex128's size is enough. */
 static bool check_alignment(const struct layout *layout, const char *name,
                             const struct view_terms *terms)
 {
@@ -112,18 +112,17 @@ bool view_check(struct view *view, const char *name, const struct view_terms *te
 
 /* ---- streams ---- */
 
-/* Asked for a way to change signals that there is none, the kernel reads the set, says that it
- * cannot, or that there is no such way, and changes nothing. Other questions take ten times as
- * long. */
+/* rt_sigprocmask with an invalid `how` reads the set before it fails, and changes nothing: EFAULT
+ * means unreadable memory. Other system calls take ten times as long. */
 static bool is_readable(uintptr_t address)
 {
     enum { NO_WAY = -1, SET_BYTES = _NSIG / 8 };
     return syscall(SYS_rt_sigprocmask, NO_WAY, address, NULL, SET_BYTES) == 0 || errno != EFAULT;
 }
 
-/* Handles that CUDA took for streams' when it last saw them. To ask takes longer than all else that
- * is asked of a stream; and who destroys one leaves what CUDA recognises, since it rarely gives
- * memory of that size back to the operating system. */
+/* Recent handles that CUDA accepted as streams. Probing memory takes longer than all other checks
+ * of a stream. A stream that was destroyed since is safe: CUDA rarely returns memory of that size
+ * to the operating system, so it can still recognize the handle. */
 static _Atomic(uintptr_t) *known_place(uintptr_t handle)
 {
     enum { KNOWN = 16, LOW = 6, HIGH = 12 };
@@ -134,7 +133,7 @@ static _Atomic(uintptr_t) *known_place(uintptr_t handle)
 bool stream_is_readable(uintptr_t handle)
 {
     enum { BYTES = 64, PAGE_MIN = 4096 };
-    if (handle <= PER_THREAD_DEFAULT_STREAM) /* the default streams are no pointers */
+    if (handle <= PER_THREAD_DEFAULT_STREAM) /* default streams are not pointers */
         return true;
     if (atomic_load_explicit(known_place(handle), memory_order_relaxed) == handle)
         return true;
