@@ -33,8 +33,7 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
     return true;
 }
 
-/* Built-in types and NumPy's own scalar types, which have no protocol; derived classes may have
- * one. */
+/* Built-in types and NumPy's own scalar types have no protocol; classes derived from them may. */
 static bool is_plain(PyObject *object)
 {
     return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||

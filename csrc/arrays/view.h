@@ -103,8 +103,7 @@ bool view_count(struct view *, const char *name, const struct view_terms *);
 /* Sets the strides of C order without gaps. */
 void view_in_c_order(struct layout *);
 
-/* Refuses null pointers, invalid addresses, and misaligned ones on devices; zeroes unused
- * strides. */
+/* Refuses null and invalid pointers, and on devices misaligned ones; zeroes unused strides. */
 bool view_check(struct view *, const char *name, const struct view_terms *);
 
 /* ---- streams ---- */

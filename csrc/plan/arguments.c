@@ -35,7 +35,7 @@ const char *plain_text(PyObject *string)
     return text && strlen(text) == (size_t)length ? text : NULL;
 }
 
-/* By gred/checks.py, which says which there are, and which of these is nearest. */
+/* Raises the ValueError of gred/checks.py, which lists the methods and suggests the nearest. */
 static bool unknown_method(PyObject *method)
 {
     OWNED *nothing = python_call("gred.checks", "refuse_method", "(O)", method);
@@ -64,18 +64,18 @@ PyObject *numpys_exception(const char *name)
     return exceptions ? PyObject_GetAttrString(exceptions, name) : NULL;
 }
 
-/* Adds one axis of those that are there; true and false are none, as in NumPy. */
+/* Adds one of `axes_there` axes to a bit mask. Bools are refused, as by NumPy. */
 static bool add_axis(PyObject *object, unsigned dimensions, unsigned axes_there, uint64_t *axes)
 {
     static const char accepted[] = "None, an int or a tuple of ints";
     if (!PyIndex_Check(object) || PyBool_Check(object))
         return wrong_type("axis", accepted, object);
     const Py_ssize_t axis = PyNumber_AsSsize_t(object, PyExc_OverflowError);
-    if (axis == -1 && PyErr_Occurred()) /* of arrays: those of one integer are an index */
+    if (axis == -1 && PyErr_Occurred()) /* arrays other than of one integer */
         return PyErr_ExceptionMatches(PyExc_TypeError) && wrong_type("axis", accepted, object);
     const Py_ssize_t positive = axis < 0 ? axis + (Py_ssize_t)axes_there : axis;
     if (positive < 0 || positive >= (Py_ssize_t)axes_there) {
-        OWNED *type = numpys_exception("AxisError"); /* a ValueError and an IndexError */
+        OWNED *type = numpys_exception("AxisError"); /* derived from ValueError and IndexError */
         OWNED *error = type ? PyObject_CallFunction(type, "nI", axis, dimensions) : NULL;
         if (error)
             PyErr_SetObject(type, error);
@@ -88,8 +88,8 @@ static bool add_axis(PyObject *object, unsigned dimensions, unsigned axes_there,
     return true;
 }
 
-/* Where positions matter there can be only one axis. NumPy lets 0 and -1 stand for the axis that a
- * single number does not have, but where it asks for the axis's length. */
+/* Reductions to positions take a single axis. As in NumPy, a 0-d array has axes 0 and -1, except
+ * for reductions that need the axis's length. */
 bool axis_parse(PyObject *axis, enum reduction reduction, unsigned dimensions, uint64_t *axes)
 {
     const bool asks_for_length = reduction == REDUCTION_mean || reduction == REDUCTION_var ||

@@ -1,5 +1,5 @@
-/* Arguments that are wrong, or not there; integers, method=, axis= and keepdims=. Functions of bool
- * return false with an exception set, but for the first. */
+/* Parsing of arguments: missing and wrong ones, integers, method=, axis= and keepdims=. Functions
+ * returning bool return false with an exception set, except argument_given. */
 #pragma once
 
 #include <Python.h>
@@ -9,30 +9,30 @@
 
 #include <stdbool.h>
 
-/* Whether there is one, and it is not None. */
+/* Whether the argument is neither missing nor None. */
 bool argument_given(PyObject *argument);
 
-/* Sets a TypeError that says what is accepted, and returns false. */
+/* Raises a TypeError that says what is accepted, and returns false. */
 bool wrong_type(const char *name, const char *accepted, PyObject *value);
 
-/* An integer, and no bool; one that does not fit becomes -1. */
+/* Reads an integer, not a bool; one that does not fit becomes -1. */
 bool integer_parse(PyObject *object, const char *name, const char *accepted, long *value);
 
-/* A str's text, without a NUL or a surrogate in it; NULL (no exception) if it has one. */
+/* A str's UTF-8 text; NULL without an exception if it has a NUL or a surrogate. */
 const char *plain_text(PyObject *string);
 
-/* What method= asks for: a way through an array, or what is to come of it. */
+/* A parsed method=: a method of reducing an array, or a property of the result. */
 struct asked_method {
-    const struct method *way; /* NULL: gred's choice */
+    const struct method *way; /* NULL: gred chooses */
     bool exact, batch_invariant;
 };
 
 bool method_parse(PyObject *method, struct asked_method *);
 
-/* What numpy.exceptions has by that name; a new reference, or NULL with an exception set. */
+/* A class of numpy.exceptions; a new reference, or NULL with an exception set. */
 PyObject *numpys_exception(const char *name);
 
-/* The axes of an array of so many dimensions, a bit each. Exceptions are NumPy's. */
+/* Reads the axes of an array with this many dimensions, a bit each. Exceptions are NumPy's. */
 bool axis_parse(PyObject *axis, enum reduction, unsigned dimensions, uint64_t *axes);
 
 bool keepdims_parse(PyObject *keepdims, bool *kept);

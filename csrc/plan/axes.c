@@ -1,5 +1,5 @@
-/* Reduction dimensions become a layout of their own, and outer ones, which results differ in, are
- * brought into order like these, as long as results stay where they belong. */
+/* Reduction dimensions become a layout of their own. Outer dimensions are normalized as layouts
+ * are, except that every result keeps its place. */
 #include "plan/axes.h"
 
 #include <string.h>
@@ -43,8 +43,8 @@ static void take_reduced(struct layout *part, const struct layout *layout, uint6
 
 /* ---- outer dimensions ---- */
 
-/* By insertion, from the innermost on. A dimension of one element, or whose elements are the same,
- * does not say where it belongs, and is passed over. */
+/* Insertion sort from the innermost dimension on. Dimensions of length 1 or stride 0 have no
+ * defined order and are skipped. */
 bool axes_order(unsigned count, const uint64_t *shape, const int64_t *strides, unsigned *order)
 {
     bool moved = false;
@@ -67,7 +67,7 @@ bool axes_order(unsigned count, const uint64_t *shape, const int64_t *strides, u
     return moved;
 }
 
-/* Those of one result do not tell results apart. */
+/* Outer dimensions of length 1 are dropped. */
 static void take_outer(struct axes *self, const struct layout *layout, uint64_t axes,
                        const unsigned *order)
 {
@@ -126,7 +126,7 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, const 
     self->kind = kind_of(self);
 }
 
-/* Unsigned, so that broken strides may overflow. */
+/* Unsigned arithmetic, as invalid strides may overflow. */
 void axes_span(const struct axes *axes, int64_t *lowest, int64_t *end)
 {
     const struct layout *reduced = &axes->reduced;
@@ -147,7 +147,7 @@ const char *axes_end(const struct axes *axes)
     return (const char *)axes->reduced.data + end;
 }
 
-/* But for the first so many. */
+/* Copies the outer dimensions from number `but` on. */
 static void copy_outer(const struct axes *self, unsigned but, struct axes *to)
 {
     const unsigned count = to->outer = self->outer - but;
@@ -168,7 +168,7 @@ void axes_copy(const struct axes *self, struct axes *to)
     copy_outer(self, 0, to);
 }
 
-/* ---- the walk ---- */
+/* ---- walking over results ---- */
 
 static void shift(struct walk_of_results *walk, unsigned k, int64_t steps)
 {
@@ -188,7 +188,7 @@ void results_start(struct walk_of_results *walk, const struct axes *axes, uint64
     }
 }
 
-/* Like an odometer. */
+/* Counts up like an odometer. */
 void results_next(struct walk_of_results *walk)
 {
     const struct axes *axes = walk->axes;

@@ -7,9 +7,9 @@
 #include "plan/arguments.h"
 #include "plan/axes.h"
 
-/* ---- where ---- */
+/* ---- choosing a device ---- */
 
-/* What lies on a device is reduced there. */
+/* Arrays on a device are reduced there. */
 static bool stay(const struct request *request, const struct view *view, const char *name,
                  struct plan *plan)
 {
@@ -43,7 +43,7 @@ bool plan_choose_device(const struct request *request, struct view *view, struct
                             &plan->device);
 }
 
-/* Results along axes go to out in a way of their own. */
+/* Sends a single result to out. Results along axes are described later, by results_describe. */
 static bool check_out(const struct request *request, struct plan *plan)
 {
     const struct output *out = request->out;
@@ -92,9 +92,9 @@ static bool choose_block(const struct request *request, struct plan *plan)
     return true;
 }
 
-/* ---- what is refused ---- */
+/* ---- checks ---- */
 
-/* The default method merges any state, others single values; few take complex elements. */
+/* The default method merges any state, others only single values and mostly not complex ones. */
 static bool check_method(const struct request *request, const struct plan *plan)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
@@ -128,8 +128,8 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     return true;
 }
 
-/* Where nothing is needed of a reduction that has no value then, or the mask may leave nothing.
- * Segments of no elements have the neutral element. */
+/* Refuses empty arrays, and masks that may leave nothing, for reductions that then have no value.
+ * Empty segments get the identity. */
 static bool check_nothing(const struct request *request, const struct plan *plan)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
@@ -146,7 +146,7 @@ static bool check_nothing(const struct request *request, const struct plan *plan
     return true;
 }
 
-/* The host finishes a single state, or tells the device what with. */
+/* The host finishes a single result, or passes the mean to the device. */
 static bool check_means(const struct request *request)
 {
     if (!request->means || request->means->here || request->axes)
@@ -156,7 +156,7 @@ static bool check_means(const struct request *request)
                         "device; give mean.item(), or keepdims=True");
 }
 
-/* Methods are ways to reduce a whole array. */
+/* A named method reduces a whole array. */
 static bool choose_method(const struct request *request, struct view *view, struct plan *plan)
 {
     struct asked_method asked;
@@ -180,8 +180,8 @@ static bool choose_method(const struct request *request, struct view *view, stru
     return choose_block(request, plan);
 }
 
-/* What the reduction is of these values. Devices find any and all by counting what is true, which
- * is how their kernels of truth values along axes find extremes, too. */
+/* The variant of the reduction for these types. Devices compute any and all by counting true
+ * elements; their kernels for extremes of bools along axes count as well. */
 static enum reduction resolved(const struct request *request, const struct plan *plan,
                                enum element input, enum element type)
 {
@@ -195,7 +195,7 @@ static enum reduction resolved(const struct request *request, const struct plan 
     return type == ELEMENT_BOOL && !counted ? reduction_row(plain)->bools : plain;
 }
 
-/* NumPy's words for what cannot be converted do not say which argument that was. */
+/* NumPy's conversion errors do not name the argument. */
 static bool choose_initial(const struct request *request, struct plan *plan)
 {
     struct finish *finish = &plan->finish;
@@ -257,13 +257,13 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
     if (!choose_method(request, view, plan) || !check_means(request) || !check_out(request, plan) ||
         !choose_reduction(request, layout, plan) || !check_method(request, plan))
         return false;
-    /* What arguments' code has done to the arrays, now that no more of it runs. */
+    /* No more code of arguments runs from here on, so check whether it has resized any array. */
     if (!array_still_lies(view, request->offsets ? "values" : "a") ||
         (mask && !array_still_lies(mask, "where")) ||
         (request->offsets && !array_still_lies(request->offsets, "offsets")) ||
         (request->out && !array_still_lies(&request->out->view, "out")))
         return false;
-    const uint64_t whole = request->offsets ? 0 : UINT64_MAX; /* segments begin at positions */
+    const uint64_t whole = request->offsets ? 0 : UINT64_MAX; /* offsets are positions */
     plan_find_elements(layout, request->axes ? request->reduced : whole, request->order,
                        request->axes, plan);
     if (request->before)
@@ -294,7 +294,7 @@ static bool choose_place(const struct request *request, struct view *a, struct v
         return false;
     const bool together = a->on_device == b->on_device &&
                           (!a->on_device || (a->platform == b->platform && a->device == b->device));
-    if (together || a->n == 0) /* nothing lies everywhere */
+    if (together || a->n == 0) /* empty arrays may be anywhere */
         return plan_choose_device(request, a->on_device ? a : b, plan);
     OWNED *of_a = place_of(a), *of_b = place_of(b);
     return of_a && of_b &&
@@ -315,14 +315,14 @@ bool products_plan(const struct request *request, struct view *a, struct view *b
     return true;
 }
 
-/* ---- short calls ---- */
+/* ---- cached plans for short calls ---- */
 
-/* Without a platform where there is no plan. */
+/* The platform is NULL where there is no plan. */
 struct cached_plans {
     struct plan plans[FIRST_VARIANT][ELEMENTS];
 };
 
-/* What is raised is raised again for each call that asks for it. */
+/* A type or value error leaves no plan, and is raised again by each call that needs one. */
 static bool make_plan(const struct platforms *platforms, enum reduction reduction,
                       enum element element, struct plan *plan)
 {
@@ -369,7 +369,7 @@ bool cached_plan(const struct cached_plans *self, enum reduction reduction, stru
     return plan->platform;
 }
 
-/* ---- what a plan asks for ---- */
+/* ---- properties of a plan ---- */
 
 struct exact_span plan_exact_span(const struct plan *plan, enum element accumulator)
 {

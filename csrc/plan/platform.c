@@ -25,7 +25,7 @@ void *platforms_state(const struct platforms *self, const struct platform *platf
     return self->states[k];
 }
 
-/* Lets other threads use Python while a platform gets ready, which may take a second. */
+/* Releases the GIL while a platform gets ready, which may take a second. */
 static PyThreadState *let_others_go_on(const struct platform *platform, void *state, int device)
 {
     return platform->ready && !platform->ready(state, device) ? PyEval_SaveThread() : NULL;
@@ -57,7 +57,7 @@ PyObject *platform_name(const struct platform *platform, int device)
 
 #define DEVICES_ACCEPTED "None, 'host', 'simulated', 'cuda' or 'cuda:N'"
 
-/* ":12" -> 12, "" -> 0; false if it is neither. */
+/* ":12" -> 12, "" -> 0; false for other text. */
 static bool parse_index(const char *text, int *index)
 {
     enum { DIGITS_MAX = 4 };
@@ -142,7 +142,7 @@ bool platforms_choose(const struct platforms *self, PyObject *device, unsigned p
     return true;
 }
 
-/* ---- where memory lies ---- */
+/* ---- locating memory ---- */
 
 static bool locate(const struct where *where, struct view *view, const char *name)
 {
@@ -153,7 +153,7 @@ static bool locate(const struct where *where, struct view *view, const char *nam
         return true;
     if (view->n == 0 && !platforms_find_gpu(self, &gpu))
         return false;
-    if (!gpu) { /* nothing lies everywhere */
+    if (!gpu) { /* empty arrays may be anywhere */
         view->platform = platforms_on(self, METHOD_ON_SIMULATED);
         return true;
     }
@@ -170,7 +170,7 @@ static bool locate(const struct where *where, struct view *view, const char *nam
             break;
     }
     named = failure;
-    if (failure.kind == FAILURE_VALUE || failure.kind == FAILURE_RUNTIME) /* whose memory it is */
+    if (failure.kind == FAILURE_VALUE || failure.kind == FAILURE_RUNTIME) /* name the argument */
         snprintf(named.text, sizeof named.text, "%s: %.400s", name, failure.text);
     failure_raise(&named, self->cuda_error);
     return false;

@@ -1,5 +1,5 @@
-/* From what a call is, once all is settled, to a plan. Nothing here needs Python, and so other code
- * than Python's can have plans, too. */
+/* From a settled call to a plan. Nothing here needs Python, so that code other than Python's can
+ * make plans, too. */
 #include <Python.h>
 
 #include "plan/plan.h"
@@ -31,8 +31,8 @@ void plan_choose_launch(struct plan *plan, bool automatic)
     }
 }
 
-/* The run has to count what takes part where the reduction may want to know, or nothing may. Of one
- * real element the norms of orders 1 and 2 are alike, and that of order 1 has the smaller state. */
+/* The run has to count elements if the reduction needs that or a mask may leave none. The norms of
+ * orders 1 and 2 of one real element are equal, and that of order 1 has the smaller state. */
 void plan_settle(const struct settled *settled, struct layout *layout, struct plan *plan)
 {
     const bool magnitude = settled->reduction == REDUCTION_norm && plan->n == 1 &&
@@ -50,11 +50,11 @@ void plan_settle(const struct settled *settled, struct layout *layout, struct pl
     plan->counts = row->counts ||
                    (row->nothing == NOTHING_error && layout->mask && !fold_is_indexed(plan->fold));
     if (element_is_integer(plan->accumulator) || fold_is_indexed(plan->fold))
-        plan->launch.batch_invariant = false; /* in any order they are the same */
+        plan->launch.batch_invariant = false; /* the same in any order */
 }
 
-/* What is rounded once is rounded to the type in which it is kept, or, if that is of integers, to
- * the one from which these are made. */
+/* Rounds exact results to the type that they are stored in, or, for an integer type, to the type
+ * that is then cast to it. */
 static void round_for_output(const struct output *out, struct plan *plan)
 {
     struct finish *finish = &plan->finish;
@@ -66,7 +66,7 @@ static void round_for_output(const struct output *out, struct plan *plan)
                              : finish->type;
 }
 
-/* Sums of integers are exact by any method. Devices copy elements to a type without rounding. */
+/* Integer sums are exact by any method. Devices copy elements to a type without rounding. */
 void plan_round_once(const struct output *out, struct layout *layout, struct plan *plan)
 {
     const enum element input = layout->input;
@@ -83,8 +83,8 @@ void plan_round_once(const struct output *out, struct layout *layout, struct pla
             accumulator_widest(element_is_complex(layout->type) ? input : element_real_part(input));
 }
 
-/* Where an element may be taken in as often as one likes, one of those that are broadcast is
- * enough; but a method that is asked for shall see all. */
+/* Idempotent reductions need only one of several broadcast elements; but a method that the caller
+ * named processes all of them. */
 static void leave_out_repeats(struct layout *layout, uint64_t reduced, struct plan *plan)
 {
     static const bool idempotent[REDUCTIONS] = {

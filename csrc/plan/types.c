@@ -14,7 +14,7 @@ static bool warn_of_lost_imaginary_part(int frames)
                         1 + frames) == 0;
 }
 
-/* Whether a complex number is true depends on both its parts. */
+/* A cast to bool depends on both parts. */
 static bool loses_imaginary_part(enum element from, enum element to)
 {
     return element_is_complex(from) && !element_is_complex(to) && to != ELEMENT_BOOL;
@@ -30,7 +30,7 @@ static enum element out_type(const struct request *request)
     return request->out->view.layout.input;
 }
 
-/* The type that NumPy reduces in when nobody asks for one. */
+/* The type that NumPy reduces in by default. */
 static enum element default_type(enum values values, enum element input)
 {
     if (!element_is_integer(input) || values == VALUES_own)
@@ -38,8 +38,8 @@ static enum element default_type(enum values values, enum element input)
     return values == VALUES_floating ? ELEMENT_FLOAT64 : types_of_sums(input);
 }
 
-/* With an out, NumPy's ufuncs reduce in the type that the elements and out promote to; means too,
- * but those of integers in float64, and those of float16 in float32. */
+/* With an out, NumPy's ufuncs reduce in the type that the elements and out promote to; so do means,
+ * except of integers, in float64, and of float16, in float32. */
 static bool choose_elements(const struct request *request, enum element input, enum element *type)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
@@ -55,7 +55,7 @@ static bool choose_elements(const struct request *request, enum element input, e
     return true;
 }
 
-/* A quotient goes to out as it is; a sum has been one of the elements' type before. */
+/* Quotients are cast to out's type directly; sums are first cast to the elements' type. */
 static enum element result_type(const struct request *request, enum element elements)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
@@ -72,7 +72,7 @@ static enum element result_type(const struct request *request, enum element elem
     }
 }
 
-/* bool, unsigned, signed, float, complex: NumPy's "same kind" casts never go back. */
+/* NumPy's "same kind" casts never go back: bool, unsigned, signed, float, complex. */
 static int kind_of(enum element type)
 {
     if (element_is_complex(type))
@@ -82,7 +82,7 @@ static int kind_of(enum element type)
     return type == ELEMENT_BOOL ? 0 : type <= ELEMENT_INT64 ? 2 : 1;
 }
 
-/* Where NumPy refuses an out that its other reductions would cast to. */
+/* Refuses types of out that NumPy refuses in these reductions only. */
 static bool check_output(const struct request *request, enum element input)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
@@ -125,7 +125,7 @@ static bool check_types(const struct request *request, enum element input, enum 
     return !request->out || check_output(request, input);
 }
 
-/* Positions, counts and truth values have no imaginary parts to lose, and magnitudes are meant. */
+/* Warns if imaginary parts are lost. Positions, counts, bools and magnitudes never have any. */
 bool types_choose(const struct request *request, const struct layout *layout,
                   struct settled *settled)
 {
@@ -153,7 +153,7 @@ bool types_convert_directly(const struct layout *layout, enum element accumulato
 
 /* ---- by key ---- */
 
-/* Digits take up the carries of so many numbers, and a table's tags are words. */
+/* Exact digits take the carries of at most 2^30 numbers, and a table's tags are 32-bit words. */
 bool plan_goes_by_key(const struct plan *plan)
 {
     const uint64_t most = (uint64_t)1 << 30;
