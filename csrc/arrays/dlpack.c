@@ -140,8 +140,8 @@ const struct dlpack_names dlpack_names[DLPACK_FORMS] = {
     [DLPACK_UNVERSIONED] = {"dltensor", "used_dltensor"},
 };
 
-/* Takes the tensor from its producer's capsule by renaming that, in a critical section. Returns
- * DLPACK_FORMS if the object is not a capsule with a tensor. */
+/* Takes the tensor from its producer's capsule by renaming the capsule, in a critical section.
+ * Returns DLPACK_FORMS if the object is not a capsule with a tensor. */
 static enum dlpack_form take(PyObject *capsule, struct held *held)
 {
     enum dlpack_form form = 0;
@@ -248,8 +248,8 @@ static PyObject *ask_capsule(PyObject *method, const struct stream *producer)
     return capsule;
 }
 
-/* Compares the tensor's device type with that of __dlpack_device__(). Pinned host memory is not
- * told from other host memory: producers disagree about it. */
+/* Compares the tensor's device type with that of __dlpack_device__(). Pinned host memory counts as
+ * host memory, since producers disagree about it. */
 static bool check_place(const struct dl_tensor *tensor, const char *name,
                         const struct dl_device *device)
 {

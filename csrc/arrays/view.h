@@ -18,7 +18,7 @@ struct stream {
     bool passing;
 };
 
-/* What keeps memory alive. */
+/* The owners of a view's memory. */
 struct held {
     PyObject *owner;   /* an owned reference */
     const void *began; /* data pointer of the owner when viewed, if a NumPy array */
@@ -55,7 +55,7 @@ struct where {
     /* Finds the platform and device of a view of device memory. */
     bool (*locate)(const struct where *, struct view *, const char *name);
 
-    /* A stream of a GPU that is given to a producer, whose work is put before it. */
+    /* A GPU's stream, passed to a producer, which then puts its work before it. */
     bool (*handshake)(const struct where *, int device, uintptr_t *stream);
 };
 

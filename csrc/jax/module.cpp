@@ -1,5 +1,5 @@
-/* The extension module gred._jax: the reductions as a target of XLA's foreign function interface,
- * for the host and for GPUs. A handler makes a call of gred._core's of buffers and attributes. */
+/* The extension module gred._jax: the reductions as handlers of XLA's foreign function interface,
+ * for the host and GPUs. A handler turns buffers and attributes into a call of gred._core. */
 #include <Python.h>
 
 #include "python/foreign.h"
@@ -11,7 +11,7 @@
 
 namespace ffi = xla::ffi;
 
-/* What does not depend on where arrays lie; of gred/jax/reduction.py. */
+/* Attributes that gred/jax/primitive.py sets, which do not depend on the device. */
 struct attributes {
     std::string_view reduction, input, elements, result;
     bool exact, batch_invariant;
@@ -31,10 +31,10 @@ XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(attributes, ffi::StructMember<std::string_
 namespace
 {
 
-/* Of a gred._core that is kept for as long as the process lasts: XLA may call at any time. */
+/* Of gred._core, which is never released, as XLA may call at any time. */
 const foreign *core;
 
-/* Of one array, or of two of one shape, whose elements are multiplied. */
+/* Reduces one array, or computes the dot product of two of one size. */
 ffi::Error reduce(const attributes &asked, const ffi::RemainingArgs &arrays,
                   const ffi::AnyBuffer &results, bool on_device, void *stream)
 {

@@ -10,11 +10,11 @@ enum axes_kind {
     AXES_GENERAL,
 };
 
-/* The outer dimensions, outermost first, have strides in bytes of the elements and of the mask, and
- * in results of the results' places. */
+/* Outer dimensions are stored outermost first, with strides in bytes for the elements and the mask,
+ * and `places`, strides between the results, in results. */
 struct axes {
     enum axes_kind kind;
-    struct layout reduced; /* elements of the first result; normalized */
+    struct layout reduced; /* the first result's elements, normalized */
     unsigned runs;         /* groups of adjacent reduction axes, of any length */
     uint64_t results;
     bool aligned;   /* all elements are, and in native byte order */
@@ -24,8 +24,7 @@ struct axes {
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
 };
 
-/* Byte offsets from the first result's first element to the lowest one and to the highest one's
- * end. */
+/* Byte offsets of the lowest element and of the highest one's end from the first result's first. */
 void axes_span(const struct axes *, int64_t *lowest, int64_t *end);
 
 /* The end of the highest element. */

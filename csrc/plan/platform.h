@@ -33,7 +33,7 @@ struct platform {
     /* Finds the device that has all of a view's memory, and sets it in the view. NULL: never. */
     enum located (*locate)(void *state, struct view *view, struct failure *failure);
 
-    /* A stream on a device, which a producer puts its work before. NULL: no streams. */
+    /* A device's stream, passed to a producer to put its work before. NULL: no streams. */
     bool (*handshake)(void *state, int device, uintptr_t *stream, struct failure *failure);
 
     /* Allocates memory->bytes, which are not 0. These three are NULL if memory is the host's. */

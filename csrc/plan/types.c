@@ -38,8 +38,8 @@ static enum element default_type(enum values values, enum element input)
     return values == VALUES_floating ? ELEMENT_FLOAT64 : types_of_sums(input);
 }
 
-/* With an out, NumPy's ufuncs reduce in the type that the elements and out promote to; so do means,
- * except of integers, in float64, and of float16, in float32. */
+/* With an out, NumPy's ufuncs reduce in the type that the elements and out promote to. Means do,
+ * too, except that those of integers use float64 and those of float16 use float32. */
 static bool choose_elements(const struct request *request, enum element input, enum element *type)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
@@ -55,7 +55,7 @@ static bool choose_elements(const struct request *request, enum element input, e
     return true;
 }
 
-/* Quotients are cast to out's type directly; sums are first cast to the elements' type. */
+/* A quotient is cast directly to out's type, a sum to the elements' type first. */
 static enum element result_type(const struct request *request, enum element elements)
 {
     const struct reduction_row *row = reduction_row(request->reduction);

@@ -12,20 +12,20 @@ static const struct {
 
 struct signature {
     const char *function;
-    unsigned char required;   /* positional, and needed */
-    unsigned char positional; /* those that may be given by position, the required ones first */
-    unsigned char unnamed;    /* of the positional ones: the first that have no keyword */
+    unsigned char required;   /* required arguments, which are positional */
+    unsigned char positional; /* arguments that may be positional, required ones first */
+    unsigned char unnamed;    /* positional arguments, the first ones, without a keyword */
     unsigned char order[16];  /* all arguments in order, NO_ARGUMENT at the end */
 };
 
-/* Whose arguments they are: the reductions', numbered as they are, and those of other functions. */
+/* Indices of signatures: first the reductions, by their numbers, then other functions. */
 #define NAMED(name, ...) SIGNATURE_##name,
 #define PLAIN(...)
 enum signature_index { REDUCTIONS_END = FIRST_VARIANT - 1, FUNCTIONS(NAMED, PLAIN) SIGNATURES };
 #undef NAMED
 
-/* Of a reduction: how many arguments can be given by position, how many of them have no keyword,
- * and all in order: NumPy's in its own, and gred's after them. */
+/* A reduction's signature: how many arguments may be positional, how many of them have no keyword,
+ * and all arguments: NumPy's in NumPy's order, then gred's. */
 #define ROW(name, positional, unnamed, ...)                                                        \
     [REDUCTION_##name] = {                                                                         \
         #name, 1, positional, unnamed, {__VA_ARGS__, METHOD, BLOCK_SIZE, DEVICE, STREAM}},
@@ -71,13 +71,13 @@ static const struct signature signatures[SIGNATURES] = {
 };
 #undef NAMED
 
-/* The same as Python's strings, made at import, which keywords mostly are themselves. */
+/* The keywords as interned strings, created at import, which calls mostly pass themselves. */
 static PyObject *argument_keywords[ARGUMENTS_END];
 
-/* PyTorch's names of arguments. */
+/* PyTorch's names of some arguments. */
 static const char *const other_names[ARGUMENTS_END] = {[AXIS] = "dim", [KEEPDIMS] = "keepdim"};
 
-/* NO_ARGUMENT with an exception set, which says which there are, if there is no such keyword. */
+/* The argument of a keyword, or NO_ARGUMENT with an exception set that lists the keywords. */
 static enum argument argument_named(const struct signature *signature, PyObject *name)
 {
     const unsigned char *const first = signature->order + signature->unnamed;
@@ -159,7 +159,7 @@ bool reduction_parse(PyObject *op, enum reduction *reduction)
 
 /* ---- docstrings ---- */
 
-/* A new str of gred/docstrings.py's. NULL with an exception set. */
+/* A docstring of gred/docstrings.py; a new reference. NULL with an exception set. */
 static PyObject *docstring(unsigned which)
 {
     static const char *const nothing[] = {[NOTHING_value] = "value",
@@ -176,7 +176,7 @@ static PyObject *docstring(unsigned which)
                        fold_is_on_ladder(row->fold) ? Py_True : Py_False, nothing[row->nothing]);
 }
 
-/* Copies last as long as the process: functions refer to them. */
+/* Copies are never freed: functions refer to them. */
 bool signatures_document(PyMethodDef *functions)
 {
     for (unsigned k = NO_ARGUMENT + 1; k < ARGUMENTS_END; k++)

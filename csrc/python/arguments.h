@@ -1,11 +1,10 @@
-/* A function's arguments, from the vector call's layout into an array with a place for each. */
+/* Parses a vectorcall's arguments into an array with a slot for each argument. */
 #pragma once
 
 #include "python/module.h"
 
-/* All arguments that functions have, by the names that they are given by, and what a signature
- * shows as their default; "": there is none. Signatures can only name constants, so that `...`
- * stands for a value that is not given. */
+/* The arguments of all functions: slot, keyword, and the default that signatures show ("": none).
+ * Signatures can only name constants, so `...` means no value. */
 #define ARGUMENTS(ARGUMENT)                                                                        \
     ARGUMENT(A, "a", "")                                                                           \
     ARGUMENT(B, "b", "")                                                                           \
@@ -46,16 +45,16 @@
 enum argument { NO_ARGUMENT, ARGUMENTS(ARGUMENT) ARGUMENTS_END };
 #undef ARGUMENT
 
-/* Those of a reduction, by its number, or of another function: borrowed references by argument,
- * NULL where one was left out. False with a TypeError set. */
+/* Parses the arguments of a reduction, by its number, or of another function: borrowed references
+ * in slots, NULL if missing. False with a TypeError set. */
 bool arguments_parse(unsigned which, PyObject *const *arguments, Py_ssize_t count, PyObject *names,
                      PyObject *slots[ARGUMENTS_END]);
 
-/* For a call in Python. Borrowed. */
+/* The argument or, if it is missing, `otherwise`. Borrowed. */
 static inline PyObject *argument_or(PyObject *argument, PyObject *otherwise)
 {
     return argument ? argument : otherwise;
 }
 
-/* op=: a reduction by its name; the sum where it was left out. False with an exception set. */
+/* Reads op=, a reduction's name; sum if it is missing. False with an exception set. */
 bool reduction_parse(PyObject *op, enum reduction *);

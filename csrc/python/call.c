@@ -31,7 +31,7 @@ bool ddof_parse(PyObject *const *slots, double *ddof)
     return !given || parse_number(given, slots[DDOF] ? "ddof" : "correction", ddof);
 }
 
-/* Which norm it is. NumPy's of two axes is a vector's only where no order is asked for. */
+/* Reads ord=. With an order, NumPy's norm along two axes is a matrix norm, which is refused. */
 static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction)
 {
     static const struct {
@@ -72,7 +72,7 @@ static bool read_request(struct call *call, enum reduction reduction, int frames
                                 .device = slots[DEVICE],
                                 .initial = slots[INITIAL],
                                 .frames = frames};
-    /* How the signature writes that there is none, and how NumPy does. */
+    /* Both the signature's `...` and NumPy's _NoValue mean that there is none. */
     if (request->initial == Py_Ellipsis || numpys_is_no_value(request->initial))
         request->initial = NULL;
     if (reduction == REDUCTION_norm)
@@ -80,9 +80,8 @@ static bool read_request(struct call *call, enum reduction reduction, int frames
     return ddof_parse(slots, &request->ddof);
 }
 
-/* Where elements of an array on the host lose their NaN, converted as the request asks, a mask
- * hides NaN instead, and the reduction becomes the one that takes all others: NumPy does the same
- * by putting what changes nothing in NaN's place. */
+/* If the conversion to dtype would lose a host array's NaN, masks NaN and changes to the plain
+ * reduction. NumPy does the same by replacing NaN with the identity. */
 static bool leave_nan_out(struct call *call, PyObject *where)
 {
     struct request *request = &call->request;
@@ -93,7 +92,7 @@ static bool leave_nan_out(struct call *call, PyObject *where)
         return true;
     if (!numpys_element(request->dtype, "dtype", &to))
         return false;
-    /* NumPy's means are of floats, and its extremes have no dtype. */
+    /* NumPy's means are of floats, and its extremes take no dtype. */
     if ((request->reduction != REDUCTION_nansum && request->reduction != REDUCTION_nanprod &&
          (request->reduction != REDUCTION_nanmean || element_is_integer(to))) ||
         !types_lose_nan(call->view.layout.input, to))
@@ -105,7 +104,7 @@ static bool leave_nan_out(struct call *call, PyObject *where)
     return found && mask_apply(PyTuple_GET_ITEM(found, 1), &call->asked, &call->view, &call->mask);
 }
 
-/* ---- what they are of ---- */
+/* ---- arrays ---- */
 
 bool call_view(struct call *call, const char *name, bool masked, PyObject *const *slots)
 {
@@ -123,7 +122,7 @@ bool call_view(struct call *call, const char *name, bool masked, PyObject *const
     return array_view(call->like, &with_nulls, &call->view);
 }
 
-/* What hides what `where` does, and nulls. False with an exception set. */
+/* Combines `where` with the mask of nulls. False with an exception set. */
 static bool hide_nulls(struct call *call, PyObject **where)
 {
     PyObject *const given = *where;
@@ -145,7 +144,7 @@ static bool hide_nulls(struct call *call, PyObject **where)
     return is_left >= 0;
 }
 
-/* The mask has to lie where the array does. */
+/* The mask has to be on the array's device, which is therefore located first. */
 static bool view_mask(struct call *call, PyObject *mask)
 {
     const struct where *where = call->asked.where;
@@ -153,7 +152,7 @@ static bool view_mask(struct call *call, PyObject *mask)
            mask_apply(mask, &call->asked, &call->view, &call->mask) && leave_nan_out(call, mask);
 }
 
-/* What spreads are about is broadcast to the shape that means have with keepdims=True. */
+/* Views mean=, broadcast to the shape that means have with keepdims=True. */
 static bool view_means(struct call *call, PyObject *means)
 {
     struct request *request = &call->request;
@@ -163,7 +162,7 @@ static bool view_means(struct call *call, PyObject *means)
     const unsigned dimensions = axes_left(&call->view.layout, request->reduced, true, shape);
     if (!means_view(means, &call->asked, &call->view, dimensions, shape, &call->means))
         return false;
-    if (call->view.n > 0) /* of nothing, it does not matter what it would be about */
+    if (call->view.n > 0) /* empty arrays have no deviations */
         request->means = &call->means;
     return true;
 }
@@ -171,7 +170,7 @@ static bool view_means(struct call *call, PyObject *means)
 struct call *call_begin(struct module_state *state, enum reduction reduction, int frames,
                         PyObject *const *slots)
 {
-    struct call *call = spare_take(sizeof *call); /* most of which a short call never touches */
+    struct call *call = spare_take(sizeof *call); /* a short call uses little of it */
     if (!call)
         return (void *)PyErr_NoMemory();
     memset(call, 0, offsetof(struct call, asked));

@@ -1,14 +1,13 @@
-/* gred.counters and gred.accesses: what a reduction's kernels access on the simulated device,
- * counted, and recorded one by one where there is room for that; and what is wrong with it, where
- * somebody checks. */
-#include "python/call.h" /* Python's headers are first, and ask for all of the system's */
+/* gred.counters and gred.accesses: counts what a reduction's kernels access on the simulated
+ * device, records accesses one by one if there is room, and checks them for faults if requested. */
+#include "python/call.h" /* Python.h is first: it enables all system features */
 
 #include "common/kernels.h"
 #include "run/counting.h"
 
 #include <dlfcn.h>
 
-/* Whether there are kernels that count, and take the array. False with an exception set. */
+/* Whether there are counting kernels that take the array. False with an exception set. */
 static bool can_count(const struct plan *plan)
 {
     const enum element input = plan->layout->input;
@@ -31,7 +30,7 @@ static bool can_count(const struct plan *plan)
     return value_error("counters are there of elements that lie one after the other");
 }
 
-/* One by one only what somebody can still look at. False with an exception set. */
+/* Accesses of large arrays are not recorded one by one. False with an exception set. */
 static bool can_record(const struct plan *plan, const struct counting *counting)
 {
     enum { ELEMENTS_MAX = 1 << 14 };
@@ -42,7 +41,7 @@ static bool can_record(const struct plan *plan, const struct counting *counting)
                        (unsigned long long)plan->n, ELEMENTS_MAX);
 }
 
-/* Where a fault's thread was: a library, and the offset into it. */
+/* A frame of the fault's thread: a library, and the offset into it. */
 static PyObject *frame_tuple(uintptr_t at)
 {
     Dl_info where = {0};
@@ -51,8 +50,8 @@ static PyObject *frame_tuple(uintptr_t at)
     return Py_BuildValue("sk", where.dli_fname, at - (uintptr_t)where.dli_fbase);
 }
 
-/* A tuple, in place of the exception that the fault has ended the run with, as
- * gred/lab/checking.py reads it. NULL, and that as it is, where there is none. */
+/* Replaces the exception with which a fault ended the run by a tuple for gred/lab/checking.py.
+ * NULL, keeping the exception, if there was no fault. */
 static PyObject *fault_instead(const struct fault *fault)
 {
 #define FAULT(NAME, name) name,
@@ -124,7 +123,7 @@ static void counting_free(struct counting *self)
     free(self->launches);
 }
 
-/* It is called by gred/counting.py, gred/recording.py and gred/lab/worker.py. */
+/* Called by gred/counting.py, gred/recording.py and gred/lab/worker.py. */
 SLOTS_FUNCTION(counters)
 {
     OPENED *call = call_open_op(state, slots);

@@ -1,5 +1,5 @@
-/* Calls that do not come from Python: what they ask for is settled by a call of Python's, once, and
- * then they run as often as their caller likes, without the GIL. */
+/* Calls that do not come from Python: a Python call settles their arguments once, then they run any
+ * number of times, without the GIL. */
 #include "python/foreign.h"
 
 #include "python/call.h"
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of an array like this one, wherever its like lies later: the axes, a bit each, the reduction, the
- * types of elements and results, and whether these are exact or batch-invariant. */
+/* Settles the reduction of arrays like this one, on any device: reduction axes, a bit each, the
+ * reduction, the types of elements and results, and whether these are exact or batch-invariant. */
 SLOTS_FUNCTION(settle)
 {
     OPENED *call = call_open_op(state, slots);
@@ -74,7 +74,7 @@ static bool view_call(const struct foreign_call *call, struct errand *self)
                         call->results_bytes);
 }
 
-/* Nothing lies nowhere: then it is where its results are. */
+/* An empty array has no device: then its results' device is used. */
 static bool locate(const struct platforms *platforms, const struct foreign_call *call,
                    struct view *view, struct failure *failure)
 {
@@ -95,7 +95,7 @@ static bool locate(const struct platforms *platforms, const struct foreign_call 
     return located != LOCATED_NOWHERE;
 }
 
-/* A whole array's result stays on a device, or is stored once it is there. */
+/* A whole array's result stays on its device, or run_plan stores it. */
 static void make_plan(const struct foreign_call *call, struct errand *self)
 {
     const bool whole =
@@ -104,7 +104,7 @@ static void make_plan(const struct foreign_call *call, struct errand *self)
                     whole ? NULL : &self->axes, &self->plan);
 }
 
-/* Of vectors, whose products are added. */
+/* For the dot product of two vectors. */
 static void make_plan_of_products(struct errand *self)
 {
     struct view *const a = &self->view, *const b = &self->factors;

@@ -1,5 +1,5 @@
-/* Exact sums, as words that gred/exact.py makes objects of; gred.dot, which also adds products as
- * floats. */
+/* Exact sums, as words that gred/exact/ makes objects of, and gred.dot, which also adds products in
+ * floating point. */
 #include "arrays/numpys.h"
 
 #include "arrays/objects.h"
@@ -64,7 +64,7 @@ PyObject *core_exact_rounded(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 /* ---- sums ---- */
 
-/* Whether elements go to one exact sum. False with an exception set where they are complex. */
+/* Whether elements have a single exact sum. False with an exception set if they are complex. */
 static bool has_one_sum(const struct view *view, const char *name)
 {
     return !element_is_complex(view->layout.input) ||
@@ -81,7 +81,7 @@ static bool add_exactly(struct call *call, struct exact *sum)
     return call->plan.n == 0 || execute_plan(call->state, &call->plan, &call->run);
 }
 
-/* Elements of any real type are summed as they are. */
+/* Sums elements of any real type without rounding them. */
 PyObject *core_exact_sum(PyObject *module, PyObject *array)
 {
     struct module_state *state = PyModule_GetState(module);
@@ -96,7 +96,7 @@ PyObject *core_exact_sum(PyObject *module, PyObject *array)
     return add_exactly(call, &sum) ? words_of(&sum) : NULL;
 }
 
-/* ---- products: of a call's view and that of its offsets ---- */
+/* ---- products of a call's view and its `offsets` ---- */
 
 static bool check_shapes(const struct call *call, bool as_vectors)
 {
@@ -111,8 +111,8 @@ static bool check_shapes(const struct call *call, bool as_vectors)
                        as_vectors ? "be vectors of one length" : "have one shape", of_a, of_b);
 }
 
-/* Of gred.dot, or of two arrays of one shape, of real numbers. Elements become what NumPy would
- * multiply them as, but for integers, which keep all their bits. NULL with an exception set. */
+/* Views the arrays of gred.dot, or two real arrays of one shape. Elements are converted to the type
+ * in which NumPy multiplies them, but integers keep all their bits. NULL with an exception set. */
 static struct call *view_factors(struct module_state *state, PyObject *const *slots, bool of_dot)
 {
     struct call *call = call_begin(state, REDUCTION_sum, !of_dot, slots);
@@ -131,7 +131,7 @@ static struct call *view_factors(struct module_state *state, PyObject *const *sl
     return call;
 }
 
-/* All products are one sum. */
+/* Plans a single sum of all products. */
 static bool plan_one_sum(struct call *call, bool exactly)
 {
     layout_normalise(&call->view.layout, true);
@@ -152,7 +152,7 @@ PyObject *core_exact_products(PyObject *module, PyObject *arguments)
 
 /* ---- along axes ---- */
 
-/* Rounded to a float type, or of integers, which wrap around in 64 bits. */
+/* Results are rounded to a float type, or are 64-bit integers that wrap around. */
 static bool choose_result(enum element type, PyObject *dtype, bool exactly, struct plan *plan)
 {
     enum element *const result = &plan->finish.result;
@@ -169,7 +169,7 @@ static bool choose_result(enum element type, PyObject *dtype, bool exactly, stru
     return true;
 }
 
-/* A new array, of the axes before the last `along`. */
+/* Sums along the last `along` axes into a new array. */
 static PyObject *sum_along(struct call *call, unsigned along)
 {
     struct layout *const a = &call->view.layout, *const b = &call->of_segments.offsets.layout;
@@ -215,7 +215,7 @@ static bool parse_method(PyObject *method, bool *exactly)
            value_error("method of dot must be 'auto' or 'exact'; got %.200R", method);
 }
 
-/* By gred/statistics/products.py. */
+/* Calls gred/statistics/products.py. */
 static PyObject *dot_along(PyObject *const *slots, bool exactly)
 {
     return python_call(

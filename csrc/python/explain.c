@@ -1,5 +1,4 @@
-/* gred.explain: how a call would go, without it going, as plain tuples; and for tests, schedules of
- * plans that nobody has an array for. */
+/* gred.explain: how a call would run, as plain tuples, and for tests, schedules without arrays. */
 #include "plan/arguments.h"
 #include "python/call.h"
 #include "python/hooks.h"
@@ -13,7 +12,7 @@ static void append(PyObject **list, const char *when, struct step step)
                                     part_name(step.reads), part_name(step.writes)));
 }
 
-/* What schedules have in common; takes over the steps. Parts are (name, offset, bytes). */
+/* The tuple of any schedule. Steals the steps. Parts are (name, offset, bytes). */
 static PyObject *launches(const char *form, enum element accumulator, size_t state_bytes,
                           uint64_t pieces, uint64_t piece, PyObject *steps,
                           const struct arena *arena, const char *left)
@@ -36,7 +35,7 @@ static void append_passes(PyObject **list, const char *when, const struct passes
         append(list, when, passes->at[k]);
 }
 
-/* A piece of n elements. */
+/* Appends the steps of a piece of n elements. */
 static void append_piece(PyObject **list, const char *when, const struct schedule *self, uint64_t n,
                          struct passes *passes)
 {
@@ -85,7 +84,7 @@ PyObject *explain_schedule(const struct schedule *self)
 
 /* ---- along axes ---- */
 
-/* Results are stored where they are asked for once all parts' are made. */
+/* If results are not written to the caller's out directly, the last step converts them to it. */
 static PyObject *steps_along(const struct axes_schedule *schedule, const struct plan *asked)
 {
     static const char when[] = "begin";
@@ -146,7 +145,7 @@ static PyObject *answer(const struct call *call, const struct explanation *expla
                          how_tuple(explanation, plan));
 }
 
-/* What there is to reduce, and results for it, is a backend's to explain. */
+/* The backend fills in the explanation instead of running the plan. */
 static PyObject *explain(struct call *call)
 {
     struct explanation *explanation = PyMem_Calloc(1, sizeof *explanation);

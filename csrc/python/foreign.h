@@ -1,5 +1,5 @@
-/* What code that is not Python's may call of gred._core, in any thread and without the GIL: one
- * function, in a capsule, with arguments that `settle` has checked before. */
+/* The interface of gred._core to code other than Python's: one function, in a capsule, which any
+ * thread may call without the GIL. `settle` must have checked its arguments. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,21 +12,20 @@ extern "C" {
 
 #define FOREIGN_NAME "gred._core._foreign"
 
-/* An array in C order, and its results one after the other, in memory that is ready for them. */
+/* An array in C order, and memory for its contiguous results. */
 struct foreign_call {
     const char *reduction;                 /* as `settle` names it */
-    const char *input, *elements, *result; /* types: of the array, converted to, of results */
+    const char *input, *elements, *result; /* types: the array's, converted elements', results' */
     bool exact, batch_invariant;
     double ddof;
-    const void *data, *factors; /* what vectors' elements are multiplied with, of one type with
-                                   them, before they are added; NULL: nothing */
+    const void *data, *factors; /* a second vector of the same type, for dot; or NULL */
     unsigned dimensions;
     const int64_t *shape;
-    uint64_t axes; /* that are reduced, a bit each */
+    uint64_t axes; /* reduction axes, a bit each */
     void *results;
-    size_t data_bytes, results_bytes; /* which have to be those of the types and the shape */
+    size_t data_bytes, results_bytes; /* checked against the types and the shape */
 
-    /* Both lie on a device, and the work is only put on this stream: nobody waits for it. */
+    /* Memory is on a device, and the work is only enqueued on this stream, not waited for. */
     bool on_device;
     uintptr_t stream;
 };
@@ -34,7 +33,7 @@ struct foreign_call {
 struct foreign {
     void *state;
 
-    /* False: `why` says why not. */
+    /* On failure returns false and writes the reason to `why`. */
     bool (*reduce)(void *state, const struct foreign_call *, char *why, size_t length);
 };
 

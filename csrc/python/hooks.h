@@ -1,6 +1,5 @@
-/* What gred._testing may call of gred._core, which is hidden from other libraries: a table of
- * functions in a capsule. They force how work is shared among threads, or choose that for arrays
- * and devices that are not there. */
+/* Functions of gred._core for gred._testing, in a capsule, since its symbols are not exported: they
+ * force how work is shared among threads, or choose it for nonexistent arrays and devices. */
 #pragma once
 
 #include <Python.h>
@@ -11,10 +10,10 @@
 
 #define HOOKS_NAME "gred._core._hooks"
 
-/* (form, accumulator, bytes a state, pieces, elements a piece, steps, parts, total bytes, where the
- * result is left).
- * A step is (when, kind, grid, block, shared bytes, blocks a cluster, cooperative, n, reads,
- * writes); when is 'begin', 'piece', 'last piece', 'results' or 'end'. A new reference. */
+/* Returns (form, accumulator, bytes per state, pieces, elements per piece, steps, parts, total
+ * bytes, part with the result). A step is (when, kind, grid, block, shared bytes, blocks per
+ * cluster, cooperative, n, reads, writes); when is 'begin', 'piece', 'last piece', 'results' or
+ * 'end'. A new reference. */
 PyObject *explain_schedule(const struct schedule *);
 
 #define HOOKS(HOOK)                                                                                \

@@ -11,12 +11,12 @@ struct listed {
     struct listed_array *at;
     struct held *held;
     uint64_t viewed;   /* arrays */
-    bool split;        /* they lie in several places */
-    uint64_t elements; /* of all */
+    bool split;        /* the arrays are on several devices */
+    uint64_t elements; /* of all arrays */
     PyObject *arrays;  /* a tuple */
     struct exchange_cache cache;
     struct plan_streams streams;
-    struct extent allocation; /* of the last array that was asked about */
+    struct extent allocation; /* of the array that was located last */
 };
 
 void listed_free(struct listed *self)
@@ -52,7 +52,7 @@ static struct listed *listed_new(PyObject *arrays)
     return (void *)PyErr_NoMemory();
 }
 
-/* The memory is the list's from now on. A layout that is not flat is copied. */
+/* Moves the view's memory to the list. A layout that is not flat is copied. */
 static bool take_over(struct listed *self, struct view *view, bool in_order)
 {
     struct listed_array *const array = &self->at[self->viewed];
@@ -77,10 +77,10 @@ static bool take_over(struct listed *self, struct view *view, bool in_order)
     return copy;
 }
 
-/* Others are left for what is not of the list. */
+/* The others are reserved for other arguments. */
 enum { STREAMS_MAX = PRODUCERS_MAX - 2 };
 
-/* Elements have the type that NumPy promotes all arrays' to. */
+/* Promotes the list's element type to hold this array's, by NumPy's rules, and compares devices. */
 static bool join(struct call *call, const struct view *view)
 {
     struct view *const all = &call->view;
@@ -100,7 +100,7 @@ static bool join(struct call *call, const struct view *view)
     return true;
 }
 
-/* Where it lies: often in the same allocation as the array before it, and so with all others. */
+/* Locates an array, often in the allocation of the one before it and so on the same device. */
 static bool locate(const struct call *call, struct listed *self, struct view *view)
 {
     const struct extent own = layout_extent(&view->layout), known = self->allocation;
@@ -149,7 +149,7 @@ static bool all_still_lie(const struct listed *self)
     return true;
 }
 
-/* What there is in place of an array; of one of several with a result each, what is empty. */
+/* Describes all arrays as one view, which is empty if each has a result and any is empty. */
 static void describe(struct call *call)
 {
     struct layout *const layout = &call->view.layout;
@@ -192,7 +192,7 @@ static bool make_plan(struct call *call)
     return true;
 }
 
-/* Which argument is given that one array has, of those that tell, or of all; NULL: none. */
+/* A given argument that only single arrays have; `of_all`: also consider mean=. NULL: none. */
 static const char *argument_of_one(PyObject *const *slots, bool of_all)
 {
     const struct {
@@ -230,7 +230,7 @@ bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *co
            make_plan(call);
 }
 
-/* ---- what is a list of arrays ---- */
+/* ---- recognizing lists of arrays ---- */
 
 PyObject *list_of_arrays(PyObject *const *slots)
 {

@@ -1,8 +1,8 @@
-/* gred.kernel_time, gred.read_limit and gred.launch_limit, as plain tuples that gred/measure.py
- * gives names to. It has checked how often to measure, and has the memory for it. */
+/* gred.kernel_time, gred.read_limit and gred.launch_limit, as plain tuples for gred/measure.py,
+ * which has checked the number of samples and provides their memory. */
 #include "python/call.h"
 
-/* Of Python's memory: a row of whole runs, and one of first passes. False with an exception set. */
+/* Uses two rows of a Python buffer: whole runs and first passes. False with an exception set. */
 static bool timing_make(PyObject *const *slots, Py_buffer *rows, struct timing *timing)
 {
     if (PyObject_GetBuffer(slots[SECONDS], rows, PyBUF_WRITABLE) < 0)
@@ -37,7 +37,7 @@ SLOTS_FUNCTION(kernel_time)
                          answer_to_python(plan, &call->run));
 }
 
-/* What it takes to read so many bytes; of none, to launch an empty kernel. */
+/* Times reading the given number of bytes or, for 0, launching an empty kernel. */
 SLOTS_FUNCTION(device_time)
 {
     RELEASED_BY(PyBuffer_Release) Py_buffer rows = {0};

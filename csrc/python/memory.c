@@ -5,7 +5,7 @@
 
 struct object {
     PyObject_HEAD const struct platform *platform;
-    struct device_memory memory; /* nowhere, where it has no bytes */
+    struct device_memory memory; /* `at` is NULL if nothing is allocated */
 };
 
 static struct platforms *platforms_of(PyTypeObject *type)
@@ -18,14 +18,14 @@ static void *platform_state(const struct object *self)
     return platforms_state(platforms_of(Py_TYPE(self)), self->platform);
 }
 
-/* Always false. */
+/* Raises the failure and returns false. */
 static bool fail(PyTypeObject *type, const struct failure *failure)
 {
     failure_raise(failure, platforms_of(type)->cuda_error);
     return false;
 }
 
-/* Of either type. */
+/* Creates an object of either type. */
 static PyObject *memory_new(PyTypeObject *type, const struct platform *platform, int device,
                             size_t bytes, struct device_memory *memory)
 {
@@ -79,9 +79,9 @@ static PyObject *object_read(PyObject *object, PyObject *target)
     return done || fail(Py_TYPE(self), &failure) ? Py_NewRef(Py_None) : NULL;
 }
 
-/* ---- to other libraries ---- */
+/* ---- export to other libraries ---- */
 
-/* Puts one of the memory's stream and a reader's after what is on the other now. */
+/* Makes the reader's stream wait for the memory's or, if `reader_first`, the other way round. */
 static bool order(const struct object *self, uintptr_t reader, bool reader_first,
                   struct failure *failure)
 {
@@ -91,7 +91,7 @@ static bool order(const struct object *self, uintptr_t reader, bool reader_first
                                  reader_first ? reader : own, reader_first ? own : reader, failure);
 }
 
-/* What a capsule points to: one of the two, of which the tensor has pointers to the rest. */
+/* What a capsule points to: a tensor of either form, and the arrays that it refers to. */
 struct lent {
     union {
         struct dl_versioned versioned;
@@ -99,12 +99,12 @@ struct lent {
     };
     int64_t shape[DIMENSIONS_MAX], strides[DIMENSIONS_MAX];
     struct object *owner;
-    uintptr_t reader; /* the stream that it is read on; 0: not known */
+    uintptr_t reader; /* the stream on which it is read; 0: unknown */
 };
 
-/* Readers call this from any thread, with the GIL or without. A stream that a reader had made may
- * be gone by then, and CUDA cannot tell; the default ones are not. After the interpreter's end
- * there is nothing to give back. */
+/* The tensor's deleter, called by readers from any thread, with or without the GIL. A stream that
+ * the reader created may be gone by then, which CUDA cannot detect, so only default streams are
+ * ordered. After the interpreter has ended, nothing is released. */
 static void end(void *tensor)
 {
     struct lent *const lent = tensor;
@@ -119,7 +119,7 @@ static void end(void *tensor)
     free(lent);
 }
 
-/* Who takes the tensor renames the capsule. */
+/* The capsule's destructor: whoever takes the tensor has renamed the capsule. */
 static void end_untaken(PyObject *capsule)
 {
     for (int form = 0; form < DLPACK_FORMS; form++)
@@ -127,7 +127,7 @@ static void end_untaken(PyObject *capsule)
             end(PyCapsule_GetPointer(capsule, dlpack_names[form].offered));
 }
 
-/* The shape, and strides of C order. */
+/* Reads the shape, and sets strides of C order. */
 static bool parse_shape(PyObject *lengths, struct lent *lent, struct dl_tensor *tensor)
 {
     const Py_ssize_t dimensions = PyTuple_GET_SIZE(lengths);
@@ -146,7 +146,7 @@ static bool parse_shape(PyObject *lengths, struct lent *lent, struct dl_tensor *
     return true;
 }
 
-/* The stream on which it is read, which comes after what is on the memory's own; 0: none. */
+/* Reads the stream on which memory is read, and makes it wait for the memory's own; 0: none. */
 static bool admit(const struct object *self, PyObject *stream, uintptr_t *reader)
 {
     struct failure failure = {0};
@@ -163,7 +163,7 @@ static int dlpack_device_type(const struct object *self)
     return self->platform->numbered ? DLPACK_CUDA : DLPACK_EXTERNAL;
 }
 
-/* capsule(shape, element type, stream, versioned): DLPack's, of elements in C order. */
+/* capsule(shape, element type, stream, versioned): a DLPack capsule of elements in C order. */
 static PyObject *object_capsule(PyObject *object, PyObject *arguments)
 {
     struct object *self = (struct object *)object;
@@ -267,7 +267,7 @@ static PyObject *simulated_new(PyTypeObject *type, PyObject *arguments, PyObject
         return value_error("nbytes must not be negative; got %zd", bytes);
     const struct platform *platform = platforms_on(platforms_of(type), METHOD_ON_SIMULATED);
     struct device_memory memory;
-    /* Also without bytes it has an address. */
+    /* It has an address even with 0 bytes. */
     PyObject *self = memory_new(type, platform, 0, bytes ? (size_t)bytes : 1, &memory);
     if (self)
         ((struct object *)self)->memory.bytes = (size_t)bytes;

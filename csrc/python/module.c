@@ -8,7 +8,7 @@
 
 /* ---- arrays, for measurements and gred/several.py ---- */
 
-/* Views an array, and lets it go. False with an exception set. */
+/* Views an array to find its element type. False with an exception set. */
 static bool find_element(PyObject *module, PyObject *array, const char *name, enum element *type)
 {
     const struct module_state *state = PyModule_GetState(module);
@@ -37,7 +37,7 @@ PyObject *core_element(PyObject *module, PyObject *arguments)
                                                     : NULL;
 }
 
-/* ---- methods, reductions and devices, which gred/records.py gives names to ---- */
+/* ---- methods, reductions and devices, as tuples for gred/records.py ---- */
 
 static PyObject *capability(int value)
 {
@@ -68,7 +68,7 @@ PyObject *core_methods(PyObject *module, PyObject *Py_UNUSED(ignored))
     return list_to_tuple(methods);
 }
 
-/* Its name, whether every rung takes it, whether it has a record for a result, and its one line. */
+/* (name, whether every rung takes it, whether its result is a record, summary) per reduction. */
 PyObject *core_reductions(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     PyObject *reductions = PyList_New(0);
@@ -101,13 +101,13 @@ PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored))
     return devices;
 }
 
-/* ---- what is set for all runs ---- */
+/* ---- settings for all runs ---- */
 
-/* In the order in which gred.devices() lists them. */
+/* In the order of gred.devices(). */
 static const struct backend *const backends[PLATFORMS] = {&backend_host, &backend_simulated,
                                                           &backend_cuda};
 
-/* How many threads the host's runs may have: the host is the first. */
+/* Bounds the threads of runs, unless the argument is 0, and returns the host's. */
 PyObject *core_threads(PyObject *module, PyObject *argument)
 {
     const struct module_state *state = PyModule_GetState(module);
@@ -151,7 +151,7 @@ PyObject *core_substitute(PyObject *module, PyObject *arguments)
 
 /* ---- the module ---- */
 
-/* The first are those that have signatures, in their order, which also give them docstrings. */
+/* Functions with signatures come first, in the signatures' order; these also provide docstrings. */
 static PyMethodDef functions[] = {
 #define NAMED(name, ...)                                                                           \
     {#name, (PyCFunction)(void (*)(void))core_##name, METH_FASTCALL | METH_KEYWORDS, NULL},
@@ -180,7 +180,7 @@ static const char cuda_error_doc[] = "An error that CUDA reports.\n\n"
                                      "text : str\n"
                                      "    What CUDA says of it.\n";
 
-/* Whether there is such an object, and the module has it now. */
+/* Adds an object unless that is NULL. False with an exception set. */
 static bool add(PyObject *module, const char *name, void *object)
 {
     return object && PyModule_AddObjectRef(module, name, object) == 0;
@@ -200,7 +200,7 @@ static bool open_backends(struct platforms *platforms)
     return true;
 }
 
-/* What the environment says is taken when the module is imported, and heard of then. */
+/* The environment is read at import, so that is when mistakes are reported. */
 static int warn_of_environment(void)
 {
 #define NAME(name) " " #name

@@ -1,4 +1,4 @@
-/* What the files of gred._core share: state, functions, running plans, device memory. */
+/* Shared by the files of gred._core: state, functions, running plans, device memory. */
 #pragma once
 
 #include <Python.h>
@@ -9,7 +9,7 @@
 #include "python/foreign.h"
 #include "run/backend.h"
 
-/* Nothing in gred that changes lives anywhere else. */
+/* The module's mutable state. */
 struct module_state {
     struct platforms platforms;
     struct cached_plans *cached_plans;
@@ -20,12 +20,12 @@ struct module_state {
     struct substitute substitute;
 };
 
-/* ---- what it offers to Python, beside the reductions, its types and variables. Tables are plain
- * tuples, which modules of gred's give names to. An exact sum is EXACT_WORDS words of 64 bits, as
- * common/exact.h has them, normalised ----
+/* ---- functions for Python other than the reductions. Records are plain tuples, which gred's
+ * Python modules give names. An exact sum is EXACT_WORDS normalized 64-bit words; see
+ * common/exact.h ----
  *
  * NAMED(name, required, positional, unnamed, arguments...)
- *   takes keywords, as struct signature has them; the C function is slots_name.
+ *   takes keywords, as in struct signature; the C function is slots_name.
  * PLAIN(name, flags)
  *   takes an object, or a tuple of them; the C function is core_name. */
 #define FUNCTIONS(NAMED, PLAIN)                                                                    \
@@ -62,7 +62,7 @@ struct module_state {
     PyObject *core_##name(PyObject *module, PyObject *const *arguments, Py_ssize_t count,          \
                           PyObject *names)
 
-/* Its arguments are borrowed, NULL where they were left out. */
+/* Its arguments are borrowed references, NULL if missing. */
 #define SLOTS_FUNCTION(name) PyObject *slots_##name(struct module_state *state, PyObject **slots)
 
 #define NAMED(name, ...)                                                                           \
@@ -76,35 +76,35 @@ FUNCTIONS(NAMED, PLAIN)
 #undef NAMED
 #undef PLAIN
 
-/* Gives the first functions, which have to be the reductions, in their order, and dot, the
- * docstrings that gred/docstrings.py puts together. False with an exception set. */
+/* Sets the docstrings, from gred/docstrings.py, of the first functions, which have to be the
+ * reductions in their order and dot. False with an exception set. */
 bool signatures_document(PyMethodDef *functions);
 
-/* ---- running plans, without the GIL where that is worth it. False with an exception set ---- */
+/* ---- running plans, without the GIL if that pays. False with an exception set ---- */
 
-/* run->answer is there then, or the plan's `out` or results are written. */
+/* Sets run->answer, or writes the plan's results. */
 bool execute_plan(struct module_state *, const struct plan *plan, struct run *run);
 
-/* Runs what needs no device: what there is of no elements, and no results. False: it is not that;
- * no exception is set. Needs no GIL. */
+/* Runs a plan that needs no device, having no elements or no results. False without an exception
+ * for other plans. Needs no GIL. */
 bool run_of_nothing(const struct plan *plan, struct run *run);
 
-/* Runs a plan, or, where that is NULL, times what run->timing says. Other threads may use Python
- * meanwhile, unless it takes longer to let them than to run the plan. */
+/* Runs a plan or, if it is NULL, the measurement of run->timing. Releases the GIL, unless that
+ * takes longer than the plan. */
 bool execute_on(struct module_state *, const struct platform *, const struct plan *, struct run *);
 
-/* Of (shares, method, leaves_out, sorted), of which it borrows the shares; input and out are the
- * caller's to fill in. False with an exception set. */
+/* Reads (shares, method, leaves_out, sorted), borrowing the shares; the caller fills in `input` and
+ * `out`. False with an exception set. */
 bool quantiles_parse(PyObject *asked, struct quantiles *);
 
-/* What others may call, with the module's state; see struct foreign. */
+/* The function of struct foreign, with the module's state. */
 bool foreign_reduce(void *state, const struct foreign_call *, char *why, size_t length);
 
-/* ---- memory as types of Python's: DeviceMemory, on a device, which gred has got for results, and
- * SimulatedMemory(nbytes), of the simulated device: a writable buffer ---- */
+/* ---- Python types of memory: DeviceMemory, which gred allocates for results on a device, and
+ * SimulatedMemory(nbytes), a writable buffer of the simulated device ---- */
 
 extern PyType_Spec device_memory_spec, simulated_memory_spec;
 
-/* New memory on a platform's device, and what is known of it. NULL with an exception set. */
+/* New memory on a platform's device, also described in the struct. NULL with an exception set. */
 PyObject *device_memory_new(struct module_state *, const struct platform *, int device,
                             size_t bytes, struct device_memory *);

@@ -1,4 +1,4 @@
-/* The reductions, as functions of Python: arguments in, a plan that is run, and the answer back. */
+/* The reductions as Python functions: they parse arguments, run a plan and return the result. */
 #include "arrays/numpys.h"
 
 #include "arrays/protocols.h"
@@ -6,7 +6,7 @@
 #include "plan/arguments.h"
 #include "python/call.h"
 
-/* CUDA's interface is for memory of a GPU; what speaks DLPack says where it is. */
+/* __cuda_array_interface__ implies a GPU; DLPack tells the device. */
 bool lies_on_device(PyObject *object)
 {
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object))
@@ -23,7 +23,7 @@ bool lies_on_device(PyObject *object)
     return type != DLPACK_CPU;
 }
 
-/* Whether it is a list or a tuple, and any of its elements an array on a device. */
+/* Whether it is a list or a tuple with an array on a device. */
 static bool holds_any(PyObject *object)
 {
     bool found = false;
@@ -37,7 +37,7 @@ static bool holds_any(PyObject *object)
     return found;
 }
 
-/* Other elements than the first are asked only here: of a list of numbers that takes long. */
+/* Elements after the first are checked only here, since that is slow for lists of numbers. */
 bool several_were_given(PyObject *object)
 {
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
@@ -74,7 +74,7 @@ PyObject *call_answer(struct call *call)
     return Py_NewRef(call->output.object);
 }
 
-/* All that can be asked. */
+/* Reduces an array with any arguments. */
 static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
                                  PyObject *const *slots)
 {
@@ -82,7 +82,7 @@ static PyObject *reduce_as_asked(struct module_state *state, enum reduction redu
     return call ? call_answer(call) : NULL;
 }
 
-/* Of nothing but an array, by the cached plan. NULL without an exception: it is not for that. */
+/* Reduces a flat host array by a cached plan. NULL without an exception if there is none for it. */
 static PyObject *reduce_flat(struct module_state *state, enum reduction reduction, PyObject *array)
 {
     struct layout layout;
@@ -92,7 +92,7 @@ static PyObject *reduce_flat(struct module_state *state, enum reduction reductio
         !cached_plan(state->cached_plans, reduction, &layout, &plan))
         return NULL;
     run_begin(&run, frames_of(reduction));
-    Py_INCREF(array); /* so that nobody resizes it meanwhile */
+    Py_INCREF(array); /* prevents resizing meanwhile */
     const bool sound = execute_plan(state, &plan, &run) && answer_is_sound(reduction, &plan, &run);
     Py_DECREF(array);
     return sound ? answer_to_python(&plan, &run) : NULL;
@@ -100,7 +100,7 @@ static PyObject *reduce_flat(struct module_state *state, enum reduction reductio
 
 /* ---- lists of arrays ---- */
 
-/* By gred/several.py: each where it lies, and by any method. */
+/* Calls gred/several.py, which reduces arrays on several devices, and by any method. */
 static PyObject *reduce_several(enum reduction reduction, PyObject *arrays, PyObject *const *slots)
 {
     const char *name = reduction_row(reduction)->name;
@@ -118,7 +118,7 @@ static PyObject *reduce_several(enum reduction reduction, PyObject *arrays, PyOb
                        argument_or(slots[BLOCK_SIZE], Py_None));
 }
 
-/* As one array that is made of them, which can be reduced in any way. */
+/* Concatenates the arrays, which then can be reduced in any way. */
 static PyObject *reduce_joined(struct module_state *state, enum reduction reduction,
                                PyObject *arrays, PyObject **slots)
 {
@@ -127,7 +127,7 @@ static PyObject *reduce_joined(struct module_state *state, enum reduction reduct
     return joined ? reduce_as_asked(state, reduction, slots) : NULL;
 }
 
-/* Whether a method is asked for that goes through one array. */
+/* Whether method= names a method for a single array, or block_size= is given. */
 static bool names_method(PyObject *const *slots)
 {
     struct asked_method asked;
@@ -136,8 +136,8 @@ static bool names_method(PyObject *const *slots)
     return !parsed || asked.way || asked.batch_invariant || argument_given(slots[BLOCK_SIZE]);
 }
 
-/* Whether the first and the last are of one library, which says that they lie on two devices: so
- * most lists of several are found without a look at their memory. */
+/* Whether the first and the last are of one type and report different devices. Most lists on
+ * several devices are recognized by this, without viewing memory. */
 static bool ends_lie_apart(PyObject *arrays)
 {
     const Py_ssize_t last = PyTuple_GET_SIZE(arrays) - 1;
@@ -158,7 +158,7 @@ bool op_parse(const char *function, PyObject *const *slots, enum reduction *redu
             value_error("%s takes method 'auto' or 'exact', not %.200R", function, slots[METHOD]));
 }
 
-/* By one plan, if they lie in one place. */
+/* Uses one plan if all arrays are on one device. */
 static PyObject *reduce_list(struct module_state *state, enum reduction reduction, PyObject *arrays,
                              bool each, int frames, PyObject **slots)
 {
@@ -187,9 +187,9 @@ SLOTS_FUNCTION(each)
     return arrays ? reduce_list(state, reduction, arrays, true, 1, slots) : NULL;
 }
 
-/* ---- what is not reduced here ---- */
+/* ---- reductions implemented in Python ---- */
 
-/* By a module of Python's, which gets `more`, weights or a list's arrays, and some arguments. */
+/* Calls a Python module with `more` (weights or a list's arrays) and the supported arguments. */
 static PyObject *reduce_in_python(enum reduction reduction, const char *place, const char *takes,
                                   PyObject *more, PyObject *const *slots)
 {
@@ -201,7 +201,7 @@ static PyObject *reduce_in_python(enum reduction reduction, const char *place, c
         argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
         (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean)))
         return type_error("%s %s; no out, mean, device, stream or block_size", name, takes);
-    OWNED *module = PyImport_ImportModule(place); /* waits for a thread that is importing it */
+    OWNED *module = PyImport_ImportModule(place); /* waits if another thread is importing it */
     if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
         return NULL;
     return python_call(place, "reduced", "(sOOOOdOOO)", name, slots[A], argument_or(more, Py_None),
@@ -216,7 +216,7 @@ static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
     if (!fold_is_variance(reduction_row(reduction)->fold))
         return false;
     if (!method_parse(slots[METHOD], &method))
-        PyErr_Clear(); /* whoever makes the plan says so */
+        PyErr_Clear(); /* raised again when a plan is made */
     return method.exact;
 }
 

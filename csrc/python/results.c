@@ -23,9 +23,9 @@ bool answer_is_sound(enum reduction asked, const struct plan *plan, const struct
     return !text || PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + run->frames) == 0;
 }
 
-/* How many values an answer has, and of which types each is; `maybe_nothing`: integers may have no
- * extremes. A description's are in the order in which kernels/reductions/summary.cuh answers, each
- * of the type that the reduction of its name has. */
+/* The number of an answer's values, and their types; `maybe_nothing`: integers may have no
+ * extremes. A description's values are in the order of kernels/reductions/summary.cuh, each of the
+ * type of the reduction with its name. */
 static unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum element *types)
 {
     if (plan->reduction != REDUCTION_describe) {
@@ -61,8 +61,8 @@ PyObject *answer_to_python(const struct plan *plan, const struct run *run)
 
 /* ---- arrays ---- */
 
-/* Results lie in the order of out's dimensions, or, if they are new and NumPy's or CuPy's, of the
- * array's: where that is not C's, what is said of either is brought into it. */
+/* Chooses the results' memory order: that of out's dimensions or, for new NumPy and CuPy arrays, of
+ * the array's. If it is not C order, the shape (and out's layout) is permuted accordingly. */
 static void order_results(struct call *call, bool kept)
 {
     const struct layout *array = &call->view.layout;
@@ -107,7 +107,7 @@ bool results_choose(struct call *call, PyObject *const *slots)
     request->axes = call->dimensions || method.batch_invariant ? &call->axes : NULL;
     if (!output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape))
         return false;
-    /* Given means are laid out in C's order; what out=... asks for is, too. */
+    /* Means and results of out=... are in C order. */
     if (call->dimensions > 1 && !call->output.as_array && !argument_given(slots[MEAN]))
         order_results(call, kept);
     return true;
@@ -115,13 +115,13 @@ bool results_choose(struct call *call, PyObject *const *slots)
 
 bool results_count(struct call *call, uint64_t count, bool each)
 {
-    memset(&call->axes, 0, sizeof call->axes); /* how many results there are, and no more */
+    memset(&call->axes, 0, sizeof call->axes); /* only the number of results is needed */
     call->axes.results = call->shape[0] = count;
     call->dimensions = each;
     return output_fits(&call->output, &call->state->platforms.where, each, call->shape);
 }
 
-/* In out itself, if it is ready, and no offsets may still be found wrong, as on the host. */
+/* Uses out itself if it is ready and, as on the host, no offsets may still prove wrong. */
 static bool make_in_output(struct call *call)
 {
     struct output *const out = &call->output;
@@ -135,7 +135,7 @@ static bool make_in_output(struct call *call)
     return true;
 }
 
-/* In memory of gred's own. False with an exception set. */
+/* Allocates results in gred's own memory. False with an exception set. */
 static bool make_own(struct call *call, const struct result_request *request,
                      struct result_memory *made, void **at)
 {
@@ -151,7 +151,7 @@ static bool make_own(struct call *call, const struct result_request *request,
     return made->own;
 }
 
-/* Value k, of the caller's own library, where the caller's array lies. */
+/* Requests value k as an array of the caller's library, where the caller's array is. */
 static struct result_request request_of(const struct call *call, unsigned k)
 {
     return (struct result_request){.like = call->like,
@@ -162,7 +162,7 @@ static struct result_request request_of(const struct call *call, unsigned k)
                                    .shape = call->shape};
 }
 
-/* NumPy's on the host, where the caller's library has none, or does not get them. */
+/* Allocates new results: NumPy's on the host unless the caller's library can get its own. */
 static bool make_new(struct call *call)
 {
     struct results *results = &call->plan.results;
@@ -185,7 +185,7 @@ static bool make_new(struct call *call)
     return true;
 }
 
-/* On a device, into out as they are made, or once they are. */
+/* Device results for out are written to it directly, or converted to it at the end. */
 void results_describe(struct call *call)
 {
     struct plan *const plan = &call->plan;
@@ -212,7 +212,7 @@ bool results_make(struct call *call)
     return make_new(call);
 }
 
-/* Value k, in an array of the library that the caller's is of. */
+/* Value k as an array of the caller's library. */
 static PyObject *array_of(struct call *call, unsigned k)
 {
     struct result_memory *const made = &call->made[k];

@@ -1,14 +1,14 @@
-/* Runs plans: one, while other threads may use Python, or those of several places at a time. */
+/* Runs plans: one, while other Python threads may run, or those of several devices concurrently. */
 #include "python/call.h"
 
 #include "run/result.h"
 
 #include <stdlib.h>
 
-/* The thread that waits for a run, as its callbacks need it. */
+/* The thread that waits for a run, for the run's callbacks. */
 struct waiting {
-    PyThreadState *thread; /* NULL: it has kept the GIL */
-    int frames;            /* of gred's own, which a warning passes over */
+    PyThreadState *thread; /* NULL: it holds the GIL */
+    int frames;            /* gred's own Python frames, which warnings skip */
 };
 
 static void come_back(struct waiting *waiting)
@@ -17,7 +17,7 @@ static void come_back(struct waiting *waiting)
         PyEval_RestoreThread(waiting->thread);
 }
 
-/* The answer of Python's to a callback. */
+/* Releases the GIL again and returns a callback's answer. */
 static bool leave_again(struct waiting *waiting, bool answer)
 {
     if (waiting->thread)
@@ -25,7 +25,7 @@ static bool leave_again(struct waiting *waiting, bool answer)
     return answer;
 }
 
-/* Or has been: of several runs, those that began before are told, too. */
+/* True also after an earlier interrupt, so that it stops all of several runs. */
 static bool interrupted(void *context)
 {
     come_back(context);
@@ -39,8 +39,8 @@ static bool warn(void *context, const char *text)
     return leave_again(waiting, PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + waiting->frames) == 0);
 }
 
-/* The order of threads and the limit of workspace that are in force here, on this thread and in
- * this context, as far as the backend is one for them. */
+/* Reads the thread order and workspace limit of the current context, if the backend uses them.
+ * False with an exception set. */
 static bool read_context(const struct module_state *state, const struct backend *backend,
                          struct run *run)
 {
@@ -87,7 +87,7 @@ bool run_of_nothing(const struct plan *plan, struct run *run)
     return true;
 }
 
-/* A kernel of the user's own may take the place of a rung. */
+/* A user's kernel may replace a rung. */
 bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
 {
     const struct substitute *substitute = &state->substitute;
@@ -105,12 +105,12 @@ bool execute_plan(struct module_state *state, const struct plan *plan, struct ru
            execute_on(state, plan->platform, plan, run);
 }
 
-/* ---- in several places: each begins while the one before it waits ---- */
+/* ---- on several devices: each run begins while the one before it waits ---- */
 
 struct place {
     struct call *call;
     void *backend_state;
-    struct place *next; /* NULL: it is the last */
+    struct place *next; /* NULL: the last */
     bool ran;
 };
 
@@ -126,7 +126,7 @@ static void run_place(void *context)
     run_meanwhile(run);
 }
 
-/* The host's are last: they are the work of the thread that then waits for devices. */
+/* The host's runs are last: this thread does them while devices work. */
 static struct place *link_places(struct place *places, Py_ssize_t count)
 {
     struct place *first = NULL, **last = &first;
@@ -139,7 +139,7 @@ static struct place *link_places(struct place *places, Py_ssize_t count)
     return first;
 }
 
-/* The first that failed says why. */
+/* Raises the first failure. */
 static bool run_places(struct module_state *state, struct place *places, Py_ssize_t count)
 {
     struct waiting waiting = {NULL, 1};
@@ -161,7 +161,7 @@ static bool run_places(struct module_state *state, struct place *places, Py_ssiz
     return !PyErr_Occurred();
 }
 
-/* Of an array alone, or of a list that lies in one place. */
+/* Opens the call of a single array, or of a list on one device. */
 static bool open_place(struct module_state *state, enum reduction reduction, PyObject *arrays,
                        PyObject *dtype, struct place *place)
 {
@@ -174,7 +174,7 @@ static bool open_place(struct module_state *state, enum reduction reduction, PyO
            !PyErr_Occurred();
 }
 
-/* The answers, or NULL with an exception set. */
+/* A tuple of the answers, or NULL with an exception set. */
 static PyObject *answer_places(const struct place *places, Py_ssize_t count)
 {
     PyObject *results = PyList_New(0);

@@ -1,12 +1,12 @@
-/* Segments and keys, for gred/segments.py: of values of one dimension, at offsets or with keys of
- * one dimension; offsets are int64 and lie one after the other. */
+/* Segments and keys, for gred/segments.py: one-dimensional values with one-dimensional offsets or
+ * keys. Host offsets are contiguous int64. */
 #include "arrays/numpys.h"
 
 #include "arrays/protocols.h"
 #include "plan/arguments.h"
 #include "python/call.h"
 
-/* It is called by gred/segments.py, whose frame is not the user's. */
+/* The frame of gred/segments.py is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
 
 static bool lies_flat(const struct layout *layout)
@@ -23,7 +23,7 @@ static bool check_dimensions(const struct view *view, const char *name)
            value_error("%s must have one dimension; they have %u", name, view->layout.dimensions);
 }
 
-/* Those of a device are converted there, if that loses nothing. */
+/* Device offsets are converted there, if that loses nothing. */
 static bool check_offsets(const struct view *view)
 {
     const enum element type = view->layout.input;
@@ -39,7 +39,7 @@ static const char *name_of(const struct call *call)
     return reduction_row(call->request.reduction)->name;
 }
 
-/* The host's offsets can be looked at; NumPy's words. */
+/* Host offsets are checked here, with NumPy's message. */
 static bool check_range(const struct call *call)
 {
     const struct segments *segments = &call->of_segments.segments;
@@ -52,7 +52,7 @@ static bool check_range(const struct call *call)
     return true;
 }
 
-/* What has been seen of keys, or of a device's offsets, where the call has waited for it. */
+/* Raises if a run that was waited for found keys or device offsets out of range. */
 static bool check_findings(const struct call *call)
 {
     const struct segments *segments = &call->of_segments.segments;
@@ -66,7 +66,7 @@ static bool check_findings(const struct call *call)
                         (unsigned long long)(segments->elements + segments->may_be_empty));
 }
 
-/* Runs a call whose plan is made. NULL with an exception set. */
+/* Runs the call's plan and returns its results. NULL with an exception set. */
 static PyObject *deliver(struct call *call)
 {
     return results_make(call) && execute_plan(call->state, &call->plan, &call->run) &&
@@ -75,7 +75,7 @@ static PyObject *deliver(struct call *call)
                : NULL;
 }
 
-/* The values, and the offsets or keys that they are told apart by, of a name. */
+/* Views the values and the offsets or keys, which `name` names. */
 static bool view_arguments(struct call *call, PyObject *const *slots, enum argument labels,
                            const char *name)
 {
@@ -96,7 +96,7 @@ static bool describe(struct call *call, const int64_t *offsets, uint64_t count, 
     return may_be_empty >= 0 && results_count(call, count, true);
 }
 
-/* Whether offsets or keys are the host's, or lie where the values are reduced. */
+/* Whether offsets or keys are on the host or on the device that reduces the values. */
 static bool is_in_place(const struct call *call)
 {
     const struct view *view = &call->of_segments.offsets;
@@ -104,7 +104,7 @@ static bool is_in_place(const struct call *call)
            (view->platform == call->plan.platform && view->device == call->plan.device);
 }
 
-/* Where elements are matters: the plan's own order is any that is good for memory. */
+/* Positions matter, so the values keep their own order, which the plan may have changed. */
 static bool make_plan(struct call *call)
 {
     struct plan *plan = &call->plan;
@@ -119,7 +119,7 @@ static bool make_plan(struct call *call)
     return true;
 }
 
-/* They come to where the values are reduced from the host only. */
+/* Only host offsets are moved to the values' device. */
 static bool take_offsets(struct call *call)
 {
     const struct view *offsets = &call->of_segments.offsets;
@@ -156,7 +156,7 @@ static bool check_keys(const struct call *call)
                        (unsigned long long)n);
 }
 
-/* The plan's, in their own order. */
+/* Sets the plan's keys, in their own order. */
 static bool take_keys(struct call *call, PyObject *const *slots)
 {
     struct plan *const plan = &call->plan;

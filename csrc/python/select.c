@@ -1,4 +1,4 @@
-/* Quantiles for gred/statistics/quantiles.py, which has checked and shaped everything. */
+/* Quantiles for gred/statistics/quantiles.py, which has checked and shaped its arguments. */
 #include "arrays/numpys.h"
 
 #include "arrays/objects.h"
@@ -67,7 +67,7 @@ static struct selection describe(PyArrayObject *values, PyArrayObject *out)
                               .out = PyArray_BYTES(out)};
 }
 
-/* (values of shape (outer, n, inner), what is asked, out of shape (shares, outer * inner)) */
+/* (values of shape (outer, n, inner), quantiles, out of shape (shares, outer * inner)) */
 PyObject *core_select(PyObject *module, PyObject *arguments)
 {
     struct module_state *state = PyModule_GetState(module);
@@ -95,7 +95,7 @@ PyObject *core_select(PyObject *module, PyObject *arguments)
                                (unsigned long long)selection.n);
 }
 
-/* (what is asked, n > 0): of each share (rank below, rank above, part). */
+/* (quantiles, n > 0): (rank below, rank above, part) per share. */
 PyObject *core_quantile_places(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *asked;

@@ -1,5 +1,5 @@
-/* The extension module gred._testing, for gred's own tests: how work is shared among threads,
- * forced, or chosen for arrays and devices that are not there. What a caller leaves out is 0. */
+/* The extension module gred._testing, for gred's own tests: forces how work is shared among
+ * threads, or chooses it for nonexistent arrays and devices. Missing arguments are 0. */
 #include "testing/testing.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ bool fields_read(PyMemberDef *fields, PyObject *dict, void *self)
     return found == PyDict_GET_SIZE(dict) || type_error("some of %R are no fields", dict);
 }
 
-/* ---- how work is shared, forced ---- */
+/* ---- forced tuning ---- */
 
 static struct tuning forced;
 
@@ -62,7 +62,7 @@ static struct family {
 };
 /* clang-format on */
 
-/* force(family, fields): as measured again where there are none. */
+/* force(family, fields): back to the measured tuning if there are no fields. */
 static PyObject *force(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     const char *name;

@@ -1,5 +1,5 @@
-/* The schedule of a plan for an array that is not there, on a device that is not, so that tests can
- * go through every method, layout and length. */
+/* The schedule of a plan for a nonexistent array and device, so that tests can cover every method,
+ * layout and length. */
 #include "testing/testing.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 struct scenario {
     struct plan plan;
     struct facts facts;
-    unsigned resident, resident_again; /* blocks of the first kernel, and of others */
+    unsigned resident, resident_again; /* blocks of the first kernel; of others, if not 0 */
     bool compiled;                     /* there are kernels for the device */
 };
 
@@ -16,7 +16,7 @@ struct scenario {
 #define NAMED(member, name) FIELD_NAMED(scenario, member, name)
 static PyMemberDef scenario_fields[] = {
     NAMED(plan.n, "n"), NAMED(plan.exact, "exact"), NAMED(plan.launch.block, "block_size"),
-    NAMED(plan.launch.automatic, "automatic"), /* a device's own choice may take its place */
+    NAMED(plan.launch.automatic, "automatic"), /* the device may choose another method */
     NAMED(plan.elements.direct, "direct"), NAMED(plan.elements.on_device, "on_device"),
     NAMED(plan.elements.mask_on_device, "mask_on_device"), NAMED(plan.results.on_device, "out"),
     NAMED(plan.finish.has_initial, "initial"), NAMED(facts.limit, "limit"),
@@ -54,7 +54,7 @@ static bool fake_residence(void *device, const void *kernel, unsigned block, siz
     return true;
 }
 
-/* Of one dimension: 'flat', 'strided' or 'masked'. */
+/* A one-dimensional layout: 'flat', 'strided' or 'masked'. */
 static struct layout layout_of(const char *kind, uint64_t n, enum element input, enum element type)
 {
     static const unsigned char somewhere[16];

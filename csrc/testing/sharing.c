@@ -1,21 +1,20 @@
-/* How threads of a device that is not there would share the reduction of an array that is not there
- * either. */
+/* How threads of a nonexistent device would share the reduction of a nonexistent array. */
 #include "testing/testing.h"
 
-/* An array that is not there, in the middle of an address space, which nobody looks into. */
+/* Addresses of the array and its mask, which are never read. */
 static const uintptr_t somewhere = (uintptr_t)1 << 40, somewhere_else = (uintptr_t)1 << 41;
 
 /* An array's layout and how it is reduced. Elements are of a type of `size` bytes, a power of two,
  * and states of `state` bytes. */
 struct problem {
     PyObject *shape, *strides, *mask_strides; /* tuples; the last may be None */
-    PyObject *kernels;                        /* a tuple of the names of those that there are */
+    PyObject *kernels;                        /* a tuple of the names of available kernels */
     unsigned size, state, multiprocessors;
     int in_order;
-    unsigned long long axes, data; /* a bit each; bytes that the array begins past a boundary */
+    unsigned long long axes, data; /* a bit each; bytes from an aligned address to the array */
 };
 
-/* shape, strides and strides of the mask; the rest by name. False with an exception set. */
+/* Reads shape, strides and mask strides, then keywords. False with an exception set. */
 static bool read_problem(PyObject *arguments, PyObject *names, struct problem *self)
 {
     static char *keywords[] = {
@@ -81,7 +80,7 @@ static bool read_numbers(PyObject *tuple, unsigned dimensions, int64_t *numbers)
     return !PyErr_Occurred();
 }
 
-/* The axes that a shape makes. False with an exception set. */
+/* Reads a problem and makes its axes. False with an exception set. */
 static bool read_axes(PyObject *arguments, PyObject *names, struct problem *problem,
                       struct axes *axes)
 {
@@ -116,9 +115,9 @@ static PyObject *numbers(const void *from, unsigned count)
     return list;
 }
 
-/* The normal form of axes: kind, whether they are aligned, place of the first result, where its
- * elements and its mask begin; kept dimensions as tuples of shape, strides, strides of the mask and
- * places, and reduced ones without places. */
+/* The normal form of axes: kind, whether aligned, the first result's place, offsets of its elements
+ * and mask, then outer dimensions (shape, strides, mask strides, places) and reduction dimensions
+ * (shape, strides, mask strides). */
 PyObject *testing_axes(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
     static const char *const kinds[] = {
@@ -139,7 +138,7 @@ PyObject *testing_axes(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
                          numbers(reduced->mask_strides, reduced->dimensions));
 }
 
-/* How it is launched, as a dict: the kernel's name, and members of struct launch_config. */
+/* The launch as a dict: the kernel's name and members of struct launch_config. */
 PyObject *testing_launch(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
     struct problem problem;

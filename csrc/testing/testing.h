@@ -1,5 +1,5 @@
-/* What the sources of gred._testing share: gred._core's hooks, and structs of C's as dicts of
- * Python's, by tables of their members that end with one of no name. */
+/* Shared by gred._testing's files: gred._core's hooks, and C structs as Python dicts, by tables of
+ * members that end with an unnamed one. */
 #pragma once
 
 #include <Python.h>
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Found at import, constant from then on. */
+/* Set at import, constant from then on. */
 extern const struct hooks *hooks;
 
 #define FIELD(of, member) FIELD_NAMED(of, member, #member)
@@ -26,10 +26,10 @@ extern const struct hooks *hooks;
          const char *: T_STRING),                                                                  \
      offsetof(struct of, member), 0, NULL}
 
-/* A new dict, or NULL with an exception set. */
+/* A new dict of the members, or NULL with an exception set. */
 PyObject *fields_dict(PyMemberDef *, const void *self);
 
-/* Sets those that the dict has, which must have no others. False with an exception set. */
+/* Sets the members in the dict, which must have no other keys. False with an exception set. */
 bool fields_read(PyMemberDef *, PyObject *dict, void *self);
 
 PyObject *testing_segments(PyObject *module, PyObject *arguments);
