@@ -10,8 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* False, with a failure noted, unless `error` is cudaSuccess. `call`: the function that returned
- * it. */
+/* False, with a failure noted, unless `error`, returned by the function `call`, is cudaSuccess. */
 bool cuda_check(struct failure *failure, cudaError_t error, const char *call);
 
 /* Calls a function of the CUDA runtime. */

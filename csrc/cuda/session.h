@@ -93,6 +93,6 @@ bool cuda_order_choose(const struct plan *, struct run *, cudaStream_t *, bool *
 /* Makes future work on the session's stream wait for the producers' work. */
 bool cuda_order_before(struct cuda_session *, const struct plan_streams *);
 
-/* Makes the producers' future work, which may free or overwrite memory, wait for the session's work
- * if the host does not. */
+/* If the host does not wait, makes the producers' future work, such as freeing or overwriting their
+ * memory, wait for the session's work. */
 bool cuda_order_after(struct cuda_session *, const struct plan_streams *);

@@ -58,8 +58,8 @@ struct recorded_access {
                           memory, in bytes, of a bulk copy's target */
     const char *file;
     unsigned line;
-    unsigned char value[16]; /* loaded, stored, left by an atomic, or shuffled; a merge's result and
-                                first operand */
+    unsigned char value[16]; /* loaded, stored, left by an atomic, or shuffled; of a merge: its
+                                result and first operand */
 };
 
 /* Accesses in execution order, block by block. */

@@ -19,7 +19,7 @@ static struct facts facts_of(const struct machine *machine, const struct run *ru
     return facts;
 }
 
-/* Schedules the whole array if there is memory for it, or else pieces. */
+/* Schedules the array whole if there is memory for it, or else in pieces. */
 static bool make_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
                           struct schedule *schedule)
 {
@@ -31,8 +31,7 @@ static bool make_schedule(struct machine *machine, const struct plan *plan, cons
     return facts.limit >= total || schedule_make(plan, &facts, schedule, machine->failure);
 }
 
-/* Tries smaller pieces, as another user of the device may have taken memory; false if
- * impossible. */
+/* Tries smaller pieces, as another user of the device may have taken memory; false if none. */
 static bool shrink(struct machine *machine, const struct run *run, struct schedule *schedule)
 {
     const uint64_t piece = schedule->piece;
@@ -59,8 +58,8 @@ static bool schedule_part(struct machine *machine, const struct plan *all, struc
     return axes_schedule_make(&part->plan, &machine->facts, &part->schedule, failure);
 }
 
-/* Whether a typed kernel along axes computes the single result of all axes in place and in one
- * launch, where a schedule's passes need one more. */
+/* Whether a typed kernel along axes computes the single result of all axes in place in one launch,
+ * where a schedule's passes need one more. */
 static bool is_single(struct machine *machine, const struct schedule *schedule,
                       const struct run *run, struct axes_part *part)
 {
@@ -175,7 +174,7 @@ static bool explain_part(const struct parts *self)
     return true;
 }
 
-/* Finds the largest part that fits: `count` along the returned dimension; all->outer if none. */
+/* Finds the largest part: `count` along the returned dimension; all->outer if none fits. */
 static unsigned choose_cut(const struct parts *self, uint64_t *count)
 {
     const struct axes *all = self->all->axes;
@@ -207,9 +206,8 @@ static bool make_parts(struct parts *self, unsigned along, uint64_t count)
     return true;
 }
 
-/* Reduces each result as a separate array. Exact results that a single launch cannot compute also
- * take this path, and stay on the device unless awaited. Explained results are where elements
- * are. */
+/* Reduces each result as a separate array, and so exact results that a single launch cannot
+ * compute, which stay on the device unless awaited. Explained results are where elements are. */
 static bool make_one_by_one(struct parts *self)
 {
     const struct plan *all = self->all;

@@ -75,7 +75,7 @@ struct facts {
     const struct kernels *kernels;
     unsigned multiprocessors;
     int capability;      /* compute capability, 90 for 9.0; 0: not a GPU, no GPU limits */
-    size_t shared_bytes; /* most shared memory per block */
+    size_t shared_bytes; /* maximum shared memory per block */
     uint64_t limit;      /* bytes of memory that the run may use */
     bool whole;          /* the array may not be split into pieces, whatever the limit */
 

@@ -9,7 +9,7 @@ struct segments_shape {
     unsigned tile_block; /* log2 of the threads per block, for tiles */
     unsigned team;       /* log2 of the threads per segment */
     bool as_they_lie;    /* tiles hold elements rather than one state per element */
-    unsigned alone;      /* most elements, or states, of a segment that one team reduces */
+    unsigned alone;      /* maximum elements, or states, of a segment that one team reduces */
     unsigned tile;       /* elements and segment ends per tile; 0: there are no tiles */
     uint64_t tiles;
     uint64_t grid; /* blocks that reduce segments one by one */

@@ -1,6 +1,6 @@
 #include "threads/shared_job.h"
 
-enum { TAKEN_BITS = 24 }; /* low bits of a lane's word: its count */
+enum { TAKEN_BITS = 24 }; /* low bits of a lane's word, so at most 2^24 pieces per lane */
 
 bool shared_job_open(struct shared_job *job, unsigned most, uint64_t pieces,
                      shared_job_piece *piece, void *context)

@@ -5,7 +5,7 @@
  *
  * The caller waits only for pieces that other threads have started: completion is counted in
  * pieces, not threads, and the last thread to release a job frees its slot. So a thread that starts
- * late, or is descheduled between two pieces, delays nobody else. */
+ * late, or is descheduled between two pieces, does not delay the others. */
 #pragma once
 
 #include <fenv.h>

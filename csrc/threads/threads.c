@@ -1,6 +1,6 @@
 /* A thread without work spins on the pool's generation for a moment, since calls often follow each
  * other closely, and then sleeps. Opening a job wakes sixteen sleepers, each of which wakes as many
- * more, so no thread spends long waking others. A job that would end before they run wakes nobody
+ * more, so no thread spends long waking others. A job that would end before they run wakes none
  * unless it closely follows another: then more are likely, and awake threads will spin for them. */
 #define _GNU_SOURCE
 

@@ -48,7 +48,7 @@ unsigned threads_bound(struct threads *, unsigned most);
 
 /* Executes all pieces and returns when they are done. Any number of threads may call concurrently:
  * each works on its own job, and the pool's threads help any that has pieces left, so no caller
- * waits for another; beyond SLOTS concurrent jobs, a caller works by itself. `brief`: sleeping
+ * waits for another; beyond 32 concurrent jobs, a caller works by itself. `brief`: sleeping
  * threads would come too late, so only spinning ones join; sleeping ones are woken for the
  * following jobs if this one closely follows another. */
 void threads_run(const struct crew *, uint64_t pieces, bool brief, threads_piece *piece,
