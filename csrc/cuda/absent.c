@@ -1,5 +1,4 @@
-/* Stands in for the rest of this folder where gred is built without nvcc: a backend with no
- * devices, so that nothing runs there. */
+/* Replaces the rest of this folder if gred is built without nvcc: a backend without devices. */
 #include "run/backend.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The CUDA backend: finds GPUs and what lies on them, and runs plans there in the right order with
- * other streams' work. The caller's current device stays as it was. */
+/* The CUDA backend: finds GPUs and the memory on them, and runs plans in the right order with other
+ * streams' work. The caller's current device does not change. */
 #define _GNU_SOURCE
 
 #include "common/processor.h"
@@ -21,7 +21,7 @@ static void *create(void)
     return state;
 }
 
-/* In a forked child nothing of CUDA is there. */
+/* CUDA cannot be used in a forked child. */
 static void destroy(void *opaque)
 {
     struct cuda_state *state = opaque;
@@ -37,14 +37,14 @@ static void destroy(void *opaque)
     free(state);
 }
 
-/* ---- which GPUs there are, and what lies on them ---- */
+/* ---- GPUs, and arrays on them ---- */
 
 static int count(void *opaque, struct failure *failure)
 {
     return cuda_gpus_count(&((struct cuda_state *)opaque)->gpus, failure);
 }
 
-/* The first question about a GPU's streams makes its context, which can take a second, too. */
+/* The first use of a GPU's streams also creates its context, which can take a second. */
 static bool ready(void *opaque, int device)
 {
     const struct cuda_state *state = opaque;
@@ -93,7 +93,7 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
     return here ? LOCATED_HERE : LOCATED_NOWHERE;
 }
 
-/* ---- streams of gred's own ---- */
+/* ---- gred's own streams ---- */
 
 static bool own_stream(struct cuda_state *state, int device, enum own_stream which,
                        uintptr_t *stream, struct failure *failure)
@@ -143,7 +143,7 @@ static bool allocate(void *opaque, struct device_memory *memory, struct failure 
     return cuda_gpu_leave(memory->device, &before, failure) && allocated;
 }
 
-/* In a forked child there is nothing to give back. */
+/* A no-op in a forked child. */
 static void release(void *opaque, const struct device_memory *memory)
 {
     struct cuda_state *state = opaque;
@@ -190,7 +190,7 @@ static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
 
 /* ---- runs ---- */
 
-/* Once a GPU. */
+/* Once per GPU. */
 static bool warn_of_compiling(struct cuda_state *state, const struct cuda_session *session,
                               struct run *run)
 {

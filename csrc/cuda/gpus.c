@@ -4,7 +4,7 @@
 
 #include "common/processor.h"
 
-/* CUDA keeps the last error for whoever asks next, who shall not take it for their own. */
+/* CUDA keeps the last error; clearing it prevents callers from reading it as their own. */
 bool cuda_check(struct failure *failure, cudaError_t error, const char *call)
 {
     if (error == cudaSuccess)
@@ -18,7 +18,7 @@ bool cuda_check(struct failure *failure, cudaError_t error, const char *call)
     return false;
 }
 
-/* ---- how many there are ---- */
+/* ---- the number of GPUs ---- */
 
 static bool lost_in_fork(struct cuda_gpus *self, struct failure *failure)
 {
@@ -33,7 +33,7 @@ static bool lost_in_fork(struct cuda_gpus *self, struct failure *failure)
     return true;
 }
 
-/* The first call of all loads the driver, which can take a second. */
+/* The first call loads the driver, which can take a second. */
 int cuda_gpus_count(struct cuda_gpus *self, struct failure *failure)
 {
     int devices = self->count;
@@ -71,9 +71,9 @@ bool cuda_gpus_find(struct cuda_gpus *self, int *count, struct failure *failure)
     return *count > 0;
 }
 
-/* ---- the current one ---- */
+/* ---- the current GPU ---- */
 
-/* The runtime may name a device while the driver was told to make another one's context current. */
+/* Always sets the device: the driver API may have changed the context behind the runtime's back. */
 bool cuda_gpu_enter(struct cuda_gpus *gpus, int device, struct cuda_before *before,
                     struct failure *failure)
 {

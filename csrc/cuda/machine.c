@@ -1,5 +1,5 @@
-/* Memory comes from a pool of gred's own, in stream order: other libraries' pools stay as they
- * were. */
+/* A machine on a GPU. Its memory comes from gred's own pool, in stream order; other libraries'
+ * pools are not affected. */
 #include "cuda/session.h"
 
 #include <string.h>
@@ -22,12 +22,12 @@ static void free_to_pool(struct machine *machine, void *memory)
         CUDA_TRY(machine->failure, cudaFreeAsync, memory, session_of(machine)->stream);
 }
 
-/* What a run works in, at most once a run. A graph may run at any time, and so works in memory that
- * is only its own. */
+/* A run's workspace, allocated at most once per run. A graph may be replayed at any time, so its
+ * memory is not shared. */
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
     struct cuda_session *self = session_of(machine);
-    self->ahead = false; /* copies come after this first */
+    self->ahead = false; /* the first copies have to follow this allocation */
     if (bytes > KEPT_BYTES || self->capturing)
         return allocate_from_pool(machine, bytes, memory);
     *memory = self->kept;
@@ -40,14 +40,14 @@ static void machine_release(struct machine *machine, void *memory)
         free_to_pool(machine, memory);
 }
 
-/* A graph's memory is its own. */
+/* A graph's memory is not reused. */
 static bool machine_leave(struct machine *machine)
 {
     struct cuda_session *self = session_of(machine);
     return self->capturing || cuda_session_leave_unfinished(self);
 }
 
-/* Whether the host's memory may be read or written: a graph would do so whenever it runs. */
+/* Notes a failure if the stream is being captured: a graph would access host memory at replay. */
 static bool refuse_capture(struct machine *machine)
 {
     if (!session_of(machine)->capturing)
@@ -83,8 +83,7 @@ static bool copy_bytes(struct machine *machine, enum copy_way way, void *target,
            (way != COPY_OUT || CUDA_TRY(machine->failure, cudaStreamSynchronize, stream));
 }
 
-/* Where a run needs much, the device is asked how much is free; a share of that is left to others.
- */
+/* Requests over 256 MiB are limited to 7/8 of the free memory, to leave some to others. */
 static size_t machine_room(struct machine *machine, size_t bytes)
 {
     const size_t little = (size_t)256 << 20;
@@ -104,8 +103,8 @@ static size_t machine_room(struct machine *machine, size_t bytes)
 
 enum { FEW_BYTES = 1 << 15 };
 
-/* A few flat elements are not worth the detour. They go by way of the stack, which CUDA has to copy
- * before it returns; the caller's memory may be page-locked, and would be read some time later. */
+/* Small flat arrays skip the staging buffers. They are copied to the stack, from which CUDA copies
+ * before it returns; from page-locked memory of the caller it would read later. */
 static bool feed_few(struct machine *machine, void *target, const void *source, size_t bytes)
 {
     char few[FEW_BYTES];
@@ -127,7 +126,7 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
     struct cuda_session *self = session_of(machine);
     const bool flat = !as_bits && layout_is_flat(layout);
     const size_t size = element_size(layout->input), bytes = length * size;
-    const char *first = (const char *)layout->data + start * size; /* of flat ones */
+    const char *first = (const char *)layout->data + start * size; /* if flat */
     *fed = length;
     if (refuse_capture(machine))
         return false;
@@ -159,7 +158,7 @@ static bool machine_run_ahead(struct machine *machine)
 
 /* ---- kernels ---- */
 
-/* More than any kernel may have has to be asked for, of every device; always as much, since other
+/* More shared memory than 48 KiB needs opting in, per device; always to the maximum, since other
  * threads launch the same kernel. */
 static bool allow_shared_bytes(struct machine *machine, const void *kernel, size_t bytes)
 {
@@ -169,8 +168,7 @@ static bool allow_shared_bytes(struct machine *machine, const void *kernel, size
                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)machine->facts.shared_bytes);
 }
 
-/* With what only an attribute says: clusters, or that it is made ready to run while the launch
- * before it still does. */
+/* Launches with an attribute: clusters, or programmatic dependent launch. */
 static bool launch_with_attribute(struct machine *machine, const struct step *step,
                                   void **arguments)
 {
@@ -257,9 +255,8 @@ static enum progress machine_progress(struct machine *machine)
     return cuda_check(machine->failure, error, "cudaStreamQuery") ? PROGRESS_DONE : PROGRESS_FAILED;
 }
 
-/* Reads scratch memory, which is larger than the L2 cache, so that this is full of that.
- * Overwriting it would do, too, but the cache would then be busy writing it back while the next
- * kernel is timed. */
+/* Reads scratch memory larger than the L2 cache. Overwriting it would evict other lines, too, but
+ * the cache would write it back while the next kernel is timed. */
 static bool machine_flush(struct machine *machine)
 {
     enum { SHAPE = 1, BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 2, PACK_BYTES = 16, ANY_BYTE = 0x5a };
@@ -295,7 +292,7 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
         !CUDA_TRY(machine->failure, cudaEventElapsedTime, &all, events[MOMENT_BEGIN],
                   events[MOMENT_END]))
         return false;
-    /* Without a pass there was no first one. */
+    /* Without passes the event was not recorded. */
     if (cudaEventElapsedTime(&first, events[MOMENT_BEGIN], events[MOMENT_FIRST_PASS]) !=
         cudaSuccess)
         cudaGetLastError();
@@ -304,9 +301,9 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
     return true;
 }
 
-/* ---- what a graph writes ---- */
+/* ---- copies into graphs ---- */
 
-/* As kernels' arguments, which graphs keep. */
+/* Passes the data as kernel arguments, which graphs store. */
 static bool write_by_kernels(struct machine *machine, char *target, const char *source,
                              size_t bytes)
 {

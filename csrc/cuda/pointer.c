@@ -1,13 +1,12 @@
-/* The questions are the driver's cuPointerGetAttribute and -Attributes, since these answer without
- * a context, too: other threads than those that use CUDA have none, and that of one GPU knows
- * nothing of another's memory. */
+/* Uses the driver's cuPointerGetAttribute(s), which need no context: threads that have not used
+ * CUDA have none, and one GPU's context does not know another's memory. */
 #include "cuda/pointer.h"
 
 #include "cuda/gpus.h"
 
 /* ---- the driver's functions ---- */
 
-/* NULL, with a failure noted, if it cannot be had. */
+/* NULL, with a failure noted, if it is missing. */
 static void *find_function(const char *name, struct failure *failure)
 {
     enum { CUDA_12 = 12000 };
@@ -20,7 +19,7 @@ static void *find_function(const char *name, struct failure *failure)
     return function;
 }
 
-/* Two threads may both do so: they find the same. */
+/* Two threads may both do this, with the same result. */
 static bool find_functions(struct cuda_pointers *self, struct failure *failure)
 {
     if (!self->ask_several)
@@ -30,18 +29,18 @@ static bool find_functions(struct cuda_pointers *self, struct failure *failure)
     return self->ask_several && self->ask_one;
 }
 
-/* ---- what is known of an address ---- */
+/* ---- attributes of an address ---- */
 
 struct known {
-    CUmemorytype type; /* 0: it is nobody's */
-    int device;        /* negative: no GPU's in particular */
-    CUdeviceptr first; /* of the range around it, which is not all memory, see `bytes_from` */
+    CUmemorytype type; /* 0: not known to CUDA */
+    int device;        /* negative: not a specific GPU's */
+    CUdeviceptr first; /* start of the address range, which may have gaps: see bytes_from */
     size_t bytes;
-    CUdeviceptr mapping; /* the memory in that range that the address is mapped to */
+    CUdeviceptr mapping; /* the mapped memory in that range which contains the address */
     size_t mapping_bytes;
 };
 
-/* The driver's errors have the runtime's numbers. */
+/* Driver and runtime errors have the same numbers. */
 static bool ask(struct cuda_pointers *self, CUdeviceptr address, struct known *known,
                 struct failure *failure)
 {
@@ -57,7 +56,7 @@ static bool ask(struct cuda_pointers *self, CUdeviceptr address, struct known *k
     const CUresult error = self->ask_several(COUNT, attributes, answers, address);
     if (error != CUDA_ERROR_INVALID_VALUE && error != CUDA_ERROR_INVALID_CONTEXT)
         return cuda_check(failure, (cudaError_t)error, "cuPointerGetAttributes");
-    *known = (struct known){.device = -1}; /* no address of CUDA's, says either error here */
+    *known = (struct known){.device = -1}; /* both errors mean that the address is not CUDA's */
     return true;
 }
 
@@ -66,7 +65,7 @@ static uint64_t bytes_left(CUdeviceptr first, size_t bytes, CUdeviceptr address)
     return first <= address && address - first < bytes ? bytes - (address - first) : 0;
 }
 
-/* Where the driver cannot tell, it is `otherwise`. */
+/* Returns `otherwise` if the driver cannot tell. */
 static bool is_true(struct cuda_pointers *self, CUpointer_attribute attribute, CUdeviceptr address,
                     bool otherwise)
 {
@@ -74,8 +73,8 @@ static bool is_true(struct cuda_pointers *self, CUpointer_attribute attribute, C
     return self->ask_one(&answer, attribute, address) == CUDA_SUCCESS ? answer != 0 : otherwise;
 }
 
-/* How many bytes of memory there are from an address of a GPU's on; 0: none. A range may have been
- * reserved and then mapped to memory piece by piece, with gaps, which a kernel must not read. */
+/* Bytes of memory from an address on a GPU; 0: none. A range may have been reserved and then mapped
+ * piecewise, with gaps that a kernel must not read. */
 static uint64_t bytes_from(struct cuda_pointers *self, const struct known *known,
                            CUdeviceptr address)
 {
@@ -88,7 +87,7 @@ static uint64_t bytes_from(struct cuda_pointers *self, const struct known *known
     return whole ? range : 0;
 }
 
-/* A GPU's own memory around the address, all of which is mapped; of other memory, none. */
+/* The mapped extent of a GPU's own memory around the address; empty for other memory. */
 static struct extent mapped_around(const struct known *known)
 {
     const CUdeviceptr end = known->first + known->bytes,
@@ -99,10 +98,9 @@ static struct extent mapped_around(const struct known *known)
     return own ? (struct extent){first, last - first} : (struct extent){0, 0};
 }
 
-/* ---- whether all of an array is memory ---- */
+/* ---- arrays ---- */
 
-/* Whether memory follows on memory for so many bytes, where `known` is what is known of the first.
- */
+/* Whether all `bytes` bytes from an address are memory; `known` describes the address. */
 static bool is_allocated(struct cuda_pointers *self, const struct known *known, CUdeviceptr address,
                          uint64_t bytes)
 {
@@ -121,8 +119,8 @@ static bool is_allocated(struct cuda_pointers *self, const struct known *known, 
     }
 }
 
-/* The range of page-locked memory may be told as the GPU's addresses, where these are others than
- * the host's. The first byte and the last then have to be as far apart there as here. */
+/* The driver may report a page-locked range by its GPU addresses if these differ from the host's.
+ * Then the first and the last byte must be equally far apart in both. */
 static bool is_page_locked(const struct known *known, const void *on_gpu, const char *data,
                            uint64_t bytes)
 {
@@ -138,11 +136,11 @@ static bool is_page_locked(const struct known *known, const void *on_gpu, const 
            (const char *)last.devicePointer - (const char *)on_gpu == (ptrdiff_t)(bytes - 1);
 }
 
-/* ---- a view ---- */
+/* ---- views ---- */
 
-/* What the runtime knows of page-locked memory: the driver tells its address on a GPU only where
- * that one is current, so that the context of a thread that has not used CUDA is made. NULL,
- * perhaps with a failure noted: no GPU has one. */
+/* The GPU address of page-locked memory, from the runtime: the driver only reports it for the
+ * current GPU, so this creates a context in a thread that has not used CUDA. NULL, possibly with a
+ * failure noted, if there is none. */
 static const void *address_on_gpu(const void *first, struct failure *failure)
 {
     struct cudaPointerAttributes attributes;
@@ -173,11 +171,11 @@ bool cuda_pointer_locate(struct cuda_pointers *self, struct view *view, struct f
     view->layout.data = (const char *)on_gpu + ((uintptr_t)view->layout.data - extent.first);
     view->allocation = mapped_around(&known);
     view->device = known.device;
-    /* Managed and page-locked memory may belong to no GPU: the current one can reach it. */
+    /* Managed and page-locked memory may belong to no GPU; the current one can access it. */
     return known.device >= 0 || CUDA_TRY(failure, cudaGetDevice, &view->device);
 }
 
-/* Of managed memory the driver says that it is a GPU's, and of all other that it is nobody's. */
+/* The driver reports managed memory as a GPU's, and pageable memory as unknown. */
 bool cuda_pointer_is_page_locked(struct cuda_pointers *self, const void *first, uint64_t bytes)
 {
     struct failure ignored = {0};

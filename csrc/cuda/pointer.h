@@ -1,5 +1,5 @@
-/* Where an address lies, as the driver knows it, in any thread and for any GPU's memory: whether a
- * GPU can read it, and how far the memory around it goes. */
+/* Properties of addresses according to the driver, in any thread and for any GPU's memory: whether
+ * a GPU can read them, and the extent of the allocation. */
 #pragma once
 
 #include "arrays/view.h"
@@ -8,7 +8,7 @@
 #include <cuda.h>
 #include <stdatomic.h>
 
-/* The driver's own functions, which the runtime has no names for; looked up once. */
+/* Driver functions without an equivalent in the runtime; looked up once. */
 typedef CUresult cuda_ask_attributes(unsigned count, CUpointer_attribute *attributes,
                                      void **answers, CUdeviceptr address);
 typedef CUresult cuda_ask_attribute(void *answer, CUpointer_attribute attribute,
@@ -19,10 +19,10 @@ struct cuda_pointers {
     _Atomic(cuda_ask_attribute *) ask_one;
 };
 
-/* The GPU that a view which is not empty lies on, all of it; view->layout.data becomes the address
- * that it has there. False with a failure noted. */
+/* Finds the GPU that holds all of a nonempty view; view->layout.data becomes its address there.
+ * False with a failure noted. */
 bool cuda_pointer_locate(struct cuda_pointers *, struct view *view, struct failure *failure);
 
-/* Whether so many bytes of the host's memory are page-locked, all of them in one range, so that a
- * GPU can copy them from where they lie. */
+/* Whether `bytes` bytes of host memory are page-locked in a single range, so that a GPU can copy
+ * from them directly. */
 bool cuda_pointer_is_page_locked(struct cuda_pointers *, const void *first, uint64_t bytes);

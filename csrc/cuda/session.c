@@ -18,7 +18,7 @@ static void session_free(struct cuda_session *self)
     free(self);
 }
 
-/* Only moments are timed. */
+/* Only the moments have timing. */
 static bool make_events(struct cuda_session *self, struct failure *failure)
 {
     for (int e = 0; e < EVENTS; e++)
@@ -28,7 +28,8 @@ static bool make_events(struct cuda_session *self, struct failure *failure)
     return true;
 }
 
-/* Machine code runs on later minor versions, too; that of "90a" and "100f" is for their own. */
+/* Machine code also runs on later minor versions, except for "90a" and "100f", whose versions run
+ * only their own. */
 static bool has_machine_code(int capability)
 {
     for (const char *at = GRED_ARCHITECTURES; *at;) {
@@ -66,7 +67,7 @@ static bool ask_device(struct cuda_session *self, int device, struct failure *fa
     return true;
 }
 
-/* The tickets come after the rest. */
+/* The tickets follow the workspace. */
 static bool make_kept(struct cuda_session *self, struct failure *failure)
 {
     const size_t one = sizeof(struct exact_together), all = TICKETS * sizeof(unsigned),
@@ -103,10 +104,9 @@ static struct cuda_session *session_new(struct cuda_state *all, int device, stru
     return NULL;
 }
 
-/* ---- all of them ---- */
+/* ---- all sessions ---- */
 
-/* At the interpreter's end the driver may be gone already: whatever these calls say then is of no
- * use to anybody. */
+/* At interpreter exit the driver may already be gone, so errors are ignored. */
 void cuda_sessions_free(struct cuda_state *self, int device)
 {
     while (self->idle[device]) {
@@ -118,7 +118,7 @@ void cuda_sessions_free(struct cuda_state *self, int device)
         cudaMemPoolDestroy(self->pools[device]);
 }
 
-/* The handle of a stream is used again once it is destroyed, its number is not. */
+/* A stream's handle is reused after it is destroyed; its number is not. */
 static unsigned long long number_of(cudaStream_t stream)
 {
     unsigned long long number = 0;
@@ -127,8 +127,8 @@ static unsigned long long number_of(cudaStream_t stream)
     return number;
 }
 
-/* Whether nothing is left of what the session was left after with, or work on a stream would come
- * after that. While a stream is captured, neither it nor events may be asked about. */
+/* Whether the session's previous work has finished, or precedes all new work on the stream. While a
+ * stream is being captured, neither it nor events may be queried. */
 static bool is_free(struct cuda_session *session, cudaStream_t stream, bool capturing)
 {
     const bool awaited = mailbox_is_awaited(&session->mailbox);
@@ -146,7 +146,7 @@ static bool is_free(struct cuda_session *session, cudaStream_t stream, bool capt
     return !session->unfinished;
 }
 
-/* Takes the first session that is free out of the list; NULL if there is none. */
+/* Removes the first free session from the list; NULL if there is none. */
 static struct cuda_session *take_free(struct cuda_session **list, cudaStream_t stream,
                                       bool capturing)
 {
@@ -167,7 +167,7 @@ bool cuda_session_leave_unfinished(struct cuda_session *self)
     return self->unfinished;
 }
 
-/* Small workspaces cost no call to the driver, as the pool keeps memory between runs. */
+/* The pool keeps memory between runs, so that small workspaces need no driver call. */
 static bool make_pool(cudaMemPool_t *pool, int device, struct failure *failure)
 {
     const struct cudaMemPoolProps properties = {
@@ -205,9 +205,9 @@ struct cuda_session *cuda_session_borrow(struct cuda_state *self, int device, cu
     return session;
 }
 
-/* What was launched may still be under way: nobody waits for a result that stays on the device, nor
- * any longer for one that the user has lost patience with. After any other failure it is waited
- * for; what goes wrong then is a consequence. The caller's memory is not read after the call. */
+/* Launches may still be running if the result stays on the device or the user interrupted the wait.
+ * After any other failure, they are waited for, and their errors ignored as consequences. The
+ * caller's memory is not read after the call. */
 static void settle(struct cuda_session *session, bool ran)
 {
     if (session->capturing)
@@ -220,7 +220,7 @@ static void settle(struct cuda_session *session, bool ran)
     } else if (!ran) {
         if (cudaStreamSynchronize(session->stream) != cudaSuccess)
             cudaGetLastError();
-        session->mailbox.awaited = false; /* what has not come by now will not come */
+        session->mailbox.awaited = false; /* a result that has not arrived will not arrive */
     }
 }
 
@@ -231,8 +231,8 @@ static void free_behind(struct cuda_session *session, struct cuda_memory *memory
     memory->at = NULL;
 }
 
-/* Scratch memory goes back to the pool, so that an idle session holds none of the device's; the
- * staging buffers of all idle sessions but one are freed, unless they are still in use. */
+/* Returns scratch memory to the pool, so that idle sessions hold no device memory. Keeps the
+ * staging buffers of only one idle session, and of those whose buffers are in use. */
 void cuda_session_return(struct cuda_session *session, bool ran)
 {
     struct cuda_state *self = session->all;
@@ -243,12 +243,12 @@ void cuda_session_return(struct cuda_session *session, bool ran)
     struct cuda_staging *surplus = NULL;
     pthread_mutex_lock(&self->lock);
     struct cuda_session *first = self->idle[session->device];
-    /* To ask for what is idle takes microseconds, so last. */
+    /* last, since the query takes microseconds */
     if (session->staging && first && first->staging && cuda_staging_is_idle(session->staging)) {
         surplus = session->staging;
         session->staging = NULL;
     }
-    if (first && first->staging) { /* the next run, whoever it is, shall find the buffers */
+    if (first && first->staging) { /* keep the buffers at the head, for the next run */
         session->next = first->next;
         first->next = session;
     } else {
@@ -261,7 +261,7 @@ void cuda_session_return(struct cuda_session *session, bool ran)
 
 /* ---- the order of streams ---- */
 
-/* Most streams of a plan are one: it is asked about once. */
+/* Most of a plan's streams are the same, which is checked once. */
 static bool are_handles(const struct plan_streams *streams, struct failure *failure)
 {
     uintptr_t known = 0;
@@ -278,8 +278,8 @@ static bool are_handles(const struct plan_streams *streams, struct failure *fail
     return true;
 }
 
-/* The caller's, or the first producer's that is known, after whose work it then comes without any
- * event. NULL: any. */
+/* The caller's stream, or the first known producer's, whose work it then follows without an event.
+ * NULL: any. */
 static cudaStream_t choose_stream(const struct plan_streams *streams)
 {
     if (streams->consumer.given)
@@ -290,8 +290,8 @@ static cudaStream_t choose_stream(const struct plan_streams *streams)
     return NULL;
 }
 
-/* The number of the capture that a stream is part of; 0: of none. Of the default stream nobody may
- * ask while others are being captured, since it would have to wait for them. */
+/* The ID of the capture that a stream is part of; 0: none. The default stream must not be queried
+ * while others are being captured, since it would have to wait for them. */
 static bool capture_of(cudaStream_t stream, unsigned long long *number, struct failure *failure)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -305,7 +305,7 @@ static bool capture_of(cudaStream_t stream, unsigned long long *number, struct f
     return true;
 }
 
-/* Whether all streams of a plan are part of one capture, or none of any; which is `*number`. */
+/* Whether all streams of a plan are in the same capture, `*number`, or none is in any. */
 static bool one_capture(cudaStream_t stream, const struct plan_streams *streams,
                         unsigned long long *number, struct failure *failure)
 {
@@ -344,7 +344,7 @@ bool cuda_order_choose(const struct plan *plan, struct run *run, cudaStream_t *s
         "for its work; give it an out= on the GPU");
 }
 
-/* Work on `later` from now on waits for what is on `earlier` now. */
+/* Makes future work on `later` wait for the present work on `earlier`. */
 static bool put_behind(struct cuda_session *session, cudaStream_t earlier, cudaStream_t later)
 {
     struct failure *failure = session->machine.failure;
@@ -361,7 +361,7 @@ bool cuda_order_before(struct cuda_session *session, const struct plan_streams *
     return ordered;
 }
 
-/* A producer whose own stream is not known has to be waited for. */
+/* If a producer's stream is not known, the host waits instead. */
 bool cuda_order_after(struct cuda_session *session, const struct plan_streams *streams)
 {
     bool ordered = true;

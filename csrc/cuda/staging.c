@@ -6,23 +6,23 @@
 
 #include <stdlib.h>
 
-/* Fewer or smaller buffers leave the bus waiting for threads, or these for the bus. */
+/* With fewer or smaller buffers, the bus and the threads wait for each other. */
 enum { STAGES = 4, STAGE_BYTES = 8 << 20 };
 
-/* What a thread gathers at a time. */
+/* Size of a work item for gathering. */
 enum { STRETCH_BYTES = 16 << 10, STRETCHES = STAGE_BYTES / STRETCH_BYTES };
 
 struct stage {
-    void *buffer; /* NULL until something has to be gathered in it */
+    void *buffer; /* NULL until first used */
     cudaEvent_t copied;
-    bool in_place; /* what was copied last is not the buffer */
+    bool in_place; /* the last copy was directly from the caller's memory */
 };
 
 struct cuda_staging {
     struct stage stages[STAGES];
-    unsigned next;           /* of the stages */
-    cudaStream_t stream;     /* of copies that run ahead */
-    cudaEvent_t launched[2]; /* what these wait for, in turn */
+    unsigned next;           /* index of the next stage */
+    cudaStream_t stream;     /* for copies that run ahead */
+    cudaEvent_t launched[2]; /* events that these wait for, alternating */
     unsigned turn;
 };
 
@@ -86,7 +86,7 @@ void cuda_staging_let_go(struct cuda_staging *self)
     }
 }
 
-/* Of so many elements, as they go there. */
+/* Uploaded size of n elements. */
 static size_t bytes_of(const struct cuda_feed *feed, uint64_t n)
 {
     return feed->as_bits ? divide_up(n, MASK_BITS) : n * element_size(feed->layout->input);
@@ -94,15 +94,15 @@ static size_t bytes_of(const struct cuda_feed *feed, uint64_t n)
 
 /* ---- gathering ---- */
 
-/* Elements on their way to a buffer, in stretches, each with a place of its own there. */
+/* A buffer being filled, in stretches that each have their own place. */
 struct gathering {
     const struct cuda_feed *feed;
-    uint64_t stretch; /* elements */
+    uint64_t stretch; /* elements per stretch */
     char *buffer;
-    uint64_t places[STRETCHES]; /* elements before a stretch's; at first, in it */
+    uint64_t places[STRETCHES]; /* elements before each stretch's; at first, in it */
 };
 
-/* Where a stretch begins in the array, and how many elements there are to its end. */
+/* The start of a stretch in the array, and its length. */
 static uint64_t stretch_at(const struct gathering *self, uint64_t index, uint64_t *length)
 {
     const uint64_t at = index * self->stretch;
@@ -131,8 +131,8 @@ static void gather_stretch(void *context, uint64_t index, unsigned thread)
                                          self->buffer + bytes_of(feed, self->places[index]));
 }
 
-/* Returns how many there are. Under a mask nobody knows where a stretch's elements will go before
- * those that come first have been counted. */
+/* Returns the number of elements gathered. With a mask, the stretches' elements are counted first,
+ * which gives their places. */
 static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
 {
     const uint64_t stretch = STRETCH_BYTES / element_size(feed->layout->input);
@@ -155,7 +155,7 @@ static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
 
 /* ---- feeding ---- */
 
-/* Where the elements can be copied from; NULL with a failure noted. */
+/* Returns the address to copy from; NULL with a failure noted. */
 static const void *bring_together(struct stage *stage, const struct cuda_feed *feed, uint64_t *fed,
                                   struct failure *failure)
 {
@@ -169,7 +169,7 @@ static const void *bring_together(struct stage *stage, const struct cuda_feed *f
     return stage->buffer;
 }
 
-/* What one stage takes: waits until that is free, fills it and has it copied. */
+/* Waits until the next stage is free, fills it and starts its copy. */
 static bool feed_stage(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
                        struct failure *failure)
 {
@@ -207,8 +207,7 @@ static bool feed_stages(struct cuda_staging *self, const struct cuda_feed *feed,
     return true;
 }
 
-/* Memory that copies go to is freed on the feed's stream, which so comes after them, also after a
- * failure. */
+/* Waits for the last copy even after a failure: targets are freed in the feed stream's order. */
 bool cuda_staging_feed(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
                        struct failure *failure)
 {

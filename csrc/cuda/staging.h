@@ -1,6 +1,6 @@
-/* Host memory on its way to a GPU. What is page-locked is copied from where it lies; all else goes
- * through a ring of page-locked buffers, which many threads fill while others are copied: one core
- * fills a fifth of what the bus carries. */
+/* Uploads of host memory. Page-locked memory is copied directly; everything else goes through a
+ * ring of page-locked buffers, which threads fill while others are copied: one core fills at a
+ * fifth of the bus bandwidth. */
 #pragma once
 
 #include "common/failure.h"
@@ -12,33 +12,33 @@
 
 struct cuda_staging;
 
-/* NULL, with a failure noted, where memory is short. */
+/* NULL, with a failure noted, if out of memory. */
 struct cuda_staging *cuda_staging_new(struct failure *);
 void cuda_staging_free(struct cuda_staging *); /* NULL is fine */
 
-/* Whether nothing is being copied from the buffers any more. */
+/* Whether no copy from the buffers is in progress. */
 bool cuda_staging_is_idle(const struct cuda_staging *);
 
-/* Waits until nothing is being copied from where it lies any more. */
+/* Waits for copies directly from the caller's memory. */
 void cuda_staging_let_go(struct cuda_staging *);
 
-/* Elements of a layout in the host's memory, and where they go. */
+/* Elements of a host layout, and their destination. */
 struct cuda_feed {
     const struct layout *layout;
     uint64_t start, length;
     void *target;
-    bool in_place;           /* it is flat, and page-locked */
-    bool as_bits;            /* it is of bools, which go there as bits */
-    cudaStream_t stream;     /* whose work from now on comes after the copies */
-    bool ahead;              /* copies need not come after that stream's work, see below */
-    struct threads *threads; /* that gather the elements */
+    bool in_place;           /* flat and page-locked: copied directly */
+    bool as_bits;            /* bools, uploaded as bits */
+    cudaStream_t stream;     /* its future work follows the copies */
+    bool ahead;              /* copies need not wait for that stream, see below */
+    struct threads *threads; /* for gathering */
     enum instructions instructions;
 };
 
-/* Has the elements copied; *fed of them, those that the mask lets through. */
+/* Copies the elements; *fed is the number that are not masked. */
 bool cuda_staging_feed(struct cuda_staging *, const struct cuda_feed *, uint64_t *fed,
                        struct failure *);
 
-/* Copies that run ahead from now on come after what was on the stream when this was last called,
- * or, the `first` time, is there now. */
+/* From now on, copies that run ahead follow the stream's work at the previous call or, if `first`,
+ * its work now. */
 bool cuda_staging_run_ahead(struct cuda_staging *, cudaStream_t, bool first, struct failure *);

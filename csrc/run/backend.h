@@ -1,5 +1,5 @@
-/* A backend: a platform that a plan can choose, and functions that describe its devices and run
- * plans on them. They never touch Python, and run without the GIL, but for what is brief. */
+/* A backend: the platform that a plan chooses, with functions that describe its devices and run
+ * plans on them. They never touch Python, and run without the GIL unless the run is brief. */
 #pragma once
 
 #include "common/failure.h"
@@ -9,60 +9,60 @@
 #include "plan/plan.h"
 
 struct device {
-    char name[16]; /* as device= spells it */
+    char name[16]; /* as in device= */
     char title[256];
     unsigned units;            /* cores or multiprocessors */
     uint64_t memory, l2_cache; /* bytes */
-    uint64_t bandwidth;        /* bytes a second, 0: not known */
-    int capability;            /* 90 for 9.0; 0: not a GPU */
+    uint64_t bandwidth;        /* bytes per second; 0: unknown */
+    int capability;            /* compute capability, 90 for 9.0; 0: not a GPU */
 };
 
-/* What a run asks of Python. Called from the thread that the plan runs in, without the GIL. */
+/* Callbacks into Python. Called from the thread that runs the plan, without the GIL. */
 struct watch {
     bool (*interrupted)(void *context);            /* true: a Python exception is set, stop */
     bool (*warn)(void *context, const char *text); /* false: a Python exception is set, stop */
     void *context;
 };
 
-/* All samples of a measurement. The arrays belong to the caller. */
+/* A measurement's samples. The caller owns the arrays. */
 struct timing {
-    int device;   /* where there is no plan, what is timed is how long it takes there */
-    size_t bytes; /* to read so many, best of several shapes, or, if none, to launch a kernel */
+    int device;   /* without a plan: the device on which memory reads or launches are timed */
+    size_t bytes; /* to read in the best of several shapes; 0: launches nothing */
     unsigned samples, warmup;
     bool cold;                    /* caches are flushed before each sample */
-    double *seconds, *first_pass; /* the latter NULL: not asked for */
-    const struct method *method;  /* the plan's, or what took its place */
+    double *seconds, *first_pass; /* first_pass may be NULL */
+    const struct method *method;  /* the plan's, or the one that replaced it */
     unsigned passes;
-    uint64_t grid; /* blocks of the first pass, 0 where there are no blocks */
+    uint64_t grid; /* blocks in the first pass; 0: no blocks */
     unsigned block;
 };
 
-/* What the thread of a run does while it would wait for a device. */
+/* A callback that runs while the run's thread would wait for a device. */
 struct meanwhile {
-    void (*act)(void *context); /* NULL: nothing */
+    void (*act)(void *context); /* NULL: none */
     void *context;
 };
 
 struct run {
-    const struct watch *watch;       /* NULL: nobody is asked, or told of anything but failures */
-    int frames;                      /* of gred's own in Python, for warnings to pass over */
+    const struct watch *watch;       /* NULL: no interrupts and no warnings */
+    int frames;                      /* Python frames of gred's own, which warnings skip */
     struct timing *timing;           /* NULL: run once, unmeasured */
-    struct explanation *explanation; /* filled instead of anything being run; else NULL */
-    struct counting *counting;       /* what is accessed is added to it; NULL: nobody counts */
-    enum thread_order order;         /* of the simulated device */
+    struct explanation *explanation; /* not NULL: filled in, and nothing is run */
+    struct counting *counting;       /* accesses are added to it; NULL: not counted */
+    enum thread_order order;         /* on the simulated device */
     uint64_t seed;
-    uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
-    double asked;        /* when the watch was asked last, or might have been first; 0: never */
-    struct exact *exact; /* where an exact plan's sum goes, not rounded; NULL: nowhere */
-    const struct substitute *substitute; /* for the plan's rung; NULL: there is none */
+    uint64_t workspace_limit; /* bytes of device memory; 0: unlimited */
+    double asked;        /* when the watch was last called, or first could have been; 0: never */
+    struct exact *exact; /* receives an exact plan's unrounded sum; may be NULL */
+    const struct substitute *substitute; /* replaces the plan's rung; NULL: none */
     struct meanwhile meanwhile;
-    uint64_t count;       /* elements that took part, where the reduction counts */
+    uint64_t count;       /* elements included, if the reduction counts */
     unsigned findings;    /* FOUND_ bits */
-    struct answer answer; /* unless the plan has an `out`; from here on run_begin sets nothing */
+    struct answer answer; /* unless the plan has an `out`; not cleared by run_begin */
     struct failure failure;
 };
 
-/* Once, before the run waits for its device, or when it has ended. */
+/* Runs the callback once, before the run waits for its device or when it has ended. */
 static inline void run_meanwhile(struct run *run)
 {
     const struct meanwhile meanwhile = run->meanwhile;
@@ -80,9 +80,8 @@ static inline bool run_warn(struct run *run, const char *text)
     return false;
 }
 
-/* Whether the run is to stop: what Python's signal handlers say, noted as its failure. To be asked
- * by the thread that it was started in, as often as it likes: since that takes the GIL, Python is
- * asked only now and then. */
+/* Whether to stop the run, then noted as its failure: calls Python's signal handlers. Only for the
+ * thread that started the run, as often as it likes: the GIL is taken only now and then. */
 static inline bool watch_interrupted_lately(struct run *run)
 {
     const double patience = 0.05, now = clock_now();
@@ -97,7 +96,7 @@ static inline bool watch_interrupted_lately(struct run *run)
     return stop;
 }
 
-/* A run that is neither measured nor explained. Its last members, most of its length, stay. */
+/* Prepares a run that is neither measured nor explained. Does not clear the large last members. */
 static inline void run_begin(struct run *run, int frames)
 {
     memset(run, 0, offsetof(struct run, answer));
@@ -108,55 +107,54 @@ static inline void run_begin(struct run *run, int frames)
 #define RESULTS_IN_TURN      "one after the other"
 #define RESULTS_SIDE_BY_SIDE "side by side"
 
-/* How a backend that launches nothing goes through an array, in words and numbers. */
+/* How a backend without launches walks an array, for gred.explain. */
 struct loops {
-    const char *results;      /* how those along axes follow each other; NULL: there is one */
-    const char *way;          /* how elements come to a loop; NULL: there are none */
-    uint64_t chunk;           /* elements that one loop folds to a state; 0: there are no chunks */
-    unsigned threads;         /* that may share the work, at most */
-    const char *instructions; /* that loops are made of; NULL: there is no choice */
+    const char *results;      /* order of results along axes; NULL: a single result */
+    const char *way;          /* how loops read elements; NULL: no elements */
+    uint64_t chunk;           /* elements per loop and state; 0: no chunks */
+    unsigned threads;         /* maximum number of threads */
+    const char *instructions; /* instruction set of the loops; NULL: only one exists */
     uint64_t copied;          /* bytes of a working copy */
 };
 
 typedef size_t substitute_shared_bytes(size_t bytes);
 
-/* A kernel of the user's own in the place of a rung, in a process started for it. */
+/* A user's kernel that replaces a rung, in a process started for it. */
 struct substitute {
     const struct platform *platform;
-    const struct method *method; /* NULL: there is none */
-    unsigned data_blocks;        /* in place of the method's own */
+    const struct method *method; /* NULL: no substitute */
+    unsigned data_blocks;        /* replaces the method's own */
 
     kernel_finder *plain, *counting;
 
-    /* Bytes of a block's shared memory on the simulated device, of the rung's. NULL: as many. */
+    /* Maps a rung's shared memory per block to the substitute's, when simulated. NULL: the same. */
     substitute_shared_bytes *shared_bytes;
 };
 
 struct backend {
     struct platform platform; /* first, so that a plan's platform is a backend */
-    bool takes_order;         /* the order of threads is for it */
-    bool takes_workspace;     /* it works in memory of its own, which may be limited */
+    bool takes_order;         /* run.order applies to it */
+    bool takes_workspace;     /* it uses a workspace, which can be limited */
 
-    /* A backend's state; NULL when memory is short. */
+    /* Creates the backend's state; NULL if out of memory. */
     void *(*create)(void);
     void (*destroy)(void *state);
 
     bool (*describe)(int index, struct device *device);
 
-    /* Bounds the host's threads that runs may have from now on, unless `most` is 0, and says how
-     * many they may have. NULL: they have none. */
+    /* Sets the maximum number of host threads for future runs, unless `most` is 0, and returns the
+     * current one. NULL: the backend uses no threads. */
     unsigned (*threads)(void *state, unsigned most);
 
-    /* Whether a run, neither measured nor explained, takes so little time that other threads of
-     * Python may as well wait for it. NULL: none does. */
+    /* Whether an unmeasured, unexplained run is short enough to hold the GIL. NULL: never. */
     bool (*is_brief)(const struct plan *);
 
-    /* True: run->answer is there, or results will be written. False: run->failure says why not.
-     * Where the plan is NULL, only run->timing is filled. */
+    /* True: run->answer is set, or results will be written. False: run->failure is set. With a NULL
+     * plan, only run->timing is filled in. */
     bool (*run)(void *state, const struct plan *plan, struct run *run);
 };
 
-/* Built without nvcc, the last has no devices. */
+/* Without nvcc, backend_cuda is a stub without devices. */
 extern const struct backend backend_host, backend_simulated, backend_cuda;
 
 static inline const struct backend *backend_of(const struct platform *platform)

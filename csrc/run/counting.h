@@ -1,4 +1,4 @@
-/* What kernels that count have accessed, launch by launch: what a backend adds to a run. */
+/* Memory accesses of instrumented kernels, per launch. */
 #pragma once
 
 #include "common/simulated_words.h"
@@ -8,15 +8,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What is wrong with an access, and its names in Python: a run's first fault, and where. */
+/* Kinds of faulty accesses, and their names in Python. A run reports its first fault. */
 #define FAULTS(FAULT)                                                                              \
     FAULT(NONE, "")                                                                                \
-    FAULT(RACE, "race") /* two threads at one word, one of them stores, and nothing orders them */ \
-    FAULT(BARRIER, "barrier")     /* not all threads come to a barrier that waits for all */       \
-    FAULT(BOUNDS, "bounds")       /* an access outside what a kernel was given */                  \
-    FAULT(UNWRITTEN, "unwritten") /* a load of what nobody has stored */                           \
-    FAULT(MISSING, "missing")     /* a block has left no partial */                                \
-    FAULT(ALIGNMENT, "alignment") /* an address that is no multiple of the access's size */        \
+    FAULT(RACE, "race")           /* unordered accesses of two threads, at least one a store */    \
+    FAULT(BARRIER, "barrier")     /* not all threads reach a barrier */                            \
+    FAULT(BOUNDS, "bounds")       /* an access outside the kernel's memory */                      \
+    FAULT(UNWRITTEN, "unwritten") /* a load of uninitialized memory */                             \
+    FAULT(MISSING, "missing")     /* a block stored no partial result */                           \
+    FAULT(ALIGNMENT, "alignment") /* a misaligned address */                                       \
     FAULT(ENDLESS, "endless")     /* far more accesses than the work needs */
 
 #define FAULT(NAME, name) FAULT_##NAME,
@@ -27,10 +27,10 @@ enum { FRAMES_MAX = 16 };
 
 struct fault {
     enum fault_kind kind;
-    const char *file; /* NULL: it has no line */
+    const char *file; /* NULL: unknown */
     unsigned line;
     char text[256];
-    uintptr_t frames[FRAMES_MAX]; /* where its thread was: in the kernels' code, innermost first */
+    uintptr_t frames[FRAMES_MAX]; /* the thread's stack in kernel code, innermost first */
     unsigned depth;
 };
 
@@ -39,30 +39,30 @@ struct tally {
     enum simulator_event event;
     const char *file;
     unsigned line;
-    unsigned bytes;     /* of one lane */
-    uint64_t warps;     /* how often a warp did it: requests */
-    uint64_t lanes;     /* that took part, over all of them */
+    unsigned bytes;     /* per lane */
+    uint64_t warps;     /* requests: times that a warp executed it */
+    uint64_t lanes;     /* active lanes, over all requests */
     uint64_t pieces;    /* sectors of global memory, or wavefronts of shared memory */
-    uint64_t conflicts; /* wavefronts more than the bytes alone would need */
+    uint64_t conflicts; /* wavefronts beyond those that the bytes need */
 };
 
 /* One access of one thread. */
 struct recorded_access {
     uint64_t block;
     unsigned thread;
-    unsigned interval; /* barriers and shuffles of the launch that the thread has come to */
+    unsigned interval; /* number of barriers and shuffles that the thread has reached */
     enum simulator_event event;
     unsigned bytes;
-    uintptr_t address; /* of global memory; in shared memory, counted from where that begins */
-    unsigned source;   /* of a shuffle: the lane whose value it gets; of shared memory: the block
-                          whose it is; of a bulk copy: where in shared memory it goes, in bytes */
+    uintptr_t address; /* in global memory; in shared memory, an offset */
+    unsigned source;   /* source lane of a shuffle; owning block in shared memory; offset in shared
+                          memory, in bytes, of a bulk copy's target */
     const char *file;
     unsigned line;
-    unsigned char value[16]; /* loaded, stored, left by an atomic, given to a shuffle; of a merge,
-                                its result and its first operand */
+    unsigned char value[16]; /* loaded, stored, left by an atomic, or shuffled; of a merge: its
+                                result and first operand */
 };
 
-/* Accesses in the order that they were made in, block by block. */
+/* Accesses in execution order, block by block. */
 struct recording {
     struct recorded_access *accesses;
     size_t count, capacity;
@@ -73,21 +73,21 @@ struct counted_launch {
     unsigned block;
     struct tally *tallies;
     size_t count;
-    size_t room; /* how many accesses a core may record; 0: none is recorded */
+    size_t room; /* maximum accesses recorded per core; 0: no recording */
     struct recording recording;
-    uintptr_t array, partials, tickets; /* what it was given, where accesses are recorded */
+    uintptr_t array, partials, tickets; /* the kernel's arguments, if accesses are recorded */
 };
 
 struct counting {
-    unsigned multiprocessors;        /* of the device that grids are made for */
-    size_t room;                     /* how many accesses may be recorded; 0: none is recorded */
-    struct counted_launch *launches; /* of kernels that count */
+    unsigned multiprocessors;        /* of the device that grids are sized for */
+    size_t room;                     /* maximum accesses recorded; 0: no recording */
+    struct counted_launch *launches; /* of instrumented kernels */
     size_t count;
-    struct fault *fault; /* of what is accessed, all of which is looked at; NULL: nobody looks */
+    struct fault *fault; /* the first fault found; NULL: accesses are not checked */
 };
 
-/* Blocks of a cooperative kernel that a multiprocessor of an H200 has registers for: nvcc 13 gives
- * a thread 40, or, where it adds up int64, 44, and so there is a block of 256 less. */
+/* Resident blocks of a cooperative kernel per multiprocessor of an H200, limited by registers: nvcc
+ * 13 allocates 40 per thread, or 44 for int64 sums, which have one fewer block of 256 threads. */
 static inline unsigned counting_resident(unsigned block)
 {
     enum { REGISTERS = 65536, OF_A_THREAD = 40, BLOCKS_MAX = 32 };
@@ -96,7 +96,7 @@ static inline unsigned counting_resident(unsigned block)
     return blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX;
 }
 
-/* What a launch has told, but not the launch itself. */
+/* Frees a launch's counts, but not the launch itself. */
 static inline void counted_launch_free(struct counted_launch *self)
 {
     free(self->tallies);

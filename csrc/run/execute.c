@@ -1,5 +1,5 @@
-/* Makes a plan's schedule, for the memory that there is room for, and has it carried out, or
- * explains it; and stores results where kernels do not leave them. */
+/* Schedules a plan for the memory that is available and executes or explains the schedule; stores
+ * results that kernels do not leave in place. */
 #include "run/execute.h"
 #include "arrays/operands.h"
 #include "common/arithmetic.h"
@@ -19,7 +19,7 @@ static struct facts facts_of(const struct machine *machine, const struct run *ru
     return facts;
 }
 
-/* With memory for it, or in pieces that there is memory for. */
+/* Schedules the array whole if there is memory for it, or else in pieces. */
 static bool make_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
                           struct schedule *schedule)
 {
@@ -31,8 +31,7 @@ static bool make_schedule(struct machine *machine, const struct plan *plan, cons
     return facts.limit >= total || schedule_make(plan, &facts, schedule, machine->failure);
 }
 
-/* Another user of the device may have taken the memory that there was room for: then smaller pieces
- * may do. True if there are such. */
+/* Tries smaller pieces, as another user of the device may have taken memory; false if none. */
 static bool shrink(struct machine *machine, const struct run *run, struct schedule *schedule)
 {
     const uint64_t piece = schedule->piece;
@@ -49,7 +48,7 @@ static bool shrink(struct machine *machine, const struct run *run, struct schedu
     return false;
 }
 
-/* The schedule of some of a plan's results, whose axes the part has. */
+/* The schedule of the results that part->axes selects. */
 static bool schedule_part(struct machine *machine, const struct plan *all, struct axes_part *part,
                           struct failure *failure)
 {
@@ -59,8 +58,8 @@ static bool schedule_part(struct machine *machine, const struct plan *all, struc
     return axes_schedule_make(&part->plan, &machine->facts, &part->schedule, failure);
 }
 
-/* Whether a kernel along axes, of elements whose type it knows, makes the one result along all axes
- * and leaves it where it is to stay, in one launch, where a schedule's passes need another one. */
+/* Whether a typed kernel along axes computes the single result of all axes in place in one launch,
+ * where a schedule's passes need one more. */
 static bool is_single(struct machine *machine, const struct schedule *schedule,
                       const struct run *run, struct axes_part *part)
 {
@@ -122,7 +121,7 @@ bool execute_array(struct machine *machine, const struct plan *asked, struct run
     return ran;
 }
 
-/* Where a value of a result goes. */
+/* Address of one value of a result. */
 static char *place_of(const struct results *results, unsigned value, int64_t place)
 {
     return (char *)results->at[value] + place * (int64_t)element_size(results->types[value]);
@@ -147,24 +146,24 @@ bool execute_one(struct machine *machine, const struct plan *all, struct plan *o
     return true;
 }
 
-/* ---- along axes: all results at once, or so many at a time ---- */
+/* ---- along axes: all results together, or in parts ---- */
 
-/* Of one value of all results. */
+/* Bytes of one value of all results. */
 static size_t value_bytes(const struct plan *plan)
 {
     return plan->axes->results * results_widest(&plan->results);
 }
 
-/* What is made part by part. */
+/* A reduction that is computed in parts. */
 struct parts {
     struct machine *machine;
     struct run *run;
     const struct plan *all;
-    uint64_t limit;         /* bytes of a part's memory */
-    struct axes_part *part; /* which is being made, or explained */
+    uint64_t limit;         /* bytes of memory per part */
+    struct axes_part *part; /* the current part, or the one to explain */
 };
 
-/* The part whose schedule has been made, of a plan that outlasts the run. */
+/* Explains the part that was scheduled last; its plan has to outlive the run. */
 static bool explain_part(const struct parts *self)
 {
     struct explanation *explanation = self->run->explanation;
@@ -175,7 +174,7 @@ static bool explain_part(const struct parts *self)
     return true;
 }
 
-/* The most results that there is room for, `count` along a dimension; of none: all dimensions. */
+/* Finds the largest part: `count` along the returned dimension; all->outer if none fits. */
 static unsigned choose_cut(const struct parts *self, uint64_t *count)
 {
     const struct axes *all = self->all->axes;
@@ -207,8 +206,8 @@ static bool make_parts(struct parts *self, unsigned along, uint64_t count)
     return true;
 }
 
-/* Each like an array by itself. So are exact results made that one launch cannot, and left where
- * they are to stay if nobody waits. An explanation's lie where elements do. */
+/* Reduces each result as a separate array, and so exact results that a single launch cannot
+ * compute, which stay on the device unless awaited. Explained results are where elements are. */
 static bool make_one_by_one(struct parts *self)
 {
     const struct plan *all = self->all;
@@ -242,8 +241,8 @@ static bool make_one_by_one(struct parts *self)
     return true;
 }
 
-/* All at once, if the workspace allows that and results that lie there meanwhile; of parts, the
- * first is explained. */
+/* All results together if the workspace has room for the schedule and for results on their way to
+ * the host. Of parts, the first is explained. */
 static bool make_axes(struct parts *self)
 {
     struct machine *machine = self->machine;
@@ -272,7 +271,7 @@ static bool make_axes(struct parts *self)
                : make_one_by_one(self);
 }
 
-/* The schedule is on the heap: threads' stacks may be small. */
+/* The schedule is on the heap, since threads' stacks may be small. */
 static bool execute_axes(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct axes_part *own = run->explanation ? NULL : malloc(sizeof *own);
@@ -286,7 +285,7 @@ static bool execute_axes(struct machine *machine, const struct plan *plan, struc
     return made;
 }
 
-/* ---- all ---- */
+/* ---- all plans ---- */
 
 static bool make(struct machine *machine, const struct plan *plan, struct run *run)
 {
@@ -298,7 +297,7 @@ static bool make(struct machine *machine, const struct plan *plan, struct run *r
                                     : execute_array(machine, plan, run);
 }
 
-/* Where results lie that are not made in their place, and what is to be said of them. */
+/* Reserves memory for results that are not computed in place, and for their findings. */
 static void reserve_results(const struct plan *plan, struct arena *arena)
 {
     if (!plan->axes || (plan->results.on_device && !plan->results.out))
@@ -309,7 +308,7 @@ static void reserve_results(const struct plan *plan, struct arena *arena)
         arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
 }
 
-/* Converted, in all of a layout. */
+/* Stores converted results in the layout results->out. */
 static bool store(struct machine *machine, const struct plan *plan)
 {
     const struct results *results = &plan->results;
@@ -322,7 +321,7 @@ static bool store(struct machine *machine, const struct plan *plan)
     return machine->work->launch(machine, &step, arguments);
 }
 
-/* From the device to where the host wants them, and what is to be said of them. */
+/* Copies the results and their findings to the host. */
 static bool fetch(const struct executor *on, const struct results *from)
 {
     const struct machine_memory *memory = on->machine->memory;

@@ -1,5 +1,5 @@
-/* Exact sums, counts and extremes by key on a device: see kernel_keys. Digits of sums are first for
- * numbers near a sample's greatest; where some do not fit, for all numbers of the type. */
+/* Exact sums, counts and extremes by key on a device: see kernel_keys. The digits of sums first
+ * cover numbers near a sample's largest; if some do not fit, all numbers of the type. */
 #include "common/arithmetic.h"
 #include "run/execute.h"
 #include "run/result.h"
@@ -10,15 +10,15 @@ struct by_key {
     struct executor on;
     struct arena arena;
     struct kernel_keys keys;
-    enum element accumulator; /* what elements become on their way */
+    enum element accumulator; /* type that elements are converted to */
     struct brought array, key_array;
     const void *kernel;
 };
 
 /* ---- numbers ---- */
 
-/* Digits, of which the topmost takes up carries, and bits of it that as many numbers leave. A
- * float's last bit is worth 2^lowest or more, and its first less than 2^greatest. */
+/* Chooses the number of digits, the topmost of which takes up carries, and the bits per number that
+ * n numbers may have. A float's last bit is at least 2^lowest, its first below 2^greatest. */
 static void choose_digits(struct by_key *self, bool whole)
 {
     enum { NEAR = 3, NEAR_OF_FLOAT64 = 4, WRAPPING = 2, SIGN = 2 };
@@ -48,7 +48,7 @@ static void choose_digits(struct by_key *self, bool whole)
 
 /* ---- memory ---- */
 
-/* What does not lie one after the other is copied. */
+/* Elements that are not contiguous are copied. */
 static struct brought bring_if_not_flat(const struct layout *layout, enum part copied)
 {
     struct brought brought = {.layout = *layout, .type = layout->input};
@@ -107,8 +107,8 @@ static bool bring(struct by_key *self)
 
 /* ---- launches ---- */
 
-/* A table of all results, where a block's elements are more than these; else of those that it has
- * room for beside the tags, twice a multiprocessor. */
+/* A table of all results if there are more elements than these; else as many tagged slots as fit
+ * twice per multiprocessor. */
 static size_t choose_table(struct by_key *self)
 {
     struct kernel_keys *keys = &self->keys;
@@ -141,7 +141,7 @@ static bool launch_adding(struct by_key *self)
     return self->keys.of.n == 0 || executor_launch(&self->on, &step, arguments);
 }
 
-/* It posts what adding has found, as it begins. */
+/* As it starts, this launch posts what the adding launch found. */
 static bool launch_finish(struct by_key *self, struct epilogue epilogue)
 {
     enum { BLOCK = 256 };
@@ -160,7 +160,7 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
     return executor_launch(&self->on, &step, sums ? of_sums : of_extremes);
 }
 
-/* A result's words lie together where all fit into a GPU's cache. Returns their bytes. */
+/* A result's words are adjacent if all words fit into a GPU's cache. Returns the words' bytes. */
 static size_t lay_out_words(struct kernel_keys *keys)
 {
     enum { CACHED = 32 << 20 };
@@ -171,7 +171,7 @@ static size_t lay_out_words(struct kernel_keys *keys)
     return bytes;
 }
 
-/* In words that begin as zeros, and so do notes and what is found. */
+/* Words, notes and findings start as zeros. */
 static bool add_and_finish(struct by_key *self, bool whole, unsigned *found)
 {
     struct machine *machine = self->on.machine;
@@ -194,7 +194,7 @@ static bool add_and_finish(struct by_key *self, bool whole, unsigned *found)
     done = done && launch_finish(self, epilogue) &&
            (epilogue.mailbox ||
             machine->memory->copy(machine, COPY_OUT, found, &keys->found->bits, sizeof *found));
-    machine->memory->release(machine, memory); /* in the stream's order */
+    machine->memory->release(machine, memory); /* in stream order */
     return done && (!epilogue.mailbox || executor_receive(&self->on, found));
 }
 
@@ -225,9 +225,9 @@ struct selecting {
     struct step step;
 };
 
-/* Few threads share a short row, so that many rows are under way at once. All blocks take one row
- * after the other where rows are few and long, since a pass of theirs takes as long as a barrier
- * ("together" in benchmarks/tuning/selection.json). */
+/* Few threads share a short row, so that many rows are in flight. If rows are few and long, all
+ * blocks process one after the other, since a pass then takes only as long as a barrier ("together"
+ * in benchmarks/tuning/selection.json). */
 static bool arrange(struct selecting *self)
 {
     enum { GRID_MOST = 1 << 30, SHORT = 256, LONG = 4096, TOGETHER = 1 << 14 };
@@ -250,7 +250,7 @@ static bool arrange(struct selecting *self)
         select->rows * SELECT_PASSES(select->of.count, element_size(select->of.input));
     const size_t of_pass = SELECT_PASS_WORDS * sizeof(uint32_t);
     if (limit && passes * of_pass > limit)
-        return true; /* a block needs no workspace */
+        return true; /* one block per row needs no workspace */
     arena_reserve(&self->arena, PART_TICKETS, passes, of_pass);
     self->step.cooperative = true;
     uint64_t most;

@@ -1,18 +1,18 @@
-/* Lists of arrays on a device. Their elements are cut into tiles, a block each, and one launch of
- * the kernel of long rows makes all results. What that kernel cannot make, such as descriptions, is
- * made of a copy that has all elements, or array by array. */
+/* Lists of arrays on a device. Their elements are cut into tiles, at least one per block, and one
+ * launch of the long-rows kernel computes all results. For other reductions, such as describe, all
+ * elements are copied together, or arrays are reduced one by one. */
 #include "common/arithmetic.h"
 #include "run/execute.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a plan with results, even if there is but one. */
+/* For a plan with results along axes, even if there is only one. */
 struct list_schedule {
     enum element accumulator;
     const void *kernel;
-    bool copies;       /* elements are of the accumulator's type */
-    size_t size;       /* bytes of one */
+    bool copies;       /* elements are converted to the accumulator's type */
+    size_t size;       /* bytes per element */
     size_t state;      /* bytes */
     uint64_t resident; /* blocks */
     uint64_t blocks, tiles;
@@ -21,7 +21,7 @@ struct list_schedule {
 
 /* ---- arrays ---- */
 
-/* Copies the elements of all arrays, converted, to one after the other. */
+/* Copies the elements of all arrays, converted, to contiguous memory. */
 static bool copy_all(const struct executor *on, enum element type, char *to)
 {
     const struct array_list *const list = on->plan->elements.list;
@@ -37,8 +37,8 @@ static bool copy_all(const struct executor *on, enum element type, char *to)
 
 /* ---- in one launch ---- */
 
-/* Elements of a block, of a result of n, which depends on nothing else: whole vectors, so many that
- * all blocks of a large result are resident. */
+/* Elements per block for a result of n elements, independent of all other results: whole vectors,
+ * and so many that all blocks of a large result are resident. */
 static uint64_t share_of(const struct list_schedule *self, uint64_t n)
 {
     enum { VECTOR = 16, LEAST = 1 << 17 }; /* bytes */
@@ -47,7 +47,7 @@ static uint64_t share_of(const struct list_schedule *self, uint64_t n)
     return share > batch ? share : batch;
 }
 
-/* False: there is no kernel, or results are not stored as it makes them. */
+/* False if there is no kernel, or results need the generic finish. */
 static bool list_schedule_make(const struct plan *plan, const struct facts *facts,
                                struct list_schedule *self)
 {
@@ -81,16 +81,16 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
     return true;
 }
 
-/* Tiles as they are filled in: the blocks' first ones come first. */
+/* State while tiles are filled in: the first tile of every block precedes all others. */
 struct tiling {
-    size_t size; /* bytes of an element */
+    size_t size; /* bytes per element */
     bool each;   /* every array has blocks of its own */
     struct list_tile *tiles;
-    uint64_t block, next; /* the block that is filled, and where its other tiles go */
-    uint64_t filled;      /* elements that the block has */
+    uint64_t block, next; /* the current block, and the index of its next tile */
+    uint64_t filled;      /* elements in the current block */
 };
 
-/* All elements of an array, to blocks of so many each. */
+/* Distributes an array's elements to blocks of `share` elements. */
 static void tile_array(struct tiling *self, const struct list_tile *array, uint64_t share)
 {
     for (uint64_t at = 0, n; at < array->n; at += n) {
@@ -194,9 +194,9 @@ static bool execute_tiles(struct machine *machine, const struct plan *plan,
            executor_do(&on, make_tiles, self);
 }
 
-/* ---- as arrays ---- */
+/* ---- as separate arrays ---- */
 
-/* All of them, in a copy. */
+/* Reduces a contiguous copy of all arrays. */
 static bool execute_copied(struct machine *machine, const struct plan *plan, struct run *run)
 {
     const enum element type =
@@ -215,7 +215,7 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
     return made;
 }
 
-/* One after the other; of one value, where it is to stay if that is on the device. */
+/* Reduces array by array. Results of a single value that stay on the device are stored in place. */
 static bool execute_one_by_one(struct machine *machine, const struct plan *plan, struct run *run)
 {
     const struct array_list *const list = plan->elements.list;
@@ -232,9 +232,9 @@ static bool execute_one_by_one(struct machine *machine, const struct plan *plan,
     return true;
 }
 
-/* ---- all ---- */
+/* ---- all lists ---- */
 
-/* One result, for the host or where it is to stay. */
+/* One result of all arrays, for the host or stored in place. */
 static bool execute_together(struct machine *machine, const struct plan *asked, struct run *run)
 {
     static const struct axes single = {.results = 1};

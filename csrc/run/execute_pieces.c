@@ -1,5 +1,4 @@
-/* The pieces of a whole array one after the other, each brought and passed over, and the result
- * where it is to go. What is done was decided when the schedule was made. */
+/* Executes the schedule of a whole array: uploads and reduces it piece by piece. */
 #include "common/arithmetic.h"
 #include "run/execute.h"
 #include "run/result.h"
@@ -7,36 +6,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a step reads, as a kernel's argument. */
+/* A kernel's first argument. */
 union argument {
     struct kernel_array flat;
     struct kernel_rows rows;
 };
 
-/* The array, or the one that it is multiplied with. */
+/* The array, or the second operand of its products. */
 struct source {
-    const struct layout *from;  /* the plan's, or its factors; NULL: there are none */
-    enum part uploaded, copied; /* where its pieces are, if they are brought or copied */
-    struct layout layout;       /* as the device sees it, where it is not flat */
+    const struct layout *from;  /* the plan's layout or factors; NULL: no factors */
+    enum part uploaded, copied; /* the pieces' parts, if uploaded or copied */
+    struct layout layout;       /* as the device reads it, if not flat */
 };
 
-/* On the heap: the caller's stack may be small. */
+/* On the heap, since the caller's stack may be small. */
 struct execution {
     struct executor on;
     const struct schedule *schedule;
     struct source array, factors;
-    uint64_t piece;          /* which one is there, or on its way */
-    uint64_t fed;            /* elements that took part, as far as the host knows */
-    uint64_t n;              /* of these, the ones of the piece */
-    struct passes passes;    /* over it, or over what pieces have left */
-    bool posted;             /* the state that is left comes to the mailbox */
-    bool stored;             /* the result is where it is to stay */
-    union argument argument; /* of the launch that is being made */
+    uint64_t piece;          /* index of the current piece */
+    uint64_t fed;            /* elements included so far, to the host's knowledge */
+    uint64_t n;              /* elements of the current piece among these */
+    struct passes passes;    /* over the piece, or over the pieces' states */
+    bool posted;             /* the final state will arrive in the mailbox */
+    bool stored;             /* the result is stored in the plan's `out` */
+    union argument argument; /* of the current launch */
 };
 
-/* ---- what has to be brought ---- */
+/* ---- uploads ---- */
 
-/* What is brought for one piece and the next takes turns. */
+/* Uploads of consecutive pieces alternate between buffers. */
 static void *buffer(const struct execution *self, enum part part)
 {
     const unsigned buffers = part == PART_MASK ? 1 : self->schedule->buffers;
@@ -44,7 +43,7 @@ static void *buffer(const struct execution *self, enum part part)
            self->piece % buffers * (self->on.arena->bytes[part] / buffers);
 }
 
-/* A mask is brought as bits, which the device makes bytes of. */
+/* Uploads a mask as bits, which the device expands to bytes. */
 static bool feed_mask(const struct execution *self, const struct layout *mask, uint64_t start,
                       uint64_t length)
 {
@@ -57,7 +56,7 @@ static bool feed_mask(const struct execution *self, const struct layout *mask, u
            machine->work->launch(machine, &step, arguments);
 }
 
-/* Before the first piece: an array of the device's may have a mask of the host's. */
+/* Before the first piece: uploads the host mask of a device array. */
 static bool source_prepare(const struct execution *self, struct source *source)
 {
     const struct choice *choice = &self->schedule->choice;
@@ -66,7 +65,7 @@ static bool source_prepare(const struct execution *self, struct source *source)
     source->layout = *source->from;
     if (!choice->uploads_mask)
         return true;
-    /* Without the dimensions that it is broadcast along. */
+    /* without broadcast dimensions */
     struct layout mask = {.data = source->from->mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
     struct axes axes = {.reduced = *source->from};
     axes_compact(&axes, true, 1, &mask);
@@ -75,7 +74,7 @@ static bool source_prepare(const struct execution *self, struct source *source)
     return feed_mask(self, &mask, 0, layout_length(&mask));
 }
 
-/* Where the mask is brought, all elements are, and it is beside them. */
+/* If the mask is uploaded, all elements are, along with it. */
 static bool feed_source(const struct execution *self, struct source *source, uint64_t start,
                         uint64_t length, uint64_t *n)
 {
@@ -94,7 +93,7 @@ static bool feed_source(const struct execution *self, struct source *source, uin
     return true;
 }
 
-/* Brings the piece from `start` on, if it is the host's; self->n elements are left by a mask. */
+/* Uploads the piece at `start` of a host array; self->n is the number of unmasked elements. */
 static bool feed_piece(struct execution *self, uint64_t start, uint64_t length)
 {
     struct machine *machine = self->on.machine;
@@ -111,14 +110,14 @@ static bool feed_piece(struct execution *self, uint64_t start, uint64_t length)
     return true;
 }
 
-/* ---- what a step reads ---- */
+/* ---- inputs of steps ---- */
 
 static bool reads_elements(const struct step *step)
 {
     return step->reads == PART_ARRAY || step->reads == PART_UPLOADED || step->reads == PART_COPY;
 }
 
-/* A flat part, and of elements the source's; `start` is where the piece begins in the array. */
+/* Address of a flat part, or of the source's elements; the piece starts at element `start`. */
 static const void *flat_part(const struct execution *self, const struct source *source,
                              enum part reads, uint64_t start)
 {
@@ -134,7 +133,7 @@ static const void *flat_part(const struct execution *self, const struct source *
     }
 }
 
-/* Only the first pass of a piece reads rows: of the array, or of the working copy and its mask. */
+/* Only a piece's first pass reads rows: of the array, or of the working copy and its mask. */
 static void read_array(struct execution *self, const struct step *step, uint64_t start)
 {
     struct kernel_rows *rows = &self->argument.rows;
@@ -157,7 +156,7 @@ static void read_array(struct execution *self, const struct step *step, uint64_t
     rows->how.counted = executor_part(&self->on, PART_COUNTED);
 }
 
-/* What the elements are multiplied with, if with anything. */
+/* The second operand of products, or NULL. */
 static const void *factors_of(const struct execution *self, const struct step *step, uint64_t start)
 {
     if (!reads_elements(step) || !plan_adds_products(self->on.plan))
@@ -174,7 +173,7 @@ static struct epilogue next_epilogue(struct execution *self, size_t bytes)
     return mailbox ? mailbox_next(mailbox, bytes) : (struct epilogue){.mailbox = NULL};
 }
 
-/* What the last pass of all does besides: an exact one says no more than that it is done. */
+/* What the last pass does besides: an exact one that stores its result posts only its end. */
 static struct epilogue last_epilogue(struct execution *self)
 {
     const struct schedule *schedule = self->schedule;
@@ -190,7 +189,7 @@ static struct epilogue last_epilogue(struct execution *self)
     return epilogue;
 }
 
-/* Of complex numbers whose squares are added exactly, each part is an element. */
+/* For exact sums of squares of complex numbers, each part is an element. */
 static bool make_pass(struct execution *self, const struct step *step, uint64_t start,
                       struct epilogue epilogue)
 {
@@ -239,7 +238,7 @@ static bool make_copy(struct execution *self, uint64_t start, uint64_t n)
     return !self->factors.from || executor_copy(on, &step, copying);
 }
 
-/* One thread makes the result of the state that is left, and posts that it is done. */
+/* One thread computes the result from the final state and posts that it is done. */
 static bool finish_on_device(struct execution *self)
 {
     const struct plan *plan = self->schedule->plan;
@@ -271,14 +270,14 @@ static bool store_identity(struct execution *self)
     return machine->memory->copy(machine, COPY_IN, at, state, schedule->state_bytes);
 }
 
-/* What the passes expect to find: the identity where blocks combine, and a fresh working copy. */
+/* Prepares what passes expect: the identity where blocks combine, and a fresh working copy. */
 static bool make_ready(struct execution *self, uint64_t start)
 {
     return (self->on.plan->method->style != STYLE_one_atomic || store_identity(self)) &&
            (!self->schedule->choice.copy || make_copy(self, start, self->n));
 }
 
-/* Where `all` of the array is in the state that the passes leave, the last of them may post it. */
+/* `all`: the state that these passes leave is final, so the last of them may post it. */
 static bool make_passes(struct execution *self, uint64_t start, bool all)
 {
     struct machine *machine = self->on.machine;
@@ -296,7 +295,7 @@ static bool make_passes(struct execution *self, uint64_t start, bool all)
     return true;
 }
 
-/* Its state is kept if there are others. */
+/* Keeps the piece's state if there are several pieces. */
 static bool reduce_piece(struct execution *self, uint64_t start, uint64_t length)
 {
     struct machine *machine = self->on.machine;
@@ -331,9 +330,9 @@ static bool reduce_all(struct execution *self)
            make_passes(self, 0, true);
 }
 
-/* ---- measured ---- */
+/* ---- timing ---- */
 
-/* From where the working copy is as new. */
+/* Restores the working copy. */
 static bool prepare_sample(void *execution)
 {
     return make_ready(execution, 0);
@@ -354,7 +353,7 @@ static bool measure(struct execution *self)
     if (!machine_time_samples(self->on.machine, self->on.run, timing, prepare_sample, make_sample,
                               self))
         return false;
-    if (passes->count == 0) /* there was no first pass */
+    if (passes->count == 0) /* there is no first pass */
         memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
     timing->passes = passes->count;
     timing->grid = passes->count ? passes->at[0].grid : 0;
@@ -374,7 +373,7 @@ static bool deliver(struct execution *self)
     struct run *run = self->on.run;
     _Alignas(STATE_ALIGNMENT) char state[POSTED_BYTES_MAX];
     uint64_t count = self->fed;
-    if (schedule->counts_apart) { /* what the mask of a device's array lets through */
+    if (schedule->counts_apart) { /* counts the unmasked elements of a device array */
         const struct step step = schedule_count(schedule);
         uint64_t n = step.n;
         void *counted = executor_part(&self->on, PART_COUNTED);
@@ -403,7 +402,7 @@ static bool deliver(struct execution *self)
     return true;
 }
 
-/* Of nothing, there is a result to be left somewhere. */
+/* An empty array has a result to deliver, too. */
 static bool reduce(struct executor *on, void *context)
 {
     struct execution *self = context;

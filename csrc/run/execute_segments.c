@@ -1,4 +1,4 @@
-/* Segments on a device: by kernels of their own, or each as an array of a list. */
+/* Segments on a device: by their own kernels, or as a list of arrays. */
 #include "common/arithmetic.h"
 #include "run/execute.h"
 #include "run/result.h"
@@ -9,16 +9,16 @@
 /* ---- as a list ---- */
 
 struct listed_segments {
-    struct executor on; /* in memory that is lent, since each of a list's arrays may get some */
+    struct executor on; /* with lent memory, since each array of the list may allocate */
     struct arena arena;
-    struct segments segments; /* as the host knows them */
-    struct brought array;     /* all elements, where they lie one after the other */
+    struct segments segments; /* with offsets on the host */
+    struct brought array;     /* all elements, contiguous */
     struct array_list list;
     struct listed_array *arrays;
-    int64_t *offsets; /* those of a device, here; else NULL */
+    int64_t *offsets; /* host copy of a device's offsets; else NULL */
 };
 
-/* What a loop of lists does not take as it lies is copied; a device's offsets are waited for. */
+/* Elements are copied unless a list can read them in place; a device's offsets go to the host. */
 static bool bring_all(struct listed_segments *self)
 {
     const struct plan *plan = self->on.plan;
@@ -48,7 +48,7 @@ static bool bring_all(struct listed_segments *self)
                : failure_note(machine->failure, FAILURE_MEMORY, "out of memory for offsets");
 }
 
-/* One that is not in the array is empty. Returns the number of all elements. */
+/* Segments outside the array become empty. Returns the total number of elements. */
 static uint64_t list_segments(struct listed_segments *self)
 {
     const enum element input = self->array.layout.input;
@@ -105,9 +105,9 @@ static bool execute_as_list(struct machine *machine, const struct plan *plan, st
     return made;
 }
 
-/* ---- by kernels of segments ---- */
+/* ---- by kernels for segments ---- */
 
-/* Of blocks of 2^block threads, which kernels are told, too. */
+/* In blocks of 2^block threads, which is also a kernel argument. */
 static bool launch(const struct executor *on, void **arguments, const void *kernel, uint64_t grid,
                    unsigned block, size_t shared_bytes, bool follows)
 {
@@ -118,7 +118,7 @@ static bool launch(const struct executor *on, void **arguments, const void *kern
     return executor_launch(on, &step, arguments);
 }
 
-/* Offsets are surveyed, and tiles folded; then what these leave, or all segments one by one. */
+/* Surveys offsets and folds tiles; then merges the rest, or folds all segments one by one. */
 static bool launch_all(const struct executor *on, const struct segments_schedule *schedule)
 {
     enum { BLOCK = 8 };

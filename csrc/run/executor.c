@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
-/* What carries schedules out, and those along axes and of segments: what lies elsewhere is brought,
- * what is of another type is copied, and what kernels make goes where it is to be. */
+/* Executes schedules along axes and steps shared by all schedules: uploads and converts inputs,
+ * launches kernels, and receives posted states. */
 #include "arrays/operands.h"
 #include "common/processor.h"
 #include "run/execute.h"
@@ -117,7 +117,7 @@ struct kernel_results executor_results(const struct executor *self, enum element
     return results;
 }
 
-/* ---- what is posted ---- */
+/* ---- posted states ---- */
 
 static bool look(struct mailbox *mailbox, void *state)
 {
@@ -141,8 +141,8 @@ static void rest(double waited)
                   NULL);
 }
 
-/* Most results are there while the host spins. Then it lets other threads go first, and later on it
- * sleeps, each time for a small part of what it has waited. */
+/* Most results arrive while the host spins. After that it yields to other threads, and later it
+ * sleeps, each time for a small fraction of the time waited. */
 bool executor_receive(const struct executor *self, void *state)
 {
     const double spins_for = 50e-6, began = clock_now();
@@ -154,7 +154,7 @@ bool executor_receive(const struct executor *self, void *state)
         if (watch_interrupted_lately(self->run))
             return false;
         const enum progress progress = machine->work->progress(machine);
-        if (progress == PROGRESS_DONE) /* the state came with the work's end, or never will */
+        if (progress == PROGRESS_DONE) /* the state has arrived, or never will */
             return mailbox_read(machine->mailbox, state) ||
                    failure_note(machine->failure, FAILURE_RUNTIME,
                                 "the kernel ended without a result");
@@ -206,7 +206,7 @@ static bool make_exact_axes(struct executor *on, void *context)
            executor_launch(on, &step, arguments);
 }
 
-/* The machine's own tickets are 0, and those of the arena have to be cleared. */
+/* The machine's tickets are 0; the arena's have to be cleared. */
 static bool make_axes(struct executor *on, void *context)
 {
     struct axes_schedule *schedule = context;

@@ -1,4 +1,4 @@
-/* How a run of a plan would go. */
+/* What gred.explain reports about a plan. */
 #pragma once
 
 #include "run/backend.h"
@@ -9,10 +9,10 @@ enum explained { EXPLAINED_LOOPS, EXPLAINED_SCHEDULE, EXPLAINED_ALONG };
 
 struct explanation {
     enum explained by;
-    uint64_t at_once; /* results that these steps make; 0: all */
-    struct plan plan; /* with what the device decides; it outlasts the run, as do `kernels` */
+    uint64_t at_once; /* results per execution of these steps; 0: all */
+    struct plan plan; /* including the device's choices; outlives the run, as do `kernels` */
     struct kernels kernels;
     struct schedule schedule;
-    struct axes_part along; /* the first of equal parts */
+    struct axes_part along; /* the first of several equal parts */
     struct loops loops;
 };

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Tags rise, so that no word has one of a launch to come; when they begin again all lose theirs. */
+/* Tags increase, so no word has a future launch's tag; when they wrap around, words are cleared. */
 struct epilogue mailbox_next(struct mailbox *self, size_t bytes)
 {
     if (++self->tag == 0) {
@@ -20,7 +20,7 @@ bool mailbox_read(struct mailbox *self, void *result)
     uint32_t halves[MAILBOX_WORDS];
     for (size_t k = 0; k < self->bytes / sizeof *halves; k++) {
         const uint64_t word = __atomic_load_n(&self->words[k], __ATOMIC_ACQUIRE);
-        if (word >> 32 != self->tag) /* an older launch's */
+        if (word >> 32 != self->tag) /* from an older launch */
             return false;
         halves[k] = (uint32_t)word;
     }
@@ -29,7 +29,7 @@ bool mailbox_read(struct mailbox *self, void *result)
     return true;
 }
 
-/* All words have to be there: one that came late would overwrite the next launch's. */
+/* All words must have arrived: a late one would overwrite the next launch's. */
 bool mailbox_is_awaited(struct mailbox *self)
 {
     char unwanted[POSTED_BYTES_MAX];

@@ -1,5 +1,5 @@
-/* Where a launch leaves a small result for the host without a copy or a synchronisation: 8-byte
- * words that both see, stored whole, half of each the launch's tag: the other half is there. */
+/* Memory in which a launch leaves a small result for the host, without a copy or synchronization:
+ * 8-byte words, each stored atomically with the launch's tag and 4 bytes of the result. */
 #pragma once
 
 #include "common/exact_sums.h"
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a state that is posted: a fold's, or an exact sum's. */
+/* Bytes of a posted state: a fold's, or an exact sum's. */
 enum {
     EXACT_STATE_BYTES_MAX = EXACT_WORDS_MOST * sizeof(int64_t),
     POSTED_BYTES_MAX = EXACT_STATE_BYTES_MAX > STATE_BYTES_MAX ? EXACT_STATE_BYTES_MAX
@@ -18,18 +18,18 @@ enum {
 };
 
 struct mailbox {
-    uint64_t *words;     /* as the host reads them; NULL: there is no mailbox */
-    uint64_t *on_device; /* as kernels write them */
-    uint32_t tag;        /* of the latest launch; 0: there was none */
-    size_t bytes;        /* that it posts */
-    bool awaited;        /* that launch's result may still come */
+    uint64_t *words;     /* host address; NULL: there is no mailbox */
+    uint64_t *on_device; /* device address */
+    uint32_t tag;        /* of the latest launch; 0: no launch yet */
+    size_t bytes;        /* that the launch posts */
+    bool awaited;        /* its result may still arrive */
 };
 
-/* What the next launch is given, to post so many bytes. */
+/* The epilogue argument with which the next launch posts `bytes` bytes. */
 struct epilogue mailbox_next(struct mailbox *, size_t bytes);
 
-/* Copies the latest launch's result; false while it is not all there. */
+/* Copies the latest launch's result; false if it has not arrived completely. */
 bool mailbox_read(struct mailbox *, void *result);
 
-/* Whether the latest launch's result may still come: it has not been read, and is not there. */
+/* Whether the latest launch's result has neither been read nor arrived. */
 bool mailbox_is_awaited(struct mailbox *);

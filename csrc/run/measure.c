@@ -1,5 +1,5 @@
-/* Samples of whatever is launched, and the limits that every reduction is measured against: how
- * fast a machine reads its memory, and how soon a kernel that does nothing is launched and over. */
+/* Timed samples of launches, and the limits that reductions are compared with: memory bandwidth and
+ * the time of an empty launch. */
 #include "common/arithmetic.h"
 #include "common/processor.h"
 #include "run/machine.h"
@@ -29,7 +29,7 @@ bool machine_time_samples(struct machine *machine, struct run *run, struct timin
 
 /* ---- reading ---- */
 
-/* The sample that as many others exceed as not: few samples, so counting is enough. */
+/* The median sample, by counting: samples are few. */
 static double median_of(const struct timing *timing)
 {
     for (unsigned k = 0; k < timing->samples; k++) {
@@ -59,8 +59,8 @@ static bool read_once(void *context)
            self->machine->work->mark(self->machine, MOMENT_FIRST_PASS);
 }
 
-/* Tries every shape, in grids of so many blocks a multiprocessor that stride over the memory, or
- * one for every tile, and leaves the best one's samples in run->timing. */
+/* Tries every shape, with several grid sizes per multiprocessor and with one block per tile, and
+ * leaves the fastest one's samples in run->timing. */
 static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_t packs,
                         struct run *run)
 {
@@ -96,7 +96,7 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
     return read;
 }
 
-/* Fills device memory with random bits: memory full of one value can be read faster. */
+/* Fills device memory with random bits: constant memory can be read faster. */
 static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
 {
     enum { STRETCH = 16 << 20 };

@@ -1,26 +1,26 @@
-/* From what the passes leave to the answer: the one place on the host where that is done. */
+/* Computes the answer from the state that the passes leave, for all backends' host side. */
 #pragma once
 
 #include "run/backend.h"
 
-/* Fills run->answer, run->count, which is how many elements took part, and adds to run->findings.
- * `accumulator` is the plan's, or one that holds more. */
+/* Sets run->answer and run->count, the number of elements included, and adds to run->findings.
+ * `accumulator` is the plan's, or a wider one. */
 void run_finish(struct run *, const struct plan *, enum element accumulator, const void *state,
                 uint64_t count);
 
-/* The same of an exact sum: rounded already, or as the words that kernels leave. NaNs that were
- * left out count as elements of the latter. */
+/* The same for an exact sum, rounded already or as the kernels' words. With words, skipped NaNs are
+ * included in `count`. */
 void run_answer_exact(struct run *, const struct plan *, const struct exact *sum,
                       struct scalar_wide value, uint64_t count);
 void run_finish_exact(struct run *, const struct plan *, enum element accumulator,
                       const int64_t *words, uint64_t count);
 
-/* What a result of no elements is, of the plan's type for results; of extremes the end of that
- * type, which may be narrower than a state. */
+/* The result of no elements, in the plan's result type. An extreme is the end of that type's range,
+ * which may be narrower than a state's. */
 union scalar run_value_of_none(const struct plan *);
 
-/* Stores a value of the answer as the plan has it among its results. */
+/* Stores a value of the answer in the type of the plan's results. */
 void run_store(const struct run *, const struct plan *, unsigned value, void *to);
 
-/* What is to be said of an answer that so many elements took part in: FOUND_ bits. */
+/* The FOUND_ bits of an answer computed from `count` elements. */
 unsigned result_findings(const struct plan *, const struct answer *, uint64_t count);

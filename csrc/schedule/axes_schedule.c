@@ -1,4 +1,4 @@
-/* How the elements come to the kernel, what memory that takes, and the kernel's argument. */
+/* Schedules along axes: how the kernel reads the elements, memory, and the kernel's argument. */
 #include "schedule/axes_schedule.h"
 
 #include "arrays/operands.h"
@@ -6,15 +6,15 @@
 
 #include <string.h>
 
-/* ---- what lies elsewhere, or is of another type ---- */
+/* ---- copies of elements that are uploaded or converted ---- */
 
-/* One of all dimensions, outer or reduced, and where the axes have the stride that is asked for. */
+/* An outer or reduced dimension, and the address of its stride in the axes. */
 struct dimension {
     uint64_t length, distance;
     int64_t *stride;
 };
 
-/* The widest distance first, so that memory is read in its own order. */
+/* Sorts by decreasing distance, so that the array is read in memory order. */
 static void insert(struct dimension *all, unsigned count, struct dimension added)
 {
     for (; count > 0 && all[count - 1].distance < added.distance; count--)
@@ -52,9 +52,9 @@ void axes_compact(struct axes *axes, bool of_mask, size_t size, struct layout *t
     layout_normalise(to, true);
 }
 
-/* ---- the kernel, and its launch ---- */
+/* ---- the kernel and its launch ---- */
 
-/* Whether kernels of short rows make no other results of a fold. */
+/* Whether kernels of short rows support only native results of this fold. */
 static bool short_rows_are_native(enum fold fold, enum element input)
 {
     return (fold == FOLD_nonzero && input == ELEMENT_BOOL) ||
@@ -63,7 +63,7 @@ static bool short_rows_are_native(enum fold fold, enum element input)
              fold == FOLD_variance));
 }
 
-/* Whether loads may take whole elements: arrays of 16-byte ones may begin at any multiple of 8. */
+/* Whether all elements are aligned to their size: 16-byte ones may begin at any multiple of 8. */
 static bool elements_are_aligned(const struct axes *axes, bool brought)
 {
     const size_t size = element_size(axes->reduced.input);
@@ -73,7 +73,7 @@ static bool elements_are_aligned(const struct axes *axes, bool brought)
     return all % size == 0;
 }
 
-/* The kinds of kernels that there are for such access and these results: a bit each. */
+/* A bit mask of the kinds of kernels that exist for this access and these results. */
 static unsigned kernels_there(const struct kernels *kernels, const struct axes_schedule *self,
                               enum kernel_access access, bool brought)
 {
@@ -92,7 +92,7 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
         const bool states = !short_rows_are_native(fold, input);
         if (native || states)
             asked |= 1u << KERNEL_TYPED_SHORT_ROWS;
-        /* A thread stores what states become by itself. */
+        /* A thread stores the results of its states itself. */
         if (native || (states && COLUMN_BYTES / element_size(input) *
                                          element_size(self->plan->finish.result) <=
                                      STORED_TOGETHER))
@@ -105,8 +105,8 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     return there;
 }
 
-/* Whether elements lie without gaps, as most do, and are no rows in batches: then no kernel of such
- * as lie apart is looked for. */
+/* Whether elements are dense and rows are not in batches, as is usual: then no strided variants are
+ * looked up. */
 static bool lie_densely(const struct axes *axes)
 {
     int64_t lowest, end;
@@ -140,16 +140,16 @@ static void choose_launch(const struct facts *facts, struct axes_schedule *self)
                            axes->reduced.input, self->accumulator, launch_access(&self->launch));
 }
 
-/* ---- exact sums, all of them in one launch ---- */
+/* ---- exact sums, all in one launch ---- */
 
 enum {
-    SHORT = 128,           /* elements of a row that a thread takes by itself */
-    A_THREAD = 64,         /* elements that it should have at least */
-    BLOCKS = 8,            /* of a multiprocessor, in all */
-    BLOCK_LEAST = 1 << 14, /* elements that it should have of a result that blocks share */
+    SHORT = 128,           /* maximum elements of a row that one thread reads */
+    A_THREAD = 64,         /* minimum elements per thread */
+    BLOCKS = 8,            /* per multiprocessor */
+    BLOCK_LEAST = 1 << 14, /* minimum elements per block of a result shared by blocks */
 };
 
-/* Of means of numbers that are not NaN there may be something to say, which it does not. */
+/* A nanmean that the host waits for may have to report a warning, which this kernel does not. */
 static bool exact_in_one_launch(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
@@ -161,8 +161,8 @@ static bool exact_in_one_launch(const struct plan *plan)
            axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
 }
 
-/* Rows are blocks', and columns threads'. Blocks that share a result or neighbours are as many as
- * keep the device busy, but each with enough to do, and none with more than its words can take. */
+/* Blocks reduce rows, and threads reduce columns. A result, or several adjacent ones, is split
+ * among enough blocks to keep the device busy, with enough elements, but not too many, for each. */
 static bool choose_exact_launch(const struct plan *plan, const struct facts *facts,
                                 struct axes_schedule *self)
 {
@@ -189,7 +189,7 @@ static bool choose_exact_launch(const struct plan *plan, const struct facts *fac
     self->kernel = kernel_find(facts->kernels, (struct kernel_key){.kind = self->launch.kernel,
                                                                    .input = plan->layout->input});
     return self->kernel && (rows || !signs) &&
-           groups <= INT32_MAX / self->launch.splits; /* blocks that a grid can have */
+           groups <= INT32_MAX / self->launch.splits; /* maximum grid size */
 }
 
 static bool make_exact(const struct plan *plan, const struct facts *facts,
@@ -209,7 +209,7 @@ static bool make_exact(const struct plan *plan, const struct facts *facts,
 
 /* ---- the schedule ---- */
 
-/* Whether kernels count what a mask lets through. */
+/* Whether kernels count unmasked elements. */
 static bool counts_mask(const struct axes_schedule *self)
 {
     return self->axes.reduced.mask && self->plan->counts;
@@ -281,7 +281,7 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
     return true;
 }
 
-/* ---- what is launched ---- */
+/* ---- kernel arguments ---- */
 
 static void list_outer(const struct axes *axes, uint64_t *shape, int64_t *strides,
                        int64_t *mask_strides, int64_t *output_strides)

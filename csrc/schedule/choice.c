@@ -1,10 +1,10 @@
-/* Which kernels take a plan's array, and in which form: decided from the plan and the table of
- * kernels that there are, and from nothing else. */
+/* Chooses the kernels for a plan's array and how they read it: a function of the plan and of the
+ * table of available kernels. */
 #include "schedule/schedule.h"
 
 #include "common/exact_sums.h"
 
-/* A key has what any kind asks for. */
+/* The key has the fields of every kind. */
 static const void *kernel_for(const struct schedule *self, enum kernel_kind kind,
                               enum element input, enum element accumulator)
 {
@@ -14,9 +14,9 @@ static const void *kernel_for(const struct schedule *self, enum kernel_kind kind
                                            method_index_of(plan->method), plan->launch.block});
 }
 
-/* ---- how the array comes to the first kernel ---- */
+/* ---- how the first kernel reads the array ---- */
 
-/* Whether a kernel takes the array as a plain pointer: the method's own, or the copying one. */
+/* Whether a kernel takes the array as a plain pointer: the method's own, or one that copies it. */
 static bool takes_flat(const struct schedule *self)
 {
     const struct plan *plan = self->plan;
@@ -28,15 +28,15 @@ static bool takes_flat(const struct schedule *self)
             kernel_for(self, copies ? KERNEL_COPY_FLAT : KERNEL_FLAT, input, accumulator));
 }
 
-/* Whether kernels that read rows may take the elements as they lie: in a wider accumulator than the
- * plan's only what that one holds, too. */
+/* Whether kernels of rows may read the elements in place. If their accumulator is wider than the
+ * plan's, the elements' own accumulator has to be the plan's. */
 static bool takes_rows(const struct plan *plan)
 {
     return plan->elements.direct && (accumulator_of_rows(plan->accumulator) == plan->accumulator ||
                                      element_accumulator(plan->layout->input) == plan->accumulator);
 }
 
-/* A mean of integers is made of their sum, where one in 64 bits holds it. */
+/* Means of integers are computed from an int64 sum if it cannot overflow. */
 const void *choice_along(const struct kernels *kernels, enum kernel_kind kind,
                          const struct plan *plan, bool as_they_lie, enum element *accumulator,
                          bool *converts)
@@ -62,7 +62,7 @@ bool choice_keeps_parts(const struct plan *plan)
     return element_is_complex(plan->layout->input) == element_is_complex(plan->layout->type);
 }
 
-/* What a mask hides is left out on the way to a device, unless positions matter. */
+/* Masked elements of host arrays are skipped while gathering, unless positions matter. */
 static bool keeps_host_mask(const struct plan *plan)
 {
     return !plan->elements.on_device && plan->layout->mask && fold_is_indexed(plan->fold);
@@ -74,7 +74,7 @@ static void choose_form(struct schedule *self)
     struct choice *choice = &self->choice;
     const enum element of_rows = accumulator_of_rows(plan->accumulator);
     const bool flat = plan->elements.on_device ? plan->elements.flat
-                                               : !keeps_host_mask(plan), /* once uploaded */
+                                               : !keeps_host_mask(plan), /* after the upload */
         has_rows = !plan->elements.on_device || plan->layout->dimensions > 0;
     if (flat && takes_flat(self)) {
         choice->form = FORM_FLAT;
@@ -96,8 +96,8 @@ bool choice_reads_rows(const struct choice *choice)
 
 /* ---- a method's kernels ---- */
 
-/* An in-place method must not touch the caller's array, and no method gathers by itself. A library
- * takes what it takes, and all else as a working copy. */
+/* An in-place method must not modify the caller's array, and no method gathers. A library reads the
+ * types it supports, and a working copy of anything else. */
 static bool choose_method(struct schedule *self)
 {
     const struct plan *plan = self->plan;
@@ -130,9 +130,9 @@ static bool choose_method(struct schedule *self)
 
 /* ---- exact sums, and sums of products ---- */
 
-/* Elements are added, or multiplied, as they lie or as a type that holds them all: as they lie, if
- * both arrays are of one type, and flat where they are. Of exact products the kernel of integers
- * takes any types, and squares are a complex number's parts'. */
+/* Elements are added or multiplied in their own type, or in one that holds both operands: in their
+ * own if both arrays have one type and are flat. The exact product kernel of integers takes any
+ * types, and squares of complex numbers are those of their parts. */
 static bool choose_sum(struct schedule *self)
 {
     const struct plan *plan = self->plan;
@@ -179,9 +179,9 @@ bool schedule_choose_kernels(struct schedule *self)
     return plan->exact || plan_adds_products(plan) ? choose_sum(self) : choose_method(self);
 }
 
-/* ---- whether results are stored at once ---- */
+/* ---- which results are stored without the generic finish ---- */
 
-/* Whether a value of one type is that of the other once it is rounded or cut to it. */
+/* Whether a single rounding or truncation converts a value of one type to the other. */
 static bool becomes(enum element value, enum element result, bool divided)
 {
     if (divided && element_is_integer(value))
@@ -198,7 +198,7 @@ static bool becomes(enum element value, enum element result, bool divided)
            element_size(result) <= element_size(value);
 }
 
-/* Of one value. */
+/* For a single value. */
 static bool becomes_result(const struct plan *plan, enum element accumulator)
 {
     const struct reduction_row *row = reduction_row(plan->reduction);
@@ -206,7 +206,7 @@ static bool becomes_result(const struct plan *plan, enum element accumulator)
     if (reduction_is_stored(plan->reduction))
         return becomes(accumulator, result, row->counts);
     if (!reduction_has_value(plan->reduction) || plan->layout->mask ||
-        (row->counts && plan->segments.of)) /* which have counts of their own */
+        (row->counts && plan->segments.of)) /* segments have counts of their own */
         return false;
     switch (row->result) {
     case RESULT_same:
@@ -228,7 +228,7 @@ bool epilogue_stores_at_once(const struct plan *plan, enum element accumulator)
 {
     const enum fold fold = plan->fold;
     const enum element *types = plan->results.types;
-    /* What they begin with is one more value of those that are compared or multiplied. */
+    /* An initial value is one more operand of an extreme or a product. */
     const bool begins = fold_is_extreme(fold) || fold == FOLD_prod || fold == FOLD_nanprod,
                extreme = fold == FOLD_min || fold == FOLD_max;
     if (plan->n == 0 || (plan->counts && plan->layout->mask) ||
@@ -237,7 +237,7 @@ bool epilogue_stores_at_once(const struct plan *plan, enum element accumulator)
     if (plan->results.values > 1)
         return plan->reduction == REDUCTION_minmax && !element_is_complex(accumulator) &&
                becomes(accumulator, types[0], false) && types[0] == types[1];
-    /* Truth values are taken in as 0 and 1, and an extreme is one of them. */
+    /* Truth values are read as 0 and 1, and an extreme is one of these. */
     if (plan->finish.result == ELEMENT_BOOL && extreme)
         return plan->layout->input == ELEMENT_BOOL && !plan->finish.has_initial &&
                !reduction_row(plan->reduction)->counts;
@@ -293,7 +293,7 @@ static enum reduction of_least(enum reduction reduction, bool truth)
     }
 }
 
-/* What an extreme begins with, as the elements that are compared with it. */
+/* Maps the initial value of an extreme as the elements that it is compared with are mapped. */
 static void invert_initial(enum element input, bool greatest, struct finish *finish)
 {
     const unsigned bits = 8 * (unsigned)element_size(input);

@@ -1,13 +1,12 @@
-/* Kernels that find the elements' type out as they run, for all that no other takes: masks,
- * descriptions, any layout. Threads go where loads are coalesced: along a result's elements, or
- * across neighbouring results. Of many short results each gets few threads, of few long ones each a
- * block or several. */
+/* Kernels that read the element type at run time, for everything that no other kernel supports:
+ * masks, describe, any layout. Threads are placed for coalesced loads, along a result's elements or
+ * across adjacent results. Short results get few threads each; few long ones a block or several. */
 #include "schedule/launch_config.h"
 
 enum {
-    LOAD = 2,       /* elements that a loop by fours takes */
-    FEW = 2,        /* of which so many are few, all as exponents */
-    WINDOWS_MIN = 2 /* of a stretch, as an exponent */
+    LOAD = 2,       /* log2 of the elements per iteration of an unrolled loop */
+    FEW = 2,        /* log2 of the iterations up to which a result has few elements */
+    WINDOWS_MIN = 2 /* log2 of the minimum windows per stretch */
 };
 
 static uint64_t busy_threads(const struct launch_problem *problem)
@@ -15,7 +14,7 @@ static uint64_t busy_threads(const struct launch_problem *problem)
     return (uint64_t)problem->multiprocessors * tuned->axes.threads;
 }
 
-/* More threads for each result, as long as there are too few of them, and enough to do for each. */
+/* Adds threads per result while the device is not full and each thread has enough elements. */
 static unsigned team_for(uint64_t results, uint64_t n, unsigned slots, unsigned team, unsigned most,
                          uint64_t threads)
 {
@@ -31,7 +30,7 @@ static unsigned inner_lanes(const struct axes *axes, enum element accumulator)
     return length ? rows_lanes(length, accumulator) : 0;
 }
 
-/* In one row at most, and with a team within a warp. */
+/* At most one row per result, and a team within a warp. */
 static bool has_few(const struct launch_problem *problem, const struct launch_config *config)
 {
     const struct layout *reduced = &problem->axes->reduced;
@@ -41,7 +40,7 @@ static bool has_few(const struct launch_problem *problem, const struct launch_co
            (reduced->dimensions == 1 && reduced->shape[0] >> (config->team + LOAD + FEW) == 0);
 }
 
-/* Where neighbours are neighbours' results, a warp reads across as many of them as there are. */
+/* Adjacent elements belong to adjacent results: a warp reads across as many as there are. */
 static void launch_across(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
@@ -52,7 +51,7 @@ static void launch_across(const struct launch_problem *problem, struct launch_co
     config->lanes = (unsigned)least(config->team, inner_lanes(axes, problem->accumulator));
 }
 
-/* Long stretches, as long as there are enough for all threads if all rows were one. */
+/* Long stretches, while there are enough of them for all threads if all rows were one. */
 static void launch_any_rows(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
@@ -71,7 +70,7 @@ static void launch_any_rows(const struct launch_problem *problem, struct launch_
 
 /* ---- blocks ---- */
 
-/* Blocks that share a result: all resident, with a stretch for each group of a team. */
+/* Blocks per result: all resident, with a stretch for each group of a team. */
 static uint64_t splits_for(const struct launch_problem *problem, const struct launch_config *config)
 {
     const uint64_t blocks = (uint64_t)problem->multiprocessors * tuned->axes.blocks;
@@ -101,7 +100,7 @@ static void share_memory(const struct launch_problem *problem, struct launch_con
                            << config->block;
 }
 
-/* As many threads of a block as have enough to do, and then as many blocks. */
+/* As many threads of a block as have enough elements, and then as many blocks. */
 void launch_any_type_invariant(const struct launch_problem *problem, struct launch_config *config)
 {
     enum { SPLITS_MAX = 256 };

@@ -1,36 +1,35 @@
-/* Columns of a known type: a thread has those of one load. Short rows that lie one after the other
- * are coalesced, such that all threads side by side have whole, aligned loads. What each case buys
- * is in benchmarks/tuning/cases.json. */
+/* Columns of a known type: a thread reads the columns of one 16-byte load. Short contiguous rows
+ * are coalesced so that adjacent threads have whole, aligned loads. benchmarks/tuning/cases.json
+ * has the effect of each case. */
 #include "schedule/launch_config.h"
 
 enum {
-    AHEAD = 2,    /* ROWS_AHEAD, as an exponent */
-    TURNS = 2,    /* how often a thread had better read as many, as an exponent */
-    LANES = 7,    /* threads side by side, at most, for which more rows are taken for one, as an
-                     exponent */
-    THREADS = 10, /* of a multiprocessor that tunings speak of, as an exponent */
-    FEW_ROWS = 16 /* that an unsplit thread takes at most of states, or off boundaries of batches */
+    AHEAD = 2,    /* log2 of ROWS_AHEAD */
+    TURNS = 2,    /* log2 of the minimum number of such batches per thread */
+    LANES = 7,    /* log2 of the threads side by side up to which more rows are coalesced */
+    THREADS = 10, /* log2 of the threads per multiprocessor that tunings are scaled to */
+    FEW_ROWS = 16 /* most rows per unsplit thread for folds with states, or for unaligned batches */
 };
 
-/* As they lie: rows of so many columns, so many bytes apart, and how many of them are one. Columns
- * are `step` elements from each other. */
+/* The array as rows of columns, `stride` bytes apart, `coalesced` of which form one. Adjacent
+ * columns are `step` elements apart. */
 struct columns {
     size_t state;
-    uint64_t size, load; /* bytes of an element, and elements of a load */
+    uint64_t size, load; /* bytes per element, and elements per load */
     uint64_t columns, rows, stride, coalesced;
-    uint64_t deep; /* rows for each of `rows`, in the shorter of two dimensions */
+    uint64_t deep; /* length of the shorter of two reduced dimensions */
     unsigned inner, step;
-    uint64_t packs, all; /* loads of a row, and of everything in the outer dimensions */
-    bool shifted;        /* rows do not begin at boundaries */
-    bool halved;         /* loads are half as long, as rows of batches are */
+    uint64_t packs, all; /* loads per row, and in all outer dimensions */
+    bool shifted;        /* rows are not aligned to loads */
+    bool halved;         /* loads are half as long, as are rows of batches */
 
-    /* Threads that the device has room for, of splits, and that share columns with none. */
+    /* Threads the device has room for: in all, in splits, and without sharing columns. */
     uint64_t threads, splitting, unsplit;
-    unsigned side_by_side; /* threads that read neighbouring loads, as an exponent */
+    unsigned side_by_side; /* log2 of the threads that read adjacent loads */
 };
 
-/* Threads of a block, as an exponent, of up to so many: such that a multiprocessor has a whole
- * number of blocks, and what they leave each other fits. */
+/* log2 of the threads per block, at most `most`: such that a multiprocessor holds a whole number of
+ * blocks and half of a block's states fit in shared memory. */
 static unsigned block_for(const struct columns *columns, unsigned most)
 {
     while (COLUMNS_THREADS(columns->state, columns->size) % (1u << most) ||
@@ -39,10 +38,10 @@ static unsigned block_for(const struct columns *columns, unsigned most)
     return most;
 }
 
-/* ---- how they lie ---- */
+/* ---- memory layout ---- */
 
-/* Whether short rows may be coalesced: all of them, or those of each of so few batches that threads
- * would have nothing to do. Each batch takes a block, and so microseconds. */
+/* Whether short rows may be coalesced: all of them, or those of each batch if batches are few and
+ * threads would otherwise be idle. Each batch takes a block, and thus microseconds. */
 static bool lie_one_after_the_other(const struct axes *axes, const struct columns *self)
 {
     enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64 };
@@ -57,10 +56,9 @@ static bool lie_one_after_the_other(const struct axes *axes, const struct column
             axes->shape[0] * BLOCK_THREADS <= self->threads);
 }
 
-/* How many rows are coalesced, in blocks of up to 2^block threads; 1: none are. Of those numbers
- * that keep threads side by side as busy as any, the least for whose columns there is shared
- * memory; of a small array, whose blocks are rather to have columns of their own, only as many as
- * make whole loads. */
+/* Number of rows to coalesce, in blocks of up to 2^block threads; 1: none. Among the numbers that
+ * keep the most adjacent threads busy, the smallest whose columns fit in shared memory. For small
+ * arrays, only as many as make whole loads, so that blocks have columns of their own. */
 static uint64_t coalesced_rows(const struct launch_problem *problem, const struct columns *self,
                                unsigned block)
 {
@@ -91,8 +89,8 @@ static uint64_t coalesced_rows(const struct launch_problem *problem, const struc
     return best;
 }
 
-/* How many columns are a result's, and elements from one to the next: of every second one loads
- * take all that lie there, if there is a kernel for it. A single element is a column of one row. */
+/* Columns per result, and elements from one to the next. If every second element counts, loads
+ * include those in between, if there is a kernel for it. One element is a column of one row. */
 static unsigned columns_a_result(const struct launch_problem *problem, unsigned *step)
 {
     const struct axes *axes = problem->axes;
@@ -106,7 +104,8 @@ static unsigned columns_a_result(const struct launch_problem *problem, unsigned 
     return axes_inner_columns(axes, problem->indexed);
 }
 
-/* Whether rows at this distance begin at boundaries, or, of every second column, those beside. */
+/* Whether rows at this stride are aligned to loads, starting at the even element if every second
+ * column counts. */
 static bool at_boundaries(const struct launch_problem *problem, const struct columns *columns,
                           uint64_t stride)
 {
@@ -115,7 +114,7 @@ static bool at_boundaries(const struct launch_problem *problem, const struct col
     return (axes_row_bits(problem->axes, first, 1) | stride) % COLUMN_BYTES == 0;
 }
 
-/* Whether half a load has all columns of a batch, one row after the other. */
+/* Whether half a load holds all columns of a batch, with contiguous rows. */
 static bool lie_in_halves(const struct launch_problem *problem, const struct columns *self)
 {
     return problem->axes->outer > 1 && self->coalesced == 1 && self->inner == 1 &&
@@ -124,8 +123,8 @@ static bool lie_in_halves(const struct launch_problem *problem, const struct col
            axes_row_bits(problem->axes, problem->data, 1) % (COLUMN_BYTES / 2) == 0;
 }
 
-/* How many rows lie in the shorter of two reduced dimensions. False: there are more of these, or
- * positions matter, or the array is small: then one thread had all rows, and others none. */
+/* Sets the length of the shorter of two reduced dimensions. False if there are more dimensions,
+ * positions matter, or the array is small: one thread would have all rows and others none. */
 static bool find_depth(const struct launch_problem *problem, struct columns *self)
 {
     const struct layout *reduced = &problem->axes->reduced;
@@ -135,8 +134,8 @@ static bool find_depth(const struct launch_problem *problem, struct columns *sel
                                self->deep <= ROWS_A_BLOCK && !axes_are_small(problem));
 }
 
-/* In blocks of up to 2^block threads. False: they are no columns that a kernel could take, or in
- * each batch so few that most of a load is wasted. */
+/* Blocks have up to 2^block threads. False if no kernel reads these axes as columns, or batches
+ * have so few columns that most of each load is wasted. */
 static bool find_columns(const struct launch_problem *problem, unsigned block, struct columns *self)
 {
     const struct axes *axes = problem->axes;
@@ -164,11 +163,11 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
             (self->deep == 1 || other >= COLUMN_BYTES * self->step));
 }
 
-/* ---- columns that threads share ---- */
+/* ---- columns shared among threads ---- */
 
-/* Whether twice as many columns had better be read side by side: rows begin off sectors, so that
- * half of one is read in vain. Blocks of half as many rows cost narrow elements as much, unless the
- * array is large. */
+/* Whether to read twice as many columns side by side, since rows are not aligned to sectors and
+ * half a sector would be wasted. For narrow elements, blocks of half as many rows cost as much
+ * unless the array is large. */
 static bool waste_sectors(const struct launch_problem *problem, const struct columns *columns)
 {
     enum { SECTOR = 32, WIDE = 4 };
@@ -177,8 +176,8 @@ static bool waste_sectors(const struct launch_problem *problem, const struct col
            (columns->size >= WIDE || bytes >= problem->multiprocessors * tuned->axes.sectors);
 }
 
-/* Threads that read neighbouring loads, at least, as an exponent: all of a result's, or all that
- * there are, if few; of small arrays one, so that all multiprocessors have blocks. */
+/* log2 of the minimum threads that read adjacent loads: all loads of a result, or all there are if
+ * few; one for small arrays, so that all multiprocessors have blocks. */
 static unsigned threads_side_by_side(const struct launch_problem *problem,
                                      const struct columns *columns)
 {
@@ -194,8 +193,8 @@ static unsigned threads_side_by_side(const struct launch_problem *problem,
     return of_result > wanted ? of_result : wanted;
 }
 
-/* Room for what half of a block's threads leave the other half, then for what all columns have
- * become, and then, a thread each, for parts of results. */
+/* Room for the states that half of a block's threads pass to the other half, then for the states of
+ * all columns, then for one partial result per thread. */
 static size_t bytes_of_block(const struct columns *columns, unsigned block, unsigned team)
 {
     const size_t state = columns->state;
@@ -206,8 +205,8 @@ static size_t bytes_of_block(const struct columns *columns, unsigned block, unsi
     return state * (most > each ? most : each);
 }
 
-/* More threads for each column, while there is work and room for them on the device; fewer a block,
- * until there is shared memory for what they leave each other. */
+/* Adds threads per column while there is work and room for them on the device, and halves the block
+ * until its states fit in shared memory. */
 static void share_columns(const struct columns *columns, struct launch_config *config)
 {
     const uint64_t rows = columns->rows / columns->coalesced;
@@ -226,8 +225,8 @@ static void share_columns(const struct columns *columns, struct launch_config *c
     }
 }
 
-/* As many splits as the device has room for, and as ROWS_A_BLOCK asks for. If merging them takes a
- * thread more than one turn, groups of them are merged before. */
+/* As many splits as the device has room for, and as ROWS_A_BLOCK requires. If merging them takes a
+ * thread more than one iteration, they are first merged in groups. */
 static void split_columns(const struct columns *columns, struct launch_config *config)
 {
     enum { SPLITS_AT_ONCE = 16 };
@@ -251,7 +250,7 @@ static void split_columns(const struct columns *columns, struct launch_config *c
     }
 }
 
-/* Blocks of up to 2^block threads. */
+/* In blocks of up to 2^block threads. */
 static void share_among_blocks(const struct columns *columns, unsigned block,
                                struct launch_config *config)
 {
@@ -268,8 +267,8 @@ static uint64_t busy_threads(const struct launch_config *config)
     return launch_grid(config) << config->block;
 }
 
-/* Blocks that share columns wait for one another: where larger ones need not, and occupy as much of
- * the device, these make them. */
+/* Blocks that share columns wait for each other: larger blocks are used if they need no splits and
+ * occupy as much of the device. */
 static void enlarge_blocks(const struct columns *columns, unsigned most, uint64_t multiprocessors,
                            struct launch_config *config)
 {
@@ -283,17 +282,17 @@ static void enlarge_blocks(const struct columns *columns, unsigned most, uint64_
     }
 }
 
-/* ---- columns that threads do not share ---- */
+/* ---- columns of one thread each ---- */
 
-/* How busy so many threads are kept, in parts of 2^10: some have nothing to do in the last turn. */
+/* Thread utilization, times 2^10: some threads are idle in the last iteration. */
 static uint64_t busy_parts(uint64_t packs, uint64_t threads)
 {
     const uint64_t some = threads ? threads : 1;
     return (packs << THREADS) / (divide_up(packs, some) * some);
 }
 
-/* Whether so few threads would have a last turn, of many rows, that the larger number of those that
- * can share columns is kept busier by a quarter. Of rows off boundaries some threads only load. */
+/* Whether sharing columns, for which there are more threads, keeps threads busier by a quarter,
+ * since few have work in the last iteration over many rows. For unaligned rows some only load. */
 static bool leave_little(const struct columns *columns)
 {
     enum { MANY_ROWS = 4 * UNSPLIT_LOADS, LANES_OF_WARP = 1 << WARP };
@@ -304,15 +303,14 @@ static bool leave_little(const struct columns *columns)
            4 * busy_parts(columns->all, columns->threads) > 5 * busy_parts(packs, columns->unsplit);
 }
 
-/* Warps for a batch's columns that do not begin at boundaries: a warp's last thread makes none. */
+/* Warps for the columns of an unaligned batch: a warp's last thread computes none. */
 static uint64_t warps_of_batch(const struct columns *columns)
 {
     return divide_up(columns->packs, (1u << WARP) - 1);
 }
 
-/* Whether the kernel of unsplit columns could make them, a result of each or of whole loads of
- * them. Of batches that are not whole loads at boundaries each has warps of its own, most of whose
- * threads are to have columns. */
+/* Whether the unsplit kernel supports the columns: one per result, or whole loads of each result.
+ * Unaligned batches have warps of their own, most of whose threads must have columns. */
 static bool suit_unsplit(const struct launch_problem *problem, const struct columns *columns)
 {
     const struct axes *axes = problem->axes;
@@ -330,9 +328,9 @@ static bool suit_unsplit(const struct launch_problem *problem, const struct colu
            4 * columns->packs >= 3 * (((uint64_t)1 << WARP) - 1) * warps_of_batch(columns);
 }
 
-/* Small blocks, unless threads with small states have two or three turns, and had better not be at
- * the same rows. A thread makes several loads' columns where rows are too few for UNSPLIT_LOADS; of
- * unaligned rows a warp's last makes none. */
+/* Small blocks, unless threads with small states have two or three iterations and should not all
+ * read the same rows. A thread reads several loads' columns if there are fewer than UNSPLIT_LOADS
+ * rows. In unaligned rows a warp's last thread computes none. */
 static void make_unsplit(const struct launch_problem *problem, const struct columns *columns,
                          struct launch_config *config)
 {
@@ -361,7 +359,7 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     config->column.shifted = columns->shifted;
 }
 
-/* ---- the whole ---- */
+/* ---- the launch configuration ---- */
 
 bool launch_typed_columns(const struct launch_problem *problem, struct launch_config *config)
 {
@@ -398,7 +396,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     if (columns.side_by_side > config->block)
         return false;
     enlarge_blocks(&columns, (unsigned)least(tuning.large, most), multiprocessors, config);
-    /* Each thread makes results of its own, neighbours where its columns are. */
+    /* Each thread computes whole results, adjacent if its columns are. */
     if (columns.coalesced == 1 && columns.deep == 1 && config->team == 0 && config->splits == 1 &&
         axes->places[axes->outer - 1] == 1) {
         config->column.stores_packs = columns.inner == 1;
@@ -411,7 +409,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         }
     }
     if (columns.coalesced == 1 && config->team == 0 && config->splits == 1) {
-        /* Small blocks of threads that share nothing: some load while others store. */
+        /* Small blocks of independent threads: some load while others store. */
         const unsigned least_block = tuned->axes.unsplit_block > columns.side_by_side
                                          ? tuned->axes.unsplit_block
                                          : columns.side_by_side;

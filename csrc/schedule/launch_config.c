@@ -2,8 +2,8 @@
 
 /* ---- which kernel ---- */
 
-/* Columns, of small arrays element by element; of larger ones those that threads would share, since
- * to merge what they have takes longer. */
+/* Columns. Small arrays use the strided kernel; so do larger ones if threads would share columns,
+ * since merging takes longer. */
 static bool launch_columns(const struct launch_problem *problem, bool strided,
                            struct launch_config *config)
 {
@@ -48,7 +48,7 @@ enum kernel_access launch_access(const struct launch_config *self)
     return strided ? ACCESS_STRIDED : ACCESS_ALIGNED;
 }
 
-/* Where what splits have left is folded in two steps, one for each few and one for all. */
+/* If the splits' partial results are merged in two steps: one counter per group and one for all. */
 uint64_t launch_tickets(const struct launch_config *self)
 {
     const uint64_t few = self->kernel == KERNEL_TYPED_COLUMNS ? self->column.split_group : 0;
@@ -68,7 +68,7 @@ const char *launch_name(const struct launch_config *self)
     return name ? name : self->across ? "side by side" : "rows";
 }
 
-/* ---- what axes are ---- */
+/* ---- properties of axes ---- */
 
 bool axes_lie_flat(const struct axes *axes, uint64_t row_bytes)
 {
@@ -116,7 +116,7 @@ uint64_t axes_row_bits(const struct axes *axes, uintptr_t data, unsigned but)
     return all;
 }
 
-/* ---- what a device is asked ---- */
+/* ---- tuning of columns ---- */
 
 bool axes_are_small(const struct launch_problem *problem)
 {
@@ -154,14 +154,14 @@ unsigned rows_lanes(uint64_t length, enum element accumulator)
     return lanes;
 }
 
-/* How a layout is read with groups of 2^lanes threads, and stretches of 2^windows times what they
- * take at once. Slots that are words take several narrow elements. Which elements a thread takes
- * depends on where these lie, unless results are to be batch invariant. */
+/* How a layout is read by groups of 2^lanes threads in stretches of 2^windows times their loads.
+ * Slots of whole words hold several narrow elements. Which elements a thread reads depends on their
+ * alignment, unless results are batch invariant. */
 static void rows_in_lanes(const struct layout *layout, uint64_t base, enum element accumulator,
                           unsigned lanes, unsigned windows, bool batch_invariant,
                           struct kernel_stretches *rows)
 {
-    enum { LOAD_BYTES = 4 }; /* an exponent */
+    enum { LOAD_BYTES = 4 }; /* log2 */
     const unsigned inner = layout->dimensions - 1, slots = rows_slots(accumulator);
     const uint64_t length = layout->shape[inner];
     const size_t size = element_size(layout->input), slot = element_size(accumulator);
@@ -186,7 +186,7 @@ void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumul
                   WINDOWS_A_STRETCH, false, &rows->how);
 }
 
-/* Threads share the rows of the longer of two dimensions, and each takes the other's in turn. */
+/* Threads share the rows of the longer dimension; each loops over the shorter one. */
 static void put_longer_first(struct kernel_rows *rows)
 {
     struct layout *from = &rows->from;
@@ -201,8 +201,8 @@ static void put_longer_first(struct kernel_rows *rows)
     rows->how.items = from->shape[0];
 }
 
-/* A single dimension stands for none, and nothing has one row of no items. The items of columns are
- * rows, less a dimension of neighbours; those of long rows are rows. */
+/* A layout without dimensions becomes one of length 1, and an empty one has no items. The items of
+ * columns are rows, without the dimension of a result's adjacent columns; of long rows, rows. */
 void launch_rows(const struct launch_config *self, const struct axes *axes,
                  enum element accumulator, struct kernel_rows *rows)
 {
@@ -218,7 +218,7 @@ void launch_rows(const struct launch_config *self, const struct axes *axes,
     else
         rows->how = (struct kernel_stretches){.items = 0};
     if (n > 0 && self->batch_invariant && axes->runs > 1) {
-        /* Each element is a stretch, so that it does not matter which dimensions are one. */
+        /* Each element is a stretch, so that merging dimensions makes no difference. */
         rows->how.stretch = 0;
         rows->how.stretches = from->shape[from->dimensions - 1];
         rows->how.items = layout_length(from);

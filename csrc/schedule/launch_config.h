@@ -1,5 +1,5 @@
-/* How a reduction along axes is shared among a device's threads, and by which kernel: a pure
- * function of the axes, the types, the kernels that there are, and the device's size. */
+/* Chooses the kernel of a reduction along axes and its launch configuration: a pure function of the
+ * axes, the types, the available kernels, and the device's size. */
 #pragma once
 
 #include "common/arithmetic.h"
@@ -9,81 +9,81 @@
 
 struct launch_problem {
     const struct axes *axes;
-    uintptr_t data; /* where the first result's elements lie */
+    uintptr_t data; /* address of the first result's elements */
     unsigned multiprocessors;
     enum element accumulator;
     size_t state; /* bytes */
     bool indexed; /* positions matter */
-    bool native;  /* kernels of short rows and of unsplit columns make results, not states */
-    bool batch_invariant; /* only a result's own elements may decide in which order they merge */
-    unsigned kernels;     /* a bit for each kind along axes that there is; KERNEL_ALONG always is */
-    unsigned strided;     /* and that there is of every second element, or of such as lie apart */
+    bool native;  /* kernels of short rows and of unsplit columns produce results, not states */
+    bool batch_invariant; /* the merge order may depend only on a result's own elements */
+    unsigned kernels;     /* bit mask of available kinds along axes; KERNEL_ALONG always is */
+    unsigned strided;     /* the same for ACCESS_STRIDED */
 };
 
-/* The first of these for which there is a kernel, and as whose kernel wants them elements lie:
- * what is small, places among one element each, short rows, long rows, columns, anything of a known
- * type, few elements, any. */
+/* Takes the first of these that has a kernel and fits the axes: small arrays, results of one
+ * element each, short rows, long rows, columns, any elements of a known type, few elements per
+ * result, any array. */
 void launch_config_choose(const struct launch_problem *, struct launch_config *);
 
-/* What config->kernel is found by, besides the fold and the types. */
+/* The variant in the key of config->kernel. */
 enum kernel_access launch_access(const struct launch_config *);
 
-/* Whether config->kernel knows the elements' type. */
+/* Whether config->kernel is compiled for the elements' type. */
 static inline bool launch_knows_type(const struct launch_config *self)
 {
     return self->kernel >= KERNEL_TYPED_COLUMNS && self->kernel <= KERNEL_BATCH_INVARIANT;
 }
 
-/* Counters of blocks. */
+/* Number of ticket counters. */
 uint64_t launch_tickets(const struct launch_config *);
 
-/* What the kernel takes, in words. */
+/* What the kernel reads, as text for gred.explain. */
 const char *launch_name(const struct launch_config *);
 
 /* ---- rows ---- */
 
-/* How rows->from is read, a layout of at least one dimension and one element, the first of which is
- * number `base` of the array; the kernel makes values of type `accumulator` of them. */
+/* Fills in how kernels read rows->from, a layout of at least one dimension and one element. `base`
+ * is the position of its first element in the array; elements become of type `accumulator`. */
 void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumulator);
 
-/* What a thread takes in at once, as an exponent. */
+/* log2 of the elements that a thread loads at a time. */
 unsigned rows_slots(enum element accumulator);
 
-/* Threads, as an exponent, that so many neighbours keep busy at least once and at most twice. */
+/* log2 of the threads that share a row of `length` elements, at most a warp. */
 unsigned rows_lanes(uint64_t length, enum element accumulator);
 
-/* The rows along axes, or stretches of long ones, that the threads of a launch share. */
+/* Fills in the rows along axes, or stretches of long rows, that the threads of a launch share. */
 void launch_rows(const struct launch_config *, const struct axes *, enum element accumulator,
                  struct kernel_rows *);
 
-/* ---- the kinds of launches ---- */
+/* ---- the kinds of launch configurations ---- */
 
-/* Each fills all of a launch_config, or returns false: the axes are not for its kernels. */
+/* Each fills in a complete launch_config, or returns false if the axes do not fit its kernels. */
 bool launch_short_rows(const struct launch_problem *, struct launch_config *);
 bool launch_long_rows(const struct launch_problem *, struct launch_config *);
 bool launch_typed_columns(const struct launch_problem *, struct launch_config *);
 bool launch_strided(const struct launch_problem *, struct launch_config *);
 
-/* By the same kernel as the last, an array so small that little code is all: of `most` bytes a
- * multiprocessor, if an element has so many. */
+/* launch_strided's kernel for arrays so small that fetching the kernel's code dominates: up to
+ * `most` bytes per multiprocessor, if elements had `bytes` bytes each. */
 bool launch_small(const struct launch_problem *, uint64_t bytes, uint64_t most,
                   struct launch_config *);
 
-/* By kernels of any type. */
+/* For kernels of any element type. */
 void launch_any_type(const struct launch_problem *, struct launch_config *);
 
-/* Such that bits of a result follow from its own elements alone. */
+/* Batch-invariant kernels: a result's bits depend only on its own elements. */
 bool launch_batch_invariant(const struct launch_problem *, struct launch_config *);
 void launch_any_type_invariant(const struct launch_problem *, struct launch_config *);
 
-/* ---- what they ask ---- */
+/* ---- helpers ---- */
 
 enum {
-    WARP = 5,       /* threads, as an exponent */
-    PACK_BYTES = 16 /* what one load takes at most */
+    WARP = 5,       /* log2 of the threads per warp */
+    PACK_BYTES = 16 /* largest load */
 };
 
-/* How often a number can be halved: the exponent of a power of two. */
+/* Number of trailing zero bits: log2 of a power of two. */
 static inline unsigned twos_of(uint64_t n)
 {
     return (unsigned)__builtin_ctzll(n);
@@ -99,7 +99,7 @@ static inline bool launch_has_strided(const struct launch_problem *self, enum ke
     return self->strided >> kind & 1;
 }
 
-/* Of a result. */
+/* Elements per result. */
 static inline uint64_t elements_of_result(const struct axes *axes)
 {
     return layout_length(&axes->reduced);
@@ -110,22 +110,22 @@ static inline uint64_t element_bytes(const struct axes *axes)
     return element_size(axes->reduced.input);
 }
 
-/* Whether rows of so many bytes, and their elements, lie one after the other, without a mask: those
- * of the last outer dimension. */
+/* Whether the rows along the last outer dimension, of `row_bytes` bytes each, are contiguous,
+ * contiguous with each other, and unmasked. */
 bool axes_lie_flat(const struct axes *, uint64_t row_bytes);
 
-/* Whether neighbours in memory belong to different results. */
+/* Whether neighbors in memory belong to different results. */
 bool axes_lie_across(const struct axes *);
 
-/* How many of a result's elements are neighbours, where so few are that they are better read side
- * by side with those of other results; 1: where its neighbours are others' elements; 0: neither. */
+/* Contiguous elements per result, if so few that a warp had better read several results together; 1
+ * if adjacent elements belong to different results; 0 if neither. */
 unsigned axes_inner_columns(const struct axes *, bool indexed);
 
-/* All bits that tell where rows begin: the first one's address, and the distances of others in the
- * outer dimensions but for the last `but`. */
+/* Bitwise OR of the first row's address and the strides of all outer dimensions but the last `but`,
+ * for alignment checks. */
 uint64_t axes_row_bits(const struct axes *, uintptr_t data, unsigned but);
 
-/* What was found of small arrays in columns holds for so many rows, and any of narrow ones. */
+/* The tuning of small arrays in columns applies up to this many rows, or to narrow rows. */
 enum { AXES_SMALL_ROWS = 1024 };
 bool axes_are_small(const struct launch_problem *);
 struct axes_tuning axes_tuning_of_columns(const struct launch_problem *);

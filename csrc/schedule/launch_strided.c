@@ -1,19 +1,19 @@
-/* Elements of a known type that are loaded one by one: of small arrays, whose kernels' code takes
- * longer to fetch than they do, and of what lies as no other kernel of known types takes it. */
+/* Elements of a known type loaded one by one: small arrays, for which fetching another kernel's
+ * code takes longer than the reduction, and layouts that no other typed kernel supports. */
 #include "schedule/launch_config.h"
 
 enum {
-    SECTOR = 32,     /* bytes of neighbouring columns that a block has at least of a small array, */
-    LANES = 32,      /* and columns of any other, where there are as many */
-    BATCHES = 4,     /* of a thread's loads, rather than that blocks share a result */
-    MERGED = 16,     /* states of splits that a thread merges at most */
-    LOADS_SMALL = 8, /* batches of a thread that a small array takes at most */
-    RUN_ALONE = 3,   /* elements of a result that are neighbours, of which vectors gain nothing */
-    BYTES_ALONE = 16 /* of a thread's several elements, of narrow ones as words, at least, or
-                      * vectorized loads of longer runs are faster */
+    SECTOR = 32,     /* minimum bytes of adjacent columns per block of a small array */
+    LANES = 32,      /* minimum columns per block of any other array */
+    BATCHES = 4,     /* of a thread's loads, up to which blocks do not share a result */
+    MERGED = 16,     /* maximum split states that a thread merges */
+    LOADS_SMALL = 8, /* maximum batches per thread of a small array */
+    RUN_ALONE = 3,   /* longest run of a result's elements for which vector loads gain nothing */
+    BYTES_ALONE = 16 /* minimum bytes per thread, narrow elements counted as words; below it vector
+                        loads of longer runs are faster */
 };
 
-/* A result's neighbours in memory, where they are closer than other results' elements. */
+/* Adjacent elements per result, if closer together than those of different results. */
 static uint64_t inner_run(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
@@ -22,7 +22,7 @@ static uint64_t inner_run(const struct axes *axes)
     return reduced->shape[reduced->dimensions - 1];
 }
 
-/* So many neighbours of a block at least. */
+/* `lanes`: minimum adjacent columns per block. */
 static bool launch(const struct launch_problem *problem, uint64_t lanes,
                    struct launch_config *config)
 {
@@ -35,7 +35,7 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
     const uint64_t busy = (uint64_t)problem->multiprocessors * tuned->axes.threads,
                    useful = divide_up(rows, STRIDED_LOADS),
                    enough = divide_up(busy, axes->results * inner),
-                   threads = least(enough, useful); /* of a column */
+                   threads = least(enough, useful); /* per column */
     if (lanes < block / threads)
         lanes = block / threads;
     const uint64_t fit = least(lanes, block) / inner, results = least(fit ? fit : 1, axes->results),
@@ -68,14 +68,14 @@ bool launch_strided(const struct launch_problem *problem, struct launch_config *
            launch(problem, LANES, config);
 }
 
-/* Whether rows of a result are shorter than a block, and no whole vectors. */
+/* Whether a result's rows are shorter than a block and not whole packs. */
 static bool are_ragged(const struct layout *reduced, uint64_t size)
 {
     const uint64_t run = reduced->shape[reduced->dimensions - 1];
     return run <= 1 << STRIDED_BLOCK && run * size % PACK_BYTES;
 }
 
-/* Whether a small array's elements are neither rows, nor copied as they lie one after the other. */
+/* Whether a small array's elements neither form rows nor are simply copied contiguously. */
 static bool are_no_rows(const struct launch_problem *problem, uint64_t n)
 {
     enum { SHORT_RUN = 32 };
@@ -103,15 +103,15 @@ bool launch_small(const struct launch_problem *problem, uint64_t bytes, uint64_t
 
 /* ---- batch invariant ---- */
 
-/* Results whose bits follow from their own elements alone: how many shares one has follows from how
- * many elements it has, and shares merge as a binary tree over their numbers. */
+/* A result's bits depend only on its own elements: its number of shares depends only on its number
+ * of elements, and shares merge in a binary tree by number. */
 enum {
-    SHARE = 32,     /* elements of a share at least, */
-    SHARE_LONG = 64 /* or so many where a block has as many shares as threads */
+    SHARE = 32,     /* minimum elements per share */
+    SHARE_LONG = 64 /* the same if a block has as many shares as threads */
 };
 
-/* Neighbouring results of a block, as an exponent, where these are closer than a result's elements:
- * fewer, down to a sector, where that keeps more of the device busy. */
+/* log2 of the adjacent results per block, if these are closer together than a result's elements:
+ * fewer, down to one sector, if that keeps more of the device busy. */
 static unsigned side_by_side(const struct launch_problem *problem, uint64_t splits)
 {
     const struct axes *axes = problem->axes;

@@ -1,12 +1,12 @@
-/* Rows of elements of a known type. What each case buys is in benchmarks/tuning/cases.json. */
+/* Rows of a known type. benchmarks/tuning/cases.json has the effect of each case. */
 #include "schedule/launch_config.h"
 
 /* ---- short rows ---- */
 
-/* Rows of up to 16 bytes are folded in registers. Others are staged in shared memory, where one
- * thread reads a row, as long as so much of it fits. */
+/* Rows of up to 16 bytes are reduced in registers. Others are staged in shared memory, where one
+ * thread reads a row if enough of them fit. */
 
-/* A power of two of elements, at boundaries, and rows for all multiprocessors. */
+/* Needs an aligned array, rows of a power of two of elements, and work for all multiprocessors. */
 static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
                       struct launch_config *config)
 {
@@ -22,20 +22,20 @@ static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t
     return true;
 }
 
-/* Rows are a multiple of 2^even packs, so that threads of several would read from few banks: a
- * pack's place within all banks is mixed with its row's number, but for the bits of a team. */
+/* Rows are a multiple of 2^even packs, so threads of several rows would read from few banks: a
+ * pack's position among the banks is XORed with its row number, except for the bits of a team. */
 static void swizzle(unsigned even, struct launch_config *config)
 {
-    enum { BANKS = 3 }; /* packs that fill them once, as an exponent */
+    enum { BANKS = 3 }; /* log2 of the packs that fill all banks once */
     const unsigned own = (1u << config->team) - 1;
     config->row.swizzle_mask = ((1u << least(even, BANKS)) - 1) & ~own;
     config->row.swizzle_shift =
         config->row.swizzle_mask ? (even > BANKS ? even : BANKS) - config->team : 0;
 }
 
-/* All rows, if these lie one after the other; or batches of those of the last outer dimension, or
- * of the last two where such lie one after the other. False: batches are small, or have fewer rows
- * than a quarter of a block's threads. */
+/* The batch is all rows if they are contiguous; else those of the last outer dimension, or of the
+ * last two if these are contiguous. False if batches are small or have fewer rows than a quarter of
+ * a block's threads. */
 static bool find_batch(const struct launch_problem *problem, uint64_t bytes, bool flat,
                        struct row_tile *row)
 {
@@ -56,8 +56,8 @@ static bool find_batch(const struct launch_problem *problem, uint64_t bytes, boo
             (row->batch >> (tuning->staging - 2) > 0 && row->batch * bytes >= tuning->batch));
 }
 
-/* A team of threads a row, or more, until all rows of a block fit in shared memory and threads are
- * busy; and as many rows as fit and leave enough blocks. False: a row is too long. */
+/* Adds threads per row until a block's rows fit in shared memory and threads are busy; then adds
+ * rows per team while they fit and enough blocks remain. False if a row is too long. */
 static bool share_room(const struct launch_problem *problem, uint64_t bytes, uint64_t loads,
                        struct launch_config *config)
 {
@@ -79,10 +79,10 @@ static bool share_room(const struct launch_problem *problem, uint64_t bytes, uin
     return room > 0;
 }
 
-/* Loads are as long as all rows are multiples of, so that neighbouring threads, an odd number of
- * loads apart, have no bank conflicts; `begin` has the bits of where rows begin in shared memory.
- * Behind the rows is room for what lies before a boundary, the last of eight packs that are
- * swizzled, and a word. */
+/* Loads are as long as the alignment of all rows permits, so that adjacent threads, an odd number
+ * of loads apart, have no bank conflicts. `begin` has the alignment bits of the rows in shared
+ * memory. The rows are followed by room for misaligned starts, swizzled groups of eight packs, and
+ * a word. */
 static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t bytes, uint64_t begin,
                   struct launch_config *config)
 {
@@ -102,9 +102,9 @@ static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t byt
     return true;
 }
 
-/* Strided rows, none among others' elements. The unit is what lies together wherever a row begins,
- * or an element, if these lie apart; of rows of every second element that go on like that packs are
- * brought, if elements are too narrow to be copied. */
+/* Strided rows that are not interleaved with other results. The unit is the largest aligned run in
+ * all rows, or an element if elements are not contiguous. Rows of every second element that
+ * continue each other are loaded in whole packs if elements are too narrow to be copied. */
 static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
                       struct launch_config *config)
 {
@@ -137,7 +137,7 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
         !find_batch(problem, bytes, flat, &config->row))
         return false;
     uint64_t begin = axes_row_bits(axes, problem->data, config->row.dimensions) % PACK_BYTES;
-    if (!flat) /* gathered from a boundary on, or as far behind it as what counts before is */
+    if (!flat) /* gathered from an aligned address, or at the offset of the elements that count */
         begin = config->step == 2 ? begin / (2 * bytes / n) * (bytes / n) : 0;
     const bool packed =
         !config->row.dimensions && problem->native && pack_rows(problem, n, bytes, config);
@@ -151,22 +151,22 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
 
 /* ---- long rows ---- */
 
-/* Few threads for each of many results, and for one of few a block or several. Of results that
- * are made of several rows, each group of threads has a row to itself, if there are rows enough. */
+/* Many results get few threads each; few results get a block or several. If a result consists of
+ * several rows, each group of threads has its own row, provided there are enough rows. */
 
-/* Packs are counted by 32 bits, with the readers beyond the last. */
+/* Pack indices have 32 bits and may exceed the last by the number of readers. */
 static const uint64_t packs_max = (uint64_t)1 << 31;
 
-/* A result's rows, of elements that are neighbours or every second one of them. */
+/* The rows of a result, of contiguous elements or of every second element. */
 struct long_rows {
-    uint64_t bytes, rows; /* of a row, and rows of a result */
-    uint64_t packs;       /* of 16 bytes, of a row */
-    unsigned step;        /* elements from one of a row to the next */
-    unsigned batch;       /* packs that a thread waits for at a time, as an exponent */
-    uint64_t blocks;      /* that the device has room for */
+    uint64_t bytes, rows; /* bytes per row, and rows per result */
+    uint64_t packs;       /* 16-byte packs per row */
+    unsigned step;        /* stride in elements */
+    unsigned batch;       /* log2 of the loads in flight per thread */
+    uint64_t blocks;      /* that are resident on the device */
 };
 
-/* False: they are empty, or no kernel takes elements so far apart, or with others' among them. */
+/* False if rows are empty, or no kernel supports their stride or interleaved results. */
 static bool find_rows(const struct launch_problem *problem, struct long_rows *rows)
 {
     const struct layout *reduced = &problem->axes->reduced;
@@ -188,8 +188,8 @@ static bool find_rows(const struct launch_problem *problem, struct long_rows *ro
                                                : stride == (int64_t)size);
 }
 
-/* Whether rows are whole packs at boundaries, and so few that a team has one for each. Of large
- * states, which are dear to merge, a thread is to take several packs. */
+/* Whether rows are whole aligned packs, few enough for a team to read one per thread. Large states
+ * are expensive to merge, so a thread should then read several packs. */
 static bool are_stacked(const struct launch_problem *problem, const struct long_rows *rows)
 {
     enum { ROWS_LARGE = 4 };
@@ -206,8 +206,8 @@ static bool are_stacked(const struct launch_problem *problem, const struct long_
     return all % PACK_BYTES == 0;
 }
 
-/* So many threads for each result at least, and more as long as there are too few of them or a
- * thread has much to do. */
+/* log2 of the threads per result: a minimum, and more while the device is not full or a thread has
+ * much to do. */
 static unsigned team_for(const struct launch_problem *problem, uint64_t packs, unsigned lanes)
 {
     const struct long_rows_tuning *tuning = &tuned->long_rows;
@@ -224,8 +224,8 @@ static unsigned team_for(const struct launch_problem *problem, uint64_t packs, u
     return team;
 }
 
-/* Blocks for each of so few results that there is room for more: whole waves of resident blocks,
- * and a batch of packs for each thread, of which one block has several before it waits. */
+/* Blocks per result if few results leave room for more: whole waves of resident blocks, with a
+ * batch of packs for each thread. A single block processes several batches without splitting. */
 static uint64_t splits_for(const struct launch_problem *problem, uint64_t packs,
                            const struct long_rows *rows)
 {
@@ -237,12 +237,12 @@ static uint64_t splits_for(const struct launch_problem *problem, uint64_t packs,
     return batches > alone && splits > 1 ? splits : 1;
 }
 
-/* As many groups of a result's threads as there are rows, and a batch of a row for each thread:
- * threads that have less of it take stand-ins in. */
+/* One group of threads per row, with a batch of the row for each thread: threads that have less of
+ * it load stand-ins. */
 static void share_rows(const struct long_rows *rows, struct launch_config *config)
 {
     const uint64_t blocks = least(config->splits, rows->rows);
-    const uint64_t together = config->splits / blocks; /* blocks, at one row */
+    const uint64_t together = config->splits / blocks; /* blocks per row */
     config->splits = blocks * together;
     unsigned lanes = config->team;
     while (together == 1 && lanes > tuned->long_rows.least &&
@@ -252,8 +252,8 @@ static void share_rows(const struct long_rows *rows, struct launch_config *confi
     config->long_row.readers = (unsigned)(together << lanes);
 }
 
-/* Of a row: where a result has many, threads wait for each of them, unless it is long or its
- * elements are as many as are not loaded one by one. */
+/* Minimum row length. A result's threads wait for each of many rows, so these have to be long, or
+ * too long for the strided kernel. */
 static uint64_t least_bytes(const struct long_rows *rows, uint64_t size)
 {
     enum { ROWS_FEW = 16 };

@@ -1,5 +1,5 @@
-/* The steps that lead from an array's elements to one state: which kernel is launched over what, in
- * what grid, and what is done beside the passes. */
+/* The steps that reduce an array's elements to one state: the kernel, input and grid of each pass,
+ * and the steps outside the passes. */
 #include "schedule/schedule.h"
 
 #include "common/arithmetic.h"
@@ -15,8 +15,8 @@ static uint64_t elements_a_block(const struct plan *plan)
     return (uint64_t)plan->launch.block * plan->launch.data_blocks;
 }
 
-/* Few blocks are one cluster, which draws no tickets; many are pairs, since larger clusters leave
- * multiprocessors without a block ("clusters" in benchmarks/tuning/whole_arrays.json). */
+/* Few blocks form a single cluster, which draws no tickets; many are paired, since larger clusters
+ * leave multiprocessors idle ("clusters" in benchmarks/tuning/whole_arrays.json). */
 static void arrange_clusters(const struct plan *plan, struct step *step)
 {
     enum { CLUSTER_MAX = 8, FEW = 64, PAIR = 2 };
@@ -50,8 +50,8 @@ static void add_pass(const struct schedule *self, const void *kernel, enum part 
     passes->leaves = writes;
 }
 
-/* The first kernel on elements, then the other on the states that are left, until one is. Where
- * rows are short, a thread's few loads take long: more threads share them. */
+/* The first kernel on elements, then the other one on the remaining states until one is left. In
+ * short rows a thread's few loads take long, so more threads share the rows. */
 static void add_rounds(const struct schedule *self, bool of_results, enum part reads, uint64_t n,
                        struct passes *passes)
 {
@@ -82,8 +82,8 @@ static void add_rounds(const struct schedule *self, bool of_results, enum part r
     }
 }
 
-/* What pieces have left is the device's own, so that methods that work in place do so there, too.
- * These fold the upper half onto the lower, until one element is left. */
+/* The pieces' states are in gred's own memory, so in-place methods also reduce those in place.
+ * Level by level, these fold the upper half onto the lower until one element is left. */
 void schedule_passes(const struct schedule *self, bool of_results, uint64_t n,
                      struct passes *passes)
 {
@@ -114,12 +114,12 @@ void schedule_passes(const struct schedule *self, bool of_results, uint64_t n,
     }
 }
 
-/* ---- beside the passes ---- */
+/* ---- steps outside the passes ---- */
 
 enum { COPY_BLOCK = 512, BLOCK = 256, WARP = 32 }; /* threads */
-enum { BLOCKS = 8 };                               /* of a multiprocessor */
+enum { BLOCKS = 8 };                               /* per multiprocessor */
 
-/* A launch that strides over n elements, in at most so many blocks of so many threads. */
+/* A grid-stride launch over n elements, of at most `most` blocks. */
 static struct step step_over(const void *kernel, uint64_t n, unsigned block, uint64_t most,
                              const char *name, enum part reads, enum part writes)
 {
@@ -139,7 +139,7 @@ struct step step_gather(const struct facts *facts, enum part reads, uint64_t n)
                      (uint64_t)BLOCKS * facts->multiprocessors, "copy", reads, PART_COPY);
 }
 
-/* A thread each, as far as there are threads. */
+/* One thread per result, up to BLOCKS_MOST blocks. */
 struct step step_store(const void *kernel, uint64_t n)
 {
     enum { BLOCKS_MOST = 1 << 16 };
@@ -176,7 +176,7 @@ struct step schedule_count(const struct schedule *self)
                      BLOCKS * self->multiprocessors, "count", PART_ARRAY, PART_COUNTED);
 }
 
-/* One thread, or of exact words one warp. */
+/* One thread, or one warp for the words of an exact sum. */
 struct step schedule_finish(const struct schedule *self, enum part state)
 {
     const bool exact = self->plan->exact;
@@ -187,8 +187,8 @@ struct step schedule_finish(const struct schedule *self, enum part state)
     return step;
 }
 
-/* The identity of a fold whose states are single values: all others see the mask, and do not look.
- * What is added exactly is left out, or, since that counts nobody's sums, -0. */
+/* The fold's identity if states are single values; other folds read the mask and ignore it. For
+ * exact sums, NaN if they skip NaN, and otherwise -0, which changes no sum. */
 union scalar schedule_masked_fill(const struct schedule *self)
 {
     const enum element accumulator = self->choice.accumulator;

@@ -1,4 +1,4 @@
-/* Memory and pieces: how a plan for a whole array is carried out in the workspace that there is. */
+/* Schedules of whole arrays: how they are cut into pieces to fit the available workspace. */
 #include "schedule/schedule.h"
 
 #include "common/arithmetic.h"
@@ -15,7 +15,7 @@ const char *part_name(enum part part)
     return names[part];
 }
 
-/* Sizes that no memory holds stay at SIZE_MAX. */
+/* Sizes saturate at SIZE_MAX. */
 void arena_reserve(struct arena *self, enum part part, uint64_t count, size_t size)
 {
     const size_t up = ARENA_ALIGNMENT - 1,
@@ -47,7 +47,7 @@ void arena_reserve_brought(struct arena *self, const struct brought *brought)
 
 /* ---- grids ---- */
 
-/* How many blocks a kernel's grid may have. */
+/* The maximum number of blocks in a kernel's grid. */
 static bool bound_grid(const struct schedule *self, const struct facts *facts, const void *kernel,
                        uint64_t *most)
 {
@@ -62,7 +62,7 @@ static bool bound_grid(const struct schedule *self, const struct facts *facts, c
     return true;
 }
 
-/* Trees take a value a thread; of at most 32 warps each leaves a state where a ring was. */
+/* Trees hold a value per thread; the ring's memory is reused for a state per warp, of up to 32. */
 static size_t shared_bytes(const struct schedule *self)
 {
     enum { WARPS_MAX = 32, RING_BYTES = RING_STAGES * (RING_STAGE_BYTES + RING_BARRIER_BYTES) };
@@ -80,7 +80,7 @@ static size_t shared_bytes(const struct schedule *self)
 
 /* ---- kernels ---- */
 
-/* States that are no single values are merged by one block. */
+/* States that are not single values are merged by one block. */
 static bool choose_launches(struct schedule *self, const struct facts *facts,
                             struct failure *failure)
 {
@@ -117,8 +117,8 @@ static bool choose_launches(struct schedule *self, const struct facts *facts,
 
 /* ---- memory ---- */
 
-/* For the passes over any piece and over what pieces leave; at least one state, for a piece of no
- * elements. Blocks of exact sums add theirs together elsewhere. */
+/* For the passes over any piece and over the pieces' states; at least one state, for an empty
+ * piece. Blocks of exact sums add up their words in PART_TICKETS instead. */
 static void reserve_partials(struct schedule *self)
 {
     uint64_t states[] = {1, 0};
@@ -146,7 +146,7 @@ uint64_t schedule_mask_length(const struct schedule *self, uint64_t piece)
     return self->choice.uploads ? piece : length;
 }
 
-/* Buffers for what is brought, and working copies, of the array, its mask and its factors. */
+/* Upload buffers and working copies of the array, its mask and its factors. */
 static void reserve_input(struct schedule *self)
 {
     const struct choice *choice = &self->choice;
@@ -188,8 +188,8 @@ static void reserve_memory(struct schedule *self)
 
 /* ---- pieces ---- */
 
-/* A piece has so many elements at least, if the array does; and a host's array is brought in pieces
- * of so many bytes, one while the one before is reduced. */
+/* A piece has at least LEAST_PIECE elements if the array does. A host array is uploaded in pieces
+ * of UPLOADED_BYTES, each while the previous one is reduced. */
 enum { LEAST_PIECE = 1 << 12, UPLOADED_BYTES = 16 << 20 };
 
 static void cut(struct schedule *self, uint64_t piece)
@@ -200,7 +200,7 @@ static void cut(struct schedule *self, uint64_t piece)
     reserve_memory(self);
 }
 
-/* The largest pieces that the limit lets there be, or the smallest. */
+/* The largest pieces within the limit, or else the smallest. */
 static void cut_to_limit(struct schedule *self, uint64_t limit)
 {
     uint64_t fits = 1, too_many = divide_up(self->plan->n, LEAST_PIECE);
@@ -212,8 +212,8 @@ static void cut_to_limit(struct schedule *self, uint64_t limit)
     cut(self, fits * LEAST_PIECE);
 }
 
-/* Smaller pieces need less memory where the array is brought or copied, or passes repeat; blocks of
- * exact sums may not have too many elements. */
+/* Smaller pieces need less memory if the array is uploaded or copied, or passes repeat. Blocks of
+ * exact sums take a limited number of elements. */
 static void cut_at_all(struct schedule *self, const struct facts *facts)
 {
     const struct choice *choice = &self->choice;
@@ -231,8 +231,8 @@ static void cut_at_all(struct schedule *self, const struct facts *facts)
         cut_to_limit(self, facts->limit);
 }
 
-/* Whether a state, or that divided, is the result as `out` is to have it. Words are rounded to it
- * by whoever leaves them, unless more digits than they have are needed. */
+/* Whether the state, possibly divided, can be stored in `out` directly. Words of exact sums are
+ * rounded by the last pass unless the result needs more digits than they have. */
 static bool is_as_out(const struct schedule *self)
 {
     const struct plan *plan = self->plan;
@@ -243,8 +243,8 @@ static bool is_as_out(const struct schedule *self)
            !element_is_complex(type) && (uintptr_t)plan_out(plan) % element_size(type) == 0;
 }
 
-/* The pass that sees the mask may count what it shows. A kernel that folds all in one launch knows
- * which state is the last, but not a count. */
+/* A pass that reads the mask may count the unmasked elements. A kernel that folds everything in one
+ * launch can post the final state, but not a count. */
 bool schedule_make(const struct plan *plan, const struct facts *facts, struct schedule *self,
                    struct failure *failure)
 {
@@ -273,16 +273,16 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
 
 static const uint64_t KiB = 1 << 10, MiB = 1 << 20, ANY = UINT64_MAX;
 
-/* What is fastest: the first row that fits, as benchmarks/tuning/whole_arrays.json has it. One
- * block draws no ticket, and so is fastest on every GPU until its own loads take longer than that;
- * very large arrays are brought by bulk copies; clusters are never faster. */
+/* The fastest method: the first row that fits, measured in benchmarks/tuning/whole_arrays.json. A
+ * single block draws no ticket, and is fastest on every GPU until its own loads take longer than
+ * that; bulk copies are fastest for very large arrays; clusters never are. */
 static const struct {
-    int capability;       /* of a GPU, at least */
-    unsigned least, most; /* bytes of an element */
-    uint64_t bytes;       /* of the array, at most */
+    int capability;       /* minimum, of a GPU */
+    unsigned least, most; /* element size in bytes */
+    uint64_t bytes;       /* maximum array size */
     enum method_index method;
     unsigned block;        /* threads */
-    unsigned thread_bytes; /* that a thread should get at least */
+    unsigned thread_bytes; /* minimum bytes per thread */
 } rows[] = {
     {0, 1, 16, 16 * KiB, METHOD_last_block, 256, 64},
     {0, 2, 2, 64 * KiB, METHOD_last_block, 1024, 64},
@@ -301,7 +301,7 @@ static const struct {
     {90, 1, 16, ANY, METHOD_bulk, 256, 128},
 };
 
-/* It may read nothing but plain runs of some types, and older GPUs may not have it. */
+/* The method may read only flat arrays of some types, and older GPUs may lack it. */
 static bool takes(const struct facts *facts, const struct plan *plan, enum method_index method)
 {
     return method_at(method) == plan->method ||

@@ -1,5 +1,5 @@
-/* The schedule: all that a plan's run on a device will do, as data, made by pure functions of the
- * plan and of facts about the device; backends only carry it out. */
+/* The schedule: the complete description, as data, of how a device runs a plan. Pure functions
+ * compute it from the plan and from facts about the device; backends only execute it. */
 #pragma once
 
 #include "common/failure.h"
@@ -8,28 +8,28 @@
 
 /* ---- memory ---- */
 
-/* What steps read and write, and what gred.explain calls it. */
+/* The buffers that steps read and write, and their names in gred.explain. */
 /* clang-format off */
 #define PART_NAMES(PART)                                                                           \
-    PART(ARRAY, "array")                      /* the caller's own, and so never in the arena */    \
+    PART(ARRAY, "array")                      /* the caller's; never in the arena */               \
     PART(UPLOADED, "uploaded piece")          /* of a host array */                                \
-    PART(MASK_BITS, "mask's bits")            /* a host's mask, eight elements a byte */           \
-    PART(MASK, "mask")                        /* the same, a byte an element */                    \
+    PART(MASK_BITS, "mask's bits")            /* a host mask, eight elements per byte */           \
+    PART(MASK, "mask")                        /* the same, one byte per element */                 \
     PART(COPY, "working copy")                /* in the accumulator's type */                      \
-    PART(COPIED_MASK, "working copy's mask")  /* a byte for each of its values */                  \
-    PART(UPLOADED_FACTORS, "factors' uploaded piece") /* of what elements are multiplied with */   \
+    PART(COPIED_MASK, "working copy's mask")  /* one byte per element */                           \
+    PART(UPLOADED_FACTORS, "factors' uploaded piece") /* of the second operand of products */      \
     PART(COPIED_FACTORS, "factors' working copy")                                                  \
-    PART(PARTIALS, "partials")                /* states, one a block; passes alternate */          \
+    PART(PARTIALS, "partials")                /* states, one per block; passes alternate */        \
     PART(OTHER_PARTIALS, "other partials")    /* between these two */                              \
-    PART(TICKETS, "tickets")                  /* a counter of blocks, 0 between launches */        \
-    PART(RESULTS, "results of pieces")        /* states, one a piece */                            \
-    PART(COUNTED, "count")                    /* how many elements a mask lets through */          \
-    PART(MEANS, "means")                      /* what results along axes are about, if given */    \
-    PART(FINDINGS, "findings")                /* what is to be said of results along axes */       \
-    PART(OFFSETS, "offsets")                  /* of segments, if elsewhere or of another type */   \
-    PART(SPLITS, "splits")                    /* where tiles begin, and whether offsets rise */    \
-    PART(LIST, "list")                        /* tiles of its arrays */                            \
-    PART(OUT, "out")                          /* where results are to stay: the caller's, or ours */
+    PART(TICKETS, "tickets")                  /* a block counter, 0 between launches */            \
+    PART(RESULTS, "results of pieces")        /* states, one per piece */                          \
+    PART(COUNTED, "count")                    /* number of unmasked elements */                    \
+    PART(MEANS, "means")                      /* given means, one per result */                    \
+    PART(FINDINGS, "findings")                /* FOUND_ bits of results along axes */              \
+    PART(OFFSETS, "offsets")                  /* of segments, uploaded or converted */             \
+    PART(SPLITS, "splits")                    /* where tiles begin, and the survey's bits */       \
+    PART(LIST, "list")                        /* tiles of the list's arrays */                     \
+    PART(OUT, "out")                          /* the results: the caller's memory, or ours */
 /* clang-format on */
 
 enum part {
@@ -43,21 +43,21 @@ const char *part_name(enum part);
 
 enum { ARENA_ALIGNMENT = 256 };
 
-/* The one piece of device memory that a run works in: its parts, one after the other, each where
- * the hardware likes memory to begin. Offsets only; nothing here allocates. */
+/* The single device allocation that a run works in: offset and size of each part, aligned to
+ * ARENA_ALIGNMENT. Nothing here allocates. */
 struct arena {
-    size_t at[PARTS], bytes[PARTS]; /* 0 bytes: there is no such part */
-    size_t total;                   /* SIZE_MAX: more than any memory holds */
+    size_t at[PARTS], bytes[PARTS]; /* 0 bytes: the part is absent */
+    size_t total;                   /* SIZE_MAX: overflow, more than any memory holds */
 };
 
-/* Gives a part `count` times `size` bytes, after all that have some. */
+/* Appends a part of `count` times `size` bytes. */
 void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
 
-/* A layout whose elements are brought to the arena, all of them, one after the other: from the
- * host, from the device as those of another type, or both. */
+/* A layout whose elements are all copied contiguously to the arena: uploaded from the host,
+ * converted on the device, or both. */
 struct brought {
-    struct layout layout;       /* in the end, of what is there */
-    enum part uploaded, copied; /* PART_ARRAY: it is not */
+    struct layout layout;       /* after the copies: of the elements in the arena */
+    enum part uploaded, copied; /* PART_ARRAY: not uploaded, not copied */
     enum element type;          /* of the copy */
 };
 
@@ -66,27 +66,27 @@ static inline bool is_brought(const struct brought *self)
     return self->uploaded || self->copied;
 }
 
-/* How a plan's elements are brought, but for their layout: to a `type`, if they are copied. */
+/* Decides how a plan's elements are brought, except for their layout; a copy is of type `type`. */
 void brought_choose(const struct plan *, bool copies, enum element type, struct brought *);
 void arena_reserve_brought(struct arena *, const struct brought *);
 
-/* What a schedule depends on, besides the plan. */
+/* What a schedule depends on besides the plan. */
 struct facts {
     const struct kernels *kernels;
     unsigned multiprocessors;
-    int capability;      /* of a GPU, 90 for 9.0; 0: not a GPU, and none of its limits */
-    size_t shared_bytes; /* of a block, at most */
-    uint64_t limit;      /* bytes of memory that the run may work in */
-    bool whole;          /* the array may not be taken in pieces, whatever the limit */
+    int capability;      /* compute capability, 90 for 9.0; 0: not a GPU, no GPU limits */
+    size_t shared_bytes; /* maximum shared memory per block */
+    uint64_t limit;      /* bytes of memory that the run may use */
+    bool whole;          /* the array may not be split into pieces, whatever the limit */
 
-    /* How many blocks of a kernel a multiprocessor holds at a time; asked only where the grid
-     * depends on it. False where the device cannot tell. */
+    /* Resident blocks of a kernel per multiprocessor; called only if the grid depends on it. False
+     * if the device cannot tell. */
     bool (*resident)(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                      unsigned *blocks);
     void *device;
 };
 
-/* How many blocks of a kernel the device holds at a time, at least one each multiprocessor. */
+/* Resident blocks of a kernel on the whole device, at least one per multiprocessor. */
 static inline bool facts_resident(const struct facts *self, const void *kernel, unsigned block,
                                   size_t shared_bytes, uint64_t *blocks)
 {
@@ -99,67 +99,67 @@ static inline bool facts_resident(const struct facts *self, const void *kernel, 
 
 /* ---- which kernels ---- */
 
-/* How an array comes to the first kernel. */
+/* How the first kernel reads the array. */
 enum form {
-    FORM_FLAT,     /* its elements, one after the other */
-    FORM_STRIDED,  /* rows of elements that a kernel reads as they lie */
-    FORM_GATHERED, /* a layout of elements of any type, copied one by one */
+    FORM_FLAT,     /* contiguous elements */
+    FORM_STRIDED,  /* strided rows, read in place */
+    FORM_GATHERED, /* a layout of any type, gathered into a contiguous copy */
 };
 
 struct choice {
     enum form form;
-    enum element accumulator; /* the plan's, or one that holds more, where elements are gathered */
-    bool uploads;        /* the array lies on the host, and has to be brought, piece by piece */
-    bool uploads_mask;   /* a host's mask is brought, too, rather than applied on the way */
-    const void *copy;    /* makes the working copy; NULL: there is none */
-    enum element factor; /* what it has of the plan's factors, where there are some */
-    bool copies_mask;    /* a mask goes with it; else what is masked is the fold's identity there */
-    const void *first;   /* reads the array, or the working copy if there is one */
-    const void *again;   /* reads states that lie one after the other */
-    library_reduce *reducer, *reducer_again; /* the same, where a library's function does it */
+    enum element accumulator; /* the plan's, or a wider one if elements are gathered */
+    bool uploads;             /* the array is in host memory and is uploaded piece by piece */
+    bool uploads_mask;        /* a host mask is uploaded, not applied while gathering */
+    const void *copy;         /* makes the working copy; NULL: there is no copy */
+    enum element factor;      /* type of the factors in the working copy */
+    bool copies_mask;  /* the copy has a mask; else masked elements are the fold's identity */
+    const void *first; /* reads the array, or the working copy if there is one */
+    const void *again; /* reads contiguous states */
+    library_reduce *reducer, *reducer_again; /* a library's functions in place of first and again */
 };
 
-/* A kernel along axes, or of segments; NULL: there is none. It takes what becomes its accumulator
- * directly, if it may as elements lie; all else `converts`, to the widest type, and is copied. */
+/* Finds a kernel along axes or of segments; NULL if there is none. If `as_they_lie`, prefers one
+ * that reads the elements unconverted; else sets `converts`: they are copied to the widest type. */
 const void *choice_along(const struct kernels *, enum kernel_kind, const struct plan *,
                          bool as_they_lie, enum element *accumulator, bool *converts);
 
-/* Whether elements stay real, or complex, numbers. */
+/* Whether the conversion keeps real elements real and complex elements complex. */
 bool choice_keeps_parts(const struct plan *);
 
-/* Whether the first kernel takes rows: what is not flat, or has a mask. */
+/* Whether the first kernel reads rows (strided or masked elements) rather than a flat array. */
 bool choice_reads_rows(const struct choice *);
 
-/* ---- what kernels make of states in the end ---- */
+/* ---- epilogues: how kernels finish states ---- */
 
-/* Whether a state says all of a result, which is of the value's type or one that loses nothing by
- * way of it; so kernels that know the elements' type store it, and no others. */
+/* Whether kernels of a known element type can store results themselves: a single rounding or
+ * truncation converts the state's value to the result. */
 bool epilogue_stores_at_once(const struct plan *, enum element accumulator);
 
-/* Whether results are what kernels of native ones make: of NumPy's type, of elements alone. */
+/* Whether kernels of native results can produce it: NumPy's result type, from elements only. */
 bool epilogue_is_native(const struct plan *, enum element input, enum element accumulator);
 
-/* Kernels that know the elements' type find minima of signed numbers, and whether any truth value
- * is true, or all are: which bits they have to invert, and what becomes of their states then. */
+/* Kernels of a known element type implement extremes, any and all as minima of signed numbers. Sets
+ * the bits to invert in elements and results, and the reduction that finishes the state. */
 void epilogue_order(enum element input, struct kernel_results *);
 
 /* ---- steps ---- */
 
 struct step {
-    const char *name; /* what gred.explain calls it */
+    const char *name; /* name in gred.explain */
     enum part reads, writes;
     const void *kernel;
     library_reduce *reducer; /* a library's function; NULL: the kernel is launched */
-    uint64_t n;              /* what it reads: elements, or states */
+    uint64_t n;              /* elements or states to read */
     uint64_t grid;
     unsigned block;
     size_t shared_bytes;
-    unsigned cluster; /* blocks a cluster */
+    unsigned cluster; /* blocks per cluster */
     bool cooperative;
-    bool follows; /* may begin before the launch before it has ended, for which it waits itself */
+    bool follows; /* programmatic dependent launch: waits for the one before itself */
 };
 
-/* What nobody explains: so many blocks of so many threads. */
+/* A step that gred.explain does not list: only its launch configuration is set. */
 static inline struct step step_of(const void *kernel, uint64_t grid, unsigned block,
                                   size_t shared_bytes)
 {
@@ -167,11 +167,11 @@ static inline struct step step_of(const void *kernel, uint64_t grid, unsigned bl
         .kernel = kernel, .grid = grid, .block = block, .shared_bytes = shared_bytes, .cluster = 1};
 }
 
-/* Copies n elements, converted, to one after the other; and stores n results in their places. */
+/* Copy n elements, converted, to a contiguous buffer; store n results in a layout. */
 struct step step_gather(const struct facts *, enum part reads, uint64_t n);
 struct step step_store(const void *kernel, uint64_t n);
 
-/* A kernel that is found by what neither a method nor a block size tells. */
+/* Finds a kernel whose key has neither a method nor a block size. */
 static inline const void *kernel_of_fold(const struct kernels *kernels, enum kernel_kind kind,
                                          enum fold fold, enum element input,
                                          enum element accumulator, enum kernel_access access)
@@ -183,62 +183,62 @@ static inline const void *kernel_of_fold(const struct kernels *kernels, enum ker
                                                     .variant = access});
 }
 
-/* What an exact kernel makes of the words of so many elements. */
+/* How an exact kernel finishes the words of a sum of `count` elements. */
 struct exact_result step_exact_result(const struct plan *, enum element accumulator, void *out,
                                       uint64_t count);
 
 /* ---- the schedule ---- */
 
 struct schedule {
-    const struct plan *plan; /* has to outlast it, and so have the kernels */
+    const struct plan *plan; /* has to outlive the schedule, as do the kernels */
     const struct kernels *kernels;
     uint64_t multiprocessors;
     struct choice choice;
-    uint64_t first_most, again_most; /* blocks of a grid; UINT64_MAX: it grows with the array */
+    uint64_t first_most, again_most; /* maximum blocks; UINT64_MAX: no limit */
     size_t state_bytes, shared_bytes;
-    uint64_t pieces, piece; /* how many, and of how many elements; the last may have fewer */
-    unsigned buffers;       /* for pieces that are brought: the next has to be another's */
+    uint64_t pieces, piece; /* number of pieces, elements of each but the last */
+    unsigned buffers;       /* for uploads, used in turn */
     struct arena arena;
     bool stores;             /* the last pass stores the result in the plan's `out` */
-    bool finishes_on_device; /* a kernel of its own does; where there is no `out`, neither */
-    bool counts;             /* the device counts what the mask lets through */
-    bool counts_apart;       /* in a launch of its own: no pass does */
-    bool posts;              /* the last pass posts its state to the host, which is waiting */
+    bool finishes_on_device; /* a separate kernel does; neither is set if there is no `out` */
+    bool counts;             /* the device counts the unmasked elements */
+    bool counts_apart;       /* in a separate launch rather than in a pass */
+    bool posts;              /* the last pass posts its state to the host's mailbox */
 };
 
-/* Chooses the kernels of a schedule that has a plan. False where none was compiled for this. */
+/* Chooses the kernels of a schedule whose plan is set. False if none was compiled for it. */
 bool schedule_choose_kernels(struct schedule *);
 
-/* False with the reason noted. */
+/* False with a failure noted. */
 bool schedule_make(const struct plan *, const struct facts *, struct schedule *, struct failure *);
 
-/* How many elements a mask has that is brought for a piece of the array: one of the device's own
- * arrays' is brought as a whole, without the dimensions that it is broadcast along. */
+/* Number of elements in the mask that is uploaded for a piece. The mask of a device array is
+ * uploaded whole, without the dimensions it is broadcast along. */
 uint64_t schedule_mask_length(const struct schedule *, uint64_t piece);
 
-/* Each pass divides what is left by 32 or more; only those of rung 0 halve it. */
+/* Each pass reduces the number of states at least 32-fold; only those of rung 0 halve it. */
 enum { PASSES_MAX = 64 };
 
 struct passes {
     struct step at[PASSES_MAX];
     unsigned count;
-    enum part leaves; /* which begins with the one state that is left */
+    enum part leaves; /* the part that begins with the final state */
 };
 
-/* Over n >= 1 elements of a piece, or over n >= 1 states that pieces have left. */
+/* Over n >= 1 elements of a piece or, if `of_results`, over n >= 1 states of pieces. */
 void schedule_passes(const struct schedule *, bool of_results, uint64_t n, struct passes *);
 
-/* What is done before the passes over n elements, where a mask of so many is brought, and where
- * there is a working copy; and after all of them. */
+/* Steps outside the passes: expanding mask bits for n elements, making the working copy, counting
+ * unmasked elements, and finishing the result. */
 struct step schedule_unpack(const struct schedule *, uint64_t n);
 struct step schedule_copy(const struct schedule *, uint64_t n);
 struct step schedule_count(const struct schedule *);
 struct step schedule_finish(const struct schedule *, enum part state);
 
-/* What the working copy has where a mask hides an element: it changes no result. */
+/* The value that replaces masked elements in the working copy; it does not change the result. */
 union scalar schedule_masked_fill(const struct schedule *);
 
 /* ---- the fastest method ---- */
 
-/* Gives the plan the method that is fastest there for its array, and the shape of its launches. */
+/* Sets the plan's method and launch configuration to the fastest ones for its array. */
 void fastest_choose(const struct facts *, struct plan *);

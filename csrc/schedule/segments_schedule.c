@@ -1,5 +1,5 @@
-/* Tiles cost a launch that looks at all offsets, and one that folds what they leave; of few
- * elements, segments are folded one by one. */
+/* Tiles cost one launch that surveys all offsets and one that merges the tiles' partial results, so
+ * few elements are folded segment by segment. */
 #include "schedule/segments_schedule.h"
 
 #include "common/arithmetic.h"
@@ -7,13 +7,13 @@
 
 enum {
     WARP = 5,
-    AT_ONCE = 4,  /* elements that a thread takes */
-    ALONE_FOR = 2 /* times longer than in a tile is a segment for a block, which waits for it */
+    AT_ONCE = 4,  /* elements per thread */
+    ALONE_FOR = 2 /* in a segment, a block may take this many times longer than in a tile */
 };
 
-/* Elements that threads scan have so many bytes, and so many more are brought of each. Threads have
- * room for them wherever in a pack the tile begins, and shared memory for ends of 2 bytes, for what
- * lies before, and for boundaries of 16 bytes. */
+/* Bytes per element: `scanned` for what threads scan, and `brought` for what is copied besides.
+ * Threads have room for a tile wherever in a pack it begins. Shared memory also holds segment ends,
+ * the warps' partial results, and padding to 16-byte boundaries. */
 static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
                         const struct segments_tuning *tuning, struct segments_shape *shape)
 {
@@ -28,8 +28,8 @@ static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
                                (size_t)BOUNDARIES * PACK;
 }
 
-/* A team has as many threads as a segment of mean length has work for. Tiles have values as they
- * lie where a state fits in an element's place, and a thread's own can be marked in a word. */
+/* A team has as many threads as a segment of mean length keeps busy. Tiles hold elements if a state
+ * fits in an element's place and a thread can mark its own in one word. */
 void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
                          unsigned multiprocessors, struct segments_shape *shape)
 {

@@ -21,9 +21,9 @@ struct tuning {
 #define SEGMENTS(name, value, entry) uint64_t name;
 #include "schedule/tuning.def"
     } segments;
-    struct plan_launch shape; /* of rung 21, for every array; of a block of 0: what is fastest */
+    struct plan_launch shape; /* overrides rung 21's for every array, unless block is 0 */
 };
 
-/* As measured, and what applies now: tests force others. */
+/* The measured constants, and those in effect: tests force others. */
 extern const struct tuning measured;
 extern const struct tuning *tuned;

@@ -1,5 +1,5 @@
-/* What is not plain memory is first gathered in a small buffer, in this machine's byte
- * order, and then converted from there. */
+/* Elements that are not plain memory are first gathered in a small buffer, in native byte order,
+ * and converted from there. */
 #define _GNU_SOURCE
 
 #include "threads/gather.h"
@@ -9,12 +9,12 @@
 #include <endian.h>
 #include <string.h>
 
-/* A buffer lies on the stack, which may be a small one. */
+/* On the stack, which may be small. */
 enum { BUFFER_BYTES = 4096, ELEMENT_BYTES_MAX = 16 };
 
 /* ---- the walk ---- */
 
-/* The tile at the layout's first element. */
+/* The tile that contains the layout's first element. */
 static struct tile first_tile(const struct layout *layout)
 {
     const unsigned dimensions = layout->dimensions;
@@ -58,7 +58,7 @@ void walk_start(struct walk *walk, const struct layout *layout, uint64_t start, 
     }
 }
 
-/* To the next tile, like an odometer. */
+/* Advances to the next tile, like an odometer. */
 static void enter_next_tile(struct walk *walk)
 {
     walk->row = 0;
@@ -97,7 +97,7 @@ struct tile walk_next(struct walk *walk, uint64_t most)
     return part;
 }
 
-/* ---- moving elements, whatever they mean ---- */
+/* ---- moving elements, whatever their type ---- */
 
 move_tile *gather_mover(enum instructions instructions, const struct layout *layout, bool masked)
 {
@@ -122,8 +122,8 @@ void bringer_bring(const struct bringer *self, const struct tile *tile, char *ta
     self->transpose(&columns, tile->columns, target);
 }
 
-/* The walk's next positions, up to `most`, gathered; there must be room for all. Returns
- * how many the mask let through. */
+/* Gathers the walk's next `most` positions, for all of which there must be room. Returns the number
+ * of unmasked elements. */
 static uint64_t collect(struct walk *walk, move_tile *move, uint64_t most, void *target)
 {
     const size_t size = element_size(walk->layout->input);
@@ -136,8 +136,8 @@ static uint64_t collect(struct walk *walk, move_tile *move, uint64_t most, void 
     return kept;
 }
 
-/* All that is left of the walk, by way of a buffer, so that no byte is written after the last one:
- * converted to elements of so many bytes, or as they are. */
+/* Gathers the rest of the walk through a buffer, so that no byte after the last element is written.
+ * Elements are converted, to `width` bytes each, if `convert` is not NULL. */
 static uint64_t collect_buffered(struct walk *walk, move_tile *move, convert_elements *convert,
                                  size_t width, char *target)
 {
@@ -164,7 +164,7 @@ uint64_t gather_unconverted(enum instructions instructions, const struct layout 
                         : collect(&walk, move, length, target);
 }
 
-/* Whether the elements can be read as they lie, aligned or not. */
+/* Whether the elements can be read in place, aligned or not. */
 static bool is_plain(const struct layout *layout)
 {
     return !layout->swapped && !layout->mask &&
@@ -227,10 +227,10 @@ uint64_t gather(enum instructions instructions, const struct layout *layout, uin
 
 /* ---- counting ---- */
 
-/* Bytes that are neighbours are counted side by side, in whichever direction they lie; others one
- * after the other, and those that are all results' once. */
+/* Contiguous mask bytes are counted side by side, in rows or in columns, and others one by one; a
+ * broadcast column is counted once. */
 
-/* As few rows that a byte counts them. */
+/* Rows whose count fits in a byte, and columns per block. */
 enum { ROWS = 255, COLUMNS = 256 };
 
 static void add_up(const unsigned char *rows, uint64_t n, int64_t stride, uint64_t columns,

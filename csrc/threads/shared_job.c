@@ -1,6 +1,6 @@
 #include "threads/shared_job.h"
 
-enum { TAKEN_BITS = 24 }; /* of a lane's word */
+enum { TAKEN_BITS = 24 }; /* low bits of a lane's word, so at most 2^24 pieces per lane */
 
 bool shared_job_open(struct shared_job *job, unsigned most, uint64_t pieces,
                      shared_job_piece *piece, void *context)
@@ -45,13 +45,13 @@ unsigned shared_job_join(struct shared_job *job)
     return 0;
 }
 
-/* The number of a lane's first piece. */
+/* Index of a lane's first piece. */
 static uint64_t lane_start(const struct shared_job *job, unsigned lane)
 {
     return job->pieces * lane / job->width;
 }
 
-/* The number of a lane's next piece, which is then taken; false: there is none. */
+/* Takes a lane's next piece; false if there is none left. */
 static bool take_piece(struct shared_job *job, unsigned lane, uint64_t *index)
 {
     _Atomic uint64_t *const taken = &job->lanes[lane].taken;

@@ -1,11 +1,11 @@
-/* A job whose pieces threads share. They lie in lanes, one a thread: neighbours, so that what
- * threads write lies apart, too. A thread begins with its own lane, so that the same array comes to
- * the same core, and its cache, at the next call, and then goes on with the others' until there is
- * nothing left.
+/* A job whose pieces are distributed among threads. Each thread has a lane of adjacent pieces, so
+ * that threads write to separate memory. A thread starts with its own lane, which keeps the same
+ * part of an array in the same core's cache from call to call, and then steals pieces from the
+ * other lanes.
  *
- * The caller waits for those pieces alone that other threads have begun: a job is counted down by
- * pieces and not by threads, and its slot is free when whoever lets go of it last has done so. So a
- * thread that is late, or that the system has put aside between two pieces, holds nobody up. */
+ * The caller waits only for pieces that other threads have started: completion is counted in
+ * pieces, not threads, and the last thread to release a job frees its slot. So a thread that starts
+ * late, or is descheduled between two pieces, does not delay the others. */
 #pragma once
 
 #include <fenv.h>
@@ -13,58 +13,58 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As threads_run has it. */
+/* As in threads_run. */
 typedef void shared_job_piece(void *context, uint64_t index, unsigned thread);
 
-enum { APART = 128 }; /* bytes; processors fetch lines of 64 in pairs */
+enum { APART = 128 }; /* bytes; processors prefetch 64-byte lines in pairs */
 
-/* Of `holds`: more may join. */
+/* In `holds`: threads may join. */
 static const unsigned open_bit = 1u << 31;
-/* Of `done`: the caller sleeps. */
+/* In `done`: the caller sleeps. */
 static const uint64_t asleep_bit = (uint64_t)1 << 63;
 
-/* How many of a lane's pieces are taken, and above that which of the slot's jobs that was: so
- * nobody has to clear what lies in another core's cache. */
+/* Number of pieces taken from a lane; the upper bits are the serial number of the slot's job, so
+ * that other cores' cache lines need no clearing. */
 struct lane {
     _Alignas(APART) _Atomic uint64_t taken;
 };
 
-/* A slot, and the job in it. */
+/* A slot and its current job. */
 struct shared_job {
-    /* Set before it is open. */
+    /* Set before the job is opened. */
     _Alignas(APART) shared_job_piece *piece;
     void *context;
     uint64_t pieces;
     struct lane *lanes;
-    unsigned width;    /* lanes that are used */
-    uint64_t serial;   /* of the job, in its slot */
-    fenv_t arithmetic; /* the caller's rounding and flushing, so that all threads compute alike */
+    unsigned width;    /* number of lanes in use */
+    uint64_t serial;   /* of the job within its slot */
+    fenv_t arithmetic; /* the caller's rounding mode and flush-to-zero, used by all threads */
 
-    /* For who wants to join and take pieces. */
-    _Alignas(APART) atomic_uint holds; /* threads that know of it, and open_bit; 0: the slot is
-                                          free */
-    atomic_int places;                 /* for more threads */
-    atomic_bool calls;                 /* sleepers to come, too */
+    /* For joining and for taking pieces. */
+    _Alignas(APART) atomic_uint holds; /* references, plus open_bit; 0: the slot is free */
+    atomic_int places;                 /* for additional threads */
+    atomic_bool calls;                 /* wakes sleeping threads, too */
 
-    /* For who waits for the end. */
-    _Alignas(APART) _Atomic uint64_t done; /* pieces, and asleep_bit */
+    /* For waiting. */
+    _Alignas(APART) _Atomic uint64_t done; /* finished pieces, plus asleep_bit */
 };
 
-/* Opens the slot for a job of the caller's, who holds it; false: it is taken. */
+/* Opens the slot for a job and takes a reference for the caller; false if the slot is in use. */
 bool shared_job_open(struct shared_job *slot, unsigned most, uint64_t pieces,
                      shared_job_piece *piece, void *context);
 
-/* Whether it is worth while to try and join. */
+/* Whether joining can succeed. */
 static inline bool shared_job_is_open(struct shared_job *job)
 {
     return atomic_load(&job->holds) & open_bit;
 }
 
-/* The number of a thread that joins, and holds the job; 0, the caller's: there is no place. */
+/* Takes a reference and returns the thread's number in the job; 0, the caller's number, if no place
+ * is left. */
 unsigned shared_job_join(struct shared_job *);
 
-/* Does pieces as long as there are any, from lane number `own` on. Returns how many. */
+/* Executes pieces until none is left, starting in lane `own`. Returns how many. */
 uint64_t shared_job_take_pieces(struct shared_job *, unsigned own, unsigned thread);
 
-/* Of a thread that held it. */
+/* Releases a reference. */
 void shared_job_let_go(struct shared_job *);

@@ -1,8 +1,7 @@
-/* A thread without work watches the pool's generation for a moment, since calls often come one
- * after another, and only then sleeps. Who announces a job wakes sixteen sleepers, and each of them
- * as many while there is room for them: nobody spends long on waking others. For a job that
- * would be over before they are there nobody is woken, unless another has just been: then more are
- * likely to follow, and whoever is awake will watch for them. */
+/* A thread without work spins on the pool's generation for a moment, since calls often follow each
+ * other closely, and then sleeps. Opening a job wakes sixteen sleepers, each of which wakes as many
+ * more, so no thread spends long waking others. A job that would end before they run wakes none
+ * unless it closely follows another: then more are likely, and awake threads will spin for them. */
 #define _GNU_SOURCE
 
 #include "threads/threads.h"
@@ -20,34 +19,32 @@
 #include <unistd.h>
 
 enum {
-    STACK_BYTES = 256 << 10, /* what a piece may need, whatever limits the user has set; the system
-                                adds its own */
-    SLOTS = 32               /* for jobs at once; who finds none works alone */
+    STACK_BYTES = 256 << 10, /* enough for any piece; the system adds its own */
+    SLOTS = 32               /* concurrent jobs; callers beyond them work by themselves */
 };
 
-/* How long a thread watches before it sleeps: about what waking many sleepers takes. */
+/* How long a thread spins before it sleeps: about the time that waking many sleepers takes. */
 static const double watch_seconds = 50e-6;
 
 struct pool {
-    _Alignas(APART) atomic_uint generation; /* of jobs: whoever sees it change looks for one */
-    _Alignas(APART) pid_t owner;            /* the process whose threads they are */
-    unsigned most;                          /* threads, the caller included */
+    _Alignas(APART) atomic_uint generation; /* changes when a job is opened */
+    _Alignas(APART) pid_t owner;            /* the process that owns the threads */
+    unsigned most;                          /* maximum threads, including the caller */
     pthread_mutex_t lock;
     pthread_cond_t work, finished;
-    /* These are changed by who holds the lock. */
-    atomic_uint started, asleep; /* the latter: and not called yet */
-    unsigned called;             /* sleepers that are to wake */
-    atomic_uint numbered;        /* threads that know their number */
+    /* Written with the lock held. */
+    atomic_uint started, asleep; /* asleep: and not called yet */
+    unsigned called;             /* sleepers that are about to wake */
+    atomic_uint numbered;        /* threads that have a number */
     atomic_bool stop;
-    _Atomic double ended; /* by the clock: the last job that was shared */
+    _Atomic double ended; /* time at which the last shared job ended */
     struct shared_job jobs[SLOTS];
     pthread_t threads[];
 };
 
-/* ---- who is there ---- */
+/* ---- thread counts ---- */
 
-/* Threads that open jobs which call for them have places and pieces for, beyond those that are
- * awake without work. */
+/* The threads, beyond idle ones that are awake, that open jobs with `calls` have places for. */
 static unsigned missing_threads(struct pool *pool)
 {
     uint64_t places = 0, awake = atomic_load(&pool->started) - atomic_load(&pool->asleep), busy = 0;
@@ -62,7 +59,7 @@ static unsigned missing_threads(struct pool *pool)
     return places > idle ? (unsigned)least(places - idle, pool->most) : 0;
 }
 
-/* Whether a thread that only watches may keep another from a core. */
+/* Whether a spinning thread may occupy a core that another one needs. */
 static bool is_crowded(struct pool *pool)
 {
     unsigned callers = 0;
@@ -71,7 +68,7 @@ static bool is_crowded(struct pool *pool)
     return atomic_load(&pool->started) + callers > pool->most;
 }
 
-/* Wakes some sleepers, and none that is not needed. */
+/* Wakes sleepers, but only as many as are needed. */
 static void call_sleepers(struct pool *pool)
 {
     enum { MOST = 16 };
@@ -89,8 +86,8 @@ static void call_sleepers(struct pool *pool)
 
 /* ---- waiting ---- */
 
-/* Whether so long a wait is over; the clock is read once in a while. What is waited for may want to
- * run on this very core. */
+/* Whether a wait has lasted watch_seconds; reads the clock only now and then, and yields, since the
+ * awaited thread may need this very core. */
 static bool is_late(unsigned *turns, double *since)
 {
     enum { TURNS = 16 };
@@ -104,7 +101,7 @@ static bool is_late(unsigned *turns, double *since)
     return now - *since > watch_seconds;
 }
 
-/* Whether there is news within a moment. */
+/* Whether the generation changes within a moment. */
 static bool watch_generation(struct pool *pool, unsigned seen)
 {
     if (is_crowded(pool) || processor_cores() < pool->most)
@@ -116,8 +113,8 @@ static bool watch_generation(struct pool *pool, unsigned seen)
     return false;
 }
 
-/* Until this thread is called, unless there is news already: who announces it first changes the
- * generation and then looks for sleepers, and here it is the other way round. */
+/* Sleeps until called, unless the generation has changed: callers change the generation before they
+ * look for sleepers, and sleepers register before they check the generation. */
 static void sleep_until_called(struct pool *pool, unsigned seen)
 {
     pthread_mutex_lock(&pool->lock);
@@ -132,7 +129,7 @@ static void sleep_until_called(struct pool *pool, unsigned seen)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Of a caller, for the pieces that others have begun. */
+/* Waits, as a caller, for the pieces that other threads have started. */
 static void wait_for_the_rest(struct pool *pool, struct shared_job *job)
 {
     double since = 0;
@@ -147,8 +144,8 @@ static void wait_for_the_rest(struct pool *pool, struct shared_job *job)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Whether these were the last; the caller is woken if it sleeps. The count before is compared, and
- * not the one after: GCC 12 gets the latter's sum wrong in such a place. */
+/* Whether these were the last pieces; wakes the caller if it sleeps. Compares the count before the
+ * addition: GCC 12 miscompiles a comparison after it here. */
 static bool add_done(struct pool *pool, struct shared_job *job, uint64_t done)
 {
     if (!done)
@@ -164,7 +161,7 @@ static bool add_done(struct pool *pool, struct shared_job *job, uint64_t done)
 
 /* ---- the threads ---- */
 
-/* Whether there was anything to help with. */
+/* Whether there was a job to help with. */
 static bool help(struct pool *pool, unsigned own)
 {
     unsigned thread = 0;
@@ -182,7 +179,7 @@ static bool help(struct pool *pool, unsigned own)
 static void *work(void *opaque)
 {
     struct pool *pool = opaque;
-    const unsigned own = 1 + atomic_fetch_add(&pool->numbered, 1); /* a caller's is 0 */
+    const unsigned own = 1 + atomic_fetch_add(&pool->numbered, 1); /* the caller's number is 0 */
     for (;;) {
         const unsigned seen = atomic_load(&pool->generation);
         if (atomic_load(&pool->stop))
@@ -192,7 +189,7 @@ static void *work(void *opaque)
     }
 }
 
-/* All signals are for the threads that were there before: Python's handlers belong to one. */
+/* Blocks all signals in the thread: Python's handlers run in other threads. */
 static bool start_thread(struct pool *pool)
 {
     pthread_attr_t attributes;
@@ -212,7 +209,7 @@ static bool start_thread(struct pool *pool)
     return started;
 }
 
-/* As many as can help and are not there yet; where none can be started, fewer do the work. */
+/* Starts the threads that can help; if that fails, fewer threads do the work. */
 static void start_threads(struct pool *pool)
 {
     if (atomic_load(&pool->started) == pool->most - 1)
@@ -226,7 +223,8 @@ static void start_threads(struct pool *pool)
 
 /* ---- the pool ---- */
 
-/* Of so many threads, the caller included; NULL when memory is short. Nothing is started yet. */
+/* A pool of up to `most` threads, including the caller; NULL if out of memory. Starts no
+ * threads. */
 static struct pool *pool_new(pid_t owner, unsigned most)
 {
     const size_t bytes = sizeof(struct pool) + (most - 1) * sizeof(pthread_t);
@@ -258,7 +256,7 @@ static void pool_free(struct pool *pool)
     free(pool);
 }
 
-/* Ends the threads; no job may be under way. */
+/* Ends the threads; no job may be in progress. */
 static void pool_stop(struct pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
@@ -270,8 +268,8 @@ static void pool_stop(struct pool *pool)
         pthread_join(pool->threads[k], NULL);
 }
 
-/* Returns when the job is done; false: there are too many at once already. Sleepers are called for
- * a brief one only if the last is not long over, and threads would watch after this one. */
+/* Returns when the job is done; false if all slots are in use. A brief job calls sleepers only if
+ * the last job ended a moment ago and threads may spin after this one. */
 static bool pool_run(struct pool *pool, unsigned most, uint64_t pieces, bool brief,
                      threads_piece *piece, void *context)
 {
@@ -294,18 +292,18 @@ static bool pool_run(struct pool *pool, unsigned most, uint64_t pieces, bool bri
     return true;
 }
 
-/* ---- threads of whichever process this is ---- */
+/* ---- the current process's pool ---- */
 
 struct threads {
     _Atomic(struct pool *) pool;
-    _Atomic unsigned most;  /* threads in a job; 0: nobody has asked yet */
-    _Atomic unsigned bound; /* the same, by who calls; 0: none */
-    unsigned asked;         /* by OMP_NUM_THREADS; 0: nothing */
+    _Atomic unsigned most;  /* in a job; 0: not determined yet */
+    _Atomic unsigned bound; /* set by threads_bound; 0: none */
+    unsigned asked;         /* OMP_NUM_THREADS; 0: not set */
 };
 
-/* ---- how many ---- */
+/* ---- the number of threads ---- */
 
-/* "8", or "8,4" for nested regions; anything else asks for nothing. */
+/* Parses "8", or "8,4" for nested regions; 0 for anything else. */
 static unsigned asked_for(const char *text)
 {
     char *end;
@@ -313,7 +311,7 @@ static unsigned asked_for(const char *text)
     return asked && (*end == '\0' || *end == ',') && asked < INT32_MAX ? (unsigned)asked : 0;
 }
 
-/* Found out once, so that all jobs agree. */
+/* Determined once, so that all jobs agree. */
 static unsigned most_threads(struct threads *self)
 {
     unsigned most = atomic_load(&self->most);
@@ -345,8 +343,8 @@ unsigned threads_bound(struct threads *self, unsigned most)
     return threads_for(&crew, UINT64_MAX);
 }
 
-/* The pool of this process. A parent's stays after in a forked child as it is: its threads are not
- * there, and its lock may be held by one of them. */
+/* A forked child abandons its parent's pool: the threads do not exist there, and one of them may
+ * have held the lock. */
 static struct pool *pool_here(struct threads *self)
 {
     const pid_t here = process_here();
@@ -357,7 +355,7 @@ static struct pool *pool_here(struct threads *self)
     if (!fresh || atomic_compare_exchange_strong(&self->pool, &there, fresh))
         return fresh;
     pool_free(fresh);
-    return there; /* another thread's, just made */
+    return there; /* just created by another thread */
 }
 
 struct threads *threads_create(void)
