@@ -170,8 +170,8 @@ typedef void add_dot_slab(const struct dot_slab *, struct dot_sum *);
 
 /* ---- quantiles ---- */
 
-/* Element i of the result at (a, b) is at `at` + a * outer_stride + i * stride + b * inner_stride,
- * in bytes. */
+/* Element i of result b of block a is at `at` + a * outer_stride + i * stride + b *
+ * inner_stride. */
 struct selection {
     struct quantiles of;
     const char *at;
@@ -265,8 +265,7 @@ void selection_of_few(const struct selection *, sort_columns *, uint64_t first, 
                       char *workspace);
 
 /* The same for one long result, in parts of SELECTION_PART elements. `kept` holds all of its keys
- * and those of its ranks. `filter` calls selection_filter for each part and concatenates what they
- * keep. */
+ * and those of its ranks. `filter` calls selection_filter for each part and joins the kept keys. */
 typedef struct selection_part filter_parts(void *context, const uint64_t bracket[2]);
 void selection_of_long(const struct selection *, const struct selected *, char *kept,
                        filter_parts *filter, void *context);

@@ -126,8 +126,7 @@ SCALAR struct exact_number exact_number_at(const void *at, enum element type)
 
 /* ---- adding ---- */
 
-/* Piece k of magnitude * 2^place, counted from the word that contains that bit; there are
- * EXACT_PIECES. */
+/* Piece k < EXACT_PIECES of magnitude * 2^place, counted from the word that contains that bit. */
 SCALAR uint64_t exact_piece(uint64_t magnitude, unsigned place, unsigned k)
 {
     const unsigned shift = place % EXACT_DIGIT_BITS;
@@ -361,12 +360,10 @@ enum {
     WINDOW_HEAD = 10, /* log2 of the accumulator over the largest number */
     WINDOW_LANES = LOOP_MOST >> (WINDOW_HEAD - 1),
     WINDOW_LEFT = 256, /* remainders that a loop returns, most of them 0 */
-    /* Range of log2 of the first window's largest number, where all accumulators are normal
-     * numbers. */
+    /* log2 of the first window's largest number, at most and at least: accumulators are normal. */
     WINDOW_HIGHEST = 1023 - WINDOW_HEAD,
     WINDOW_LOWEST = -1022 - WINDOW_HEAD + (WINDOWS_MOST - 1) * WINDOW_STEP,
-    /* log2 of a product over its rounding error, and of the smallest product whose error is a
-     * float. */
+    /* log2 of a product over its error, and of the smallest product whose error is a float. */
     WINDOW_LOST = 53,
     WINDOW_LEAST_PRODUCT = -960
 };
@@ -410,12 +407,10 @@ struct unrounded {
  * finite. Requires subnormal numbers and no trapping of exceptions. */
 typedef bool unrounded_values(const void *floats, size_t n, struct unrounded *);
 
-/* Adjacent sums: the floats of one are `stride` bytes apart. `columns` is a multiple of
- * UNROUNDED_COLUMNS. */
+/* Adjacent sums of floats `stride` bytes apart; `columns` is a multiple of UNROUNDED_COLUMNS. */
 enum { UNROUNDED_COLUMNS = 32, UNROUNDED_COLUMNS_MOST = 256 };
 struct unrounded_sums {
-    double heads[UNROUNDED_COLUMNS_MOST],
-        tails[UNROUNDED_COLUMNS_MOST]; /* only for float64 */
+    double heads[UNROUNDED_COLUMNS_MOST], tails[UNROUNDED_COLUMNS_MOST]; /* only for float64 */
 };
 typedef bool unrounded_columns(const void *floats, size_t n, int64_t stride, size_t columns,
                                struct unrounded_sums *);

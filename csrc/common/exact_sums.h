@@ -8,8 +8,7 @@
 /* ---- rounding ---- */
 
 /* The bits of the nearest float, ties to even; infinity on overflow. The position of the
- * significand's last bit determines the exponent field; adding the significand's leading bit
- * increments it. */
+ * significand's last bit determines the exponent field; adding its leading bit increments it. */
 SCALAR uint64_t exact_nearest(struct exact_leading x, struct exact_format format)
 {
     const uint64_t first = (uint64_t)(x.bits >> 64);
@@ -28,8 +27,7 @@ SCALAR uint64_t exact_nearest(struct exact_leading x, struct exact_format format
 }
 
 /* Rounds a sum, divided by `divisor` unless that is 1, once, and returns the float's bits. Division
- * by 0 gives NaN; a sum of 0 is positive. Removing an infinity is the same as adding one of the
- * other sign. */
+ * by 0 gives NaN; a sum of 0 is positive. Removing an infinity adds the opposite one. */
 SCALAR uint64_t exact_round_leading(struct exact_leading leading, const int64_t *counts,
                                     int64_t divisor, struct exact_format format)
 {
@@ -152,8 +150,7 @@ SCALAR struct scalar_wide exact_answer(const struct finish *finish, uint64_t rea
     return answer;
 }
 
-/* What is rounded: the sum, the sum divided by the number of elements, or the square root of a sum
- * of squares. */
+/* What is rounded: the sum, the mean, or the square root of a sum of squares. */
 enum exact_rounding { EXACT_SUM, EXACT_MEAN, EXACT_ROOT };
 
 /* The bits of a rounded part. A sum of 0 may be -0. */
@@ -221,8 +218,7 @@ enum {
     EXACT_WORDS_LOAD = 2                 /* load of the words that kernels return; see exact.h */
 };
 
-/* Words of a part before its digits. Non-finite numbers are counted at the superaccumulator's
- * indices. */
+/* Words of a part before its digits; non-finite numbers have a superaccumulator's indices. */
 enum {
     EXACT_NOTE_LEFT_OUT = EXACT_COUNT, /* number of NaNs skipped */
     EXACT_NOTE_OTHERS = EXACT_COUNTS,  /* nonzero: elements other than -0 were seen */

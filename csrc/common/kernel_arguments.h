@@ -65,8 +65,7 @@ enum { UNSPLIT_SMALL = 8, UNSPLIT_BLOCK = 256 };
 #define COLUMNS_LEFT(state, element) (COLUMN_BYTES / (element) * (state))
 
 /* The long-row kernel: log2 of the largest block; 16-byte loads in flight per thread, twice as many
- * when every second element is used; and resident blocks per multiprocessor that the registers for
- * these loads allow. */
+ * when every second element is used; and resident blocks per multiprocessor, by registers. */
 enum { LONG_ROWS_BLOCK = 8, LONG_ROWS_SMALL = 8 };
 #define LONG_ROWS_PACKS(state, element) ((state) > LONG_ROWS_SMALL && (element) > 1 ? 8 : 4)
 #define LONG_ROWS_RESIDENT(state, element, apart)                                                  \

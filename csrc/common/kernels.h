@@ -1,6 +1,5 @@
 /* The table of kernels for the host's C code. There are two: nvcc's for GPUs, launched through the
- * CUDA runtime, and the host compiler's for the simulated device, functions of type void(void
- * **arguments). */
+ * CUDA runtime, and the host compiler's for the simulated device: void(void **arguments). */
 #pragma once
 
 #include "common/kernel_arguments.h"
@@ -40,8 +39,7 @@ struct kernels {
     /* A library's own function, for flat arrays only. */
     library_reduce *(*reducer)(enum fold fold, enum element input, enum element accumulator);
 
-    /* Whether segment kernels wait for the preceding launch themselves, so that launches may
-     * overlap. */
+    /* Whether segment kernels wait for the preceding launch themselves, and so may overlap it. */
     bool (*segments_follow)(void);
 };
 

@@ -78,15 +78,14 @@ enum kernel_kind {
 
     /* By key. KERNEL_KEYS adds elements exactly, converted to the accumulator (kernel_keys), and
      * FINISH rounds the sums (kernel_keys, exact_result, epilogue). EXTREMES finds extremes
-     * (kernel_keys), and STORE stores them (kernel_keys, values' type, type of out, out, of_none,
+     * (kernel_keys), and STORE stores them (kernel_keys, type, type of out, out, of_none,
      * epilogue). */
     KERNEL_KEYS,
     KERNEL_KEYS_FINISH,
     KERNEL_KEYS_EXTREMES,
     KERNEL_KEYS_STORE,
 
-    /* Elements of given ranks of each row: (kernel_select). `input` has the width of the
-     * elements. */
+    /* Elements of given ranks of each row: (kernel_select). `input` has the elements' width. */
     KERNEL_SELECT,
 
     /* Exact sums of products of two flat arrays, or of one with itself: as KERNEL_EXACT_FLAT, and

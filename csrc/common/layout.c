@@ -57,8 +57,7 @@ static void flip(const struct dimensions *self, unsigned k)
     }
 }
 
-/* Whether dimension k belongs outside another one. Broadcast dimensions, which repeat the others,
- * are outermost. */
+/* Whether dimension k belongs outside another one; broadcast dimensions are outermost. */
 static bool is_outside(const struct dimensions *self, unsigned k, unsigned other)
 {
     const int64_t stride = self->strides[k], beside = self->strides[other];

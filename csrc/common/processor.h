@@ -31,8 +31,7 @@ void clock_random(void *memory, size_t bytes);
 
 /* ---- instructions ---- */
 
-/* Instruction sets that the host's loops are compiled for, the smallest first. All give the same
- * bits. */
+/* Instruction sets of the host's loops, the smallest first. All give the same bits. */
 #ifdef __x86_64__
 #define INSTRUCTION_SETS(ENTRY) ENTRY(baseline) ENTRY(avx2) ENTRY(avx512)
 #else
@@ -43,8 +42,7 @@ void clock_random(void *memory, size_t bytes);
 enum instructions { INSTRUCTION_SETS(INSTRUCTIONS_ENUMERATOR) INSTRUCTIONS };
 #undef INSTRUCTIONS_ENUMERATOR
 
-/* The best one of this processor, or the one named by the environment variable GRED_INSTRUCTIONS if
- * that is smaller. */
+/* The best instruction set available, or a smaller one if GRED_INSTRUCTIONS names it. */
 enum instructions instructions_here(void);
 
 /* The value of GRED_INSTRUCTIONS if it is not the name of an instruction set; else NULL. */

@@ -1,5 +1,5 @@
 /* Folds and reductions, from the table in reductions.def. A fold is what passes compute: a state
- * that takes elements and merges with other states. A reduction says how the final state becomes a
+ * that takes elements and merges with other states. A reduction turns the final state into a
  * result. */
 #pragma once
 
@@ -74,8 +74,7 @@ static inline bool reduction_skips_nan(enum reduction reduction)
 /* Whether every rung of the ladder supports it: its state is one value. */
 bool fold_is_on_ladder(enum fold);
 
-/* Whether a state tells its number of elements: whether there were any or, for variances, the
- * count. */
+/* Whether a state tells its number of elements, or at least whether there were any. */
 static inline bool fold_tells_count(enum fold fold)
 {
     return fold_is_indexed(fold) || fold_is_variance(fold);
@@ -105,8 +104,7 @@ struct finish {
 
 enum { ANSWER_VALUES = 8 };
 
-/* One value for most reductions, or a record's values in order. Not rounded to the result's
- * type. */
+/* One value for most reductions; a record's in order. Not rounded to the result's type. */
 struct answer {
     struct scalar_wide values[ANSWER_VALUES];
 };
@@ -148,8 +146,7 @@ struct finished {
     unsigned values; /* per result; a single one is first rounded to finish.result */
 };
 
-/* Finishes n contiguous states. `counts`: the elements of each, if the reduction counts; or
- * NULL. */
+/* Finishes n contiguous states. `counts`: elements of each, if the reduction counts; or NULL. */
 void states_finish(enum reduction, const struct finish *, const uint32_t *counts,
                    const void *states, uint64_t n, const struct finished *);
 
@@ -169,12 +166,10 @@ enum { LOOP_MOST = 4096 };
  * value. Folds of positions also include the previous *state. */
 typedef void fold_values(const void *values, size_t n, uint64_t first, void *state);
 
-/* Merges n >= 1 contiguous states into the first; the contents of the others are then
- * unspecified. */
+/* Merges n >= 1 contiguous states into the first; the others are unspecified afterwards. */
 typedef void merge_states(void *states, size_t n);
 
-/* Merges each of n states into the corresponding one of `onto`. On the ladder a state is a
- * value. */
+/* Merges each of n states into its counterpart in `onto`. On the ladder a state is a value. */
 typedef void fold_pairs(void *onto, const void *states, size_t n);
 
 /* Whether no later element can change the answer, given this state of n values. */

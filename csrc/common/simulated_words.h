@@ -1,5 +1,5 @@
-/* Thread indices and primitives of the simulated device. kernels/simulated/words.h implements
- * CUDA's with them. */
+/* Thread indices and primitives of the simulated device, on which kernels/simulated/words.h builds
+ * CUDA's. */
 #pragma once
 
 #include <stdbool.h>
