@@ -170,8 +170,7 @@ typedef void add_dot_slab(const struct dot_slab *, struct dot_sum *);
 
 /* ---- quantiles ---- */
 
-/* Element i of result b of block a is at `at` + a * outer_stride + i * stride + b *
- * inner_stride. */
+/* Element i of result b of block a: `at` + a * outer_stride + i * stride + b * inner_stride. */
 struct selection {
     struct quantiles of;
     const char *at;

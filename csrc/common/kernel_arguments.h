@@ -82,7 +82,7 @@ enum { SHORT_ROWS_BLOCK = 8 };
  * thread folds several shares of a result. */
 enum { STRIDED_BLOCK = 8, STRIDED_LOADS = 8, INVARIANT_LANES = 32 };
 
-/* Most rows, and most bytes, that a thread folds in registers when one load takes several rows. */
+/* Most rows, and bytes, that a thread folds in registers when one load takes several rows. */
 enum { ROWS_IN_REGISTERS = 16, BYTES_IN_REGISTERS = 64 };
 
 /* How the rows of an array that is not contiguous are read: a group of threads takes a stretch of a
@@ -120,8 +120,8 @@ struct kernel_results {
     bool at_once; /* see epilogue_stores_at_once */
 
     /* Typed kernels find extremes as minima of signed numbers. `inverted`: the bits to invert in
-     * every 8 bytes of elements; `value_inverted`: those to invert in the value found;
-     * `value_bits`: the mask applied to the value afterwards. */
+     * every 8 bytes of elements; `value_inverted`: the same for the value found; `value_bits`: a
+     * mask. */
     alignas(ARGUMENTS_BEGIN) uint64_t inverted;
     uint64_t value_inverted, value_bits;
     double divisor; /* of a result that is stored immediately; 0: none */

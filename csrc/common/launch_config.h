@@ -78,7 +78,7 @@ enum kernel_kind {
 
     /* By key. KERNEL_KEYS adds elements exactly, converted to the accumulator (kernel_keys), and
      * FINISH rounds the sums (kernel_keys, exact_result, epilogue). EXTREMES finds extremes
-     * (kernel_keys), and STORE stores them (kernel_keys, type, type of out, out, of_none,
+     * (kernel_keys), and STORE stores them (kernel_keys, type, out type, out, of_none,
      * epilogue). */
     KERNEL_KEYS,
     KERNEL_KEYS_FINISH,
@@ -148,7 +148,7 @@ struct strided_tile {
 /* Long rows, in the typed kernel. */
 struct long_row {
     unsigned readers; /* threads of one or more blocks that share a row; not log2 */
-    bool stacked;     /* rows are one aligned pack per reader, and of one stride */
+    bool stacked;     /* rows of one stride, each of whole packs, one per reader */
 };
 
 /* How a reduction along axes is launched. The planner chooses it (schedule/launch_config.h),

@@ -1,6 +1,5 @@
 /* Folds and reductions, from the table in reductions.def. A fold is what passes compute: a state
- * that takes elements and merges with other states. A reduction turns the final state into a
- * result. */
+ * that takes elements and merges with other states. A reduction turns a state into a result. */
 #pragma once
 
 #include "common/element.h"

@@ -1,5 +1,4 @@
-/* Thread indices and primitives of the simulated device, on which kernels/simulated/words.h builds
- * CUDA's. */
+/* Thread indices and primitives of the simulated device; kernels/simulated/words.h adapts them. */
 #pragma once
 
 #include <stdbool.h>

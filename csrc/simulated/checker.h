@@ -6,8 +6,7 @@
  * barrier in between: the block's, or the warp's if both threads are lanes of it. A shuffle is not
  * a barrier, since it does not order memory. Blocks are ordered by the grid's barrier, and by
  * atomics if both have executed one in between. The order of these atomics is not checked, and only
- * the last two loads are known, so some races are found only in another thread order or not at
- * all. */
+ * the last two loads are known, so some races are found only in other thread orders or never. */
 #pragma once
 
 #include "run/counting.h"

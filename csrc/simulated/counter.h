@@ -20,8 +20,7 @@ void counter_note(struct counter *, unsigned tid, const struct simulator_access 
 /* All lanes of a warp are at a barrier or have ended. */
 void counter_pass_barrier(struct counter *, unsigned warp);
 
-/* Adds the counts and the recording to `launch` and resets them. False after running out of
- * memory. */
+/* Adds the counts and the recording to `launch` and resets them. False if memory ran out. */
 bool counter_take(struct counter *, struct counted_launch *launch);
 
 /* ---- recording: a list of a block's accesses in execution order. Sorted by block, thread and

@@ -53,8 +53,7 @@ void *simulator_shared_memory(void)
     return thread_running()->home->shared;
 }
 
-/* Separate from simulator_barrier_block_or: without a stack frame, it saves a cache miss a
- * fiber. */
+/* Separate from simulator_barrier_block_or: having no frame, it saves a cache miss per fiber. */
 void simulator_barrier_block(void)
 {
     thread_wait_at(AT_BLOCK_BARRIER);
