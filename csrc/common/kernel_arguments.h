@@ -44,12 +44,10 @@ enum {
 /* The unsplit column kernel: loads in flight per thread, and the most loads' columns per thread. */
 enum { UNSPLIT_LOADS = 8, UNSPLIT_PACKS = 4 };
 
-/* Resident threads per multiprocessor that registers allow in the typed column kernel, by the bytes
- * of a state and of an element. */
+/* Resident threads per multiprocessor that registers allow in the typed column kernel. */
 #define COLUMNS_THREADS(state, element) ((state) > 8 ? 512 : (element) > 1 ? 1024 : 768)
 
-/* Resident threads per multiprocessor for the unsplit column kernel, in blocks of up to
- * UNSPLIT_BLOCK threads. */
+/* The same for the unsplit column kernel, in blocks of up to UNSPLIT_BLOCK threads. */
 #define UNSPLIT_THREADS(state, element)                                                            \
     ((state) > UNSPLIT_SMALL || (element) < 2 ? 512 : (element) < 4 ? 704 : 768)
 enum { UNSPLIT_SMALL = 8, UNSPLIT_BLOCK = 256 };
@@ -167,7 +165,7 @@ struct kernel_axes {
     uint64_t results;
     const struct list_tile *list; /* a tile per block, in place of rows of `from`; or NULL */
     struct kernel_stretches rows;
-    int64_t lowest, end; /* byte offsets from `from` to the array's first element and its end */
+    int64_t lowest, end; /* byte offsets from `from` to the array's first element and end */
 
     /* The reduced dimensions of the first result. Unused by KERNEL_ALONG, which has its own. */
     alignas(ARGUMENTS_BEGIN) struct layout_of_few from;
@@ -348,8 +346,7 @@ struct kernel_keys {
     unsigned slots;   /* of a table: a power of two, or the number of results */
     unsigned outside; /* the FOUND_ bit to report for keys out of range */
 
-    /* Distances in words between a result's words, the lowest digit first and the count last, and
-     * between adjacent results. */
+    /* Distances in words between a result's words (lowest digit first, count last), and results. */
     uint64_t word_step, result_step;
     unsigned long long *words;
     unsigned *notes; /* one per result: bits that tell which non-finite numbers occurred */

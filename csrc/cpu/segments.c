@@ -1,6 +1,6 @@
 /* Segments are folded in chunks whose states merge as a tree, so that a result's bits depend only
- * on its own elements. Threads share the segments and, if they are long, their elements. Exact sums
- * are rounded only once, so threads share only the segments. */
+ * on its own elements. Threads share the segments and, of long ones, the elements; for exact sums,
+ * which are rounded only once, only the segments. */
 #include "common/segments.h"
 #include "common/arithmetic.h"
 #include "cpu/by_key.h"
@@ -57,8 +57,7 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
         chunks->merge(states, count);
 }
 
-/* The result of a state, in its type. Positions are relative to the segment's first element, which
- * has position `first`. */
+/* The result of a state, in its type. Positions are relative to `first`, the segment's. */
 static union scalar value_of(const struct plan *plan, const void *state, uint64_t n, uint64_t first)
 {
     const enum element type = plan->finish.result;
@@ -145,8 +144,8 @@ static void describe(struct segmented *self, struct job *job)
     self->job = job;
     self->plan = plan;
     chunks_describe(&self->chunks, job);
-    /* Merging elements as states is faster than starting a vector loop, except for float extremes,
-     * which must check for NaN. */
+    /* Merging elements as states is faster than starting a vector loop, except where float extremes
+     * check for NaN. */
     const bool are_states = self->chunks.way == IN_PLACE && fold_is_on_ladder(plan->fold) &&
                             plan->layout->input == plan->accumulator,
                extremes = plan->fold == FOLD_min || plan->fold == FOLD_max;
