@@ -68,7 +68,7 @@ void layout_normalise(struct layout *, bool in_order);
 
 /* Dimensions, outermost first: a layout's own, or outer ones whose elements are layouts. */
 struct dimensions {
-    struct layout *first; /* the first one's */
+    struct layout *first; /* the layout at index 0 */
     unsigned *count;
     uint64_t *shape;
     int64_t *strides, *mask_strides; /* in bytes */
