@@ -1,4 +1,4 @@
-/* Small arithmetic on sizes and positions, which many files need. */
+/* Small arithmetic on sizes and positions. */
 #pragma once
 
 #include <stdint.h>
@@ -8,13 +8,13 @@ static inline uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How many parts of `by` hold n; no n overflows. */
+/* n / by, rounded up; does not overflow. */
 static inline uint64_t divide_up(uint64_t n, uint64_t by)
 {
     return n / by + (n % by != 0);
 }
 
-/* The smallest exponent of a power of two that is no less than n, or 63. */
+/* ceil(log2(n)), at most 63. */
 static inline unsigned exponent_up(uint64_t n)
 {
     unsigned exponent = 0;

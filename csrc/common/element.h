@@ -1,11 +1,11 @@
-/* Element types: what arrays hold. Reductions accumulate in few, and convert as they load. */
+/* Element types of arrays. Reductions use a few accumulator types and convert on load. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is compiled for the host and, by nvcc, for GPUs too. */
+/* Qualifies functions that are compiled for the host and, by nvcc, for GPUs too. */
 #ifdef __CUDACC__
 #define SCALAR static __host__ __device__ __forceinline__
 #else
@@ -21,7 +21,7 @@ struct complex128 {
 };
 
 /* ELEMENT_TYPE(enumerator, C type, NumPy's name, member of union scalar). float16 and bfloat16 are
- * their bits, a bool is a byte that is not zero. */
+ * stored as bits; a bool is a byte that is true if nonzero. */
 #define ELEMENT_TYPES(ELEMENT_TYPE)                                                                \
     ELEMENT_TYPE(BOOL, uint8_t, bool, b8)                                                          \
     ELEMENT_TYPE(INT8, int8_t, int8, i8)                                                           \
@@ -57,20 +57,20 @@ extern "C" {
 size_t element_size(enum element);
 const char *element_name(enum element);
 
-/* What values of a type are accumulated in: the smallest accumulator that holds them all. */
+/* The smallest accumulator that holds all values of a type. */
 enum element element_accumulator(enum element);
 
-/* Whether all integers of one type, or truth values, are integers of the other. */
+/* Whether integer type `type` holds all values of `other`, an integer type or bool. */
 bool element_holds(enum element type, enum element other);
 
-/* The names of all, for messages: "bool, int8, ...". */
+/* The names of all types, for messages: "bool, int8, ...". */
 const char *element_names(void);
 
 #ifdef __cplusplus
 }
 #endif
 
-/* bool, too. */
+/* Includes bool. */
 SCALAR bool element_is_integer(enum element type)
 {
     return type <= ELEMENT_UINT64;
@@ -86,7 +86,7 @@ SCALAR bool element_is_complex(enum element type)
     return type >= ELEMENT_COMPLEX64;
 }
 
-/* The type of a complex type's parts; others are their own. */
+/* The type of a complex type's parts; any other type itself. */
 SCALAR enum element element_real_part(enum element type)
 {
     return type == ELEMENT_COMPLEX64    ? ELEMENT_FLOAT32

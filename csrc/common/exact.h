@@ -1,22 +1,23 @@
-/* Exact sums: a superaccumulator is one long fixed-point number in which every float, and every
- * product of two, has its place. It is added to in any order, without floating-point arithmetic
- * that could round, alike on every backend, and rounded once, when somebody asks what it is.
+/* Exact sums: a superaccumulator is a long fixed-point number that can represent every float, and
+ * every product of two. Numbers are added in any order, without floating-point arithmetic that
+ * could round, in the same way on every backend, and the sum is rounded once, when it is read.
  *
- * Its digits have 32 bits, each in a signed word of 64, whose upper half takes up carries, so that
- * these are seldom passed on (R. M. Neal, "Fast exact summation using small and large
- * superaccumulators", arXiv:1505.05571, 2015). To merge two, words are added. Other words count
- * what was added and what is not finite.
+ * Its digits have 32 bits, each in a signed 64-bit word whose upper half takes up carries, so that
+ * carries are rarely propagated (R. M. Neal, "Fast exact summation using small and large
+ * superaccumulators", arXiv:1505.05571, 2015). To merge two superaccumulators, their words are
+ * added. Other words count the numbers added and the non-finite ones.
  *
- * Why no word overflows. Say that a superaccumulator has load L if no digit's word is more than
- * L * (2^32 - 1) in magnitude.
- *   - Normalised words are digits: load 1.
- *   - What is added lies in pieces of less than 2^32, at most one a word: load 1 more. A product
- *     lies in two halves of 64 bits, which may meet in a word: load 2 more.
- *   - Merging adds loads, since it adds words.
- * Loads are kept to EXACT_LOAD_MOST = 2^30, so words stay below 2^62, and a carry from below, less
- * than 2^30 + 1, fits beside them. The topmost word hands no carries on: 2^63 products of the
- * largest float64 do not reach it by more than its own 2^32. So 2^30 - 1 deposits fit before
- * carries are passed on, and 2^30 normalised parts can be added word by word. */
+ * Why no word overflows. A superaccumulator has load L if no digit's word exceeds L * (2^32 - 1) in
+ * magnitude.
+ *   - Normalized words are digits: load 1.
+ *   - A number is split into pieces of less than 2^32, at most one per word: load 1 more. A product
+ *     is added as two halves of 64 bits, which may overlap in a word: load 2 more.
+ *   - Merging adds the loads, since it adds words.
+ *
+ * Loads are limited to EXACT_LOAD_MOST = 2^30, so words stay below 2^62, which leaves room for a
+ * carry from below of less than 2^30 + 1. The topmost word does not carry: 2^63 products of the
+ * largest float64 exceed it by no more than its own 2^32. So 2^30 - 1 deposits fit before carries
+ * are propagated, and 2^30 normalized parts can be added word by word. */
 #pragma once
 
 #include "common/reduction.h"
@@ -24,18 +25,19 @@
 enum {
     EXACT_DIGIT_BITS = 32,
     EXACT_POINT = 2148, /* bits after the point: the smallest product is 2^-1074 squared */
-    EXACT_DIGITS = 134, /* a product is less than 2^2048; 2^63 of them are less than 2^2111 */
-    EXACT_PIECES = 3,   /* words that 64 bits may lie in */
+    EXACT_DIGITS = 134, /* a product is less than 2^2048, 2^63 of them less than 2^2111 */
+    EXACT_PIECES = 3,   /* words that a shifted 64-bit number spans */
     EXACT_LOAD_MOST = 1 << 30
 };
 
 #define EXACT_DIGIT_MASK (((uint64_t)1 << EXACT_DIGIT_BITS) - 1)
 
-/* What others may hand in: words with room for carries, whose sum no 2^63 numbers are beyond. */
+/* Limits of the words that callers may pass in: each word has room for carries, and the sum is
+ * within that of 2^63 numbers. */
 #define EXACT_WORD_MOST ((int64_t)1 << 62)
 #define EXACT_TOP_MOST  ((int64_t)EXACT_DIGIT_MASK)
 
-/* How many of each were added; what is taken away again counts as -1. */
+/* How many of each were added; removing one counts as -1. */
 enum {
     EXACT_COUNT,
     EXACT_NANS,
@@ -47,14 +49,13 @@ enum {
 
 struct exact {
     int64_t counts[EXACT_COUNTS];
-    int64_t digits[EXACT_DIGITS]; /* number k is worth 2^(32 k - EXACT_POINT) */
+    int64_t digits[EXACT_DIGITS]; /* digit k has weight 2^(32 k - EXACT_POINT) */
     uint64_t load;                /* see above */
 };
 
 /* ---- floats as integers ---- */
 
-/* A type of floats: the bits of its significands, the exponent of its smallest number, and all its
- * bits. */
+/* A float type: significand bits, exponent of the smallest subnormal, and total bits. */
 struct exact_format {
     int bits, lowest, width;
 };
@@ -64,7 +65,7 @@ SCALAR bool exact_has_format(enum element element)
     return !element_is_integer(element) && !element_is_complex(element);
 }
 
-/* Of one of these types. */
+/* Requires exact_has_format(element). */
 SCALAR struct exact_format exact_format_of(enum element element)
 {
     const struct exact_format float16 = {11, -24, 16}, bfloat16 = {8, -133, 16},
@@ -75,7 +76,7 @@ SCALAR struct exact_format exact_format_of(enum element element)
                                          : float64;
 }
 
-/* An infinity's bits; NaNs are above. */
+/* The bits of infinity; NaNs are greater. */
 SCALAR uint64_t exact_infinity(struct exact_format format)
 {
     return (((uint64_t)1 << (format.width - format.bits)) - 1) << (format.bits - 1);
@@ -83,7 +84,7 @@ SCALAR uint64_t exact_infinity(struct exact_format format)
 
 enum exact_kind { EXACT_FINITE, EXACT_INFINITE, EXACT_NAN };
 
-/* significand * 2^exponent, or what is none such. */
+/* significand * 2^exponent, or a non-finite number. */
 struct exact_number {
     enum exact_kind kind;
     bool negative;
@@ -106,7 +107,7 @@ SCALAR struct exact_number exact_decode(uint64_t bits, struct exact_format forma
     return number;
 }
 
-/* Of a real element type. */
+/* `type` is a real element type. */
 SCALAR struct exact_number exact_number_at(const void *at, enum element type)
 {
     const union scalar value = scalar_load(at, type);
@@ -125,8 +126,7 @@ SCALAR struct exact_number exact_number_at(const void *at, enum element type)
 
 /* ---- adding ---- */
 
-/* Piece k of the EXACT_PIECES words that magnitude * 2^place lies in, from the digit on that place
- * lies in. */
+/* Piece k < EXACT_PIECES of magnitude * 2^place, counted from the word that contains that bit. */
 SCALAR uint64_t exact_piece(uint64_t magnitude, unsigned place, unsigned k)
 {
     const unsigned shift = place % EXACT_DIGIT_BITS;
@@ -134,10 +134,10 @@ SCALAR uint64_t exact_piece(uint64_t magnitude, unsigned place, unsigned k)
     return k == 0 ? low & EXACT_DIGIT_MASK : k == 1 ? low >> EXACT_DIGIT_BITS : high;
 }
 
-/* Adds magnitude * 2^place to digits, of which the first is worth 1. */
+/* Adds magnitude * 2^place to digits, the first of which has weight 1. */
 SCALAR void exact_put_at(int64_t *digits, uint64_t magnitude, unsigned place, bool negative)
 {
-    const int64_t flip = -(int64_t)negative; /* signs come at random, so that no branch is taken */
+    const int64_t flip = -(int64_t)negative; /* branch-free: signs are unpredictable */
     digits += place / EXACT_DIGIT_BITS;
     digits[0] += ((int64_t)exact_piece(magnitude, place, 0) ^ flip) - flip;
     digits[1] += ((int64_t)exact_piece(magnitude, place, 1) ^ flip) - flip;
@@ -150,13 +150,13 @@ SCALAR void exact_put(struct exact *self, uint64_t magnitude, int exponent, bool
     exact_put_at(self->digits, magnitude, (unsigned)(exponent + EXACT_POINT), negative);
 }
 
-/* The word that counts what is not finite. */
+/* The index of the word that counts a non-finite kind. */
 SCALAR int exact_count_of(enum exact_kind kind, bool negative)
 {
     return kind == EXACT_NAN ? EXACT_NANS : negative ? EXACT_NEGATIVE_INFINITIES : EXACT_INFINITIES;
 }
 
-/* Needs room for a load of 1. Does not count the number itself. */
+/* Needs room for a load of 1. Does not update EXACT_COUNT. */
 SCALAR void exact_add(struct exact *self, struct exact_number x)
 {
     if (x.kind == EXACT_FINITE)
@@ -165,7 +165,7 @@ SCALAR void exact_add(struct exact *self, struct exact_number x)
         self->counts[exact_count_of(x.kind, x.negative)] += 1;
 }
 
-/* What kind of number a product is: infinity times 0 is NaN. */
+/* The kind of a product; infinity times 0 is NaN. */
 SCALAR enum exact_kind exact_kind_of_product(struct exact_number a, struct exact_number b)
 {
     if (a.kind == EXACT_FINITE && b.kind == EXACT_FINITE)
@@ -177,7 +177,7 @@ SCALAR enum exact_kind exact_kind_of_product(struct exact_number a, struct exact
                : EXACT_INFINITE;
 }
 
-/* The same of a product, which needs room for 2. */
+/* Adds a product. Needs room for a load of 2. */
 SCALAR void exact_add_product(struct exact *self, struct exact_number a, struct exact_number b)
 {
     const enum exact_kind kind = exact_kind_of_product(a, b);
@@ -193,7 +193,7 @@ SCALAR void exact_add_product(struct exact *self, struct exact_number a, struct 
 
 /* ---- carrying ---- */
 
-/* Digits from 0 to 2^32 - 1 each, but for the topmost, which has the sign. */
+/* Propagates carries: digits become 0 to 2^32 - 1 each, except the topmost, which has the sign. */
 SCALAR void exact_carry(int64_t *digits)
 {
     int64_t carry = 0;
@@ -211,7 +211,7 @@ SCALAR void exact_negate(int64_t *digits)
         digits[k] = -digits[k];
 }
 
-/* Brings equal sums into equal words: digits below 2^32, all of the sum's sign. */
+/* Makes the representation unique: digits below 2^32, all with the sum's sign. */
 SCALAR void exact_normalise(struct exact *self)
 {
     exact_carry(self->digits);
@@ -223,7 +223,7 @@ SCALAR void exact_normalise(struct exact *self)
     self->load = 1;
 }
 
-/* Makes room for a load of less than EXACT_LOAD_MOST that comes next. */
+/* Makes room for an additional load of less than EXACT_LOAD_MOST. */
 SCALAR void exact_reserve(struct exact *self, uint64_t load)
 {
     if (self->load + load > EXACT_LOAD_MOST)
@@ -231,7 +231,7 @@ SCALAR void exact_reserve(struct exact *self, uint64_t load)
     self->load += load;
 }
 
-/* Adds another one, whose load is less than EXACT_LOAD_MOST. */
+/* Adds another superaccumulator, whose load is less than EXACT_LOAD_MOST. */
 SCALAR void exact_merge(struct exact *self, const struct exact *other)
 {
     exact_reserve(self, other->load);
@@ -241,25 +241,25 @@ SCALAR void exact_merge(struct exact *self, const struct exact *other)
         self->digits[k] += other->digits[k];
 }
 
-/* ---- the bits that decide how a sum is rounded ---- */
+/* ---- the leading bits, which determine rounding ---- */
 
-/* A magnitude's 128 bits from the first that is 1 on, the last of them worth 2^place, and whether
- * anything lies after these; of 0 there are none. Divided by a number of 64 bits, 65 are left:
- * enough for any float and what lies half way between two. */
+/* The leading 128 bits of a magnitude, the last of which has weight 2^place, and whether any bit
+ * after these is set. 0 has no bits. After division by a 64-bit number, 65 bits remain: enough for
+ * any float and any midpoint of two. */
 struct exact_leading {
     unsigned __int128 bits;
     int place;
     bool rest, negative;
 };
 
-/* How many bits lie above the first that is 1, of a number that is not 0. */
+/* Leading zeros of a nonzero 64-bit number. */
 #ifdef __CUDA_ARCH__
 #define EXACT_BITS_ABOVE(x) __clzll((long long)(x))
 #else
 #define EXACT_BITS_ABOVE(x) __builtin_clzll(x)
 #endif
 
-/* Moves the first bit that is 1 to the front; a digit comes in from below. */
+/* Normalizes so that the first bit is set, shifting in bits of the next digit. */
 SCALAR void exact_align(struct exact_leading *self, uint32_t below)
 {
     if (self->bits >> 96 == 0) {
@@ -277,7 +277,7 @@ SCALAR void exact_align(struct exact_leading *self, uint32_t below)
     self->place -= shift;
 }
 
-/* Of above * 2^32 + below, in units of 2^place. */
+/* The leading bits of above * 2^32 + below, in units of 2^place. */
 SCALAR struct exact_leading exact_leading_of(__int128 above, uint32_t below, int place)
 {
     const bool negative = above < 0;
@@ -291,9 +291,8 @@ SCALAR struct exact_leading exact_leading_of(__int128 above, uint32_t below, int
     return leading;
 }
 
-/* Of a sum's words, each `step` after the one before, the first worth 2^place. They need not be
- * normalised: what each hands on to the next is found on the way, and whether the sum is negative
- * beforehand. */
+/* The leading bits of a sum's words, which are `step` apart; the first has weight 2^place. They
+ * need not be normalized: a first pass determines the sign, a second one propagates carries. */
 SCALAR struct exact_leading exact_lead(const int64_t *words, int count, uint64_t step, int place)
 {
     struct exact_leading leading = {0, 0, false, false}, passing = leading;
@@ -326,7 +325,7 @@ SCALAR struct exact_leading exact_lead(const int64_t *words, int count, uint64_t
     return leading;
 }
 
-/* Divides by a divisor that is not 0. */
+/* The divisor is not 0. */
 SCALAR void exact_divide(struct exact_leading *self, uint64_t divisor)
 {
     const unsigned __int128 quotient = self->bits / divisor;
@@ -337,86 +336,81 @@ SCALAR void exact_divide(struct exact_leading *self, uint64_t divisor)
 
 /* ---- windows ---- */
 
-/* Loops that add floats exactly while they lie within windows: in float64s, in vector registers.
+/* Loops that add floats exactly as long as they fit in a few windows, in float64 vector registers.
  *
- * An accumulator that is kept near 1.5 * 2^k holds only multiples of 2^(k - 52), so that what it
- * takes of a float when that is added to it is the float's upper part, rounded, and what is left of
- * the float is a float, too: no bit is lost (S. M. Rump, T. Ogita, S. Oishi, "Accurate
- * floating-point summation part I", SIAM J. Sci. Comput. 31, 2008; W. Ahrens, J. Demmel,
- * H. D. Nguyen, "Algorithms for efficient reproducible floating point summation", ACM Trans. Math.
- * Softw. 46, 2020). What is left goes to the next window, and what the last one leaves is handed
- * out. Where that is much, the numbers did not fit, and somebody else has to add them.
+ * An accumulator that is kept near 1.5 * 2^k holds only multiples of 2^(k - 52). Adding a float to
+ * it takes up the float's upper part, rounded, and the remainder is also a float, so no bit is lost
+ * (S. M. Rump, T. Ogita, S. Oishi, "Accurate floating-point summation part I", SIAM J. Sci. Comput.
+ * 31, 2008; W. Ahrens, J. Demmel, H. D. Nguyen, "Algorithms for efficient reproducible floating
+ * point summation", ACM Trans. Math. Softw. 46, 2020). The remainder goes to the next window, and
+ * that of the last window is returned to the caller. If there are too many remainders, the numbers
+ * did not fit and must be added otherwise.
  *
- * Why no accumulator rounds. One lane takes at most 2^9 numbers, WINDOW_LANES lanes being the
- * fewest. Where none is more than 2^e in magnitude, and k = e + 10, the upper parts are not either,
- * since 2^e is a multiple of the unit; so their sum is at most 2^(k - 1), and the accumulator stays
- * between 2^k and 2^(k + 1), where its unit is 2^(k - 52) = 2^(e - 42). What is left is at most
- * half a unit, 2^(e - 43): the e of the next window. A loop's sum, less than 2^51 units a lane of
- * at most 2^6, is an integer of 64 bits. */
+ * Why no accumulator rounds. A lane takes at most 2^9 numbers, since there are at least
+ * WINDOW_LANES lanes. If none exceeds 2^e in magnitude and k = e + 10, neither does an upper part,
+ * since 2^e is a multiple of the unit. So their sum is at most 2^(k - 1), and the accumulator stays
+ * between 2^k and 2^(k + 1), where its unit is 2^(k - 52) = 2^(e - 42). A remainder is at most half
+ * a unit, 2^(e - 43): the e of the next window. A loop's sum, less than 2^51 units per lane of at
+ * most 2^6, fits in 64 bits. */
 
 enum {
     WINDOWS_MOST = 3,
-    WINDOW_STEP = 43, /* exponents between a window's largest number and the next one's */
-    WINDOW_UNIT = 42, /* and between it and the unit of its sum */
-    WINDOW_HEAD = 10, /* and between the accumulator and it */
+    WINDOW_STEP = 43, /* log2 of a window's largest number over the next one's */
+    WINDOW_UNIT = 42, /* log2 of the largest number over the sum's unit */
+    WINDOW_HEAD = 10, /* log2 of the accumulator over the largest number */
     WINDOW_LANES = LOOP_MOST >> (WINDOW_HEAD - 1),
-    WINDOW_LEFT = 256, /* numbers, most of them 0, that a loop hands out */
-    /* The largest number of the first window, as an exponent: all accumulators are normal. */
+    WINDOW_LEFT = 256, /* remainders that a loop returns, most of them 0 */
+    /* log2 of the first window's largest number, at most and at least: accumulators are normal. */
     WINDOW_HIGHEST = 1023 - WINDOW_HEAD,
     WINDOW_LOWEST = -1022 - WINDOW_HEAD + (WINDOWS_MOST - 1) * WINDOW_STEP,
-    /* Of a product, what is lost when it is rounded; and the smallest of which that is a float. */
+    /* log2 of a product over its error, and of the smallest product whose error is a float. */
     WINDOW_LOST = 53,
     WINDOW_LEAST_PRODUCT = -960
 };
 
-/* What a loop makes of numbers. */
+/* The result of a loop. */
 struct windowed {
-    int64_t sums[WINDOWS_MOST][2]; /* of those in even places, and in odd ones, in units */
-    int64_t lost[WINDOWS_MOST][2]; /* the same of what products have lost */
-    double greatest;  /* of their magnitudes, or NaN; must be none beyond the first window */
-    bool too_small;   /* a product is, to know what it has lost */
-    uint64_t numbers; /* that are not NaN, where those are left out */
-    bool whole;       /* all that the windows have left is here: */
+    int64_t sums[WINDOWS_MOST][2]; /* in units: of elements at even and odd indices */
+    int64_t lost[WINDOWS_MOST][2]; /* the same for the products' rounding errors */
+    double greatest;               /* magnitude, or NaN; must fit in the first window */
+    bool too_small;                /* a product is too small to compute its rounding error */
+    uint64_t numbers;              /* those that are not NaN, if NaNs are skipped */
+    bool whole;                    /* all remainders are in `left` */
     unsigned lefts;
-    double left[WINDOW_LEFT]; /* of those in even places, and in odd ones, in turn */
+    double left[WINDOW_LEFT]; /* of even and odd indices, alternating */
 };
 
-/* Adds 1 to LOOP_MOST floats that lie one after the other, the first window being for magnitudes up
- * to 2^highest. Arithmetic has to round to nearest, and to keep subnormal numbers. */
+/* Adds 1 to LOOP_MOST contiguous floats; the first window holds magnitudes up to 2^highest.
+ * Requires rounding to nearest and subnormal numbers. */
 typedef void window_values(const void *floats, size_t n, int highest, struct windowed *);
 
-/* Adds the products of 1 to LOOP_MOST pairs of floats. A product of float64s is rounded, and what
- * it loses is a float64 (T. J. Dekker, "A floating-point technique for extending the available
- * precision", Numer. Math. 18, 1971), unless the product is too small: of magnitudes up to
- * 2^(highest - WINDOW_LOST), and so it has windows of its own. Narrower floats' products are
- * float64s. */
+/* Adds the products of 1 to LOOP_MOST pairs of floats. A product of float64s is rounded, and its
+ * error is a float64 unless the product is too small (T. J. Dekker, "A floating-point technique for
+ * extending the available precision", Numer. Math. 18, 1971). The error is at most 2^(highest -
+ * WINDOW_LOST), so it has windows of its own. Products of narrower floats are exact in float64. */
 typedef void window_products(const void *a, const void *b, size_t n, int highest,
                              struct windowed *);
 
 /* ---- plain sums ---- */
 
-/* Loops that just add floats, in float64s, and then ask the processor whether it has rounded: the
- * exception "inexact" of IEEE 754 is a flag that every operation that rounds sets, in vector
- * registers too, and that stays set until it is cleared. Where it is not set, all sums are exact.
- * Numbers that are near each other in magnitude, and not too many, leave it alone: float64s too,
- * once they are cut in two (W. Kahan's and T. J. Dekker's "head" and "tail"), so that each half has
- * half of an accumulator's bits to spare. */
+/* Loops that add floats in float64 and then check the processor's IEEE 754 "inexact" flag, which
+ * every rounding operation sets, vector operations included, and which stays set until it is
+ * cleared. If it is clear, all sums are exact. That is the case for numbers of similar magnitude
+ * that are not too many; also for float64s if each is split in two (W. Kahan's and T. J. Dekker's
+ * "head" and "tail"), so that each half leaves half of an accumulator's bits unused. */
 struct unrounded {
-    double sums[2][2]; /* of a float64's heads and tails, or of all of a narrower type, and then
-                          nothing: of those in even places, and in odd ones */
-    uint64_t numbers;  /* that are not NaN, where those are left out */
+    double sums[2][2]; /* heads, tails (0 of narrow types); of even, odd indices */
+    uint64_t numbers;  /* those that are not NaN, if NaNs are skipped */
 };
 
-/* Adds 1 to LOOP_MOST floats that lie one after the other, and returns whether nothing was rounded
- * and all is finite. Arithmetic has to keep subnormal numbers, and to trap nothing. */
+/* Adds 1 to LOOP_MOST contiguous floats. Returns whether no operation rounded and all numbers are
+ * finite. Requires subnormal numbers and no trapping of exceptions. */
 typedef bool unrounded_values(const void *floats, size_t n, struct unrounded *);
 
-/* So many sums side by side: the floats of each lie `stride` bytes apart, its neighbour's beside
- * them. `columns` is a multiple of UNROUNDED_COLUMNS. */
+/* Adjacent sums of floats `stride` bytes apart; `columns` is a multiple of UNROUNDED_COLUMNS. */
 enum { UNROUNDED_COLUMNS = 32, UNROUNDED_COLUMNS_MOST = 256 };
 struct unrounded_sums {
-    double heads[UNROUNDED_COLUMNS_MOST],
-        tails[UNROUNDED_COLUMNS_MOST]; /* only float64s have these */
+    double heads[UNROUNDED_COLUMNS_MOST], tails[UNROUNDED_COLUMNS_MOST]; /* only for float64 */
 };
 typedef bool unrounded_columns(const void *floats, size_t n, int64_t stride, size_t columns,
                                struct unrounded_sums *);

@@ -1,5 +1,5 @@
-/* Exact sums of an array, and what they are rounded to, once: the same on every backend. And what a
- * device's kernels leave of one. */
+/* Exact sums of an array, how they are rounded, and the words in which a device's kernels return
+ * them. The same on every backend. */
 #pragma once
 
 #include "common/exact.h"
@@ -7,8 +7,8 @@
 
 /* ---- rounding ---- */
 
-/* The nearest float's bits, ties to even; beyond the largest is infinity. Where a significand's
- * last bit lies decides the exponent, and adding the leading bit to that makes one of it. */
+/* The bits of the nearest float, ties to even; infinity on overflow. The position of the
+ * significand's last bit determines the exponent field; adding its leading bit increments it. */
 SCALAR uint64_t exact_nearest(struct exact_leading x, struct exact_format format)
 {
     const uint64_t first = (uint64_t)(x.bits >> 64);
@@ -26,8 +26,8 @@ SCALAR uint64_t exact_nearest(struct exact_leading x, struct exact_format format
     return bits < infinity ? bits : infinity;
 }
 
-/* A sum, divided unless the divisor is 1, as a float's bits: rounded once. Of nothing, the quotient
- * by 0 is NaN; a sum of 0 is positive. To take an infinity away is to add the other one. */
+/* Rounds a sum, divided by `divisor` unless that is 1, once, and returns the float's bits. Division
+ * by 0 gives NaN; a sum of 0 is positive. Removing an infinity adds the opposite one. */
 SCALAR uint64_t exact_round_leading(struct exact_leading leading, const int64_t *counts,
                                     int64_t divisor, struct exact_format format)
 {
@@ -36,7 +36,7 @@ SCALAR uint64_t exact_round_leading(struct exact_leading leading, const int64_t 
     const bool rises = up > 0 || down < 0;
     const bool falls = down > 0 || up < 0;
     if (counts[EXACT_NANS] || (rises && falls) || divisor == 0)
-        return infinity | (uint64_t)1 << (format.bits - 2); /* the NaN that arithmetic makes */
+        return infinity | (uint64_t)1 << (format.bits - 2); /* the default quiet NaN */
     if (rises || falls)
         return infinity | (falls != (divisor < 0) ? sign : 0);
     if (!leading.bits)
@@ -46,13 +46,12 @@ SCALAR uint64_t exact_round_leading(struct exact_leading leading, const int64_t 
     return exact_nearest(leading, format) | (leading.negative != (divisor < 0) ? sign : 0);
 }
 
-/* Why a root's first 64 bits, and whether anything is after them, are enough. Of a sum that is not
- * 0, let N be its first 127 or 128 bits, the last of them at an even exponent, and f, less than 1,
- * what is left of it after these. The root is that of N + f, times a power of two.
- * r = floor(sqrt(N)) is floor(sqrt(N + f)), too, for N + f < (r + 1)^2 where N < (r + 1)^2, both
- * being integers; and it has 64 bits, for N is at least 2^126. What comes after them is 0 if and
- * only if N is r^2 and f is 0. All floats, and all that lies half way between two, have fewer bits.
- */
+/* Why the first 64 bits of a root, and whether any bit after them is set, are enough. Let the sum
+ * be nonzero, N its first 127 or 128 bits, the last of them at an even exponent, and f < 1 the
+ * remainder after these. The root is sqrt(N + f) times a power of two. r = floor(sqrt(N)) is also
+ * floor(sqrt(N + f)): N < (r + 1)^2 implies N + f < (r + 1)^2, both being integers. r has 64 bits,
+ * since N is at least 2^126. The bits after them are 0 if and only if N = r^2 and f = 0. Floats,
+ * and midpoints of two floats, have fewer bits. */
 
 /* floor(sqrt(n)), bit by bit. */
 SCALAR uint64_t exact_integer_root(unsigned __int128 n)
@@ -64,7 +63,7 @@ SCALAR uint64_t exact_integer_root(unsigned __int128 n)
     return root;
 }
 
-/* Of a sum that is not negative, as a float's bits. */
+/* The rounded square root of a sum that is not negative, as a float's bits. */
 SCALAR uint64_t exact_round_root(struct exact_leading square, const int64_t *counts,
                                  struct exact_format format)
 {
@@ -84,7 +83,7 @@ SCALAR uint64_t exact_round_root(struct exact_leading square, const int64_t *cou
 
 /* ---- values ---- */
 
-/* The float that has these bits. */
+/* The float with these bits. */
 SCALAR union scalar exact_scalar(uint64_t bits, struct exact_format format)
 {
     union scalar value;
@@ -103,7 +102,7 @@ SCALAR struct exact_leading exact_leading_of_sum(const struct exact *self)
     return exact_lead(self->digits, EXACT_DIGITS, 1, -EXACT_POINT);
 }
 
-/* Divided, as a value of that type. */
+/* The rounded sum, divided, as a value of a float type. */
 SCALAR union scalar exact_value(const struct exact *self, int64_t divisor, enum element type)
 {
     const struct exact_format format = exact_format_of(type);
@@ -115,7 +114,7 @@ SCALAR union scalar exact_value(const struct exact *self, int64_t divisor, enum 
 
 enum { EXACT_REAL, EXACT_IMAGINARY, EXACT_PARTS };
 
-/* Of a complex number's parts; of real numbers the second stays 0. */
+/* The second part is that of complex numbers, otherwise 0. */
 struct exact_sums {
     struct exact parts[EXACT_PARTS];
 };
@@ -125,7 +124,7 @@ SCALAR struct exact_format exact_format_of_part(const struct finish *finish)
     return exact_format_of(element_real_part(finish->result));
 }
 
-/* What the caller wants a part to begin with. */
+/* A part of initial=. */
 SCALAR double exact_initial_part(const struct finish *finish, int part)
 {
     const struct scalar_wide initial = scalar_widen(finish->initial, finish->accumulator);
@@ -140,7 +139,7 @@ SCALAR struct exact_number exact_initial(const struct finish *finish, int part)
     return exact_decode(bits, exact_format_of(ELEMENT_FLOAT64));
 }
 
-/* Of parts that are rounded already, by their bits. */
+/* The answer from the bits of rounded parts. */
 SCALAR struct scalar_wide exact_answer(const struct finish *finish, uint64_t real, uint64_t imag)
 {
     const enum element type = element_real_part(finish->result);
@@ -151,11 +150,10 @@ SCALAR struct scalar_wide exact_answer(const struct finish *finish, uint64_t rea
     return answer;
 }
 
-/* What is rounded: the sum, the sum divided by how many took part, or the root of one of squares.
- */
+/* What is rounded: the sum, the mean, or the square root of a sum of squares. */
 enum exact_rounding { EXACT_SUM, EXACT_MEAN, EXACT_ROOT };
 
-/* A part, rounded: its bits. A sum of 0 may be asked to be -0. */
+/* The bits of a rounded part. A sum of 0 may be -0. */
 SCALAR uint64_t exact_round_part(const struct finish *finish, enum exact_rounding rounding,
                                  uint64_t count, const int64_t *counts, bool negative_zero,
                                  const struct exact_leading *leading)
@@ -169,8 +167,8 @@ SCALAR uint64_t exact_round_part(const struct finish *finish, enum exact_roundin
     return signs ? (uint64_t)1 << (format.width - 1) : bits;
 }
 
-/* The sums with what the caller wants them to begin with, each rounded once, to a part of the
- * result's type; all floats are float64s, too. */
+/* Adds initial= to the sums and rounds each once, to the type of the result's parts. Every float
+ * type's values are also float64s. */
 SCALAR struct scalar_wide exact_sums_round(const struct finish *finish,
                                            enum exact_rounding rounding, uint64_t count,
                                            const bool negative_zeros[EXACT_PARTS],
@@ -192,45 +190,44 @@ SCALAR struct scalar_wide exact_sums_round(const struct finish *finish,
     return exact_answer(finish, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
 }
 
-/* ---- what kernels make of an array ---- */
+/* ---- the words that kernels compute ---- */
 
-/* What a device's kernels make of an array that is summed exactly: a superaccumulator, without the
- * digits that no float of the type can reach, in words that are added one by one.
+/* Kernels compute a superaccumulator without the digits that no float of the type can reach, in
+ * words that are added separately.
  *
- * Why no word overflows. A word of a block takes less than 2^32 from each number that is added by
- * itself, whose bits lie in three words, and three times as much at most from what a warp's windows
- * have taken in a stretch, since they are 43 bits apart. A stretch is hundreds of numbers a lane,
- * but for a warp's last. Blocks have EXACT_BLOCK_MOST elements on average, and no more than a tile
- * a warp beyond that. So a word takes up no more than 2^30 + 2^17 numbers' pieces, and stays below
- * 2^62 + 2^50. Along axes a thread may empty its windows after two numbers; there blocks have half
- * as many elements of a result.
+ * Why no word overflows. A word of a block takes less than 2^32 from each number that is added
+ * directly, which spans three words, and at most three times as much from a warp's windows per
+ * stretch, since windows are 43 bits apart. A stretch is hundreds of numbers per lane, except for a
+ * warp's last. Blocks have EXACT_BLOCK_MOST elements on average, and at most a tile per warp more.
+ * So a word takes the pieces of at most 2^30 + 2^17 numbers, and stays below 2^62 + 2^50. Along
+ * axes, a thread may empty its windows after two numbers; there, blocks have half as many elements
+ * of a result.
  *
- * A product that is added by itself may add less than 2^33 to a word, and a part takes two of each
- * pair of complex numbers: EXACT_PRODUCTS_BLOCK_MOST pairs add less than 2^61, and their windows
- * less than that.
+ * A product that is added directly may add less than 2^33 to a word, and a part takes two products
+ * from each pair of complex numbers: EXACT_PRODUCTS_BLOCK_MOST pairs add less than 2^61, and their
+ * windows less than that.
  *
- * What a block leaves has passed its carries on once: words are then less than 2^32 + 2^31 in
- * magnitude, and 2^29 of these, of blocks or of pieces, can be added in one. A part's topmost word
- * passes nothing on: it is worth 2^188 or 2^1084, and 2^63 numbers are less than 2^191 or 2^1087.
- * Nothing counts elements in 32 bits but a thread its own. */
+ * A block's result has propagated its carries once: its words are less than 2^32 + 2^31 in
+ * magnitude, and 2^29 of them, from blocks or pieces, can be added in one word. A part's topmost
+ * word does not carry: its weight is 2^188 or 2^1084, and the sum of 2^63 numbers is less than
+ * 2^191 or 2^1087. Only a thread's own elements are counted in 32 bits. */
 
 enum {
-    EXACT_BLOCK_MOST = 1 << 29,          /* elements, of which each may be two numbers */
+    EXACT_BLOCK_MOST = 1 << 29,          /* elements, each of which may be two numbers */
     EXACT_PRODUCTS_BLOCK_MOST = 1 << 27, /* pairs of elements */
-    EXACT_WORDS_LOAD = 2                 /* of what kernels leave; see exact.h */
+    EXACT_WORDS_LOAD = 2                 /* load of the words that kernels return; see exact.h */
 };
 
-/* Of a part, before its digits: what is not finite is counted in a superaccumulator's places. */
+/* Words of a part before its digits; non-finite numbers have a superaccumulator's indices. */
 enum {
-    EXACT_NOTE_LEFT_OUT = EXACT_COUNT, /* how many NaNs were */
-    EXACT_NOTE_OTHERS = EXACT_COUNTS,  /* not 0: something else than -0 was added, if anybody wants
-                                          to know */
+    EXACT_NOTE_LEFT_OUT = EXACT_COUNT, /* number of NaNs skipped */
+    EXACT_NOTE_OTHERS = EXACT_COUNTS,  /* nonzero: elements other than -0 were seen */
     EXACT_NOTES
 };
 
-/* Where a sum's digits lie among all that there are (see EXACT_POINT), without those that a type of
- * floats, or of integers, cannot reach, and of how many parts it is. The topmost takes up the
- * carries of 2^63 numbers. */
+/* The range of a sum's digits within those of a superaccumulator (see EXACT_POINT), without digits
+ * that the float or integer type cannot reach, and the number of parts. The topmost digit takes up
+ * the carries of 2^63 numbers. */
 enum {
     EXACT_NARROW_FIRST = 61,
     EXACT_NARROW_DIGITS = 13,
@@ -242,7 +239,7 @@ struct exact_span {
     int first, digits, parts;
 };
 
-/* The type whose digits the sum of such elements takes. */
+/* The type whose digits are used for the sum. */
 SCALAR enum element exact_accumulator(enum element input)
 {
     return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
@@ -257,8 +254,8 @@ SCALAR struct exact_span exact_span_of(enum element accumulator)
     return span;
 }
 
-/* The smallest product of two float64s lies as far below the point as the largest above it. The
- * squares of both parts of complex numbers are one sum. */
+/* The exponent ranges of float64 products below and above the point are equally large. The squares
+ * of both parts of complex numbers are one sum. */
 SCALAR struct exact_span exact_span_of_products(enum fold fold, enum element accumulator)
 {
     const bool parts = fold != FOLD_norm2 && element_is_complex(accumulator);
@@ -276,16 +273,16 @@ SCALAR int exact_words_of(struct exact_span span)
     return exact_words_of_part(span) * span.parts;
 }
 
-/* Of any sum. */
+/* The most words of any sum. */
 enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + EXACT_DIGITS) };
 
-/* What blocks add together, 0 before and after a launch. */
+/* The words that blocks add to together; 0 before and after a launch. */
 struct exact_together {
     unsigned tickets;
     unsigned long long words[EXACT_WORDS_MOST];
 };
 
-/* A part's words as a superaccumulator. */
+/* Copies a part's words into a superaccumulator. */
 SCALAR void exact_of_words(const int64_t *words, struct exact_span span, struct exact *sum)
 {
     for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
@@ -295,13 +292,13 @@ SCALAR void exact_of_words(const int64_t *words, struct exact_span span, struct 
     sum->load = EXACT_WORDS_LOAD;
 }
 
-/* Whether a sum of 0 can be negative: if all that was added, and what it begins with, is. */
+/* Whether a sum can be -0: if all elements, and the initial value, are. */
 SCALAR bool exact_asks_for_signs(const struct finish *finish)
 {
     return !finish->from_nothing;
 }
 
-/* Whether what a part begins with leaves it negative, if all that is added is -0. */
+/* Whether a part's initial value leaves the sum -0 if all elements are -0. */
 SCALAR bool exact_begins_negative(const struct finish *finish, int part)
 {
     const double initial = exact_initial_part(finish, part);
@@ -309,8 +306,7 @@ SCALAR bool exact_begins_negative(const struct finish *finish, int part)
            (!finish->has_initial || (initial == 0 && 1 / initial < 0));
 }
 
-/* Adds what the caller wants a part to begin with to its words, whose digits are all that a
- * superaccumulator has. */
+/* Adds a part of initial= to its words, which have all digits of a superaccumulator. */
 SCALAR void exact_words_begin(const struct finish *finish, int part, int64_t *words)
 {
     const struct exact_number x = exact_initial(finish, part);
@@ -321,8 +317,8 @@ SCALAR void exact_words_begin(const struct finish *finish, int part, int64_t *wo
         words[exact_count_of(x.kind, x.negative)] += 1;
 }
 
-/* The answer of the words that kernels have left of an array whose elements were `count` with those
- * that were left out; *count becomes how many took part. */
+/* The answer from the words of kernels. `count` is the number of elements including skipped ones;
+ * it becomes the number without them. */
 SCALAR struct scalar_wide exact_finish_words(const struct finish *finish,
                                              enum exact_rounding rounding, const int64_t *words,
                                              struct exact_span span, uint64_t *count,

@@ -1,4 +1,4 @@
-/* What kernels take: constants that they and their planner agree on, and arguments. */
+/* Kernel arguments, and the constants that kernels and their planner share. */
 #pragma once
 
 #include "common/exact_sums.h"
@@ -14,25 +14,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The ring of rung 23: stages, each with a barrier. */
+/* The ring of rung 23: stages of shared memory, each with a barrier. */
 enum { RING_STAGES = 2, RING_STAGE_BYTES = 16 << 10, RING_BARRIER_BYTES = 8 };
 
-/* An array as a kernel's argument, if its elements lie one after the other. Kernels that do not
- * ask for positions take the pointer alone, which comes first. */
+/* A contiguous array as a kernel argument. Kernels without positions take only the first member. */
 struct kernel_array {
     const void *at; /* device memory */
-    uint64_t base;  /* what a position is counted from in the whole array */
+    uint64_t base;  /* position of the first element in the whole array */
 };
 
-/* So many bytes of values a thread takes in at a time from an array that is not flat. */
+/* Bytes of values that a thread loads at a time from an array that is not contiguous. */
 enum { SLOTS_BYTES = 64 };
 
-/* Results of up to so many bytes a thread stores side by side. */
+/* Most bytes of adjacent results that a thread stores together. */
 enum { STORED_TOGETHER = 32 };
 
-/* Of columns whose type is known a thread makes as many as COLUMN_BYTES have, in blocks of up to
- * COLUMNS_BLOCK that leave each other COLUMNS_SHARED bytes. It takes in ROWS_AHEAD rows at a time,
- * and its block ROWS_A_BLOCK at most: 32 bits hold sums of squares of bytes of so many. */
+/* The typed column kernel. A thread folds the COLUMN_BYTES / sizeof(element) columns of one
+ * vectorized load, in blocks of up to COLUMNS_BLOCK threads that use up to COLUMNS_SHARED bytes of
+ * shared memory. It prefetches ROWS_AHEAD rows, and a block takes at most ROWS_A_BLOCK rows: 32
+ * bits hold the sum of squares of that many bytes. */
 enum {
     COLUMN_BYTES = 16,
     COLUMNS_BLOCK = 1024,
@@ -41,31 +41,29 @@ enum {
     ROWS_A_BLOCK = 1 << 16
 };
 
-/* A thread that makes columns alone has so many loads under way, of one load's columns or of more.
- * */
+/* The unsplit column kernel: loads in flight per thread, and the most loads' columns per thread. */
 enum { UNSPLIT_LOADS = 8, UNSPLIT_PACKS = 4 };
 
-/* Threads of a multiprocessor that have registers for that: of states and elements of bytes. */
+/* Resident threads per multiprocessor that registers allow in the typed column kernel. */
 #define COLUMNS_THREADS(state, element) ((state) > 8 ? 512 : (element) > 1 ? 1024 : 768)
 
-/* The same of threads that make columns alone, in small blocks, of up to UNSPLIT_BLOCK. */
+/* The same for the unsplit column kernel, in blocks of up to UNSPLIT_BLOCK threads. */
 #define UNSPLIT_THREADS(state, element)                                                            \
     ((state) > UNSPLIT_SMALL || (element) < 2 ? 512 : (element) < 4 ? 704 : 768)
 enum { UNSPLIT_SMALL = 8, UNSPLIT_BLOCK = 256 };
 
-/* Rows that a thread reads before it waits for any: what is made of a large state takes long enough
- * that more is to be on its way meanwhile. */
+/* Rows in flight per thread. Large states take longer to update, so more loads are prefetched. */
 #define COLUMNS_AHEAD(state) ((state) > 8 ? 2 * ROWS_AHEAD : ROWS_AHEAD)
 
-/* What splits have left of columns a thread reads so many of at a time. */
+/* Partial results of a column that a thread loads at a time when it merges splits. */
 #define COLUMNS_PARTIALS(state) ((state) > 8 ? 6 : 16)
 
-/* Bytes that one of two threads leaves the other: a state a column. Words of bytes are no more. */
+/* Bytes that one of two merging threads passes to the other: a state per column. Accumulators that
+ * are words of bytes need no more. */
 #define COLUMNS_LEFT(state, element) (COLUMN_BYTES / (element) * (state))
 
-/* Of blocks that take long rows of a known type: threads at most, as an exponent. A thread waits
- * for LONG_ROWS_PACKS loads of 16 bytes at a time, twice as many of every second element, and a
- * multiprocessor has room, and registers for these loads, for LONG_ROWS_RESIDENT blocks. */
+/* The long-row kernel: log2 of the largest block; 16-byte loads in flight per thread, twice as many
+ * when every second element is used; and resident blocks per multiprocessor, by registers. */
 enum { LONG_ROWS_BLOCK = 8, LONG_ROWS_SMALL = 8 };
 #define LONG_ROWS_PACKS(state, element) ((state) > LONG_ROWS_SMALL && (element) > 1 ? 8 : 4)
 #define LONG_ROWS_RESIDENT(state, element, apart)                                                  \
@@ -74,103 +72,105 @@ enum { LONG_ROWS_BLOCK = 8, LONG_ROWS_SMALL = 8 };
      : (state) > 16             ? 4                                                                \
                                 : 3)
 
-/* Threads of a block that makes short rows of a known type, as an exponent, at most. */
+/* The short-row kernel: log2 of the largest block. */
 enum { SHORT_ROWS_BLOCK = 8 };
 
-/* Where elements are loaded one by one: threads of a block, as an exponent, at most; loads of up to
- * 8 bytes that a thread waits for; and results side by side where it has several shares of one. */
+/* The strided and batch-invariant kernels: log2 of the largest block; loads of up to 8 bytes in
+ * flight per thread; and the most adjacent results per block when it is batch invariant and a
+ * thread folds several shares of a result. */
 enum { STRIDED_BLOCK = 8, STRIDED_LOADS = 8, INVARIANT_LANES = 32 };
 
-/* A thread that loads several rows at once makes so many results at most, of so many bytes. */
+/* Most rows, and bytes, that a thread folds in registers when one load takes several rows. */
 enum { ROWS_IN_REGISTERS = 16, BYTES_IN_REGISTERS = 64 };
 
-/* How rows of an array that is not flat are read: in stretches, by groups. Powers are exponents. */
+/* How the rows of an array that is not contiguous are read: a group of threads takes a stretch of a
+ * row at a time. Sizes are log2. */
 struct kernel_stretches {
     uint64_t items, base;
-    uint64_t stretches; /* of a row, where items are those of all */
-    unsigned stretch;   /* elements of one */
-    unsigned lanes;     /* threads of a group */
-    unsigned run;       /* neighbours that one load takes, where it is aligned */
-    unsigned packing;   /* neighbours that one slot takes */
-    unsigned bytes;     /* of an element */
-    bool aligns;        /* a row's first stretch begins in front of it, where a run would */
+    uint64_t stretches; /* per row; `items` counts the stretches of all rows */
+    unsigned stretch;   /* elements per stretch */
+    unsigned lanes;     /* threads per group */
+    unsigned run;       /* adjacent elements that one aligned load takes */
+    unsigned packing;   /* adjacent elements that one slot holds */
+    unsigned bytes;     /* per element */
+    bool aligns;        /* a row's first stretch is moved back to an aligned run */
 
-    /* To which folds that make means add what a mask lets through; NULL: not asked for. */
+    /* Counter of unmasked elements, for folds that compute means; NULL: not needed. */
     unsigned long long *counted;
 };
 
-/* Such an array, in at least one dimension; rows_describe fills in how. */
+/* An array that is not contiguous, of at least one dimension; rows_describe fills in `how`. */
 struct kernel_rows {
     struct layout from;
     struct kernel_stretches how;
 };
 
-/* Constants are cached by lines of so many bytes, arguments begin so many after a line's beginning,
- * and a small call waits for each line that it reads. */
+/* Bytes of a constant cache line, and the offset of kernel arguments in their first line. A small
+ * call waits for each line that it reads. */
 enum { CONSTANT_LINE = 64, ARGUMENTS_BEGIN = 16 };
 
-/* Where many results go, and what they are made with. */
+/* Where a launch stores its results, and how they are finished. */
 struct kernel_results {
-    unsigned *findings;             /* bits are added here; NULL: not asked for */
-    const struct complex128 *means; /* what spreads are about; NULL: each its own mean */
-    unsigned values;                /* of a result */
+    unsigned *findings;             /* FOUND_ bits are ORed into it; NULL: not needed */
+    const struct complex128 *means; /* for variances about given means, one per result; else NULL */
+    unsigned values;                /* per result */
     enum nothing nothing;
     bool at_once; /* see epilogue_stores_at_once */
 
-    /* Where a kernel of a known type finds extremes, for it finds minima of signed numbers: of
-     * every 8 bytes of elements, and of the value that is found, bits that are inverted; and those
-     * that the value has then. */
+    /* Typed kernels find extremes as minima of signed numbers. `inverted`: the bits to invert in
+     * every 8 bytes of elements; `value_inverted`: the same for the value found; `value_bits`: a
+     * mask. */
     alignas(ARGUMENTS_BEGIN) uint64_t inverted;
     uint64_t value_inverted, value_bits;
-    double divisor; /* of such a result that is stored at once; 0: it is not divided */
+    double divisor; /* of a result that is stored immediately; 0: none */
     enum reduction reduction;
     enum fold fold;
     unsigned char types[ANSWER_VALUES], bytes[ANSWER_VALUES];
-    void *at[ANSWER_VALUES]; /* value by value, one after the other, in device memory */
-    struct finish finish;    /* the count is every result's, unless a mask says otherwise */
+    void *at[ANSWER_VALUES]; /* device memory; one contiguous array per value */
+    struct finish finish;    /* its count is the same for all results unless there is a mask */
 };
 
-/* Dimensions that results differ in, outermost first: of two neighbours, how far apart their
- * elements lie in bytes, they themselves in results, and the mask's in bytes. */
+/* The outer dimensions, outermost first: byte strides of the array and of the mask, and strides of
+ * the output in results. */
 struct outer_dimensions {
-    int64_t first; /* the first result's place */
+    int64_t first; /* index of the first result in the output */
     unsigned count;
     int64_t strides[DIMENSIONS_FEW], output_strides[DIMENSIONS_FEW];
     uint64_t shape[DIMENSIONS_FEW];
     int64_t mask_strides[DIMENSIONS_FEW];
 };
 
-/* Of a list of arrays: so many neighbouring elements of one. A block takes the tile of its own
- * number and `more` others from `next` on, and shares the result with blocks that take others. */
+/* A tile of a list of arrays: contiguous elements of one array. A block takes the tile of its own
+ * index and `more` tiles from `next` on. Several blocks may share a result. */
 struct list_tile {
     const void *data;
     uint64_t n;
-    uint64_t position; /* of the first of them */
+    uint64_t position; /* of the tile's first element */
     uint32_t next, more;
 
     uint64_t count;         /* elements of the result */
-    uint32_t result;        /* which one */
-    uint32_t first, blocks; /* the first block that shares it, and how many do */
+    uint32_t result;        /* its index */
+    uint32_t first, blocks; /* first block that shares the result, and their number */
 };
 
-/* What a launch writes. */
+/* The words that one launch of KERNEL_WRITE stores. */
 enum { WRITTEN_WORDS = 256 };
 struct written_words {
     uint64_t at[WRITTEN_WORDS];
 };
 
-/* A reduction along axes as a kernel's argument. */
+/* A reduction along axes as a kernel argument. */
 struct kernel_axes {
     struct launch_config launch;
     uint64_t results;
-    const struct list_tile *list; /* one a block, in place of rows of `from`; NULL: there is none */
+    const struct list_tile *list; /* a tile per block, in place of rows of `from`; or NULL */
     struct kernel_stretches rows;
-    int64_t lowest, end; /* bytes from `from` to the array's first element, and to its end */
+    int64_t lowest, end; /* byte offsets from `from` to the array's first element and end */
 
-    /* Where the kernel is not the one of any dimensions: what is reduced, of the first result. */
+    /* The reduced dimensions of the first result. Unused by KERNEL_ALONG, which has its own. */
     alignas(ARGUMENTS_BEGIN) struct layout_of_few from;
-    struct outer_dimensions outer; /* of any kernel, but for the arrays */
-    bool counts;                   /* what a mask lets through is counted */
+    struct outer_dimensions outer; /* KERNEL_ALONG uses only `first` and `count` */
+    bool counts;                   /* unmasked elements are counted */
     struct kernel_results result;
 };
 
@@ -183,79 +183,79 @@ BEGINS_LINE(outer);
 BEGINS_LINE(result.inverted);
 #undef BEGINS_LINE
 
-/* The same of any dimensions, of which what is reduced and the outer ones have no more than an
- * array: in `from`, the outer ones come after its own. */
+/* The argument of KERNEL_ALONG. The reduced and outer dimensions together are at most
+ * DIMENSIONS_MAX; `from` holds the reduced ones, followed by the outer ones. */
 struct kernel_axes_of_any {
     struct kernel_axes of_few;
     struct layout from;
     int64_t output_strides[DIMENSIONS_MAX];
 };
 
-/* What the survey of offsets finds out: bits. */
-enum { ORDER_BROKEN = 1 /* they do not rise, or leave the array */ };
+/* Flags that the survey of offsets sets. */
+enum { ORDER_BROKEN = 1 /* offsets decrease or are out of bounds */ };
 
-/* Ends of segments that a block of the survey looks at; 8 bytes of shared memory each. */
+/* Segment ends per block of the survey; each takes 8 bytes of shared memory. */
 enum { SURVEYED = 1024 };
 
-/* Where a block's threads scan a tile: bytes of it that each takes, and before all of them what
- * each marks, what warps leave each other, and a barrier. */
+/* The kernel that scans tiles of segments: bytes of the tile per thread. Shared memory before the
+ * tile: bytes of marks per thread, of the warps' partial results, and of a barrier. */
 enum { SCANNED_BYTES = 112, SCAN_MARKS = 4, SCAN_OF_WARPS = 256, SCAN_BARRIER = 16 };
 
-/* A reduction of segments as a kernel's argument. Of offsets that rise, elements and ends of
- * segments are one sequence, each end after its segment's elements, and a tile is a part of it. */
+/* A reduction of segments as a kernel argument. If offsets are non-decreasing, elements and segment
+ * ends form one sequence, in which each end follows its segment's last element. A tile is a
+ * contiguous part of that sequence. */
 struct kernel_segments {
     struct segments of;
-    const void *data;   /* elements, one after the other */
+    const void *data;   /* contiguous elements */
     enum element input; /* their type */
-    unsigned bytes;     /* of one, as an exponent */
-    unsigned block;     /* threads of one, as an exponent */
-    unsigned team;      /* so many threads fold a segment, said by the exponent */
-    unsigned most;      /* elements of it, or states; more are folded by more threads */
+    unsigned bytes;     /* log2 of an element's bytes */
+    unsigned block;     /* log2 of the threads per block */
+    unsigned team;      /* log2 of the threads that fold a segment */
+    unsigned most;      /* elements or states a team folds; a block folds more */
     uint64_t tiles;
-    unsigned tile;    /* elements and ends of one */
-    uint64_t *splits; /* of each tile, and after the last: how many ends come before it */
-    unsigned *order;  /* what the survey has found; NULL: there was none */
+    unsigned tile;    /* elements and ends per tile */
+    uint64_t *splits; /* the number of ends before each tile, and in all */
+    unsigned *order;  /* the survey's flags; NULL: there was no survey */
     struct kernel_results result;
-    struct scalar_wide of_none; /* a result of no elements */
+    struct scalar_wide of_none; /* the result of an empty segment */
 };
 
-/* What the last block does with the state of all. */
+/* What the last block does with the final state. */
 struct epilogue {
-    /* Where the host waits for it: 8-byte words of memory that both see, half of each 4 bytes of
-     * the state, and half the launch's tag. NULL: nobody waits. */
+    /* Where the host waits: words of 8 bytes that both see, each of 4 bytes of the state and the
+     * launch's tag. NULL: the host does not wait. */
     uint64_t *mailbox;
     uint32_t tag;
 
-    /* Where the result is to stay, if it is the state or the state divided; NULL: nowhere. */
+    /* Where to store the result, if it is the state or the state divided; NULL: nowhere. */
     void *out;
-    double divisor; /* 0: it is not divided */
+    double divisor; /* 0: no division */
 };
 
-/* What the last block of an exact sum does with the words of all. */
+/* What the last block of an exact sum does with the final words. */
 struct exact_result {
-    void *out; /* where the result is to stay; NULL: the words are what is left */
+    void *out; /* where to store the result; NULL: only the words are left */
     enum element out_type;
     enum exact_rounding rounding;
     struct exact_span span;
-    struct finish finish; /* whose initial value KERNEL_EXACT_FINISH alone adds */
+    struct finish finish; /* only KERNEL_EXACT_FINISH adds its initial value */
 };
 
-enum { EXACT_ALONG_THREADS = 256 }; /* of a block, at most */
+enum { EXACT_ALONG_THREADS = 256 }; /* largest block */
 
-/* Exact sums along axes as a kernel's argument. */
+/* Exact sums along axes as a kernel argument. */
 struct kernel_exact_along {
     const void *data;
-    uint64_t n, results; /* elements of a result, and results */
-    int64_t step;        /* bytes from one of its elements to the next */
-    unsigned splits;     /* blocks that share one, or share neighbours */
-    unsigned lanes;      /* of columns: so many neighbours, as an exponent */
+    uint64_t n, results; /* elements per result, and results */
+    int64_t step;        /* byte stride of the reduced dimension */
+    unsigned splits;     /* blocks that share a result or a tile of adjacent results */
+    unsigned lanes;      /* columns: log2 of the adjacent results per block */
     bool leaves_out, watches;
-    unsigned *tickets; /* of those that share: counters, and words; 0 before a launch */
+    unsigned *tickets; /* counters and words of shared results; 0 before a launch */
     void *words;
 
-    /* Outer dimensions, in which results differ, outermost first: bytes between neighbours'
-     * elements, and between their places after exact_result's `out`, of which the first's is
-     * `output_offset`. */
+    /* The outer dimensions, outermost first: byte strides of the array and of the output.
+     * `output_offset` is that of the first result from `result.out`, in bytes. */
     unsigned outer;
     int64_t output_offset;
     uint64_t shape[DIMENSIONS_MAX];
@@ -265,67 +265,66 @@ struct kernel_exact_along {
 
 /* ---- by key ---- */
 
-/* Threads of a block, as an exponent, and elements that each loads at a time; elements that are
- * looked at beforehand, and how many of these have one key where there are keys that many have. */
+/* log2 of the threads per block; elements that a thread loads at a time; elements that a block
+ * samples, and the number of them with one key from which keys count as hot. */
 enum { KEYS_BLOCK = 10, KEYS_AHEAD = 4, KEYS_SAMPLE = 1024, KEYS_HOT = 16 };
 
-/* A number did not fit into the digits: beside FOUND_ bits. */
+/* Added to FOUND_ bits: a number did not fit in the digits. */
 enum { KEYS_BEYOND = 1 << 16 };
 
 struct keys_found {
     unsigned bits;
-    int lowest; /* the exponent of what the digits count */
+    int lowest; /* exponent of the lowest digit */
 };
 
-/* Elements and their keys, one after the other. */
+/* Contiguous elements and their keys. */
 struct keyed_elements {
     const void *keys, *data;
     enum element key_type, input;
-    unsigned key_bytes, bytes; /* of one, as exponents */
-    uint64_t n, width;         /* elements, and how many neighbours have one key */
-    bool aligned;              /* both arrays, so that a load may take neighbours */
+    unsigned key_bytes, bytes; /* log2 of each one's bytes */
+    uint64_t n, width;         /* elements, and adjacent elements per key */
+    bool aligned;              /* both arrays are aligned for vectorized loads */
 };
 
-/* What is made of a key's elements: how many take part, and a sum, which is an integer of 32-bit
- * digits, in two's complement, times 2^lowest; or an extreme. */
+/* What is computed for each key: the number of elements, and a sum, an integer of 32-bit digits in
+ * two's complement times 2^lowest; or an extreme. */
 struct keyed_sums {
-    unsigned digits;    /* 0: there are no sums; elements that are not 0 are counted */
-    unsigned limit;     /* bits that a number may have above 2^lowest; 0: any number fits */
-    int lowest;         /* the exponent of the last bit that any number of the type may have */
-    bool whole;         /* the digits begin there, and are for all numbers; else for a sample's */
-    bool counts;        /* elements that take part are counted */
-    bool leaves_out;    /* NaN */
-    bool wraps;         /* results are the low bytes of integers */
-    bool least;         /* of extremes: these are the least, else the greatest */
-    unsigned out_bytes; /* of a result */
+    unsigned digits; /* 0: no sums; nonzero elements are counted */
+    unsigned limit;  /* bits of a number above 2^lowest that fit; 0: any number fits */
+    int lowest;      /* exponent of the lowest bit of any number of the type */
+    bool whole;      /* digits begin at `lowest` and hold any number; else a sample places them */
+    bool counts;     /* elements are counted */
+    bool leaves_out; /* NaNs are skipped */
+    bool wraps;      /* results are integers that wrap around */
+    bool least;      /* extremes: the minimum, otherwise the maximum */
+    unsigned out_bytes; /* per result */
 };
 
-/* Words of a block's shared memory, counts of a digit's values first; and of global memory for each
- * pass, where blocks select together. */
+/* Words of a block's shared memory, beginning with the histogram of a digit; and words of global
+ * memory per pass, when all blocks select in one row. */
 enum {
     SHARES_MOST = 16,
     SELECT_DIGITS = 256,
     SELECT_WORDS = SELECT_DIGITS + 4 + 2,
-    SELECT_PASS_WORDS = SELECT_DIGITS + 8 /* whole sectors of 32 bytes */
+    SELECT_PASS_WORDS = SELECT_DIGITS + 8 /* whole 32-byte sectors */
 };
 
-/* Elements of a row that one thread sorts, at most, of so many bytes, and threads of a block that
- * do so ("sorted" in benchmarks/tuning/selection.json). */
+/* Most elements of a row that a single thread sorts, by their bytes, and threads per block that do
+ * ("sorted" in benchmarks/tuning/selection.json). */
 #define SELECT_SORTED(bytes) ((bytes) > 4 ? 64u : 128u)
 enum { SELECT_SORTERS = 128 };
 
-/* Quantiles of rows as a kernel's argument: number k of row r goes to number k * rows + r. Elements
- * lie as in an array of shape (rows / inner, n, inner). */
+/* Quantiles of rows as a kernel argument: quantile k of row r is stored at index k * rows + r. The
+ * array has shape (rows / inner, n, inner). */
 struct kernel_select {
-    struct quantiles of; /* but for the shares */
+    struct quantiles of; /* except `shares` */
     double shares[SHARES_MOST];
-    struct quantile_place places[SHARES_MOST]; /* of rows whose elements all take part */
+    struct quantile_place places[SHARES_MOST]; /* of rows without NaNs to skip */
     const void *values;
     uint64_t rows, n, inner; /* inner is 1 unless threads sort rows */
-    unsigned *passes; /* zeros, for SELECT_PASSES of them a row; NULL: a block selects in a row by
-                       * itself */
+    unsigned *passes;        /* SELECT_PASSES zeros per row, or NULL: each block has a row */
     void *out;
-    unsigned out_bytes; /* of a quantile */
+    unsigned out_bytes; /* per quantile */
 };
 
 static inline bool select_sorts(const struct kernel_select *self)
@@ -333,22 +332,23 @@ static inline bool select_sorts(const struct kernel_select *self)
     return !self->of.sorted && self->n <= SELECT_SORTED(element_size(self->of.input));
 }
 
-/* Of each quantile's two ranks a pass a byte and one more, and one for NaNs. */
+/* Passes per row: one per byte and one more for each of a quantile's two ranks; one for NaNs. */
 #define SELECT_PASSES(shares, element) (2 * (shares) * ((element) + 1) + 1)
 
-/* Exact sums by key as a kernel's argument. Blocks add in tables in shared memory, of a slot for
- * each result or for those that come first, and then all together, in words of 64 bits: one for
- * each digit but the topmost, which takes up carries and is the last word's upper half. */
+/* Exact sums by key as a kernel argument. A block adds into a table in shared memory with a slot
+ * per result or, if they do not fit, for the first results that claim one, and then adds the table
+ * to the totals. A total has a 64-bit word per digit; the topmost digit takes up carries and is the
+ * upper half of the last word. */
 struct kernel_keys {
     struct keyed_elements of;
     struct keyed_sums sums;
     uint64_t keys_end, results;
-    unsigned slots;   /* of a table, a power of two; or as many as results */
-    unsigned outside; /* what is to be said where a key is no result's */
+    unsigned slots;   /* of a table: a power of two, or the number of results */
+    unsigned outside; /* the FOUND_ bit to report for keys out of range */
 
-    /* In words, how far apart a result's are, the lowest first, its count last, and neighbours'. */
+    /* Distances in words between a result's words (lowest digit first, count last), and results. */
     uint64_t word_step, result_step;
     unsigned long long *words;
-    unsigned *notes; /* of each result: which numbers were not finite, bits */
+    unsigned *notes; /* one per result: bits that tell which non-finite numbers occurred */
     struct keys_found *found;
 };

@@ -1,6 +1,5 @@
-/* The one table of kernels, as the host's C code finds them. There are two: nvcc's for a GPU, whose
- * kernels are launched through the CUDA runtime, and the host compiler's for the simulated device,
- * whose kernels are of type void(void **arguments). */
+/* The table of kernels for the host's C code. There are two: nvcc's for GPUs, launched through the
+ * CUDA runtime, and the host compiler's for the simulated device: void(void **arguments). */
 #pragma once
 
 #include "common/kernel_arguments.h"
@@ -9,19 +8,19 @@
 extern "C" {
 #endif
 
-/* Shapes of the kernel that only reads: how many 16-byte loads a thread has in flight. */
+/* Variants of KERNEL_READ: 16-byte loads in flight per thread. */
 enum { READ_SHAPES = 3 };
 
-/* A library's own reduction: with `workspace` NULL it only says in *workspace_bytes how much it
- * needs. Returns a cudaError_t. */
+/* A library's own reduction. If `workspace` is NULL, it only sets *workspace_bytes to the size that
+ * it needs. Returns a cudaError_t. */
 typedef int library_reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result,
                            int64_t n, void *stream);
 
-/* Variants of typed kernels: elements are neighbours, or every second element is one, and short
- * rows or their elements may lie anywhere. */
+/* Variants of typed kernels: elements are contiguous; or every second one is used, and short rows
+ * and their elements may have any strides. */
 enum kernel_access { ACCESS_ALIGNED, ACCESS_STRIDED };
 
-/* What a kernel is found by, as far as its kind asks for it. */
+/* The key of a kernel; each kind uses only some of the members. */
 struct kernel_key {
     enum kernel_kind kind;
     enum fold fold;
@@ -30,17 +29,17 @@ struct kernel_key {
     unsigned variant;
 };
 
-/* NULL stands for what is not compiled. */
+/* Returns NULL if the kernel is not compiled. */
 typedef const void *kernel_finder(struct kernel_key);
 
 struct kernels {
     kernel_finder *find;
-    kernel_finder *flat; /* of KERNEL_FLAT, in place of those; NULL: they are the ones */
+    kernel_finder *flat; /* finds KERNEL_FLAT; NULL: `find` does */
 
-    /* A library's own function, of flat arrays only. */
+    /* A library's own function, for flat arrays only. */
     library_reduce *(*reducer)(enum fold fold, enum element input, enum element accumulator);
 
-    /* Whether kernels of segments wait themselves for the launch before them, and may follow it. */
+    /* Whether segment kernels wait for the preceding launch themselves, and so may overlap it. */
     bool (*segments_follow)(void);
 };
 
@@ -49,7 +48,7 @@ static inline const void *kernel_find(const struct kernels *self, struct kernel_
     return key.kind == KERNEL_FLAT && self->flat ? self->flat(key) : self->find(key);
 }
 
-/* The only one of its kind. */
+/* The kernel of a kind that has only one. */
 static inline const void *kernel_of_kind(const struct kernels *self, enum kernel_kind kind)
 {
     const struct kernel_key key = {kind, FOLDS, ELEMENTS, ELEMENTS, METHODS, 0};
@@ -64,8 +63,8 @@ static inline const void *kernel_that_reads(const struct kernels *self, unsigned
 
 extern const struct kernels kernels_cuda, kernels_simulated;
 
-/* For the simulated device, in the place of `flat`: the same kernels, which tell what they access.
- * NULL but for sums by rungs that all GPUs have, of the types that these are compiled for. */
+/* Replaces `flat` on the simulated device: the same kernels, reporting their memory accesses. NULL
+ * except for sums by the rungs that all GPUs have, of the types compiled for them. */
 kernel_finder counting_flat;
 
 #ifdef __cplusplus

@@ -1,33 +1,32 @@
-/* The kinds of kernels that there are, and how those along axes are launched. */
+/* The kinds of kernels, and the launch configuration of reductions along axes. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a kernel does. Its arguments are in brackets. */
+/* What a kernel does, with its arguments in parentheses. */
 enum kernel_kind {
-    /* A method's pass over a flat array: (kernel_array, n, partials[, tickets[, epilogue]]); those
-     * whose last block folds take an epilogue. The variant is the block size. Each element of type
-     * `input` is converted to the accumulator. */
+    /* A method's pass over a flat array: (kernel_array, n, partials[, tickets[, epilogue]]). Only
+     * methods whose last block merges the partial results take an epilogue. The variant is the
+     * block size. Elements of type `input` are converted to the accumulator. */
     KERNEL_FLAT,
 
-    /* The same over rows of elements (kernel_rows, ...), masked or not: accumulators are the widest
-     * and float32 only, and elements become such without being rounded or cut. So they do in all
+    /* The same over strided rows, with or without a mask: (kernel_rows, ...). Accumulators are the
+     * widest ones and float32; elements convert to them without rounding or truncation, as in all
      * kernels along axes and of segments. */
     KERNEL_STRIDED,
 
-    /* Along axes (kernel_axes, partials, counts, tickets): of any dimensions, of a
-     * kernel_axes_of_any; and of few elements a result, without splits and with teams within a
-     * warp. */
+    /* Along axes: (kernel_axes, partials, counts, tickets). KERNEL_ALONG takes a kernel_axes_of_any
+     * instead, of any dimensions. KERNEL_FEW is for few elements per result, without splits and
+     * with teams within a warp. */
     KERNEL_ALONG,
     KERNEL_FEW,
 
-    /* The same arguments, of elements of the very type `input`:
-     * columns, of which a thread makes as many as a load of 16 bytes takes; those that no threads
-     * share; rows whose elements are neighbours; short ones of these that lie one after the other;
-     * any elements, one by one; and any of floats, such that bits of a result follow from its own
-     * elements alone. */
+    /* The same arguments, for elements of exactly type `input`: columns, one 16-byte load per
+     * thread; columns that threads do not share; contiguous rows; short contiguous rows; strided
+     * elements, loaded one by one; and floats of any strides, where the bits of a result depend
+     * only on its own elements. */
     KERNEL_TYPED_COLUMNS,
     KERNEL_UNSPLIT_COLUMNS,
     KERNEL_TYPED_ROWS,
@@ -35,151 +34,149 @@ enum kernel_kind {
     KERNEL_TYPED_STRIDED,
     KERNEL_BATCH_INVARIANT,
 
-    /* Of segments. The survey (kernel_segments) looks at offsets and finds tiles' beginnings. Then
-     * (kernel_segments, heads, tails) has segments that lie in one tile folded, and of others what
-     * lies in a tile, and once more what these become, or, where offsets do not rise or nobody has
-     * looked, all segments one by one. Tiles have elements as they lie, or states of one each. */
+    /* Segments. The survey (kernel_segments) checks the offsets and finds where tiles begin. The
+     * others take (kernel_segments, heads, tails). Tiles fold the segments within a tile, and the
+     * parts of those that cross its ends to states. KERNEL_SEGMENTS merges these states or, if the
+     * offsets decrease or there was no survey, folds all segments one by one. Tiles are staged as
+     * elements, or as one state per element. */
     KERNEL_SURVEY,
     KERNEL_TILES,
     KERNEL_TILES_OF_STATES,
     KERNEL_SEGMENTS,
 
-    /* Merges states that lie one after the other: (states, n, partials, tickets, epilogue, fold,
-     * accumulator). On the ladder the method's own kernel of flat arrays does it. */
+    /* Merges contiguous states: (states, n, partials, tickets, epilogue, fold, accumulator). On the
+     * ladder, the method's own kernel for flat arrays does this. */
     KERNEL_MERGE,
 
-    /* Copies elements of type `input`, or a layout of any type into one of the widest accumulators:
-     * (array, n, target), and for a layout (..., accumulator, fill, valid, first): from position
-     * `first` on; `fill`, a union scalar, goes where a mask leaves an element out, and there is 0
-     * in `valid` then, else 1; it may be null. */
+    /* Copies n elements to a contiguous array of the widest accumulator: (array, n, target) from an
+     * array of type `input`, or (..., accumulator, fill, valid, first) from a layout of any type,
+     * starting at position `first`. Masked elements become the union scalar `fill` and 0 in
+     * `valid`, others 1; `valid` may be null. */
     KERNEL_COPY_FLAT,
     KERNEL_COPY_GATHERED,
 
-    /* One thread makes the result of a state: (state, reduction, struct finish, counted, type of
-     * out, out, epilogue). `counted` is the device's own count of what took part, null where
-     * finish.count says it. What is posted is that the state is no longer needed. */
+    /* One thread finishes a state: (state, reduction, struct finish, counted, type of out, out,
+     * epilogue). `counted` is the device's element count, null if finish.count has it. The mailbox
+     * post says that the state is no longer needed. */
     KERNEL_FINISH,
 
-    /* Stores values that are neighbours in a layout: (values, type, bytes of one, n, layout). */
+    /* Stores adjacent values in a layout: (values, type, bytes of one, n, layout). */
     KERNEL_STORE,
 
-    /* Exact sums: of a flat array of a type, of the words that pieces have left, and one warp that
-     * makes the result of words. As KERNEL_FLAT and KERNEL_MERGE, and then (fold, accumulator,
-     * watches, exact_result, factors); `watches` asks for whether there is anything but -0, and
-     * only products have factors. And (words, exact_result, counted, epilogue), as KERNEL_FINISH.
-     */
+    /* Exact sums: of a flat array, of the words of pieces, and one warp that rounds the words. The
+     * first two as KERNEL_FLAT and KERNEL_MERGE, and then (fold, accumulator, watches,
+     * exact_result, factors): `watches` detects elements other than -0, and only products have
+     * factors. The last takes (words, exact_result, counted, epilogue), as KERNEL_FINISH. */
     KERNEL_EXACT_FLAT,
     KERNEL_EXACT_MERGE,
     KERNEL_EXACT_FINISH,
 
-    /* All exact sums along axes, of the type's elements, which are aligned: (kernel_exact_along).
-     * Rows, whose elements are neighbours, by blocks; and any, by threads, without watching. */
+    /* Exact sums along axes, of aligned elements: (kernel_exact_along). Contiguous rows, by blocks;
+     * and any strides, by threads, without watching. */
     KERNEL_EXACT_ROWS,
     KERNEL_EXACT_COLUMNS,
 
-    /* By key: adds elements exactly, (kernel_keys), each as a value of the accumulator's type, and
-     * rounds the sums, (kernel_keys, exact_result, epilogue); or finds extremes, and stores them,
-     * (kernel_keys, values' type, type of out, out, of_none, epilogue). */
+    /* By key. KERNEL_KEYS adds elements exactly, converted to the accumulator (kernel_keys), and
+     * FINISH rounds the sums (kernel_keys, exact_result, epilogue). EXTREMES finds extremes
+     * (kernel_keys), and STORE stores them (kernel_keys, type, out type, out, of_none,
+     * epilogue). */
     KERNEL_KEYS,
     KERNEL_KEYS_FINISH,
     KERNEL_KEYS_EXTREMES,
     KERNEL_KEYS_STORE,
 
-    /* Elements of given ranks of each row, (kernel_select), of elements as wide as the key's. */
+    /* Elements of given ranks of each row: (kernel_select). `input` has the elements' width. */
     KERNEL_SELECT,
 
-    /* Exact sums of products, of two flat arrays of a type, or of one and itself: as
-     * KERNEL_EXACT_FLAT, and then (type, factors' type), which only the kernel of integers takes.
-     */
+    /* Exact sums of products of two flat arrays, or of one with itself: as KERNEL_EXACT_FLAT, and
+     * then (type, factors' type), which only the integer kernel takes. */
     KERNEL_EXACT_PRODUCTS,
 
-    /* Sums of products in an accumulator's arithmetic, of any type; states are FOLD_sum's. */
+    /* Sums of products in the accumulator's arithmetic, of any type. States are FOLD_sum's. */
     KERNEL_DOT,
 
-    /* Counts what a mask lets through: (layout, n, counted). */
+    /* Counts the unmasked elements: (layout, n, counted). */
     KERNEL_COUNT,
 
-    /* Writes its first argument: (written_words, count, target). */
+    /* Stores the words of its first argument: (written_words, count, target). */
     KERNEL_WRITE,
 
-    /* Makes 8 n bytes of a mask from n bytes of its bits: (bits, n, mask). */
+    /* Expands n bytes of mask bits to 8 n mask bytes: (bits, n, mask). */
     KERNEL_UNPACK,
 
-    /* Reads and does nothing else: (data, n 16-byte packs, sink). The variant: of READ_SHAPES. */
+    /* Only reads: (data, n 16-byte packs, sink). The variant is one of READ_SHAPES. */
     KERNEL_READ,
 };
 
-/* Short rows that a block brings to shared memory, or a thread to registers. */
+/* Short rows, staged in shared memory by a block or loaded into a thread's registers. */
 struct row_tile {
-    /* Rows that are staged in batches, of rows at one distance in so many of the last outer
-     * dimensions; 0: all lie one after the other. Rows of a batch, and blocks. */
+    /* Rows per batch, if rows are staged in batches: rows of one stride in the last `dimensions`
+     * outer dimensions. 0: all rows are contiguous. `blocks`: blocks per batch. */
     uint64_t batch;
     unsigned blocks;
 
-    unsigned bytes;  /* of a row that is staged in shared memory */
-    unsigned packed; /* elements of a row, where one load takes several rows; 0: see bytes */
-    unsigned unit;   /* bytes that lie together, where rows that are staged or their elements lie
-                      * apart; 0: they lie one after the other */
+    unsigned bytes;  /* per row staged in shared memory */
+    unsigned packed; /* elements per row, if one load takes several rows; 0: see bytes */
+    unsigned unit;   /* contiguous bytes, if staged rows or their elements are strided; else 0 */
 
-    /* Pack number k that is staged, of 16 bytes, lies where number k ^ (k >> shift & mask) would,
-     * so that threads of several rows read from different banks. */
+    /* The staged 16-byte pack k is stored at index k ^ (k >> shift & mask), so that threads that
+     * read different rows use different banks. */
     unsigned swizzle_mask;
     unsigned char swizzle_shift, dimensions;
 };
 
-/* Columns whose type is known. */
+/* Columns, in the typed kernels. */
 struct column_tile {
-    uint64_t packs;       /* of COLUMN_BYTES, in the last of the outer dimensions */
-    unsigned coalesced;   /* neighbouring rows that are taken for one */
-    unsigned leftover;    /* and those after the last of these */
-    unsigned split_group; /* splits whose last folds what they have left, before that of all does */
-    unsigned unsplit;     /* loads' columns that a thread makes by itself; 0: see team */
-    bool shifted;         /* rows do not begin at boundaries */
-    bool stores_packs;    /* what a thread makes are results, which are neighbours */
-    bool stores_native;   /* and of usual types, where every second column counts */
+    uint64_t packs;       /* of COLUMN_BYTES, in the last outer dimension */
+    unsigned coalesced;   /* adjacent rows treated as one */
+    unsigned leftover;    /* rows that remain after these */
+    unsigned split_group; /* splits merged by the last of their group before the last of all */
+    unsigned unsplit;     /* loads' columns per thread; 0: KERNEL_TYPED_COLUMNS */
+    bool shifted;         /* rows are misaligned */
+    bool stores_packs;    /* a thread's columns are adjacent results */
+    bool stores_native;   /* and of common types, where every second column counts */
 };
 
-/* Elements that are loaded one by one: neighbouring results of a block, and threads of each of
- * their columns; or, batch invariant, shares of each result, of which a thread has 2^shares. */
+/* Elements loaded one by one: adjacent results per block, and threads per column. When batch
+ * invariant, `rows` counts the shares of a result instead, of which a thread has 2^shares. */
 struct strided_tile {
     unsigned results, rows, shares;
-    unsigned reciprocal; /* of the block's columns, times 2^16 and rounded up: a thread's number
-                          * times this is its row's, times 2^16 */
+    unsigned reciprocal; /* 2^16 / the block's columns, rounded up: a thread's row is its index
+                            times this, divided by 2^16 */
 };
 
-/* Long rows whose type is known. */
+/* Long rows, in the typed kernel. */
 struct long_row {
-    unsigned readers; /* threads, of one block or of several, that share one; not an exponent */
-    bool stacked;     /* they are whole packs, one a reader, and lie at one distance */
+    unsigned readers; /* threads of one or more blocks that share a row; not log2 */
+    bool stacked;     /* rows of one stride, each of whole packs, one per reader */
 };
 
-/* How a reduction along axes is launched: the planner chooses it once (schedule/launch_config.h), a
- * kernel takes it as it is, and gred.explain prints it. Powers of two are exponents. Kernels find
- * what they read in two lines of constants: see BEGINS_LINE in common/kernel_arguments.h. */
+/* How a reduction along axes is launched. The planner chooses it (schedule/launch_config.h),
+ * kernels take it unchanged, and gred.explain prints it. Powers of two are stored as log2. Kernels
+ * read most of it from two constant cache lines: see BEGINS_LINE in common/kernel_arguments.h. */
 struct launch_config {
-    unsigned block;     /* threads of one */
-    unsigned team;      /* so many threads fold one result */
+    unsigned block;     /* threads per block */
+    unsigned team;      /* threads that fold a result */
     uint64_t splits;    /* blocks that share a result */
-    unsigned rounds;    /* results that a team makes, one after the other */
-    unsigned inner;     /* neighbouring columns to a result, not an exponent */
-    unsigned char load; /* elements of a row that is staged, or neighbouring columns, that one load
-                         * takes */
-    unsigned char step; /* neighbours, in a row or among columns, of which one counts, where kernels
-                         * that know their type read them all: 1 or 2; not an exponent */
-    bool across;        /* neighbouring threads are of different teams */
+    unsigned rounds;    /* results per team, one after the other */
+    unsigned inner;     /* adjacent columns per result, not log2 */
+    unsigned char load; /* elements that one load takes of a staged row or of adjacent columns */
+    unsigned char step; /* 1, or 2 if every second element of a row or of the columns is used, where
+                           typed kernels load them all; not log2 */
+    bool across;        /* adjacent threads belong to different teams */
 
-    /* Of the kernel of any type: which elements a thread takes, and how results merge, follows from
-     * how many of them a result has, and from their dimensions, not from where they lie. */
+    /* KERNEL_ALONG: the elements of a thread and the order of merging depend only on the number of
+     * elements per result and on their dimensions, not on addresses. */
     bool batch_invariant;
 
-    /* Of rows: threads of a group, and windows of a stretch; see kernel_stretches. */
+    /* Rows: threads per group, and windows per stretch; see kernel_stretches. */
     unsigned char lanes, windows;
 
     enum kernel_kind kernel;
-    unsigned shared_bytes; /* of a block */
-    uint64_t groups;       /* blocks, if none shared results */
+    unsigned shared_bytes; /* per block */
+    uint64_t groups;       /* blocks, before splitting */
 
-    union { /* the kernel's */
+    union { /* by kernel */
         struct long_row long_row;
         struct row_tile row;
         struct column_tile column;

@@ -1,6 +1,5 @@
-/* The order in which a layout is walked. A reduction may take elements in any order, so dimensions
- * are reversed, sorted and merged until those that lie side by side in memory are walked side by
- * side: an array that fills one block of memory comes out as one flat run. */
+/* Normalization of layouts. A reduction may take elements in any order, so dimensions are reversed,
+ * sorted and merged to follow memory: a contiguous array of any shape becomes one flat run. */
 #include "common/layout.h"
 
 #include <stddef.h>
@@ -42,7 +41,7 @@ static void move(const struct dimensions *self, unsigned from, unsigned to)
         self->places[to] = self->places[from];
 }
 
-/* Walks a dimension from its other end. */
+/* Reverses a dimension. */
 static void flip(const struct dimensions *self, unsigned k)
 {
     struct layout *first = self->first;
@@ -58,7 +57,7 @@ static void flip(const struct dimensions *self, unsigned k)
     }
 }
 
-/* Whether dimension k belongs outside another: broadcast ones are outermost, and repeat a walk. */
+/* Whether dimension k belongs outside another one; broadcast dimensions are outermost. */
 static bool is_outside(const struct dimensions *self, unsigned k, unsigned other)
 {
     const int64_t stride = self->strides[k], beside = self->strides[other];
@@ -85,7 +84,7 @@ static void swap(const struct dimensions *self, unsigned k, unsigned other)
         swap_steps(self->places, k, other);
 }
 
-/* Whether dimension k goes on where the next ends. Unsigned: broken strides may overflow. */
+/* Whether dimensions k and k + 1 merge. Unsigned, as invalid strides may overflow. */
 static bool continues(const struct dimensions *self, const int64_t *steps, unsigned k)
 {
     return !steps || (uint64_t)steps[k] == self->shape[k + 1] * (uint64_t)steps[k + 1];
@@ -105,8 +104,8 @@ static void merge(const struct dimensions *self)
     *self->count = left;
 }
 
-/* By insertion: dimensions are few and mostly in order. Where elements are the same, their mask
- * tells which way a layout is walked. */
+/* Insertion sort: dimensions are few and mostly in order. In broadcast dimensions, the mask's
+ * strides determine the direction. */
 void dimensions_normalise(const struct dimensions *self, bool in_order)
 {
     for (unsigned k = 0; !in_order && k < *self->count; k++) {
@@ -122,7 +121,8 @@ void dimensions_normalise(const struct dimensions *self, bool in_order)
     merge(self);
 }
 
-/* A walk to another line with each step is not repeated: each of its elements is, at once. */
+/* If each step goes to another cache line, broadcast dimensions become the innermost: each element
+ * is repeated rather than the whole walk. */
 static void repeat_in_place(const struct dimensions *self)
 {
     enum { LINE = 64 };

@@ -1,31 +1,31 @@
-/* Where a reduction's elements lie and what they become on the way, for the host's loops and,
- * copied to a device, the kernels. */
+/* Layouts of arrays: where elements are stored and which type they are converted to. Used by the
+ * host's loops and, copied to a device, by kernels. */
 #pragma once
 
 #include "common/element.h"
 
 enum { DIMENSIONS_MAX = 64 };
 
-/* A mask on its way from host to device has so many elements a byte. */
+/* Elements per byte of a mask that is packed for the copy from host to device. */
 enum { MASK_BITS = 8 };
 
-/* Element (i0, i1, ...) lies at data + sum of ik * strides[k], in bytes, and takes part if there is
- * no mask or mask[sum of ik * mask_strides[k]] is not 0. Once layout_normalise has seen it,
- * dimension 0 is the outermost, neighbouring dimensions that can be walked as one are one, a single
- * element has no dimensions, and strides are not negative, unless the array's order matters. */
+/* Element (i0, i1, ...) is at data + sum of ik * strides[k], in bytes. It is included if there is
+ * no mask or mask[sum of ik * mask_strides[k]] is not 0. After layout_normalise, dimension 0 is the
+ * outermost, adjacent dimensions are merged where possible, a single element has no dimensions and,
+ * unless the array's order matters, strides are not negative. */
 struct layout {
     const void *data;
     const unsigned char *mask;
-    enum element input; /* the elements' type */
-    enum element type;  /* what each is converted to before it is accumulated */
-    bool swapped;       /* the other byte order; on the host only */
+    enum element input; /* element type */
+    enum element type;  /* type that elements are converted to before they are accumulated */
+    bool swapped;       /* non-native byte order; on the host only */
     unsigned dimensions;
     uint64_t shape[DIMENSIONS_MAX];
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX];
 };
 
-/* The same of few dimensions, which most arrays have once they are normalised: what a launch has to
- * bring, and a kernel to look at first, takes time. */
+/* A layout of few dimensions, enough for most normalized arrays. A smaller argument makes launches
+ * and kernels faster. */
 enum { DIMENSIONS_FEW = 4 };
 
 struct layout_of_few {
@@ -39,11 +39,11 @@ struct layout_of_few {
     enum element type;
 };
 
-/* As many dimensions as there are: a short call has little time for all the others. */
+/* Copy only the dimensions in use, which saves time in short calls. */
 void layout_copy(const struct layout *, struct layout *to);
 void layout_copy_few(const struct layout *, struct layout_of_few *to);
 
-/* From now on it has n elements, one after the other, as its mask's bytes are. */
+/* Makes it contiguous, of n elements; the mask, too. */
 static inline void layout_make_flat(struct layout *layout, uint64_t n)
 {
     layout->dimensions = 1;
@@ -52,7 +52,7 @@ static inline void layout_make_flat(struct layout *layout, uint64_t n)
     layout->mask_strides[0] = 1;
 }
 
-/* The same of n others, whose mask may be NULL, in this machine's byte order. */
+/* Makes it n contiguous elements of native byte order elsewhere, whose mask may be NULL. */
 static inline void layout_lie_flat(struct layout *layout, const void *data,
                                    const unsigned char *mask, enum element input, uint64_t n)
 {
@@ -63,35 +63,35 @@ static inline void layout_lie_flat(struct layout *layout, const void *data,
     layout_make_flat(layout, n);
 }
 
-/* Brings dimensions into their best order, unless elements are to be walked `in_order`. */
+/* Sorts and merges dimensions; `in_order` keeps the order of elements. */
 void layout_normalise(struct layout *, bool in_order);
 
-/* Dimensions, outermost first: a layout's own, or others that lead to such layouts. */
+/* Dimensions, outermost first: a layout's own, or outer ones whose elements are layouts. */
 struct dimensions {
-    struct layout *first; /* that they lead from */
+    struct layout *first; /* the layout at index 0 */
     unsigned *count;
     uint64_t *shape;
-    int64_t *strides, *mask_strides; /* bytes from one to the next */
-    int64_t *places, *place;         /* as strides, and where they lead from; or NULL */
+    int64_t *strides, *mask_strides; /* in bytes */
+    int64_t *places, *place;         /* output strides and the first output index; or NULL */
 };
 
 void dimensions_normalise(const struct dimensions *, bool in_order);
 
-/* The mask's bytes as elements, walked as the array's are. */
+/* The mask's bytes as elements, in the order of the array's. */
 struct layout layout_of_its_mask(const struct layout *);
 
-/* Between neighbours in a dimension, whichever comes first in memory. */
+/* The magnitude of a stride. */
 uint64_t layout_distance(int64_t stride);
 
-/* How many elements there are, masked or not. */
+/* The number of elements, masked ones included. */
 uint64_t layout_length(const struct layout *);
 
-/* Whether the elements are ready for the kernels that take a plain pointer: one after the other,
- * all of them, aligned and in this machine's byte order. Needs a normalised layout. */
+/* Whether elements are ready for kernels that take a plain pointer: contiguous, aligned, unmasked
+ * and in native byte order. Requires a normalized layout. */
 bool layout_is_flat(const struct layout *);
 
-/* The bytes from the lowest to the highest element; of nothing, none. Any layout, as long as its
- * extent has been found to fit the address space. */
+/* The bytes from the lowest to the highest element; none if there are no elements. For any layout
+ * whose extent is known to fit the address space. */
 struct extent {
     uintptr_t first;
     uint64_t bytes;

@@ -54,13 +54,13 @@ void processor_title(char *title, size_t bytes)
 
 /* ---- control groups ---- */
 
-/* A process may use what its group and every group around it allow. Version 2 of the interface has
- * one hierarchy, version 1 one for each controller. A container may see its own group as the root
- * of the file system and still read its path from outside: a group that is not found says nothing,
- * and the root is asked in any case. */
+/* A process is limited by its group and all enclosing groups. Version 2 of the interface has one
+ * hierarchy, version 1 one per controller. In a container the file system's root may be the
+ * process's own group, while its path is the one seen from outside. So missing groups are ignored,
+ * and the root is always read. */
 enum { PATH_LENGTH = 512 };
 
-/* How many numbers a file begins with, up to two. */
+/* Reads up to two numbers at the start of a file and returns how many there were. */
 static int read_numbers(const char *group, const char *name, double *first, double *second)
 {
     char path[PATH_LENGTH];
@@ -74,7 +74,7 @@ static int read_numbers(const char *group, const char *name, double *first, doub
     return read;
 }
 
-/* "max" and -1 stand for no limit. */
+/* "max" and -1 mean no limit. */
 static unsigned cores_of(const char *group)
 {
     double quota, period, none;
@@ -86,7 +86,7 @@ static unsigned cores_of(const char *group)
     return quota < period ? 1 : (unsigned)(quota / period);
 }
 
-/* "0::/path", or, of version 1, a list of controllers, "4:cpu,cpuacct:/path". */
+/* "0::/path" or, in version 1, a list of controllers: "4:cpu,cpuacct:/path". */
 static unsigned cores_of_line(const char *root, char *line)
 {
     char names[PATH_LENGTH], group[PATH_LENGTH];
@@ -129,7 +129,7 @@ static void ask_again(void)
     atomic_store_explicit(&here, getpid(), memory_order_relaxed);
 }
 
-/* Without memory for the handler, nothing is kept. */
+/* If the handler cannot be registered, the id is not cached. */
 __attribute__((constructor)) static void keep(void)
 {
     if (pthread_atfork(NULL, NULL, ask_again) == 0)
@@ -179,7 +179,7 @@ const char *instructions_name(enum instructions instructions)
 
 #include <cpuid.h>
 
-/* f16c has no name that all compilers know. */
+/* Not all compilers know f16c by name. */
 static enum instructions best_here(void)
 {
     unsigned a, b, c, d;
@@ -201,7 +201,7 @@ static enum instructions best_here(void)
 
 #endif
 
-/* What GRED_INSTRUCTIONS is, NULL: not set, and which set that names; INSTRUCTIONS: none. */
+/* The value of GRED_INSTRUCTIONS, or NULL, and the set that it names; INSTRUCTIONS if none. */
 static const char *asked(int *set)
 {
     const char *const name = getenv("GRED_INSTRUCTIONS");

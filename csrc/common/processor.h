@@ -1,38 +1,37 @@
-/* The processor that this process runs on, what it may use of that, and the process itself. */
+/* The host's processor and its limits for this process; the process itself. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Cores that this process may use. */
+/* CPU cores that this process may run on. */
 unsigned processor_cores(void);
 
-/* Whole cores' worth of time that the control group of this process lets it use, at least 1;
- * UINT_MAX: any. Files are looked for below `root`, "" for the system's own. */
+/* The CPU quota of this process's control group in whole cores, at least 1; UINT_MAX: no limit.
+ * `root` prefixes the paths of the files that are read; "" in production. */
 unsigned cgroup_cores(const char *root);
 
-/* Bytes. */
 uint64_t processor_memory(void);
 uint64_t processor_last_level_cache(void);
 
-/* The maker's name for it. */
+/* The vendor's name of the processor. */
 void processor_title(char *title, size_t bytes);
 
 /* ---- the process ---- */
 
-/* Its number, without asking the operating system every time; a forked child has another. */
+/* The process id, without a system call each time; correct after fork. */
 pid_t process_here(void);
 
-/* Seconds on a clock that only goes forward. */
+/* Seconds of a monotonic clock. */
 double clock_now(void);
 
-/* Data that no memory or compiler can guess, to measure with. */
+/* Incompressible random data for measurements. */
 void clock_random(void *memory, size_t bytes);
 
 /* ---- instructions ---- */
 
-/* Sets of instructions that the host's loops are compiled for, the smallest first: same bits. */
+/* Instruction sets of the host's loops, the smallest first. All give the same bits. */
 #ifdef __x86_64__
 #define INSTRUCTION_SETS(ENTRY) ENTRY(baseline) ENTRY(avx2) ENTRY(avx512)
 #else
@@ -43,10 +42,10 @@ void clock_random(void *memory, size_t bytes);
 enum instructions { INSTRUCTION_SETS(INSTRUCTIONS_ENUMERATOR) INSTRUCTIONS };
 #undef INSTRUCTIONS_ENUMERATOR
 
-/* The best that this processor has, or what GRED_INSTRUCTIONS names in the environment. */
+/* The best instruction set available, or a smaller one if GRED_INSTRUCTIONS names it. */
 enum instructions instructions_here(void);
 
-/* What GRED_INSTRUCTIONS is, if it names none of them; else NULL. */
+/* The value of GRED_INSTRUCTIONS if it is not the name of an instruction set; else NULL. */
 const char *instructions_misnamed(void);
 
 const char *instructions_name(enum instructions);

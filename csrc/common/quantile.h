@@ -1,14 +1,14 @@
-/* Quantiles of n sorted numbers: where they lie, and what is between two numbers. The methods are
- * NumPy's, most of them of Hyndman and Fan (1996), "Sample quantiles in statistical packages".
- * Products are rounded before anything is added, so that all backends agree. */
+/* Quantiles of n sorted numbers: their ranks, and the interpolation. The methods are NumPy's, most
+ * of them from Hyndman and Fan (1996), "Sample quantiles in statistical packages". Products are
+ * rounded before additions, so that all backends agree. */
 #pragma once
 
 #include "common/scalar.h"
 
 #include <math.h>
 
-/* A share q's place among the ranks, from 0 on, is n q + alpha + q (1 - alpha - beta) - 1, or
- * (n - 1) q where alpha and beta are 1; and what a method makes of it. */
+/* The 0-based rank of the q-th quantile is n q + alpha + q (1 - alpha - beta) - 1, or (n - 1) q if
+ * alpha and beta are 1; the rule says what becomes of its fraction. */
 #define QUANTILE_METHODS(METHOD)                                                                   \
     METHOD(linear, 1, 1, INTERPOLATED)                                                             \
     METHOD(lower, 1, 1, FLOOR)                                                                     \
@@ -26,12 +26,12 @@
 
 enum quantile_rule {
     QUANTILE_INTERPOLATED,
-    QUANTILE_MIDDLE,         /* of the two around the place, unless it is a rank */
-    QUANTILE_MIDDLE_OR_NEXT, /* of a rank and the next, or the rank after the place */
-    QUANTILE_FLOOR,          /* from here on elements are chosen */
+    QUANTILE_MIDDLE,         /* of the two adjacent elements, unless the rank is an integer */
+    QUANTILE_MIDDLE_OR_NEXT, /* of a rank and the next if it is an integer, else the next */
+    QUANTILE_FLOOR,          /* from here on, an element is chosen */
     QUANTILE_CEILING,
     QUANTILE_NEAREST,    /* ties to even */
-    QUANTILE_NEXT_OR_ODD /* the rank after the place, unless that is an odd rank */
+    QUANTILE_NEXT_OR_ODD /* the next rank, unless the rank is an odd integer */
 };
 
 struct quantile_method {
@@ -39,20 +39,20 @@ struct quantile_method {
     enum quantile_rule rule;
 };
 
-/* What is asked of each of several sets of elements. */
+/* The quantiles to compute, of each of several sets of elements. */
 struct quantiles {
-    const double *shares; /* in ascending order */
+    const double *shares; /* the q's, in ascending order */
     uint64_t count;
     struct quantile_method method;
-    bool leaves_out; /* NaN; else it is the result */
-    bool sorted;     /* the elements are, NaNs last */
+    bool leaves_out; /* NaNs are skipped; else a NaN is the result */
+    bool sorted;     /* elements are sorted, NaNs last */
     enum element input, out;
 };
 
-/* Ranks of two elements, and how far the quantile is from the first to the second. */
+/* Ranks of two elements, and the weight of the second. */
 struct quantile_place {
     uint64_t below, above;
-    double part; /* 0: it is the first */
+    double part; /* 0: the first element */
 };
 
 SCALAR double quantile_product(double a, double b)
@@ -69,7 +69,7 @@ SCALAR uint64_t quantile_rank(double whole, uint64_t n)
     return whole <= 0 ? 0 : whole >= (double)(n - 1) ? n - 1 : (uint64_t)whole;
 }
 
-/* Of n > 0 numbers. */
+/* Requires n > 0. */
 SCALAR struct quantile_place quantile_place(struct quantile_method method, double share, uint64_t n)
 {
     const bool linear = method.alpha == 1 && method.beta == 1;
@@ -106,7 +106,7 @@ SCALAR struct quantile_place quantile_place(struct quantile_method method, doubl
     return found;
 }
 
-/* From the nearer end. */
+/* Interpolates from the nearer end. */
 SCALAR double quantile_between(double low, double high, double part)
 {
     const double apart = high - low;

@@ -1,6 +1,5 @@
-/* Reductions and the folds they rest on, from the one table in reductions.def. A fold is what
- * passes compute: a state, of a size that depends on the type of the values, that elements are
- * taken into and that merges with another. A reduction is what becomes of a state in the end. */
+/* Folds and reductions, from the table in reductions.def. A fold is what passes compute: a state
+ * that takes elements and merges with other states. A reduction turns a state into a result. */
 #pragma once
 
 #include "common/element.h"
@@ -20,24 +19,24 @@ enum reduction {
     FIRST_VARIANT = REDUCTION_sum_of_truth
 };
 
-/* What elements are converted to before they are taken in; see reductions.def. */
+/* The type that elements are converted to before the fold; see reductions.def. */
 enum values { VALUES_own, VALUES_wide, VALUES_floating };
 
 enum result { RESULT_same, RESULT_real, RESULT_bool, RESULT_index, RESULT_count, RESULT_record };
 
-/* What there is of no elements. */
+/* The result of no elements. */
 enum nothing { NOTHING_value, NOTHING_initial, NOTHING_nan, NOTHING_error };
 
 struct reduction_row {
     const char *name;
     const char *called; /* in messages */
     enum fold fold;
-    enum reduction plain; /* what it is where elements cannot be NaN */
-    enum reduction bools; /* what it is of truth values */
+    enum reduction plain; /* if elements cannot be NaN */
+    enum reduction bools; /* of truth values */
     enum values values;
     enum result result;
     enum nothing nothing;
-    bool counts; /* it has to know how many elements took part */
+    bool counts; /* needs the number of elements */
     const char *summary;
 };
 
@@ -50,7 +49,7 @@ SCALAR bool fold_is_indexed(enum fold fold)
         false;
 }
 
-/* Whether a state is a count, a mean and the sum of squared deviations from it. */
+/* Whether a state is a count, a mean and the sum of squared deviations from the mean. */
 SCALAR bool fold_is_variance(enum fold fold)
 {
     return fold == FOLD_variance || fold == FOLD_nanvariance;
@@ -60,45 +59,45 @@ SCALAR bool fold_is_variance(enum fold fold)
 extern "C" {
 #endif
 
-/* By the name that Python knows it by. */
+/* Looks a reduction up by its Python name. */
 bool reduction_find(const char *name, enum reduction *found);
 
 const struct reduction_row *reduction_row(enum reduction);
 
-/* Whether it leaves NaN out, where elements can be NaN. */
+/* Whether it skips NaNs, if elements can be NaN. */
 static inline bool reduction_skips_nan(enum reduction reduction)
 {
     return reduction_row(reduction)->plain != reduction;
 }
 
-/* Whether every rung of the ladder takes it: its state is one value. */
+/* Whether every rung of the ladder supports it: its state is one value. */
 bool fold_is_on_ladder(enum fold);
 
-/* Whether a state tells of how many elements it is made: of none, or, of variances, their count. */
+/* Whether a state tells its number of elements, or at least whether there were any. */
 static inline bool fold_tells_count(enum fold fold)
 {
     return fold_is_indexed(fold) || fold_is_variance(fold);
 }
 
-/* Whether the least or the greatest element is asked for, or that of numbers. */
+/* Whether it is a minimum or maximum, with or without NaNs. */
 bool fold_is_extreme(enum fold);
 
-/* Whether its state, divided by how many elements took part, is a mean of floats. */
+/* Whether its state, divided by the number of elements, is a mean of floats. */
 bool fold_makes_means(enum fold, enum element accumulator);
 
-/* ---- what becomes of a state ---- */
+/* ---- finishing a state ---- */
 
-/* What a state is finished with. */
+/* The parameters of finishing a state. */
 struct finish {
-    enum element accumulator; /* the values that the state was made of */
-    enum element type;        /* what elements were converted to */
-    enum element result;      /* of the answer's first value */
+    enum element accumulator; /* type of the state's values */
+    enum element type;        /* type that elements were converted to */
+    enum element result;      /* type of the answer's first value */
     bool has_initial;
-    bool from_nothing;    /* the value of nothing takes part: no initial= replaces it */
-    union scalar initial; /* an accumulator */
-    uint64_t count;       /* elements that took part, where the reduction counts */
+    bool from_nothing;    /* the identity is included: initial= does not replace it */
+    union scalar initial; /* in the accumulator's type */
+    uint64_t count;       /* number of elements, if the reduction counts */
     double ddof;
-    bool has_mean; /* a spread is about the one that is given */
+    bool has_mean; /* deviations are from the given mean */
     struct complex128 mean;
 };
 
@@ -109,7 +108,7 @@ struct answer {
     struct scalar_wide values[ANSWER_VALUES];
 };
 
-/* The same for a state whose values were accumulated in another type. */
+/* The same parameters for a state of another accumulator. */
 static inline struct finish finish_in(const struct finish *how, enum element accumulator)
 {
     struct finish other = *how;
@@ -125,86 +124,84 @@ enum { STATE_BYTES_MAX = 128, STATE_ALIGNMENT = 16 };
 
 size_t state_bytes(enum fold, enum element accumulator);
 
-/* What merges with any state to that state. */
+/* Stores the identity, which merges with any state to that state. */
 void state_identity(enum fold, enum element accumulator, void *state);
 
-/* Whether the result, of real values whose type it has and without initial=, is the state, or,
- * where the reduction counts, the state divided by the count. */
+/* Whether the result is the state or, if the reduction counts, the state divided by the count.
+ * Assumes real values of the result's type and no initial=. */
 bool reduction_is_stored(enum reduction);
 
-/* Whether the result, without initial=, is made of the state alone, as one value: of the type of
- * the state's values, where results are of the elements', or else an int64 or, if real or
- * nanmean's, a float64. */
+/* Whether the result, without initial=, is one value computed from the state only: of the state's
+ * type if results have the elements' type, else int64, or float64 for real results and nanmean. */
 bool reduction_has_value(enum reduction);
 
 void state_finish(enum reduction, const struct finish *, const void *state, struct answer *);
 
-/* Where results go: value v of number k to at[v], k * step values on. */
+/* Where results go: value v of result k is stored at at[v] + k * step values. */
 struct finished {
     void *at[ANSWER_VALUES];
     int64_t step;
-    enum element held[ANSWER_VALUES]; /* what each is stored as, ... */
-    unsigned values; /* of one result; one alone is rounded to finish.result first */
+    enum element held[ANSWER_VALUES]; /* type that each value is stored as */
+    unsigned values; /* per result; a single one is first rounded to finish.result */
 };
 
-/* The same for n states that lie one after the other. Unless it is NULL, `counts` is of how many
- * elements each is, which the reduction counts. */
+/* Finishes n contiguous states. `counts`: elements of each, if the reduction counts; or NULL. */
 void states_finish(enum reduction, const struct finish *, const uint32_t *counts,
                    const void *states, uint64_t n, const struct finished *);
 
-/* Whether one of those states at least has too few elements: none, or, of variances, no more than
- * ddof. Of folds that leave NaN out, of positions and of variances. */
+/* Whether any of n states has too few elements: none or, for variances, at most ddof. For folds
+ * that skip NaNs, of positions and of variances. */
 bool states_lack_numbers(enum fold, enum element accumulator, const void *states, uint64_t n,
                          double ddof);
 
-/* States of the variance's fold, n of them, as if about other means, `step` numbers apart. */
+/* Moves n states of the variance's fold to other means, which are `step` elements apart. */
 void states_about(enum element accumulator, void *states, uint64_t n,
                   const struct complex128 *means, int64_t step);
 
-/* Values that one loop folds at most. */
+/* Most values that one loop folds. */
 enum { LOOP_MOST = 4096 };
 
-/* Folds 1 to LOOP_MOST values, aligned and one after the other, to a state; the first is number
- * `first` of the array. Where positions matter they are folded onto what *state has before. */
+/* Folds 1 to LOOP_MOST aligned, contiguous values to a state. `first` is the position of the first
+ * value. Folds of positions also include the previous *state. */
 typedef void fold_values(const void *values, size_t n, uint64_t first, void *state);
 
-/* Folds n >= 1 states, one after the other, onto the first; the others become anything. */
+/* Merges n >= 1 contiguous states into the first; the others are unspecified afterwards. */
 typedef void merge_states(void *states, size_t n);
 
-/* Merges each of n states with the one at its place in `onto`. On the ladder a state is a value. */
+/* Merges each of n states into its counterpart in `onto`. On the ladder a state is a value. */
 typedef void fold_pairs(void *onto, const void *states, size_t n);
 
-/* Whether what comes later can change no answer, where so many values have made this state. */
+/* Whether no later element can change the answer, given this state of n values. */
 typedef bool is_settled(const void *state, size_t n);
 
-/* A loop over elements of type `input` that are converted to `type` on the way. NULL where no loop
- * does both at once: then they have to be converted first. */
+/* A loop over elements of type `input`, converted to `type` on the way. NULL if no loop does both:
+ * convert the elements first. */
 fold_values *loop_of_elements(enum instructions, enum fold, enum element input, enum element type);
 
-/* Over values that are in their accumulator already. */
+/* A loop over values of the accumulator's type. */
 fold_values *loop_of_values(enum instructions, enum fold, enum element accumulator);
 merge_states *loop_of_states(enum fold, enum element accumulator);
 
-/* Of truth values and whether there are any; NULL: all elements matter. */
+/* For any and all over truth values; NULL if all elements matter. */
 is_settled *settling_of(enum reduction, enum element type);
 
-/* Of folds on the ladder, and of those that there are loops over slabs for. */
+/* For folds on the ladder, and those with slab loops. */
 fold_pairs *loop_of_pairs(enum fold, enum element accumulator);
 
 #ifdef __cplusplus
 }
 #endif
 
-/* ---- what is to be said of results that were made of too little ---- */
+/* ---- findings: results of too few elements ---- */
 
 enum {
-    FOUND_NOTHING = 1,    /* no element took part in one that needs some */
-    FOUND_NOT_ENOUGH = 2, /* a quotient's divisor was not positive */
-    FOUND_ALL_NAN = 4,    /* nothing but NaN took part in one that leaves NaN out */
-    FOUND_OUTSIDE = 8,    /* a segment does not lie in the array */
+    FOUND_NOTHING = 1,    /* no elements, where some are required */
+    FOUND_NOT_ENOUGH = 2, /* a divisor was not positive */
+    FOUND_ALL_NAN = 4,    /* all elements were NaN, in a reduction that skips NaNs */
+    FOUND_OUTSIDE = 8,    /* a segment is out of bounds */
 };
 
-/* How many elements a quotient was made of. */
+/* The divisor of a quotient. */
 SCALAR double answer_made_of(enum reduction reduction, enum fold fold, double ddof,
                              const struct answer *answer, uint64_t count)
 {
@@ -213,7 +210,7 @@ SCALAR double answer_made_of(enum reduction reduction, enum fold fold, double dd
     return reduction == REDUCTION_nanmean ? (double)answer->values[1].integer : (double)count;
 }
 
-/* Bits, of `count` elements that took part. What is indexed tells by its position. */
+/* The FOUND_ bits of an answer over `count` elements; folds of positions report none as -1. */
 SCALAR unsigned findings_of(enum reduction reduction, enum fold fold, enum nothing nothing,
                             double ddof, const struct answer *answer, uint64_t count)
 {

@@ -1,9 +1,9 @@
-/* Single values of any element type: loading, storing, conversion, alike on every backend. With
- * constant types a compiler leaves only the conversion itself.
+/* Single values of any element type: loads, stores and conversions, the same on every backend. With
+ * constant types only the conversion itself remains after inlining.
  *
- * Conversions are NumPy's. Where C leaves a float's conversion to an integer undefined, the result
- * is what x86 gives: the integer of its width with only the highest bit set; the narrower ones are
- * cut out of 32 bits. */
+ * Conversions are NumPy's. Where C leaves the conversion of a float to an integer undefined, the
+ * result is x86's: the integer of its width with only the highest bit set; narrower ones are
+ * truncated from 32 bits. */
 #pragma once
 
 #include "common/element.h"
@@ -32,13 +32,12 @@ SCALAR float half_to_float(uint16_t half)
     return scalar_of_bits(sign | ((rest << 13) + 0x38000000u));
 }
 
-/* Roundings are to nearest, ties to even, and without branches, so that loops become vectors.
- * Exponents get the other bias, and to add what leaves no room for smaller bits rounds subnormal
- * numbers. */
+/* Rounds to nearest, ties to even, without branches, so that loops vectorize. Normal numbers are
+ * rebiased; subnormal ones are rounded by adding a number whose last place is their unit. */
 SCALAR uint16_t half_of_float(float value)
 {
     const int32_t least_normal = 0x38800000, overflows = 0x47800000, infinity = 0x7f800000;
-    const float units = fabsf(value) + 0.5f; /* whose last place is the least subnormal number */
+    const float units = fabsf(value) + 0.5f; /* last place: the smallest subnormal */
     int32_t bits, subnormal;
     memcpy(&bits, &value, sizeof bits);
     memcpy(&subnormal, &units, sizeof subnormal);
@@ -50,8 +49,8 @@ SCALAR uint16_t half_of_float(float value)
     return (uint16_t)((bits >> 16 & 0x8000) | (magnitude > infinity ? nan : number));
 }
 
-/* By way of a float that is cut off, but odd if anything was: what is rounded to nearest after that
- * is rounded right. */
+/* Via a float that is rounded to odd (truncated, the last bit set if inexact), so that the second
+ * rounding is correct. */
 SCALAR uint16_t half_of_double(double value)
 {
     const uint64_t last = (uint64_t)1 << 29, below = last - 1;
@@ -95,11 +94,11 @@ SCALAR uint64_t uint64_of_double(double value)
 
 /* ---- any type to any type ---- */
 
-/* The value at an address of any alignment. */
+/* Loads from an address of any alignment. */
 SCALAR union scalar scalar_load(const void *at, enum element element)
 {
     union scalar value;
-    value.c128.real = value.c128.imag = 0; /* what a shorter type leaves, too */
+    value.c128.real = value.c128.imag = 0; /* unused bytes are 0 */
     switch (element) {
 #define LOAD(NAME, type, name, member)                                                             \
     case ELEMENT_##NAME:                                                                           \
@@ -127,7 +126,7 @@ SCALAR void scalar_store(void *at, union scalar value, enum element element)
     }
 }
 
-/* How a value becomes a float of any type: float16 by way of `half`, which is rounded once. */
+/* Conversions to floats. float16 is rounded from the double `half`, once. */
 #define TO_FLOATS(half, value, imaginary)                                                          \
     case ELEMENT_FLOAT16:                                                                          \
         result.f16 = half_of_double(half);                                                         \
@@ -176,7 +175,7 @@ SCALAR union scalar scalar_of_int64(int64_t value, enum element to)
     return result;
 }
 
-/* As for int64, but for floats of values from 2^63 on. */
+/* Differs from int64 only for floats of values >= 2^63. */
 SCALAR union scalar scalar_of_uint64(uint64_t value, enum element to)
 {
     union scalar result;
@@ -188,7 +187,7 @@ SCALAR union scalar scalar_of_uint64(uint64_t value, enum element to)
     return result;
 }
 
-/* The imaginary part matters to complex types and to bool. */
+/* The imaginary part is used for complex types and bool. */
 SCALAR union scalar scalar_of_double(double value, double imaginary, enum element to)
 {
     union scalar result;
@@ -214,13 +213,13 @@ SCALAR union scalar scalar_of_double(double value, double imaginary, enum elemen
 
 #undef TO_FLOATS
 
-/* How many of 64 bits a type of integers, or bool, has no use for. */
+/* The unused high bits of 64, for an integer type or bool. */
 SCALAR unsigned scalar_unused_bits(enum element type)
 {
     return type == ELEMENT_BOOL ? 63 : 64 - (8u << (type - ELEMENT_INT8) % 4);
 }
 
-/* The value of an integer type that has the same low bits; for other types the value itself. */
+/* The value wrapped to an integer type; other types: unchanged. */
 SCALAR double scalar_wrapped(int64_t value, enum element type)
 {
     if (type == ELEMENT_BOOL || !element_is_integer(type))
@@ -230,7 +229,7 @@ SCALAR double scalar_wrapped(int64_t value, enum element type)
     return element_is_signed(type) ? (double)((int64_t)bits >> unused) : (double)(bits >> unused);
 }
 
-/* The minimum or maximum value of a type of integers. */
+/* The minimum or maximum of an integer type. */
 SCALAR union scalar scalar_end(enum element type, bool greatest)
 {
     const unsigned unused = scalar_unused_bits(type);
@@ -242,10 +241,10 @@ SCALAR union scalar scalar_end(enum element type, bool greatest)
 
 enum scalar_kind { SCALAR_SIGNED, SCALAR_UNSIGNED, SCALAR_FLOAT };
 
-/* A value of any type, in the widest of its kind. */
+/* A value in the widest type of its kind. */
 struct scalar_wide {
     enum scalar_kind kind;
-    int64_t integer; /* an unsigned one's bits */
+    int64_t integer; /* the bits, if unsigned */
     double real, imag;
 };
 

@@ -1,20 +1,20 @@
-/* An array's segments, each of which is reduced by itself, as NumPy's reduceat has them. */
+/* Segments of an array, each reduced separately, as in NumPy's reduceat. */
 #pragma once
 
 #include "common/scalar.h"
 
 struct segments {
-    const int64_t *offsets; /* where each begins; in the array's memory */
+    const int64_t *offsets; /* where each segment begins; in the array's memory */
     uint64_t count;
     uint64_t elements; /* of the array */
-    bool may_be_empty; /* else one that does not end after its beginning is one element */
+    bool may_be_empty; /* else a segment whose end is not after its start has one element */
 };
 
 struct segment {
     uint64_t start, n;
 };
 
-/* Each ends where the next begins, and the last with the array. */
+/* A segment ends where the next one begins, the last one at the array's end. */
 SCALAR struct segment segment_at(const struct segments *segments, uint64_t k)
 {
     const uint64_t start = (uint64_t)segments->offsets[k],
@@ -26,7 +26,7 @@ SCALAR struct segment segment_at(const struct segments *segments, uint64_t k)
     return segment;
 }
 
-/* Whether it can be reduced: it begins in the array, and the next one does or the array ends. */
+/* Whether it is in bounds: it begins in the array, and the next one does or is at its end. */
 SCALAR bool segment_is_within(const struct segments *segments, uint64_t k)
 {
     const uint64_t end = segments->elements + segments->may_be_empty;

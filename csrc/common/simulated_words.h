@@ -1,19 +1,18 @@
-/* Who a kernel's thread is and what it can ask of the simulated device: what
- * kernels/simulated/words.h gives CUDA's words their meaning with. */
+/* Thread indices and primitives of the simulated device; kernels/simulated/words.h adapts them. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The order in which the simulated device runs the threads of a block between two barriers, and the
- * blocks of a grid. Shuffled: anew after every barrier. */
+/* The order in which the simulated device runs the blocks of a grid, and the threads of a block
+ * between two barriers. Shuffled anew after every barrier. */
 enum thread_order { ORDER_FORWARDS, ORDER_BACKWARDS, ORDER_SHUFFLED };
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Kernels of a user's own are in a library of their own, which finds these when it is loaded. */
+/* Users' kernels are shared libraries that resolve these symbols when they are loaded. */
 #pragma GCC visibility push(default)
 
 enum {
@@ -27,15 +26,15 @@ struct simulator_index {
     unsigned x, y, z;
 };
 
-/* Who the running thread is. */
+/* The indices of the running thread. */
 struct simulator_place {
     struct simulator_index thread, block, block_size, grid_size;
-    unsigned cluster_rank, cluster_size; /* of its block among the blocks of its cluster */
+    unsigned cluster_rank, cluster_size; /* of its block in its cluster */
 };
 
 const struct simulator_place *simulator_here(void);
 
-/* The block's shared memory, full of arbitrary bytes when the block begins. */
+/* The block's shared memory, filled with arbitrary bytes when the block begins. */
 void *simulator_shared_memory(void);
 
 void simulator_barrier_block(void);
@@ -43,12 +42,12 @@ bool simulator_barrier_block_or(bool vote);
 void simulator_barrier_warp(unsigned mask);
 void simulator_barrier_grid(void);
 
-/* The lanes in `mask` each give a word; the result is the word that lane `source` gave. */
+/* Each lane in `mask` passes a word; returns the word of lane `source`. */
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source);
 
-/* What kernels tell that have their accesses counted, and its names in Python. A merge is a step of
- * arithmetic; a bulk copy goes from global to shared memory, asynchronously; a dependent load is
- * one on global memory: loads with nothing in between are one. */
+/* Events that counting kernels report, and their Python names. A merge is a step of arithmetic; a
+ * bulk copy is asynchronous, from global to shared memory; dependent loads are chains of global
+ * loads: loads with nothing in between count as one. */
 #define SIMULATOR_EVENTS(EVENT)                                                                    \
     EVENT(GLOBAL_LOAD, "global_load")                                                              \
     EVENT(GLOBAL_STORE, "global_store")                                                            \
@@ -71,25 +70,23 @@ enum simulator_event { SIMULATOR_EVENTS(EVENT) };
 
 struct simulator_access {
     enum simulator_event event;
-    unsigned bytes;               /* of this thread */
-    const volatile void *address; /* of memory, else NULL */
-    const char *file;             /* where it is asked for; outlasts the launch */
+    unsigned bytes;               /* by this thread */
+    const volatile void *address; /* in memory, else NULL */
+    const char *file;             /* of the access; outlives the launch */
     unsigned line;
-    const void *value; /* what is stored, combined, given to a shuffle or merged to; where a bulk
-                          copy goes; else NULL */
-    unsigned source;   /* of a shuffle: the lane whose value it asks for */
+    const void *value; /* stored, combined, shuffled or merged; a bulk copy's target; else NULL */
+    unsigned source;   /* the source lane of a shuffle */
 };
 
-/* Before it is done, or waited for. */
+/* Called before the access or wait. */
 void simulator_count(const struct simulator_access *);
 
-/* A barrier in shared memory: a phase of it ends when so many threads have arrived and so many
- * bytes have come as these have announced. Phases are told apart by their parity; the first is 0.
- */
+/* A barrier in shared memory. A phase ends after `arrivals` arrivals, when all bytes that these
+ * announced have been copied. Phases are identified by their parity; the first is 0. */
 struct simulator_mbarrier {
-    unsigned arrivals : 15;         /* of a phase */
-    unsigned left : 15, parity : 1; /* of the phase under way: arrivals to come, and which it is */
-    int32_t bytes;                  /* announced, and not yet there */
+    unsigned arrivals : 15;         /* per phase */
+    unsigned left : 15, parity : 1; /* current phase: arrivals left, and parity */
+    int32_t bytes;                  /* announced and not yet copied */
 };
 
 void simulator_mbarrier_init(struct simulator_mbarrier *, unsigned arrivals);
@@ -97,16 +94,16 @@ void simulator_mbarrier_init(struct simulator_mbarrier *, unsigned arrivals);
 /* Arrives, and announces bytes. */
 void simulator_mbarrier_arrive(struct simulator_mbarrier *, unsigned bytes);
 
-/* Until the phase of that parity has ended. */
+/* Waits until the phase of that parity has ended. */
 void simulator_mbarrier_wait(struct simulator_mbarrier *, unsigned parity);
 
-/* A copy into shared memory, by nobody's hand, that tells the barrier when it is done. */
+/* An asynchronous copy into shared memory, which signals the barrier when it completes. */
 void simulator_bulk_copy(void *to, const void *from, unsigned bytes, struct simulator_mbarrier *);
 
-/* Of all threads of the cluster that have not ended. */
+/* Waits for all threads of the cluster that have not exited. */
 void simulator_barrier_cluster(void);
 
-/* Where an address in this block's shared memory is in that of another block of the cluster. */
+/* The address in another block's shared memory that corresponds to one in this block's. */
 void *simulator_memory_of_block(void *here, unsigned rank);
 
 #pragma GCC visibility pop

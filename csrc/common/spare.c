@@ -5,7 +5,7 @@
 
 enum { CACHE_LINE = 64, BLOCKS = 4 };
 
-/* AddressSanitizer is to see where each call's memory ends. */
+/* AddressSanitizer needs separate blocks to detect overruns. */
 #ifdef __SANITIZE_ADDRESS__
 enum { BLOCK = 0 };
 #else

@@ -1,12 +1,12 @@
-/* Memory that calls take for as long as they last. A few blocks are kept for the next call: malloc
- * would join each with its neighbours and cut it off anew, which takes a short call longer than its
- * elements do ("short calls" in benchmarks/tuning/host.json). */
+/* Workspace for the duration of a call. A few blocks are kept for later calls, because malloc would
+ * merge and split them each time, which takes longer than a short call's elements ("short calls" in
+ * benchmarks/tuning/host.json). */
 #pragma once
 
 #include <stddef.h>
 
-/* At least so many bytes, whatever they hold, in cache lines of their own; NULL: there is none. */
+/* Returns at least `bytes` of uninitialized memory in cache lines of its own, or NULL. */
 void *spare_take(size_t bytes);
 
-/* Gives back as many as were taken; NULL: none. */
+/* Releases memory of the size that was taken; NULL is a no-op. */
 void spare_give(void *, size_t bytes);

@@ -103,7 +103,7 @@ static const bool on_ladder[FOLDS] = {
 #include "common/reductions.def"
 };
 
-/* Names are pasted at once: what another macro is given is expanded, and bool is a macro of C's. */
+/* Pastes names before they are macro-expanded: bool is a macro in C. */
 static const struct reduction_row rows[REDUCTIONS] = {
 #define ROW(name, called, ...) [REDUCTION_##name] = {#name, called, __VA_ARGS__},
 #define REDUCTION(name, fold, plain, bools, values, result, nothing, counts, summary)              \

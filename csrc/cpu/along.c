@@ -1,8 +1,7 @@
-/* Results that are folded one by one, a chunk of elements at a time, in parts of nearly one length,
- * 2^k of them, whose states merge as a tree, so that a result's bits depend on nothing but its own
- * elements and how they lie, and of floats no state takes part in many additions. Threads share the
- * results; where those are few, the branches of each one's tree, too; and of a single one, or of
- * huge ones, the elements, as of an array by itself. */
+/* Reductions along axes, one result at a time. A result's elements are divided into 2^k parts of
+ * nearly equal length, whose states merge as a tree. So a result's bits depend only on its own
+ * elements and strides, and float errors stay small. Threads share the results; if there are few,
+ * also the branches of each tree; and for a single result or huge ones, the elements. */
 #include "common/arithmetic.h"
 #include "cpu/chunk.h"
 #include "cpu/finalize.h"
@@ -13,53 +12,53 @@
 #include <string.h>
 
 enum {
-    LANES = 16,        /* results side by side, at most */
-    LEVELS = 34,       /* of states that wait for their like */
-    FEW_APART = 4,     /* elements between two of a result */
-    TRANSPOSED = 128,  /* elements of a result that are transposed with its neighbours', at most */
-    MOVED = 4 << 10,   /* bytes that are gathered at a time, about */
+    LANES = 16,        /* most results folded together */
+    LEVELS = 34,       /* of states that wait to be merged */
+    FEW_APART = 4,     /* element stride up to which elements count as close */
+    TRANSPOSED = 128,  /* longest results that are transposed with their neighbors */
+    MOVED = 4 << 10,   /* bytes gathered at a time, approximately */
     PROBE = 128,       /* elements that often settle a result */
     WAITING_MOST = 64, /* results that are finished together */
-    STRETCH = 1 << 26, /* elements between two thoughts of the watch */
+    STRETCH = 1 << 26, /* elements between polls of the watch */
     ELEMENTS_A_TILE = 1 << 16
 };
 
 struct along {
     const struct plan *plan;
     const struct axes *axes;
-    struct chunks chunks; /* of the first result */
-    uint64_t parts;       /* of a result's elements, of nearly one length: 2^shift, or none */
+    struct chunks chunks; /* for the first result */
+    uint64_t parts;       /* of a result: 2^shift of nearly equal length, or 0 */
     unsigned shift;
     struct tiles tiles;
-    uint64_t results_a_tile, groups; /* of so many results */
-    uint64_t runs;  /* branches of a result's tree, each for one thread: a power of 2 */
-    unsigned lanes; /* results that are folded side by side */
-    bool at_once;   /* each is, in one go */
-    bool brings;    /* its elements together first: */
+    uint64_t results_a_tile, groups; /* groups of results */
+    uint64_t runs;                   /* branches of a result's tree, one per thread: a power of 2 */
+    unsigned lanes;                  /* results that are folded together */
+    bool at_once;                    /* each result is folded in one go */
+    bool brings;                     /* after its elements are gathered */
     struct bringer bringer;
-    size_t states, done; /* where states begin in a workspace, and those that wait */
-    size_t chunks_at;    /* and what a thread makes of `chunks` */
+    size_t states, done; /* offsets in a workspace: states, waiting results */
+    size_t chunks_at;    /* and the thread's copy of `chunks` */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
 };
 
 struct workspace {
     char *buffer, *states, *done;
-    struct chunks *chunks;   /* of the result that it is at */
-    struct finalize waiting; /* neighbouring results that are done, to be finished together */
-    unsigned findings;       /* of those before */
+    struct chunks *chunks;   /* of the current result */
+    struct finalize waiting; /* adjacent results, to be finished together */
+    unsigned findings;       /* so far */
 };
 
-/* One of the results that are folded side by side. */
+/* One of the results that are folded together. */
 struct lane {
-    int64_t offset, mask_offset, place; /* of its elements, of their mask, and among the results */
-    char *states;                       /* that wait for their like */
-    uint64_t depth;                     /* how many do */
+    int64_t offset, mask_offset, place; /* of its elements, its mask and its output */
+    char *states;                       /* states that wait to be merged */
+    uint64_t depth;                     /* number of states */
     bool settled;
 };
 
 /* ---- one result's elements ---- */
 
-/* Parts begin at multiples of so many elements, for the memory's sake. */
+/* Parts begin at multiples of this many elements, for alignment. */
 enum { GRAIN = 64 };
 
 static void cut_parts(struct along *self)
@@ -84,8 +83,8 @@ static void move_to(const struct along *self, struct workspace *own, const struc
                 first->mask ? first->mask + lane->mask_offset : NULL);
 }
 
-/* Chunks' states merge as soon as there are two of as many chunks; where positions matter, what has
- * been found goes from one chunk to the next. `done`: chunks that were folded before. */
+/* Two states of equally many chunks merge as soon as they exist; with positions, one state is
+ * passed from chunk to chunk. `done`: chunks folded before. */
 static void fold_next_chunk(const struct along *self, struct workspace *own, struct lane *lane,
                             uint64_t chunk, uint64_t done)
 {
@@ -110,7 +109,7 @@ static void fold_next_chunk(const struct along *self, struct workspace *own, str
 
 /* ---- results ---- */
 
-/* Fills the results whose states wait, and returns what is to be said of all so far. */
+/* Finishes the waiting states, and returns all findings so far. */
 static unsigned finalize_waiting(const struct along *self, struct workspace *own)
 {
     if (own->waiting.n)
@@ -119,8 +118,8 @@ static unsigned finalize_waiting(const struct along *self, struct workspace *own
     return own->findings;
 }
 
-/* Where states of results from `place` on go, each of `count` elements: of *n of them, or of as
- * many as there is room for. */
+/* Reserves the states of *n results of `count` elements each from `place` on; *n becomes smaller if
+ * there is less room. */
 static char *waiting_room(const struct along *self, struct workspace *own, int64_t place,
                           uint64_t count, uint64_t *n)
 {
@@ -139,7 +138,7 @@ static char *waiting_room(const struct along *self, struct workspace *own, int64
     return room;
 }
 
-/* Finishes the result that is at hand, or lets it wait for that. */
+/* Queues the current result to be finished. */
 static void finish_result(const struct along *self, struct workspace *own, const struct lane *lane,
                           const char *state)
 {
@@ -164,8 +163,8 @@ static void find_lanes(const struct along *self, const struct workspace *own, ui
                                  .states = own->states + k * LEVELS * self->chunks.width};
 }
 
-/* Folds chunks of neighbours, one's and the next one's by turns, so that what lies between one's
- * elements serves the next. Each one's state is its first then. */
+/* Folds chunks of adjacent results in turn, since a cache line with one result's elements has
+ * elements of the next. Leaves the state of each in its first. */
 static void fold_side_by_side(const struct along *self, struct workspace *own, struct lane *lanes,
                               unsigned count, uint64_t first, uint64_t end)
 {
@@ -185,8 +184,7 @@ static void fold_side_by_side(const struct along *self, struct workspace *own, s
             self->chunks.merge(lanes[k].states + (lanes[k].depth - 2) * width, 2);
 }
 
-/* Whether the first of a result's elements, which lie one after the other, settle it: then its
- * state is made of those. */
+/* Whether the first of a result's contiguous elements settle it; if so, `state` is final. */
 static bool is_settled_early(const struct along *self, const char *at, char *state)
 {
     if (!self->chunks.settled || self->plan->n <= PROBE)
@@ -195,8 +193,8 @@ static bool is_settled_early(const struct along *self, const char *at, char *sta
     return self->chunks.settled(state, PROBE);
 }
 
-/* Neighbouring results of a single part each, `distance` bytes apart: where their elements lie, or
- * brought together, up to a chunk of them. */
+/* Folds adjacent results of a single part each, `distance` bytes apart: in place, or gathered, up
+ * to a chunk of them. */
 static void fold_neighbours(const struct along *self, struct workspace *own, const char *at,
                             int64_t distance, uint64_t results, char *states)
 {
@@ -251,7 +249,7 @@ static struct workspace workspace_at(const struct along *self, char *memory)
                               .chunks = (struct chunks *)(void *)(memory + self->chunks_at)};
 }
 
-/* Several results, in one run each. */
+/* A tile of several results, each in one run. */
 static unsigned fold_results(void *context, uint64_t tile, void *memory)
 {
     const struct along *self = context;
@@ -278,7 +276,7 @@ static char *branches_of(const struct along *self, uint64_t result)
     return tiles_common(&self->tiles) + result * self->runs * self->chunks.width;
 }
 
-/* One run of a group of results side by side. */
+/* One run of a group of results that are folded together. */
 static unsigned fold_run(void *context, uint64_t tile, void *memory)
 {
     const struct along *self = context;
@@ -295,7 +293,7 @@ static unsigned fold_run(void *context, uint64_t tile, void *memory)
     return 0;
 }
 
-/* Of a group whose runs were shared: what becomes of it in the end. */
+/* Merges the runs of a group and finishes its results. */
 static unsigned finish_group(void *context, uint64_t group, void *memory)
 {
     const struct along *self = context;
@@ -314,13 +312,12 @@ static unsigned finish_group(void *context, uint64_t group, void *memory)
 
 /* ---- all of them ---- */
 
-/* What brings the elements of a single part together, those of several results at a time: then a
- * row begins at no cost but for a loop's own. */
+/* How single parts of several results are gathered together: a row costs only its loop. */
 static void describe_moves(struct along *self)
 {
     const enum instructions instructions = self->tiles.job->instructions;
     const struct layout *reduced = &self->axes->reduced;
-    /* A cache line holds no more than a few results' elements. */
+    /* a cache line holds elements of few results only */
     const bool moves = self->chunks.way == GATHERED && reduced->dimensions == 1 &&
                        reduced->strides[0] > 0 &&
                        reduced->strides[0] <= FEW_APART * (int64_t)self->chunks.size;
@@ -337,8 +334,8 @@ static void describe_moves(struct along *self)
             .end = axes_end(self->axes)};
 }
 
-/* Tiles have so many elements that to take one costs little beside them, as any part has; one
- * thread by itself takes all as one tile. */
+/* A tile has enough elements to make its overhead small, as does any part. One thread takes one
+ * tile. */
 static void share_out(struct along *self)
 {
     const uint64_t results = self->axes->results, pieces = self->tiles.sharing.pieces,
@@ -355,7 +352,7 @@ static void share_out(struct along *self)
             self->runs *= 2;
 }
 
-/* Of each result, as far as the first one tells: no thread is woken for what settles early. */
+/* Elements needed per result, judging by the first: results that settle early wake no thread. */
 static uint64_t elements_wanted(const struct along *self, const struct job *job)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
@@ -369,8 +366,8 @@ static uint64_t elements_wanted(const struct along *self, const struct job *job)
                : self->plan->n;
 }
 
-/* Room for what is gathered, for states that wait for their like, and for those that are done; and,
- * of results whose runs are shared, for the states of all runs, those of a result together. */
+/* Lays out the workspace: gathered elements, states that wait to be merged, and waiting results. If
+ * runs are shared, the common memory has the states of all runs, grouped by result. */
 static void describe(struct along *self, struct job *job)
 {
     enum { LEAST_TILES = 64 };
@@ -379,7 +376,7 @@ static void describe(struct along *self, struct job *job)
     self->tiles = (struct tiles){.job = job};
     chunks_describe(&self->chunks, job);
     cut_parts(self);
-    /* What lies in rows has nothing of its neighbours' between its elements. */
+    /* in rows, no other result's elements are in between */
     self->lanes = axes->kind == AXES_ROWS || self->chunks.way == IN_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);

@@ -1,5 +1,5 @@
-/* The host backend: plain loops, shared among the cores, and the recursion that the ladder starts
- * from: on one core, in a working copy, for folds on the ladder. */
+/* The host backend: plain loops on several cores; and the recursion that the ladder starts from, on
+ * one core and a working copy, for folds on the ladder. */
 #define _GNU_SOURCE
 
 #include "common/arithmetic.h"
@@ -18,7 +18,7 @@
 struct host {
     struct threads *threads;
     enum instructions instructions;
-    bool tells_rounding; /* the processor does */
+    bool tells_rounding; /* the inexact flag works */
 };
 
 struct job host_job(void *state)
@@ -31,8 +31,8 @@ struct job host_job(void *state)
 
 struct work {
     struct job *job;
-    char *copy;     /* of the elements that take part, as accumulators, for the recursion */
-    uint64_t count; /* of what was folded last, or is in the copy */
+    char *copy;     /* the recursion's: unmasked elements as accumulators */
+    uint64_t count; /* elements folded last, or in the copy */
     union {
         _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
         struct exact_sums exact;
@@ -41,7 +41,7 @@ struct work {
 
 /* ---- the recursion ---- */
 
-enum { PIECE = 1 << 24 }; /* elements between two thoughts of the watch */
+enum { PIECE = 1 << 24 }; /* elements between polls of the watch */
 
 static bool make_copy(struct work *self)
 {
@@ -54,7 +54,7 @@ static bool make_copy(struct work *self)
                                       (unsigned long long)plan->n);
 }
 
-/* Makes it as new, which is no part of what is measured. */
+/* Fills the working copy anew; not measured. */
 static bool fill_copy(void *context)
 {
     struct work *self = context;
@@ -71,8 +71,8 @@ static bool fill_copy(void *context)
     return true;
 }
 
-/* Folds the upper half onto the lower, and then the lower in the same way. On the ladder a state is
- * a value; the copy is used up. */
+/* Folds the upper half onto the lower, and repeats that with the lower. On the ladder a state is a
+ * value. Destroys the copy. */
 static bool recurse(struct work *self)
 {
     struct job *job = self->job;
@@ -105,8 +105,8 @@ static bool fold(void *context)
 
 /* ---- measurements ---- */
 
-/* Has something done as often as the run's timing says, each time with caches as are asked for,
- * flushed by more memory than they hold, and what is needed prepared before the clock starts. */
+/* Runs `timed` as often as the run's timing says, with warm or cold caches, which are flushed by
+ * writing more memory than they hold. `before` runs outside the measured time. */
 static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void *), void *context)
 {
     enum { TIMES = 2, UNKNOWN_CACHE = 32 << 20 };
@@ -132,7 +132,7 @@ static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void 
     return ran;
 }
 
-/* Runs what makes one answer, once or as often as the run's timing says. */
+/* Computes one answer, once or as often as the run's timing says. */
 static bool work_run(struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -140,7 +140,7 @@ static bool work_run(struct job *job)
     struct work self;
     self.job = job;
     self.copy = NULL;
-    bool ran = !plan->method || make_copy(&self); /* the only one by name is the recursion */
+    bool ran = !plan->method || make_copy(&self); /* recursive is the host's only named method */
     if (ran && timing) {
         timing->passes = 1;
         timing->grid = timing->block = 0;
@@ -182,10 +182,10 @@ static bool work_explain(const struct job *job)
 
 /* ---- the read limit ---- */
 
-/* Words; of a cache's line, of all lanes together, and how far ahead is asked for. */
+/* In words: a piece of work, a cache line, the accumulators, and the prefetch distance. */
 enum { WORDS_A_PIECE = 1 << 16, LINE = 8, LANES = 2 * LINE, AHEAD = 128 };
 
-/* Words that are read and combined, so that no compiler leaves a load out. */
+/* Words are combined so that the compiler cannot drop loads. */
 struct reading {
     const struct crew *threads;
     const uint64_t *words;
@@ -219,8 +219,7 @@ static bool read_all(void *context)
     return true;
 }
 
-/* Fills run->timing with what it takes to read memory: in large pages, as NumPy's arrays are, where
- * the system lends such. */
+/* Fills run->timing with the time to read memory, in huge pages if possible, as NumPy's arrays. */
 static bool read_memory(struct job *job)
 {
     enum { LARGE_PAGE = 2 << 20 };
@@ -278,8 +277,8 @@ static unsigned threads(void *state, unsigned most)
     return threads_bound(((struct host *)state)->threads, most);
 }
 
-/* One loop takes a few microseconds, and hardly ever more than twenty; and so do those that are not
- * worth another thread, and few elements along axes. */
+/* Calls of a few microseconds, rarely more than twenty: a single loop, folds that are not worth
+ * another thread, and few elements along axes. */
 static bool is_brief(const struct plan *plan)
 {
     if (plan->method || plan->exact || plan->elements.list || plan->segments.of || plan->factors)

@@ -1,30 +1,30 @@
-/* Results by key, on the host: what all ways to make them share. */
+/* Reductions by key on the host: declarations shared by all implementations. */
 #pragma once
 
 #include "common/segments.h"
 #include "cpu/tiles.h"
 
-/* Elements and keys are taken in parts of fixed length, so that threads change no bits: by tables
- * of states, one for each part, that are merged in order; or by a stable counting sort. */
+/* Elements and keys are processed in parts of fixed length, so that the number of threads does not
+ * change any bits: with a table of states per part, merged in order, or by a stable sort. */
 struct keyed {
     const struct plan *plan;
-    struct layout keys, values; /* the former as int64 */
-    uint64_t count;             /* of keys, and results */
-    uint64_t parts, part;       /* how many, and elements of one */
-    size_t width;               /* of a key in a part's table, bytes */
-    bool counts;                /* how many values each key has */
-    unsigned outside;           /* what is to be said of a key that is not below the count */
-    union scalar of_none;       /* as results hold it */
-    struct tiles tiles;         /* in common: parts' tables, and then their counts, if any */
+    struct layout keys, values; /* `keys` converts to int64 */
+    uint64_t count;             /* of keys, and so of results */
+    uint64_t parts, part;       /* their number, and elements per part */
+    size_t width;               /* bytes per key in a part's table */
+    bool counts;                /* the number of values per key is needed */
+    unsigned outside;           /* the finding for keys that are not below `count` */
+    union scalar of_none;       /* the result of a key without elements */
+    struct tiles tiles;         /* common memory: the parts' tables, then their counts */
 };
 
-/* A chunk of keys and values, where these do not lie ready: at the beginning of a workspace. */
+/* A chunk of keys and values that are not ready in memory; the start of a workspace. */
 struct keyed_chunk {
     int64_t keys[LOOP_MOST];
     _Alignas(64) char values[LOOP_MOST * sizeof(struct complex128)];
 };
 
-/* Threads have workspaces of so many bytes. */
+/* `workspace`: bytes per thread. */
 void keyed_describe(struct keyed *, struct job *, size_t width, bool counts, size_t workspace);
 
 static inline void *keyed_table(const struct keyed *self, uint64_t part)
@@ -37,21 +37,20 @@ static inline uint64_t *keyed_counts(const struct keyed *self, uint64_t part)
     return (uint64_t *)keyed_table(self, self->parts) + part * self->count;
 }
 
-/* n elements of a layout from number `start` on, converted: where they lie, or in a buffer. */
+/* n converted elements of a layout, from index `start` on: in place, or in `buffer`. */
 const void *keyed_gather(const struct keyed *, const struct layout *, uint64_t start, uint64_t n,
                          void *buffer);
 
-/* Counts each key, and returns what is to be said of them. */
+/* Counts each key, and returns the findings. */
 unsigned keyed_count(const struct keyed *, const int64_t *keys, uint64_t n, uint64_t *counts);
 
-/* Once: what another thread writes meanwhile is not seen between a check and a use. */
+/* Reads a key once, so that it cannot change between check and use if another thread writes it. */
 static inline uint64_t read_key(const int64_t *key)
 {
     return (uint64_t)__atomic_load_n(key, __ATOMIC_RELAXED);
 }
 
-/* A table of entries of so many bytes, and of how many of n keys it pays to ask for theirs some
- * steps ahead: of a small one, which a cache holds, none. */
+/* A table of n entries of `size` bytes to prefetch; n is 0 for tables that fit in a cache. */
 struct ahead {
     const void *table;
     size_t size;
@@ -64,7 +63,7 @@ static inline struct ahead ahead_of(const void *table, size_t size, uint64_t cou
     return (struct ahead){table, size, count * size > CACHED ? n : 0};
 }
 
-/* What a key says may be anywhere. */
+/* Unsigned: an unchecked key may be any number. */
 static inline void prefetch_entry(struct ahead ahead, const int64_t *keys, uint64_t k)
 {
     enum { STEPS = 32 };
@@ -73,8 +72,8 @@ static inline void prefetch_entry(struct ahead ahead, const int64_t *keys, uint6
             (const void *)((uintptr_t)ahead.table + read_key(&keys[k + STEPS]) * ahead.size), 1);
 }
 
-/* Adds n values to the states of their keys in a table; returns whether a key was none of `count`.
- * A loop over so few instructions takes a quarter longer where it lies across cache lines. */
+/* Adds n values to the states of their keys in a table, and returns whether a key was out of range.
+ * Aligned, because these short loops are a quarter slower if they cross a cache line. */
 typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, uint64_t count,
                           void *table);
 
@@ -99,25 +98,25 @@ typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, u
         return outside;                                                                            \
     }
 
-/* What goes into tables: states begin as the identity, and values are added. */
+/* How tables are filled: states start as the identity, and values are added. */
 struct keyed_adding {
     struct keyed all;
     add_to_table *add;
-    bool unrounded; /* all is in vain once anything is rounded */
+    bool unrounded; /* fails as soon as an operation rounds */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
 };
 
-/* Tiles also say: something was rounded that is not to be. */
+/* A finding of tiles: an operation rounded. */
 enum { KEYED_ROUNDED = 1 << 17 };
 
-/* Makes all parts' tables, and then finishes so many tiles of the keys; the context begins with the
- * adding. False with a failure noted. */
+/* Fills all parts' tables and then runs `finish` for the tiles of the keys. The context passed to
+ * it begins with the keyed_adding. False if a failure was recorded. */
 bool keyed_run(struct keyed_adding *, uint64_t tiles, tile_work *finish);
 
-/* By tables, where there is a loop for it; by a sort, anything. */
+/* keyed_fold uses tables, if there is a loop for the plan; keyed_sort works for any. */
 bool keyed_has_table(const struct plan *);
 bool keyed_fold(struct job *);
 bool keyed_sort(struct job *);
 
-/* Exact sums, by tables. False: in vain, a sort is needed; else whether they are `made`. */
+/* Exact sums, with tables. False if an operation rounded: sort instead. *made is the success. */
 bool exact_fold_keys(struct job *, bool *made);

@@ -1,5 +1,5 @@
-/* Any reduction by key: a stable counting sort brings each key's elements together, which then are
- * a segment. Positions are those that elements had before. */
+/* Any reduction by key: a stable counting sort groups the elements by key, and the groups are
+ * reduced as segments. Positions are mapped back to those before sorting. */
 #include "common/arithmetic.h"
 #include "cpu/by_key.h"
 #include "plan/axes.h"
@@ -9,11 +9,11 @@
 #include <string.h>
 
 struct sorting {
-    struct keyed all;  /* in tables: how many elements each key has, and then where the next goes */
-    size_t size;       /* of an element */
+    struct keyed all;  /* tables: elements per key, then the next index of each */
+    size_t size;       /* bytes per element */
     int64_t *offsets;  /* of segments */
     char *elements;    /* sorted */
-    uint64_t *origins; /* of these; NULL: nobody asks */
+    uint64_t *origins; /* their original positions, or NULL */
 };
 
 static unsigned count_part(void *context, uint64_t part, void *memory)
@@ -33,8 +33,7 @@ static unsigned count_part(void *context, uint64_t part, void *memory)
     return found;
 }
 
-/* Each key's elements follow those of the key before, and a part's those of the part before.
- * Returns how many there are. */
+/* Assigns the places of elements: by key, and by part within a key. Returns their number. */
 static uint64_t place_all(struct sorting *self)
 {
     uint64_t next = 0;
@@ -50,7 +49,7 @@ static uint64_t place_all(struct sorting *self)
     return next;
 }
 
-/* n elements, of which the first is number `start`. With a constant size, a copy is a move. */
+/* Moves n elements, the first of index `start`. With a constant size, memcpy becomes a move. */
 static inline __attribute__((always_inline)) void scatter(const struct sorting *self,
                                                           const int64_t *keys, const char *elements,
                                                           uint64_t start, uint64_t n, size_t size,
@@ -63,7 +62,7 @@ static inline __attribute__((always_inline)) void scatter(const struct sorting *
         if (key >= self->all.count)
             continue;
         const uint64_t place = places[key]++;
-        if (place >= self->all.plan->n) /* somebody has written keys since they were counted */
+        if (place >= self->all.plan->n) /* keys were modified after they were counted */
             continue;
         memcpy(self->elements + place * size, elements + k * size, size);
         if (self->origins)
@@ -117,7 +116,7 @@ static bool reduce_segments(const struct sorting *self, uint64_t n)
     return segments_run(&job);
 }
 
-/* Positions are those among a key's elements before they become those among all. */
+/* Positions within a key's elements are replaced by those in the array. */
 static bool sort_and_reduce(struct sorting *self)
 {
     int64_t *const positions = self->all.plan->results.at[0];

@@ -1,5 +1,5 @@
-/* Sums, products, extremes and truth by key: each part of the elements has a table of states, and
- * those of a key are merged in the parts' order. */
+/* Sums, products, extremes and truth by key. Each part of the elements has a table of states; the
+ * parts' states of a key are merged in order. */
 #include "common/arithmetic.h"
 #include "common/scalar.h"
 #include "cpu/by_key.h"
@@ -13,8 +13,8 @@
 enum {
     LEAST_PART = 1 << 16,
     PARTS_MOST = 64,
-    STRETCH = 1 << 26, /* elements between two thoughts of the watch, */
-    FEWEST = 16,       /* or as many parts as many threads need */
+    STRETCH = 1 << 26, /* elements between polls of the watch, */
+    FEWEST = 16,       /* or parts, for many threads */
     KEYS_A_TILE = 1 << 12
 };
 
@@ -29,7 +29,7 @@ enum {
 #define SUM(name, In, State)  TO_TABLE(name, In, State, *at += (State)x[k])
 #define PROD(name, In, State) TO_TABLE(name, In, State, *at *= (State)x[k])
 
-/* NaN wins. */
+/* NaN propagates. */
 #define COMPARED(op, name)                                                                         \
     op(name##_int32, int32_t, int64_t) op(name##_int64, int64_t, int64_t)                          \
         op(name##_uint64, uint64_t, uint64_t) FLOATS(op, name)
@@ -53,7 +53,7 @@ COMPLEX_SUM(sum_complex128, struct complex128)
 TO_TABLE(nonzero, int32_t, int64_t, *at += x[k] != 0)
 #pragma GCC diagnostic pop
 
-/* NULL: there is none. `values`: as they are gathered. */
+/* NULL: there is none. `values`: the type after gathering. */
 static add_to_table *loop_of(enum fold fold, enum element values)
 {
 #define REAL_LOOPS(name)                                                                           \
@@ -76,10 +76,9 @@ bool keyed_has_table(const struct plan *plan)
     return !plan->exact && loop_of(plan->fold, element_accumulator(plan->layout->type));
 }
 
-/* ---- what is shared with a sort ---- */
+/* ---- shared with the sort ---- */
 
-/* As many parts as threads may want, but for tables that take as long to merge as elements to add.
- */
+/* As many parts as threads may need, unless merging tables takes longer than adding elements. */
 void keyed_describe(struct keyed *self, struct job *job, size_t width, bool counts,
                     size_t workspace)
 {
@@ -133,8 +132,7 @@ unsigned keyed_count(const struct keyed *self, const int64_t *keys, uint64_t n, 
 
 /* ---- tables ---- */
 
-/* Fills a table with identities: with one, and then with copies of what there is of it already, as
- * long as that is in the nearest cache. */
+/* Fills a table with identities: copies what is already filled, as much as fits in the L1 cache. */
 static void begin_table(const struct keyed_adding *self, char *table)
 {
     enum { COPIED = 4 << 10 };
@@ -191,7 +189,7 @@ bool keyed_run(struct keyed_adding *self, uint64_t tiles, tile_work *finish)
 
 struct folding {
     struct keyed_adding tables;
-    enum element accumulator; /* that states are of */
+    enum element accumulator; /* of the states */
     bool stored;
 };
 
@@ -203,7 +201,7 @@ static union scalar value_of(const struct folding *self, const void *state, uint
     struct finish how = finish_in(&plan->finish, self->accumulator);
     struct answer answer;
     if (tables->all.counts ? n == 0 : memcmp(state, tables->identity, tables->all.width) == 0)
-        return tables->all.of_none; /* which such a state is, too, but for narrower integers */
+        return tables->all.of_none; /* equals such a state's result, except for narrower integers */
     if (self->stored)
         return scalar_convert(
             scalar_convert(scalar_load(state, self->accumulator), self->accumulator, type), type,

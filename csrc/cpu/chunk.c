@@ -1,5 +1,4 @@
-/* Elements that are ready are folded where they lie; others are gathered into a thread's own buffer
- * first. */
+/* Folds elements in place if they are ready, else after gathering them into a buffer. */
 #include "cpu/chunk.h"
 
 #include "common/arithmetic.h"
@@ -15,7 +14,7 @@ fold_values *chunk_loop(const struct job *job)
     return loop_of_elements(job->instructions, plan->fold, plan->layout->input, plan->layout->type);
 }
 
-/* Whether rows are ready for a loop, and so long that to begin with each costs little. */
+/* Whether rows are ready for a loop, and long enough that its overhead per row is small. */
 static bool has_long_rows(const struct plan *plan)
 {
     enum { LONG = 960 }; /* bytes */
@@ -93,7 +92,7 @@ static uint64_t bring_together(const struct chunks *self, uint64_t start, uint64
                : gather_unconverted(self->instructions, &self->layout, start, n, target);
 }
 
-/* The first place from `at` on where the mask shows an element, or hides one; n: there is none. */
+/* The first index from `at` on where the mask is (not) set; n if there is none. */
 static uint64_t find(const unsigned char *valid, uint64_t at, uint64_t n, bool wanted)
 {
     if (!wanted) {
@@ -105,8 +104,7 @@ static uint64_t find(const unsigned char *valid, uint64_t at, uint64_t n, bool w
     return at;
 }
 
-/* The same where positions matter: the elements between two masked ones are folded by themselves,
- * from where they are in the array. */
+/* With positions and a mask: each run of unmasked elements is folded from its own position. */
 static uint64_t fold_runs(const struct chunks *self, char *buffer, uint64_t start, uint64_t n,
                           void *state)
 {
@@ -122,7 +120,7 @@ static uint64_t fold_runs(const struct chunks *self, char *buffer, uint64_t star
     return kept;
 }
 
-/* One row after the other, or what the chunk has of it. */
+/* Folds a chunk row by row; its first and last row may be partial. */
 static void fold_rows(const struct chunks *self, uint64_t start, uint64_t n, void *state)
 {
     _Alignas(STATE_ALIGNMENT) char states[2 * STATE_BYTES_MAX];

@@ -1,11 +1,9 @@
-/* How a chunk of a layout's elements becomes a state: where they lie, or in a buffer that they are
- * brought to. */
+/* Folds chunks of a layout's elements to states, in place or via a buffer. */
 #pragma once
 
 #include "cpu/host.h"
 
-/* How elements come to a loop: as they lie, all or a row at a time, gathered, or converted,
- * too. */
+/* How elements get to a loop: in place, all together or by row; gathered; or also converted. */
 enum way { IN_PLACE, IN_ROWS, GATHERED, CONVERTED };
 
 static inline bool way_gathers(enum way way)
@@ -16,20 +14,20 @@ static inline bool way_gathers(enum way way)
 struct chunks {
     const struct plan *plan;
     struct layout layout;
-    struct layout mask; /* its bytes as elements, where positions matter */
+    struct layout mask; /* as elements, for positions */
     enum instructions instructions;
     enum way way;
-    bool indexed;     /* positions matter */
-    bool by_position; /* and there is a mask: what it hides still counts in positions */
+    bool indexed;     /* folds positions */
+    bool by_position; /* with a mask: masked elements still count in positions */
     fold_values *fold_elements;
     merge_states *merge;
-    is_settled *settled; /* NULL: all chunks matter */
-    size_t size, width;  /* of an element as a loop takes it and of a state, bytes */
-    size_t valid;        /* where in a buffer the mask's bytes begin */
-    size_t buffer;       /* bytes that one thread gathers into */
+    is_settled *settled; /* NULL: all chunks are needed */
+    size_t size, width;  /* bytes of a loop's element and of a state */
+    size_t valid;        /* offset of the mask's bytes in the buffer */
+    size_t buffer;       /* bytes of a thread's buffer */
 };
 
-/* A loop that takes the plan's elements as they are; NULL: there is none. */
+/* The loop for the plan's elements without conversion; NULL if there is none. */
 fold_values *chunk_loop(const struct job *);
 
 enum way chunk_way(const struct job *);
@@ -37,9 +35,9 @@ const char *chunk_way_name(enum way);
 
 void chunks_describe(struct chunks *, const struct job *);
 
-/* To a layout of the same shape that begins at these, such as another result's. */
+/* Moves to another layout of the same shape, such as another result's. */
 void chunks_move(struct chunks *, const void *data, const unsigned char *mask);
 
-/* Folds up to LOOP_MOST elements, those that the mask lets through, and returns how many there
- * were. Where positions matter *state is what lies before. */
+/* Folds up to LOOP_MOST elements, without masked ones, and returns how many there were. With
+ * positions, *state must contain the state of the elements before. */
 uint64_t chunk_fold(const struct chunks *, char *buffer, uint64_t start, uint64_t n, void *state);

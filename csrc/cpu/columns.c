@@ -1,24 +1,23 @@
-/* Results whose elements lie at one distance are folded side by side, a lane for each. What is
- * ready for that is folded where it lies: neighbouring columns. The rest is brought into that order
- * first, a slab at a time: columns that do not lie side by side, or whose rows do not lie at one
- * distance; rows, which are transposed; what no loop takes as it is, which is converted; and what
- * has a mask, for what that hides becomes what changes nothing.
+/* Results with a constant stride between rows are folded as columns, one per lane. Adjacent columns
+ * are folded in place. Others are first gathered into slabs: columns that are not adjacent, or
+ * whose rows have no constant stride; rows, which are transposed; elements that must be converted;
+ * and masked ones, which are replaced by a neutral value.
  *
- * Tall columns are folded in runs of rows, whose states merge as a tree. How long runs are follows
- * from shapes and types alone, and so do the bits of sums. */
+ * Tall columns are divided into runs of rows, whose states merge as a tree. The length of runs
+ * depends only on shapes and types, and so do the bits of sums. */
 #include "cpu/columns.h"
 
 #include "common/arithmetic.h"
 
 enum {
     CACHE_LINE = 64,
-    BROUGHT = 16 << 10, /* bytes that are gathered at a time, about */
-    TILE = 1 << 16,     /* elements that a thread takes at a time, about */
-    FEW = 32,           /* tiles that are shared among threads by their runs */
+    BROUGHT = 16 << 10, /* bytes gathered at a time, approximately */
+    TILE = 1 << 16,     /* elements per tile, approximately */
+    FEW = 32,           /* tiles below which threads share runs, too */
     FEW_RUNS = 16,      /* that one thread folds */
-    LEAST_RUN = 64,     /* rows, where runs are shared */
+    LEAST_RUN = 64,     /* rows, if runs are shared */
     RUNS = 256,         /* that are enough to share */
-    STRETCH = 1 << 26   /* elements between two thoughts of the watch */
+    STRETCH = 1 << 26   /* elements between polls of the watch */
 };
 
 static uint64_t power_of_2_from(uint64_t n)
@@ -26,7 +25,7 @@ static uint64_t power_of_2_from(uint64_t n)
     return (uint64_t)1 << exponent_up(n);
 }
 
-/* Columns of a tile, in even shares. */
+/* Divides columns evenly into tiles of at most `most`. */
 static void cut_columns(struct columns *self, uint64_t most)
 {
     self->cut.in_row = divide_up(self->cut.row, most);
@@ -46,7 +45,7 @@ static uint64_t parts_most(const struct columns *self)
                                                                       : SLAB_PARTS;
 }
 
-/* What is gathered fits in the nearest cache. */
+/* Gathered elements fit in the L1 cache. */
 static void describe_brought(struct columns *self)
 {
     const uint64_t n = self->plan->n, elements = BROUGHT / self->input.size,
@@ -62,13 +61,13 @@ static void describe_brought(struct columns *self)
         self->input.elements.bringer.transpose = self->input.mask.bringer.transpose = NULL;
 }
 
-/* Rows of few results leave most of a register's lanes idle: where they lie one after the other,
- * several are taken for one, in whichever byte order, as long as that saves more rows than it costs
- * states that merge ("coalesced" in benchmarks/tuning/host.json). The first element of a complex
- * product counts for something else than others do, and so has to be in a row of its own. */
+/* Rows of few results would leave most lanes idle, so contiguous rows are treated as one longer
+ * row, as long as that saves more than merging the additional states costs ("coalesced" in
+ * benchmarks/tuning/host.json). A complex product treats its first element differently, and so
+ * needs it in a row of its own. */
 static uint64_t coalesced_of(const struct columns *self)
 {
-    enum { ENOUGH = 256, WANTED = 512, WORTH = 3 /* bytes of states a row */ };
+    enum { ENOUGH = 256, WANTED = 512, WORTH = 3 /* bytes of states per row */ };
     const struct plan *plan = self->plan;
     const struct columns_rows *elements = &self->input.elements, *mask = &self->input.mask;
     const bool needs_its_first = plan->fold == FOLD_prod && element_is_complex(plan->accumulator),
@@ -96,7 +95,7 @@ static void describe_in_place(struct columns *self)
     self->cut.group = least(self->cut.group, TILE / (least(n, TILE) * self->cut.row) + 1);
 }
 
-/* Few tiles are shared by runs that are no longer than need be. */
+/* If tiles are few, threads share runs, which are then as short as reasonable. */
 static void describe_runs(struct columns *self)
 {
     const uint64_t parts = (uint64_t)1 << self->cut.parts.shift;
@@ -116,7 +115,7 @@ static void describe_runs(struct columns *self)
         self->cut.together *= 2;
 }
 
-/* Results of a tile may lie one after the other, and there may be nothing to merge. */
+/* A tile's results may be contiguous, and there may be no states to merge. */
 static void describe_results(struct columns *self)
 {
     const struct axes *axes = self->axes;
@@ -146,7 +145,7 @@ static void describe_workspace(struct columns *self)
     self->counts = self->unconverted +
                    (self->input.convert ? tiles_aligned(rows * columns * self->input.stored) : 0);
     self->valid = self->counts + (self->counted ? tiles_aligned(columns * sizeof(uint32_t)) : 0);
-    /* The last row's lanes may read a group beyond it. */
+    /* the last row's lanes may read a group beyond it */
     self->states =
         self->valid + (self->input.masked ? tiles_aligned(rows * columns + self->loop->step) : 0);
     self->tiles.workspace = self->states + self->cut.together * self->tile_bytes;
@@ -178,7 +177,7 @@ static uint64_t pieces_of(const struct columns *self)
     return self->cut.runs / self->cut.together;
 }
 
-/* A result takes nothing beside its elements where it is stored with its neighbours. */
+/* Storing results costs nothing if they are stored together. */
 static void describe_tiles(struct columns *self)
 {
     const struct plan *plan = self->plan;
@@ -192,7 +191,7 @@ static void describe_tiles(struct columns *self)
     self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
 }
 
-/* Blocks differ in the dimension before the first of a row's. */
+/* Blocks are the elements of the dimension before a row's first. */
 static void describe_rows(struct columns *self, unsigned first)
 {
     const struct cpu_kernels *kernels = cpu_kernels(self->tiles.job->instructions);
@@ -246,7 +245,7 @@ static void describe(struct columns *self, struct job *job)
     describe_tiles(self);
 }
 
-/* ---- all of them ---- */
+/* ---- running ---- */
 
 static bool explain(const struct columns *self)
 {

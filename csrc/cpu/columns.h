@@ -1,5 +1,5 @@
-/* Results side by side, as threads fold them: an output tile at a time, which is what one slab
- * covers: neighbouring results, of one block or of several. */
+/* Columns on the host: adjacent results are folded together. Threads take output tiles, adjacent
+ * results of one or several blocks, which slabs cover. */
 #pragma once
 
 #include "cpu/tiles.h"
@@ -8,29 +8,29 @@
 
 enum columns_way { COLUMNS_IN_PLACE, COLUMNS_MOVED, COLUMNS_TRANSPOSED };
 
-/* How rows of elements, or of their mask's bytes, lie, and what brings them together. */
+/* Strides of elements, or of their mask's bytes, and how they are gathered. */
 struct columns_rows {
     int64_t row_stride, column_stride, block_stride;
     struct bringer bringer;
 };
 
-/* What comes to a loop. */
+/* The input of a loop. */
 struct columns_input {
     enum columns_way way;
-    bool brings;         /* into order, or into another type: not as they lie */
-    size_t stored, size; /* of an element, and of one as the loop takes it, bytes */
-    uint64_t inner;      /* rows at one distance from each other: those of the last dimension */
+    bool brings;         /* elements are gathered or converted first */
+    size_t stored, size; /* bytes of an element, and of the loop's */
+    uint64_t inner;      /* rows in the last dimension, which have one stride */
     struct columns_rows elements, mask;
-    bool masked; /* the loop takes the mask; else what that hides is filled */
+    bool masked; /* the loop takes the mask; else masked elements are replaced */
     fill_hidden *fill;
-    convert_elements *convert; /* to the loop's type; NULL: they are of it, or it takes them */
-    union scalar neutral;      /* what masked elements become */
+    convert_elements *convert; /* NULL: the loop takes elements unchanged */
+    union scalar neutral;      /* replaces masked elements */
 };
 
-/* ---- what is chosen for a plan ---- */
+/* ---- choices for a plan ---- */
 
-/* The outer dimensions from `first` on lie as one row of so many columns, though results may not;
- * and of such rows the next one has so many. */
+/* The outer dimensions from `first` on have one stride in the input, and so form one row of
+ * `columns`, though outputs may not. The next outer dimension has `blocks` such rows. */
 struct merged_row {
     unsigned first;
     uint64_t columns, blocks;
@@ -40,35 +40,35 @@ struct merged_row columns_merged(const struct axes *);
 
 enum columns_way columns_way(const struct plan *);
 
-/* Whether lanes go by the mask itself, since no element would change nothing. */
+/* Whether loops take the mask itself, because no value is neutral. */
 bool columns_take_mask(const struct plan *);
 
-/* Whether a tile may have columns of several blocks: what is gathered then is one row of them all,
- * which pays where a block has few rows ("host, 2 cores" in benchmarks/tuning/cases.json). */
+/* Whether a tile may have columns of several blocks, gathered into one row. This pays where blocks
+ * have few rows ("host, 2 cores" in benchmarks/tuning/cases.json). */
 bool columns_gather_blocks(const struct plan *);
 
-/* Whether of nothing but NaN that has to be said. */
+/* Whether results must be checked for all-NaN columns. */
 bool columns_are_best_numbers(const struct plan *);
 
-/* What takes elements as they are, or, if nothing does, once they are converted; and what makes
- * results, where these are what a state is, or that divided, and need nothing else. NULL: there is
- * none. */
+/* columns_loop returns the loop for the plan's elements, converted first if there is no other.
+ * columns_loop_to_results returns the loop that computes final results, if these are states or
+ * states divided and need nothing else. NULL: there is none. */
 const struct slab_loop *columns_loop(const struct job *, bool *converted);
 const struct slab_loop *columns_loop_to_results(const struct job *);
 
-/* ---- how it is cut ---- */
+/* ---- tiling ---- */
 
-/* How results are cut into output tiles, and the rows of these into runs. */
+/* Divides results into output tiles, and their rows into runs. */
 struct columns_cut {
     uint64_t row;           /* results in a block, times `coalesced` */
-    uint64_t coalesced;     /* rows that are taken for one: a power of 2 */
-    uint64_t width, in_row; /* results of a tile in a block, and tiles of a block */
-    uint64_t blocks, group; /* that lie at one distance, and of a tile */
-    uint64_t groups;        /* of those blocks */
+    uint64_t coalesced;     /* adjacent rows treated as one: a power of 2 */
+    uint64_t width, in_row; /* results per tile in a block, and tiles per block */
+    uint64_t blocks, group; /* blocks of one stride, and blocks per tile */
+    uint64_t groups;        /* per `blocks` */
     uint64_t tiles;
     struct slab_parts parts;
-    uint64_t run, runs; /* parts of one, and how many there are */
-    uint64_t together;  /* of those, by one thread to one state: a power of 2, or all */
+    uint64_t run, runs; /* parts per run, and runs */
+    uint64_t together;  /* runs that one thread merges to a state: a power of 2, or all */
 };
 
 struct columns {
@@ -76,25 +76,24 @@ struct columns {
     const struct axes *axes;
     struct columns_input input;
     struct columns_cut cut;
-    struct tiles tiles; /* the threads' states of shared runs are in common */
+    struct tiles tiles; /* common memory: states of shared runs */
     const struct slab_loop *loop;
     fold_pairs *merge;
-    size_t width;   /* of a state, bytes */
-    bool dense;     /* a tile's results lie as its states do */
-    bool direct;    /* states are results, and go where those do */
-    bool tells;     /* which of these are NaN */
-    double divisor; /* of those; 0: none */
-    bool counted;   /* how many elements the mask shows of each */
-    size_t brought, unconverted, counts, valid, states; /* where these begin in a workspace */
+    size_t width;   /* bytes per state */
+    bool dense;     /* a tile's results are as contiguous as its states */
+    bool direct;    /* states are results and are stored directly */
+    bool tells;     /* direct results must be checked for NaN */
+    double divisor; /* of direct results; 0: none */
+    bool counted;   /* unmasked elements of each result are counted */
+    size_t brought, unconverted, counts, valid, states; /* offsets in a workspace */
     size_t tile_bytes;                                  /* of a tile's states */
 };
 
-/* The neutral element, which a fold makes nothing of and masked elements become; false: there is
- * none of this type. */
+/* The value that replaces masked elements without changing the fold; false if the type has none. */
 bool columns_neutral(enum fold, enum element type, union scalar *neutral);
 
-/* A tile and its results; and some runs of a tile, where these are shared. */
+/* Fold a whole tile to results; and some runs of a tile, if its runs are shared by threads. */
 tile_work columns_fold_tile, columns_fold_shared_runs;
 
-/* Of a tile whose runs were shared: what becomes of it in the end. */
+/* Merges the shared runs of a tile and stores its results. */
 tile_work columns_finish_tile;

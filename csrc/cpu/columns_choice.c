@@ -1,7 +1,7 @@
-/* Which results are folded side by side, in which columns, and by which loops. */
+/* Decides which reductions are folded as columns, in which order, and by which loops. */
 #include "cpu/columns.h"
 
-/* Whether neighbouring results' elements are neighbours. */
+/* Whether adjacent results have adjacent elements. */
 static bool lie_together(const struct axes *axes)
 {
     return axes->strides[axes->outer - 1] == (int64_t)element_size(axes->reduced.input);
@@ -33,15 +33,15 @@ bool columns_gather_blocks(const struct plan *plan)
     return plan->n <= SLAB_PART_ROWS && (!plan->axes->reduced.mask || columns_take_mask(plan));
 }
 
-/* Columns that a tile may have, if it were as wide. */
+/* The most columns that a tile may have. */
 static uint64_t columns_together(const struct plan *plan)
 {
     const struct merged_row row = columns_merged(plan->axes);
     return columns_gather_blocks(plan) ? row.columns * row.blocks : row.columns;
 }
 
-/* Rows of several dimensions are gathered one run after the other, where columns are many and lie
- * side by side, or rows are few. */
+/* Whether rows of several reduced dimensions, gathered run by run, are worthwhile: with many
+ * adjacent columns, or few rows. */
 static bool are_wide(const struct plan *plan)
 {
     enum { WIDE = 16 };
@@ -49,8 +49,7 @@ static bool are_wide(const struct plan *plan)
            columns_together(plan) >= WIDE;
 }
 
-/* Whether a result's elements, if there are several, are no farther from each other than from its
- * neighbour's. */
+/* Whether a result has several elements, no farther from each other than from its neighbor's. */
 static bool are_rows(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
@@ -58,8 +57,8 @@ static bool are_rows(const struct axes *axes)
            (int64_t)layout_distance(reduced->strides[0]) <= axes->strides[axes->outer - 1];
 }
 
-/* Whether a block has so few elements that those of several are gathered even where they lie side
- * by side ("narrow" in benchmarks/tuning/host.json). */
+/* Whether blocks are so small that several are gathered together even if columns are adjacent
+ * ("narrow" in benchmarks/tuning/host.json). */
 static bool is_narrow(const struct plan *plan)
 {
     enum { ROWS = 4, BYTES = 64 };
@@ -78,7 +77,7 @@ enum columns_way columns_way(const struct plan *plan)
     return lie_together(axes) && !is_narrow(plan) ? COLUMNS_IN_PLACE : COLUMNS_MOVED;
 }
 
-/* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
+/* Complex types without a vectorized loop are folded state by state in few, wide rows only. */
 static const struct slab_loop *loop_from(const struct job *job, enum element input,
                                          enum element state)
 {
@@ -89,8 +88,8 @@ static const struct slab_loop *loop_from(const struct job *job, enum element inp
         ->columns(plan->fold, input, state, pays, columns_take_mask(plan));
 }
 
-/* What a mask hides of extremes becomes the worst of a wider type, which initial= may be of: that
- * of the elements' own would be better than that. */
+/* Masked elements of extremes become the accumulator's worst value, because initial= may be worse
+ * than that of the elements' own type. */
 const struct slab_loop *columns_loop(const struct job *job, bool *converted)
 {
     const struct plan *plan = job->plan;
@@ -109,8 +108,8 @@ bool columns_are_best_numbers(const struct plan *plan)
     return plan->fold == FOLD_nanmin || plan->fold == FOLD_nanmax;
 }
 
-/* Loops divide sums of floats alone: a mean that is to be an integer is divided before it is cast.
- * Whether any element is true is their largest truth value, whether all are the smallest. */
+/* Loops divide only sums of floats, since an integer mean is divided before it is cast. any is the
+ * maximum of truth values, and all the minimum. */
 const struct slab_loop *columns_loop_to_results(const struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -136,22 +135,22 @@ const struct slab_loop *columns_loop_to_results(const struct job *job)
                                                          : NULL;
 }
 
-/* Columns always, whatever is beside them: so all results of an array are folded in one order,
- * which that of other arrays may differ from, where rows are taken for one. Rows that are short are
- * transposed sooner than folded one by one, unless few of them lie at one distance ("transposed",
- * "few rows", "few side by side" and "masked" in benchmarks/tuning/host.json). */
+/* True columns always are, so that all results of an array are folded in the same order; the order
+ * may differ between arrays whose rows are coalesced or not. Short rows are transposed rather than
+ * folded one by one, unless there are few of them ("transposed", "few rows", "few side by side" and
+ * "masked" in benchmarks/tuning/host.json). */
 static bool pays(const struct plan *plan)
 {
     enum {
-        LONG = 192, /* bytes of a row that is not transposed, ... */
+        LONG = 192, /* bytes of rows that are not transposed */
         LONG_SWAPPED = 16,
         LONG_MASKED = 128,
-        LONG_POSITIONS = 4096, /* elements: under a mask, too */
-        LONG_NEAR = 63,        /* up to NEAR elements apart */
+        LONG_POSITIONS = 4096, /* elements, with a mask */
+        LONG_NEAR = 63,        /* up to a stride of NEAR elements */
         LONG_APART = 256,
         NEAR = 4,
-        FEW_MASKED = 15, /* rows that are not worth their masks' transposition */
-        BESIDE = 8       /* columns of a block that is too narrow for tall columns */
+        FEW_MASKED = 15, /* too few rows to transpose masks */
+        BESIDE = 8       /* columns of blocks too narrow for tall columns */
     };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input);
@@ -175,7 +174,7 @@ static bool pays(const struct plan *plan)
     return n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
-/* Of masked results, those that need not know what their mask hides, or only how much. */
+/* Masked results are suitable if masked elements can be replaced, or if loops take the mask. */
 bool columns_suit(const struct job *job)
 {
     const struct plan *plan = job->plan;

@@ -1,5 +1,4 @@
-/* An output tile's runs of rows are folded, where they lie or brought into order, and their states
- * merge as a tree. */
+/* Folds the runs of an output tile, in place or after gathering, and merges their states. */
 #include "cpu/columns.h"
 
 #include "common/arithmetic.h"
@@ -28,7 +27,7 @@ static struct output_tile tile_at(const struct columns *self, uint64_t index)
     return tile;
 }
 
-/* From a tile's first row to another, in bytes; those of the last dimension are `stride` apart. */
+/* The offset in bytes of a tile's row; rows of the last dimension are `stride` apart. */
 static int64_t row_offset(const struct columns *self, uint64_t row, int64_t stride)
 {
     const struct layout *reduced = &self->axes->reduced;
@@ -39,7 +38,7 @@ static int64_t row_offset(const struct columns *self, uint64_t row, int64_t stri
     return offset;
 }
 
-/* Rows `stride` bytes from each other; of several blocks, one. */
+/* Gathers rows that are `stride` bytes apart; one row if there are several blocks. */
 static void bring_rows(const struct columns_rows *self, const struct slab *slab, const char *at,
                        uint64_t rows, int64_t stride, char *to)
 {
@@ -52,7 +51,7 @@ static void bring_rows(const struct columns_rows *self, const struct slab *slab,
     bringer_bring(&self->bringer, &tile, to);
 }
 
-/* ---- what a mask hides ---- */
+/* ---- masked elements ---- */
 
 static bool worst_of(enum element type, bool greatest, union scalar *worst)
 {
@@ -94,13 +93,13 @@ bool columns_neutral(enum fold fold, enum element type, union scalar *neutral)
 
 /* ---- slabs ---- */
 
-/* A tile's first row. */
+/* The first row of a tile. */
 static const char *tile_begin(const struct columns *self, const struct output_tile *tile)
 {
     return (const char *)self->axes->reduced.data + tile->first.offset;
 }
 
-/* Of a tile's rows from `row` on. */
+/* The mask of a tile from `row` on; NULL: no mask. */
 static const unsigned char *mask_at(const struct columns *self, const struct output_tile *tile,
                                     int64_t row, int64_t mask_stride)
 {
@@ -108,8 +107,7 @@ static const unsigned char *mask_at(const struct columns *self, const struct out
     return mask ? mask + tile->first.mask_offset + row * mask_stride : NULL;
 }
 
-/* Makes a slab of one block, of a tile's rows from `first` on, of what does not lie as one, or is
- * not to be folded as it lies. */
+/* Gathers rows of a tile from `first` on into a slab of one block, converting and masking them. */
 static void bring(const struct columns *self, const struct output_tile *tile, struct slab *slab,
                   uint64_t first, char *workspace)
 {
@@ -145,7 +143,7 @@ static void bring(const struct columns *self, const struct output_tile *tile, st
     slab->end = to + rows * row_bytes;
 }
 
-/* Folds a slab of a tile's rows, where they lie or brought together first. */
+/* Folds a slab of a tile's rows, in place or after gathering. */
 static void fold_slab(const struct columns *self, const struct output_tile *tile, struct slab slab,
                       char *workspace, char *states)
 {
@@ -176,7 +174,7 @@ static void fold_run(const struct columns *self, const struct output_tile *tile,
     fold_slab(self, tile, slab, workspace, states);
 }
 
-/* Neighbouring runs' states, and what has become of them, `apart` bytes from one to the next. */
+/* Merges adjacent runs' states as a tree; they are `apart` bytes apart. */
 static void merge_runs(const struct columns *self, const struct output_tile *tile, uint64_t runs,
                        char *states, size_t apart)
 {
@@ -186,7 +184,7 @@ static void merge_runs(const struct columns *self, const struct output_tile *til
                         tile->blocks * tile->columns);
 }
 
-/* Leaves what becomes of so many at the first of the workspace's states. */
+/* Folds and merges some runs. The result is the first of the workspace's states. */
 static void fold_runs(const struct columns *self, const struct output_tile *tile, uint64_t first,
                       uint64_t runs, char *workspace)
 {
@@ -196,7 +194,7 @@ static void fold_runs(const struct columns *self, const struct output_tile *tile
     merge_runs(self, tile, runs, states, self->tile_bytes);
 }
 
-/* Rows of a block that are too few to fold with the others. */
+/* Folds the rows of a block that remain after coalescing. */
 static void fold_rest(const struct columns *self, const struct output_tile *tile, uint64_t block,
                       uint64_t rest, char *workspace, char *states)
 {
@@ -212,8 +210,7 @@ static void fold_rest(const struct columns *self, const struct output_tile *tile
     fold_slab(self, &one, slab, workspace, states);
 }
 
-/* States of rows that were taken for one merge as a tree: halves, of which each is one for every
- * result several times over. */
+/* Merges the states of coalesced rows as a tree. A half has several states for every result. */
 static void unfold(const struct columns *self, const struct output_tile *tile, char *workspace,
                    char *states)
 {
@@ -230,7 +227,7 @@ static void unfold(const struct columns *self, const struct output_tile *tile, c
     }
 }
 
-/* What the mask shows of each of a tile's results; NULL: not asked for. */
+/* The number of unmasked elements of each result; NULL: not needed. */
 static const uint32_t *counts_of(const struct columns *self, const struct output_tile *tile,
                                  char *workspace)
 {
@@ -246,8 +243,8 @@ static const uint32_t *counts_of(const struct columns *self, const struct output
     return counts;
 }
 
-/* What has a mask is of one block. Of results that lie as one row, those of the last dimension have
- * places at one distance, or all of a tile. */
+/* A masked tile has one block. Results have a constant stride in the last outer dimension, or in
+ * the whole tile if it is dense. */
 static unsigned finish(const struct columns *self, const struct output_tile *tile, char *workspace,
                        char *states)
 {
@@ -274,7 +271,7 @@ static unsigned finish(const struct columns *self, const struct output_tile *til
     return found;
 }
 
-/* Results that states are at once: of those that leave NaN out it may have to be said. */
+/* Folds directly to results, and checks those of folds that skip NaNs. */
 static unsigned make_results(const struct columns *self, const struct output_tile *tile,
                              char *workspace)
 {

@@ -1,6 +1,6 @@
-/* Dot products: pairs go through loops a chunk at a time. In floats, pieces' sums are kept and in
- * the end added up as a tree, so that neither the number of threads nor the layout makes a
- * difference; exactly, each thread has sums of its own, and no order makes one. */
+/* Dot products of two arrays, in chunks. In floating-point arithmetic, the pieces' sums are kept
+ * and then added as a tree, so that the result does not depend on the number of threads or on the
+ * layout. Exact sums are one per thread; their order is irrelevant. */
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
 #include "cpu/tiles.h"
@@ -8,30 +8,29 @@
 
 #include <stddef.h>
 
-/* Pairs a piece, pieces between two thoughts of the watch, and the bytes of an element. */
+/* Pairs per piece, pieces between polls of the watch, and the largest element. */
 enum { DOT_PIECE = 1 << 14, STRETCH = 1024, WIDEST = sizeof(struct complex128) };
 
-/* Of a complex number's parts: products of first ones, of second ones, and of either with the
- * other. Of real numbers there are only first ones. */
+/* Sums of products of complex parts: real, imaginary, and mixed. Real numbers use only FIRST. */
 enum { FIRST, SECOND, CROSSED, SUMS };
 
-/* What one thread works with; of it only what comes before elements where these lie ready. */
+/* A thread's workspace; truncated before `a` if elements are ready in memory. */
 struct workspace {
     _Alignas(64) struct exact sums[SUMS];
     struct exact_ways ways;
     _Alignas(64) char a[LOOP_MOST * WIDEST], b[LOOP_MOST * WIDEST];
-    char swapped[LOOP_MOST * WIDEST]; /* b's complex numbers, the second part first */
+    char swapped[LOOP_MOST * WIDEST]; /* b's complex numbers with parts swapped */
 };
 
 struct dot {
-    const struct plan *plan; /* whose layout and factors are walked alike, and of one `type` */
-    enum element type;       /* of elements as loops see them */
-    bool ready;              /* they see them where they lie */
-    bool as_they_are;        /* the types differ, and no common one holds all values */
-    struct tiles tiles;      /* in common: sums of pieces, where floats' arithmetic is enough */
+    const struct plan *plan; /* layout and factors have the same order and `type` */
+    enum element type;       /* element type of the loops */
+    bool ready;              /* elements are used in place */
+    bool as_they_are;        /* types differ, and no common one holds all values */
+    struct tiles tiles;      /* common memory: sums of pieces, unless exact */
 };
 
-/* Integers' exact sums are longer than any integer type. */
+/* Whether elements must not be converted: exact sums of integers exceed any integer type. */
 static bool has_to_stay(const struct layout *a, const struct layout *b)
 {
     return element_is_integer(a->type) ||
@@ -64,9 +63,9 @@ static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, st
     return (struct chunk){own->a, own->b, n};
 }
 
-/* ---- exactly ---- */
+/* ---- exact sums ---- */
 
-/* Parts lie in turn. */
+/* Parts alternate. */
 static void add_complex(const struct dot *self, const struct chunk *chunk, struct workspace *own)
 {
     const size_t n = 2 * chunk->n, size = element_size(self->type) / 2;
@@ -89,7 +88,7 @@ static void add_exactly(const struct dot *self, const struct chunk *chunk, struc
     sum->counts[EXACT_COUNT] += (int64_t)chunk->n;
 }
 
-/* ---- in a float's arithmetic, or an integer's ---- */
+/* ---- sums in floating-point or integer arithmetic ---- */
 
 static union dotted sum_of(const struct dot *self, union dotted x, union dotted y)
 {
@@ -102,7 +101,7 @@ static union dotted sum_of(const struct dot *self, union dotted x, union dotted 
     return x;
 }
 
-/* As a tree. */
+/* Pairwise, as a tree. */
 static union dotted total_of(const struct dot *self, const union dotted *sums, uint64_t n)
 {
     if (n == 1)
@@ -123,7 +122,7 @@ static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t en
     return total_of(self, sums, chunks);
 }
 
-/* ---- all ---- */
+/* ---- running ---- */
 
 static unsigned add_tile(void *context, uint64_t tile, void *memory)
 {
@@ -131,7 +130,7 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     struct workspace *const own = memory;
     union dotted *const pieces = tiles_common(&self->tiles);
     const uint64_t begin = tile * DOT_PIECE, end = least(begin + DOT_PIECE, self->plan->n);
-    /* A loop takes so many floats. */
+    /* a loop takes LOOP_MOST floats */
     const uint64_t most = element_is_complex(self->type) ? LOOP_MOST / 2 : LOOP_MOST;
     if (!self->plan->exact) {
         pieces[tile] = piece_of(self, begin, end, own);
@@ -165,7 +164,7 @@ static struct scalar_wide value_of(const struct dot *self)
                                 total.parts.crossed[0] + total.parts.crossed[1]};
 }
 
-/* What has been added exactly. Threads' workspaces end. */
+/* Merges the exact sums of all threads, and ends their state. */
 static void merge_sums(const struct dot *self, struct exact_sums *sums)
 {
     memset(sums, 0, sizeof *sums);
@@ -174,7 +173,7 @@ static void merge_sums(const struct dot *self, struct exact_sums *sums)
         struct exact *const own = workspace->sums;
         int64_t *const counts = own[SECOND].counts, infinities = counts[EXACT_INFINITIES];
         exact_ways_end(&workspace->ways, &own[FIRST]);
-        /* What is subtracted has the other sign, infinities too. */
+        /* subtracted infinities change sign */
         counts[EXACT_INFINITIES] = counts[EXACT_NEGATIVE_INFINITIES];
         counts[EXACT_NEGATIVE_INFINITIES] = infinities;
         exact_negate(own[SECOND].digits);
@@ -213,7 +212,7 @@ bool dot_run(struct job *job)
         job->run->answer.values[0] =
             plan->exact ? exact_sums_round(&plan->finish, EXACT_SUM, 0, no_negative_zeros, &sums)
                         : value_of(&self);
-    if (done && job->run->exact) /* normalised as it was rounded */
+    if (done && job->run->exact) /* normalized by the rounding */
         *job->run->exact = sums.parts[EXACT_REAL];
     tiles_close(&self.tiles);
     return done;

@@ -1,7 +1,6 @@
-/* Dot products of many results, which threads share. Factors are multiplied where they lie, or are
- * brought to rows, or columns, first. Exactly, sums are compensated, which tells what each may have
- * lost: nearly always too little to make a difference when it is rounded. Where it could, a
- * superaccumulator has the result. */
+/* Dot products along axes, shared by threads. Factors are used in place, or gathered into rows or
+ * columns first. Exact results are first computed with compensated sums and an error bound, which
+ * nearly always determines the rounded result; otherwise a superaccumulator computes it. */
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
 #include "cpu/tiles.h"
@@ -12,19 +11,19 @@
 #include <string.h>
 
 enum {
-    STEPS = LOOP_MOST / 2, /* that are added one after the other, in lanes */
-    RESULTS = DOT_COLUMNS, /* side by side, at most, */
-    FEW = 8,               /* and at least of columns */
+    STEPS = LOOP_MOST / 2, /* added sequentially in a lane */
+    RESULTS = DOT_COLUMNS, /* most results per slab */
+    FEW = 8,               /* fewest columns per slab */
     ELEMENTS_A_TILE = 1 << 16,
-    ALONE = 1 << 14,  /* elements that are not worth a second thread */
-    BRIEF = 1 << 17,  /* or one that sleeps */
-    STRETCH = 1 << 24 /* elements between two thoughts of the watch */
+    ALONE = 1 << 14,  /* elements not worth a second thread */
+    BRIEF = 1 << 17,  /* or a sleeping one */
+    STRETCH = 1 << 24 /* elements between polls of the watch */
 };
 
-/* One of the two. */
+/* One of the two factors. */
 struct factor {
-    struct layout group; /* what is brought: results and elements, as they are to lie */
-    int64_t outer;       /* from a result's to its neighbour's, bytes */
+    struct layout group; /* results and elements, in the order to gather */
+    int64_t outer;       /* byte stride between results */
     bool ready;
 };
 
@@ -34,9 +33,9 @@ struct dots {
     enum instructions instructions;
     enum element type;
     struct factor a, b;
-    add_dot_slab *loop; /* NULL: each result has a superaccumulator */
+    add_dot_slab *loop; /* NULL: each result uses a superaccumulator */
     bool columns;
-    uint64_t at_once, most; /* results side by side, and elements of each */
+    uint64_t at_once, most; /* results and elements of each per slab */
     uint64_t results_a_tile, tiles;
 };
 
@@ -44,12 +43,12 @@ struct workspace {
     _Alignas(64) char a[LOOP_MOST * sizeof(double)], b[LOOP_MOST * sizeof(double)];
     struct dot_sum sums[RESULTS];
     struct exact exact;
-    struct layout layout; /* of what is brought now */
+    struct layout layout; /* of the current gather */
 };
 
-/* ---- bringing ---- */
+/* ---- gathering ---- */
 
-/* `count` neighbours, the first of which begins at `first`. */
+/* `count` adjacent results, the first of which is at `first`. */
 static const struct layout *group_at(const struct dots *self, const struct factor *factor,
                                      const char *first, uint64_t count, struct workspace *own)
 {
@@ -59,7 +58,7 @@ static const struct layout *group_at(const struct dots *self, const struct facto
     return &own->layout;
 }
 
-/* Elements `at` to `at + n` of each. */
+/* Elements `at` to `at + n` of each result. */
 static const char *bring(const struct dots *self, const struct factor *factor, const char *first,
                          uint64_t at, uint64_t n, uint64_t count, struct workspace *own, char *room,
                          int64_t *step)
@@ -78,7 +77,7 @@ static const char *bring(const struct dots *self, const struct factor *factor, c
 
 /* ---- results ---- */
 
-/* Whether a float64 lies half way between two bfloat16s once it is a float32, and not before. */
+/* Whether rounding to float32 moves a float64 to the midpoint of two bfloat16s. */
 static bool is_rounded_twice(double x, enum element type)
 {
     const float near = (float)x;
@@ -87,7 +86,7 @@ static bool is_rounded_twice(double x, enum element type)
     return type == ELEMENT_BFLOAT16 && (bits & UINT16_MAX) == INT16_MAX + 1 && near != x;
 }
 
-/* Rounds a sum of n products. False: what was lost could decide how. */
+/* Rounds a sum of n products. False if its error bound does not determine the result. */
 static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, union scalar *value)
 {
     const double lost = ((double)n + 32) * sum->taken * 0x1p-52, high = sum->high + sum->low,
@@ -107,7 +106,7 @@ static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, 
            !is_rounded_twice(greatest, type) && memcmp(&ends[0], &ends[1], element_size(type)) == 0;
 }
 
-/* Of elements as they are. */
+/* With a superaccumulator, from unconverted elements. */
 static union scalar exactly(const struct dots *self, const char *a, const char *b,
                             struct workspace *own)
 {
@@ -125,7 +124,7 @@ static union scalar exactly(const struct dots *self, const char *a, const char *
     return exact_value(sum, 1, self->plan->finish.result);
 }
 
-/* So many results of a walk, of neighbours whose elements begin at `a` and `b`. */
+/* Stores `count` adjacent results of a walk, whose elements are at `a` and `b`. */
 static void finish(const struct dots *self, const struct walk_of_results *walk, const char *a,
                    const char *b, uint64_t count, struct workspace *own)
 {
@@ -181,9 +180,9 @@ static unsigned do_tile(void *context, uint64_t tile, void *memory)
     return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- running ---- */
 
-/* Whether a result's elements are the loop's own, and lie as it takes them, as do neighbours'. */
+/* Whether a result's elements have the loop's type and strides, as well as the adjacent results. */
 static bool is_ready(const struct dots *self, const struct layout *one, int64_t outer)
 {
     const int64_t size = (int64_t)element_size(self->type),
@@ -193,7 +192,7 @@ static bool is_ready(const struct dots *self, const struct layout *one, int64_t 
            (self->columns ? outer : next) == size;
 }
 
-/* The dimension in which neighbours lie comes before a result's, or, of columns, after. */
+/* The results' dimension comes before the elements' or, in columns, after it. */
 static void describe_factor(const struct dots *self, const struct layout *one, int64_t outer,
                             struct factor *factor)
 {
@@ -241,7 +240,7 @@ static void describe(struct dots *self, const struct job *job)
             : cpu_kernels(job->instructions)->dot_slabs(self->type, self->columns, plan->exact);
     const uint64_t fair = divide_up(axes->results, threads_for(&job->threads, UINT64_MAX)),
                    most = ELEMENTS_A_TILE / (least(plan->n, ELEMENTS_A_TILE) + 1) + 1;
-    /* The order of additions is not to depend on the number of threads, as at_once does. */
+    /* the order of additions must not depend on the number of threads; at_once does */
     const bool ready = self->a.ready && self->b.ready;
     self->most = self->columns ? ready ? RESULTS : LOOP_MOST / RESULTS
                  : plan->exact ? LOOP_MOST

@@ -3,8 +3,8 @@
 #include "arrays/operands.h"
 #include "run/result.h"
 
-/* Whether what is to be said of one result is to be said of all that are made of as many elements.
- * Of those whose states tell how many they are made of nothing is, as long as they are enough. */
+/* Whether one result's findings are those of all results with the same number of elements. Folds
+ * whose states tell their number of elements have no findings as long as there are enough. */
 static bool tells_of_all(const struct plan *plan, const struct finalize *self)
 {
     const bool skips_nan = reduction_skips_nan(plan->reduction),
@@ -13,7 +13,7 @@ static bool tells_of_all(const struct plan *plan, const struct finalize *self)
                                                           self->states, self->n, plan->finish.ddof);
 }
 
-/* The state that is made of no more elements than any other. */
+/* The index of a state with the fewest elements. */
 static uint64_t of_the_fewest(const struct finalize *self)
 {
     uint64_t fewest = 0;

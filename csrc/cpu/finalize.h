@@ -1,20 +1,19 @@
-/* From states along axes to results, many at a time. */
+/* Finishes many states of a reduction along axes. */
 #pragma once
 
 #include "cpu/host.h"
 
-/* States of as many elements each, for results that lie `step` results apart. */
+/* States of results that are `step` results apart in the output. */
 struct finalize {
     void *states;
     uint64_t n;
-    uint64_t count;         /* elements that took part in each, where that has to be known, */
-    const uint32_t *counts; /* or, unless this is NULL, in which it is not so many in all */
+    uint64_t count;         /* elements per result, if needed */
+    const uint32_t *counts; /* the same per result, or NULL */
     int64_t place, step;
 };
 
-/* Fills the plan's results, which uses the states up, and returns what is to be said of them: bits
- * of common/reduction.h. */
+/* Stores the plan's results, overwriting the states. Returns FOUND_ bits. */
 unsigned finalize_run(const struct plan *, const struct finalize *);
 
-/* The latter alone, of states that are results. */
+/* Only returns the FOUND_ bits, for states that are results. */
 unsigned finalize_findings(const struct plan *, const struct finalize *);

@@ -1,6 +1,6 @@
-/* A layout is folded in chunks of fixed length and the chunks' states in turn, so a sum's bits do
- * not depend on the number of threads, and rounding errors grow with the chunk's length and not
- * with the array's. */
+/* Folds a layout to a state, in chunks of fixed length whose states are then merged. So a sum's
+ * bits do not depend on the number of threads, and rounding errors grow with the chunk's length
+ * instead of the array's. */
 #include "arrays/operands.h"
 #include "common/arithmetic.h"
 #include "cpu/chunk.h"
@@ -12,20 +12,19 @@
 #include <string.h>
 
 enum {
-    STRETCH = 1 << 26,         /* elements folded to one state, and between two thoughts of the
-                                  watch */
-    GATHERED_STRETCH = 1 << 24 /* the latter where elements are gathered first */
+    STRETCH = 1 << 26,         /* elements per merged state, and between polls of the watch */
+    GATHERED_STRETCH = 1 << 24 /* the latter if elements are gathered first */
 };
 
 struct folding {
     struct chunks all;
-    struct tiles tiles; /* a thread's workspace is what it gathers into; states are in common */
+    struct tiles tiles; /* workspaces are gather buffers; the common memory holds states */
 
-    /* What is folded without a thought of the watch. */
+    /* What is folded between two polls of the watch. */
     uint64_t start, n;
     char *states;
-    _Atomic uint64_t matter; /* chunks; those after them make no difference any more */
-    _Atomic uint64_t masked; /* elements that did not take part so far */
+    _Atomic uint64_t matter; /* chunks needed; later ones cannot change the result */
+    _Atomic uint64_t masked; /* masked elements so far */
 };
 
 /* ---- many chunks ---- */
@@ -41,7 +40,7 @@ static uint64_t matter_now(struct folding *self)
     return atomic_load_explicit(&self->matter, memory_order_relaxed);
 }
 
-/* Where positions matter, what a piece has found goes from one chunk to the next. */
+/* With positions, a state is passed from chunk to chunk of a piece. */
 static unsigned fold_piece(void *context, uint64_t index, void *buffer)
 {
     struct folding *self = context;
@@ -57,13 +56,13 @@ static unsigned fold_piece(void *context, uint64_t index, void *buffer)
         if (self->all.indexed && chunk > first)
             memcpy(state, state - self->all.width, self->all.width);
         masked += n - chunk_fold(&self->all, buffer, self->start + at, n, state);
-        if (self->all.settled && self->all.settled(state, n)) /* those up to this one are enough */
+        if (self->all.settled && self->all.settled(state, n)) /* later chunks are not needed */
             for (matter = matter_now(self);
                  chunk + 1 < matter &&
                  !atomic_compare_exchange_weak(&self->matter, &matter, chunk + 1);)
                 ;
     }
-    if (masked) /* else threads would wait for one another */
+    if (masked) /* avoids contention */
         atomic_fetch_add_explicit(&self->masked, masked, memory_order_relaxed);
     return 0;
 }
@@ -73,8 +72,8 @@ static uint64_t part_length(enum way way)
     return way_gathers(way) ? GATHERED_STRETCH : STRETCH;
 }
 
-/* Chunks' states go one after the other until a stretch is full, and then the stretch's state to
- * those of `stretches`, of which the first is the result. */
+/* Collects the chunks' states until a stretch is complete, and then merges them to one of
+ * `stretches`, which are merged to the result, the first of them. */
 static bool fold_parts(struct job *job, struct folding *self, char *stretches, char *states)
 {
     const size_t width = self->all.width;
@@ -89,7 +88,7 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
         tiles_run(&self->tiles, self->tiles.sharing.pieces, fold_piece, self);
         chunks += self->matter;
         end = self->start + self->n;
-        if (self->matter < divide_up(self->n, LOOP_MOST)) /* what lies after makes no difference */
+        if (self->matter < divide_up(self->n, LOOP_MOST)) /* later elements are not needed */
             n = end;
         if (end == n || end % STRETCH == 0) {
             self->all.merge(states, chunks);
@@ -103,8 +102,8 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
 
 /* ---- memory ---- */
 
-/* Room for the states of all stretches, for those of a stretch's chunks, and for a buffer a thread:
- * from the heap, since a thread of the user's may have a stack of any size. */
+/* Allocates the states of all stretches and of a stretch's chunks, and a buffer per thread. On the
+ * heap, since a user's thread may have a stack of any size. */
 static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 {
     const uint64_t n = job->plan->n;
@@ -125,7 +124,7 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
     return folded;
 }
 
-/* One chunk that lies ready takes no memory. */
+/* A single chunk that is ready needs no memory. */
 static bool fold_at_once(const struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
@@ -138,7 +137,7 @@ static bool fold_at_once(const struct job *job, void *state)
     return true;
 }
 
-/* Nor do a few of them, where no thread is to be woken for their sake. */
+/* Nor do a few chunks for a single thread. */
 static bool fold_few(const struct plan *plan, struct folding *self, void *state)
 {
     enum { FEW = 16 };
@@ -156,7 +155,7 @@ static bool fold_few(const struct plan *plan, struct folding *self, void *state)
     return true;
 }
 
-/* Whether what comes first settles all: then no thread is woken, either. */
+/* Whether the first chunk settles the result; if so, no thread is woken. */
 static bool fold_beginning(const struct chunks *all, uint64_t n, void *state)
 {
     const uint64_t first = least(n, LOOP_MOST);
@@ -219,7 +218,7 @@ bool folding_one_by_one(struct job *job)
 
 bool folding_is_short(const struct plan *plan)
 {
-    /* Any instructions have the same loops. */
+    /* all instruction sets have the same loops */
     return chunk_loop(&(struct job){.plan = plan, .instructions = INSTRUCTIONS_baseline}) &&
            sharing_for(plan, IN_PLACE, plan->n).pieces == 1;
 }

@@ -1,4 +1,4 @@
-/* The host's backend: a call's work as its parts share it, and the ways in which it is done. */
+/* The host backend: a call's job, and the functions that run it. */
 #pragma once
 
 #include "common/cpu_kernels.h"
@@ -7,60 +7,60 @@
 #include "threads/threads.h"
 
 struct job {
-    const struct plan *plan; /* NULL: nothing is planned, such as where memory is read */
-    struct run *run;         /* NULL: nobody asks how it went */
+    const struct plan *plan; /* NULL if there is none, for example when measuring reads */
+    struct run *run;         /* NULL: no findings or explanation are needed */
     struct crew threads;
     enum instructions instructions;
-    bool tells_rounding; /* the processor does: see unrounded_is_told */
+    bool tells_rounding; /* the inexact flag works: see unrounded_is_told */
 };
 
-/* Whether elements of a type may be longer than any float's significand. */
+/* Whether integers of this type may not fit in a float's significand. */
 static inline bool is_long_integer(enum element type)
 {
     return type == ELEMENT_INT64 || type == ELEMENT_UINT64;
 }
 
-/* What work that is no plan's has to share, of the backend's state. */
+/* A job without a plan, with the backend's threads and instructions. */
 struct job host_job(void *state);
 
-/* Each way has a function that does it. False: the run's failure says why not. */
+/* The functions below return false if the run's failure is set. */
 
-/* Folds all of the plan's elements to a state, and counts those that take part; or says how. */
+/* Folds all elements of the plan to a state and counts the unmasked ones; or explains how. */
 bool folding_run(struct job *, void *state, uint64_t *count);
 bool folding_explain(const struct job *);
 
-/* Whether that takes some microseconds at most; of elements that lie flat. */
+/* Whether that takes at most some microseconds. Only for flat elements. */
 bool folding_is_short(const struct plan *);
 
-/* Fill the plan's results and the run's findings: along axes, where the run may ask for an
- * explanation instead, sums of products along axes, whose mask is the factors, and of segments; and
- * the answer: a dot product. */
+/* Fill the plan's results and the run's findings, or the run's explanation, where supported:
+ * reductions along axes, exact ones, sums of products along axes (with the factors as mask), and
+ * segments. dot_run computes a dot product as the answer. */
 bool along_run(struct job *);
 bool exact_along(struct job *);
 bool dots_run(struct job *);
 bool dot_run(struct job *);
 bool segments_run(struct job *);
 
-/* Writes all results of a selection, order statistics. False: memory is short. */
+/* Computes all results of a selection (order statistics). False if out of memory. */
 bool selection_run(struct job *, const struct selection *);
 
-/* Makes one result after the other, each like an array by itself. */
+/* Computes results one after the other, each like a whole array. */
 bool folding_one_by_one(struct job *);
 
-/* Makes one answer, as of a plan without axes, and stores it as the result there. */
+/* Computes one answer, as for a plan without axes, and stores it at index `place`. */
 bool work_store(struct job *, int64_t place);
 
-/* Of the arrays of a list: all together, as a state or exact sums, or a result of each. */
+/* Lists of arrays: all together, to a state or to exact sums; or a result of each. */
 bool list_fold(struct job *, void *state);
 bool list_add_exactly(struct job *, struct exact_sums *);
 bool list_run_each(struct job *);
 
-/* Along axes where results are folded side by side: whether there are loops for the plan's results,
- * and these are so many beside so few elements, or lie so, that it pays. */
+/* Reductions along axes in columns. columns_suit: there are loops for the plan, and its shape and
+ * strides make columns faster. */
 bool columns_suit(const struct job *);
 bool columns_run(struct job *);
 
-/* Adds all of the plan's elements up, and then fills the run's answer. */
+/* Adds all of the plan's elements, and then computes the run's answer. */
 bool exact_run(struct job *, struct exact_sums *);
 bool exact_finish(struct job *, struct exact_sums *);
 bool exact_explain(const struct job *);

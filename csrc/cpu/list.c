@@ -1,16 +1,16 @@
-/* The arrays of a list, one after the other, each folded like an array by itself. */
+/* Lists of arrays: each is folded like a single array, one after the other. */
 #include "cpu/exact/exact.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One of the arrays, as a job. */
+/* One array of the list, as a job. */
 struct listed_job {
     struct job job;
     struct plan plan;
     struct layout layout;
     const struct array_list *list;
-    enum element type; /* of all elements, once they are converted */
+    enum element type; /* that elements are converted to */
     uint64_t k;
 };
 
@@ -24,7 +24,7 @@ static void begin(struct listed_job *self, const struct job *all)
     self->k = 0;
 }
 
-/* Comes to array number k. False: somebody has lost patience. */
+/* Moves to array k. False if interrupted. */
 static bool take(struct listed_job *self)
 {
     const struct listed_array *const array = &self->list->at[self->k];
@@ -72,7 +72,7 @@ bool list_add_exactly(struct job *job, struct exact_sums *sums)
     return true;
 }
 
-/* ---- each ---- */
+/* ---- a result of each ---- */
 
 bool list_run_each(struct job *job)
 {

@@ -1,6 +1,6 @@
-/* A segment is folded in chunks whose states merge as a tree, so that its bits depend on nothing
- * but its own elements. Threads share the segments, and of a long one the elements; of exact sums,
- * which are rounded once, the segments alone. */
+/* Segments are folded in chunks whose states merge as a tree, so that a result's bits depend only
+ * on its own elements. Threads share the segments and, of long ones, the elements; for exact sums,
+ * which are rounded only once, only the segments. */
 #include "common/segments.h"
 #include "common/arithmetic.h"
 #include "cpu/by_key.h"
@@ -13,28 +13,28 @@
 #include <string.h>
 
 enum {
-    LONG = 1 << 18, /* elements of a segment whose elements threads share */
-    FEW = 24,       /* elements for which a vector loop's beginning is too much */
-    STATES = LONG / LOOP_MOST > FEW ? LONG / LOOP_MOST : FEW, /* of a segment at most */
+    LONG = 1 << 18, /* elements of a segment from which threads share them */
+    FEW = 24,       /* elements up to which a vector loop's overhead is too large */
+    STATES = LONG / LOOP_MOST > FEW ? LONG / LOOP_MOST : FEW, /* most states per segment */
     ELEMENTS_A_TILE = 1 << 16,
-    TILES_A_STRETCH = 1 << 12, /* between two thoughts of the watch, */
-    EXACT_STRETCH = 1 << 8     /* also of exact sums */
+    TILES_A_STRETCH = 1 << 12, /* between polls of the watch */
+    EXACT_STRETCH = 1 << 8     /* the same for exact sums */
 };
 
 struct segmented {
     struct job *job;
     const struct plan *plan;
     struct chunks chunks;
-    bool stored;  /* a state is the result */
-    uint64_t few; /* elements, at most, that are states themselves and merge as such */
+    bool stored;  /* states are results */
+    uint64_t few; /* most elements that are merged as states */
     size_t result_size;
     uint64_t segments_a_tile;
-    atomic_bool has_long; /* segments that are left for later */
-    union scalar of_none; /* as results hold it */
-    size_t states;        /* where they begin in a workspace */
+    atomic_bool has_long; /* long segments were skipped, to be folded later */
+    union scalar of_none; /* result of an empty segment */
+    size_t states;        /* offset in a workspace */
 };
 
-/* Leaves the state of all at `states`. */
+/* Leaves the segment's state in the first of `states`. */
 static void fold_segment(const struct segmented *self, char *buffer, char *states,
                          struct segment segment)
 {
@@ -57,7 +57,7 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
         chunks->merge(states, count);
 }
 
-/* As results hold it; positions count from the segment's first element, which has one, too. */
+/* The result of a state, in its type. Positions are relative to `first`, the segment's. */
 static union scalar value_of(const struct plan *plan, const void *state, uint64_t n, uint64_t first)
 {
     const enum element type = plan->finish.result;
@@ -88,9 +88,9 @@ static void finish(const struct segmented *self, const void *state, uint64_t n, 
         scalar_store(at, value_of(plan, state, n, first), plan->results.type);
 }
 
-/* ---- all of them ---- */
+/* ---- running ---- */
 
-/* Exact sums are made by `maker`; NULL: they are not asked for. False: memory is short. */
+/* `maker` is for exact sums, else NULL. False if out of memory. */
 static bool do_segment(struct segmented *self, struct exact_maker *maker, char *workspace,
                        struct segment segment, uint64_t k)
 {
@@ -119,7 +119,7 @@ static unsigned do_tile(void *context, uint64_t tile, void *workspace)
     return maker ? maker->run.findings : 0;
 }
 
-/* Like an array by itself. */
+/* Folds a long segment like a whole array. */
 static bool fold_long(const struct segmented *self, struct segment segment, uint64_t k)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
@@ -144,8 +144,8 @@ static void describe(struct segmented *self, struct job *job)
     self->job = job;
     self->plan = plan;
     chunks_describe(&self->chunks, job);
-    /* Elements that are states themselves merge quicker than a vector loop begins, but for extremes
-     * that ask for NaN. */
+    /* Merging elements as states is faster than starting a vector loop, except where float extremes
+     * check for NaN. */
     const bool are_states = self->chunks.way == IN_PLACE && fold_is_on_ladder(plan->fold) &&
                             plan->layout->input == plan->accumulator,
                extremes = plan->fold == FOLD_min || plan->fold == FOLD_max;

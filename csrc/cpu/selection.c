@@ -1,29 +1,28 @@
-/* Order statistics: threads share results, or the parts of each where these are long and few. */
+/* Order statistics. Threads share the results or, if these are few and long, the parts of each. */
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
 
 #include <string.h>
 
-/* Elements: of a result that threads share, where there are fewer than so many for each of them,
- * and of a call that is not worth a second thread. Of those of a result that are sorted, as many as
- * pay for each result ("sorted" in benchmarks/tuning/host.json). */
+/* In elements: a result long enough that threads share it, if there are fewer than FOR_EACH such
+ * results per thread; a call not worth a second thread; and those per result up to which the
+ * elements of a result are sorted ("sorted" in benchmarks/tuning/host.json). */
 enum { LONG = 1 << 16, FOR_EACH = 4, ALONE = 1 << 13, SORTED_FOR_EACH = 24 };
 
 struct selecting {
     const struct selection *all;
     uint64_t results;
-    size_t size;        /* of an element */
-    sort_columns *sort; /* of few elements, results_a_tile of these at a time */
+    size_t size;        /* bytes per element */
+    sort_columns *sort; /* of few elements, for results_a_tile results at a time */
     uint64_t results_a_tile;
     struct selected one;
-    struct tiles *tiles; /* of parts of one result */
+    struct tiles *tiles; /* parts of one result */
     const uint64_t *bracket;
     struct selection_part *parts;
-    char *kept; /* of each part, where its elements would begin */
+    char *kept; /* of each part, at the index of its first element */
 };
 
-/* Bytes of some elements of so many results; false: more than any address space has, for each of
- * many threads. */
+/* Bytes of `results` times n elements; false if that is too much for each of many threads. */
 static bool room_for(uint64_t n, uint64_t results, size_t size, size_t *bytes)
 {
     const size_t most = SIZE_MAX >> 16;
@@ -32,7 +31,7 @@ static bool room_for(uint64_t n, uint64_t results, size_t size, size_t *bytes)
 
 /* ---- many results ---- */
 
-/* Tiles of results, of all alike. */
+/* Runs tiles of results for all shapes. */
 static bool share_results(struct job *job, struct selecting *self, uint64_t tiles, size_t workspace,
                           tile_work *work)
 {
@@ -59,7 +58,7 @@ static bool find_many(struct job *job, struct selecting *self)
                          do_result);
 }
 
-/* ---- results of few elements, as many at a time as lanes sort ---- */
+/* ---- results of few elements, sorted in lanes ---- */
 
 static unsigned do_few(void *context, uint64_t tile, void *workspace)
 {
@@ -80,7 +79,7 @@ static bool find_few(struct job *job, struct selecting *self)
                          do_few);
 }
 
-/* ---- parts of one ---- */
+/* ---- parts of one result ---- */
 
 static unsigned do_part(void *context, uint64_t part, void *workspace)
 {
@@ -91,7 +90,7 @@ static unsigned do_part(void *context, uint64_t part, void *workspace)
     return 0;
 }
 
-/* Puts what the parts have kept together. */
+/* Filters all parts, and joins the keys that they keep. */
 static struct selection_part do_parts(void *context, const uint64_t bracket[2])
 {
     struct selecting *self = context;

@@ -1,6 +1,5 @@
-/* What a fold takes one thread is known beforehand, near enough: where it is twice as fast, threads
- * join in at twice the length. Reading from memory takes longer, and then more threads pay in any
- * case. */
+/* The cost of a fold on one thread is known approximately in advance. Where it is twice as fast,
+ * threads join in at twice the length. More threads also pay when reading from memory. */
 #include "cpu/tiles.h"
 
 #include "common/arithmetic.h"
@@ -9,18 +8,18 @@
 
 #include <fenv.h>
 
-/* Nanoseconds of one thread's time: "sharing" in benchmarks/tuning/host.json. */
+/* Nanoseconds on one thread ("sharing" in benchmarks/tuning/host.json). */
 enum {
-    ALONE = 6000,        /* up to here nobody else is worth the trouble, */
-    ALONE_ALONG = 20000, /* or, along axes, would have to fetch what is in the caller's own cache */
-    PIECE = 1200,        /* as short as a piece may be: taking one is nothing beside it */
-    BRIEF = 60000,       /* to wake who sleeps takes as long, and some of the caller's time */
+    ALONE = 6000,        /* up to here, a second thread is not worthwhile */
+    ALONE_ALONG = 20000, /* along axes: data in the caller's cache must be fetched */
+    PIECE = 1200,        /* least length of a piece, so that taking one is negligible */
+    BRIEF = 60000,       /* waking sleeping threads takes as long, and costs the caller */
 };
 
-/* Picoseconds: of a byte of elements, a half that is converted, and a result. */
+/* Picoseconds per byte of elements, per converted 16-bit float, and per result. */
 enum { BYTE = 20, HALF = 80, RESULT = 1000 };
 
-/* In long jobs, so many that threads end together. */
+/* Pieces of long jobs: enough that threads finish together. */
 enum { PIECES = 512 };
 
 static uint64_t pace_of(enum fold fold, enum element input)
@@ -101,7 +100,7 @@ bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *contex
         if (self->start && watch_interrupted_lately(self->job->run))
             return false;
         fenv_t callers;
-        if (self->plain) { /* threads that join in compute as the caller does */
+        if (self->plain) { /* threads that join in use the caller's environment */
             fegetenv(&callers);
             fesetenv(FE_DFL_ENV);
         }

@@ -1,5 +1,4 @@
-/* The simulated backend: it lends simulators to runs, says what is slow, and has memory of its own
- * for arrays. */
+/* The simulated backend: lends simulators to runs, warns of slow runs, and allocates arrays. */
 #define _GNU_SOURCE
 
 #include "common/arithmetic.h"
@@ -19,10 +18,9 @@ struct state {
     struct simulated_memory memory;
 };
 
-/* The idle simulator, if the process may still use as many cores as it was made for, or a new one.
- * A cooperative launch takes a core a block; that of a larger device as many as it has room for, or
- * as it takes. What is recorded shall be the same every time, so other blocks come in their order,
- * on one core. */
+/* The idle simulator, if the number of cores that the process may use is unchanged, or a new one. A
+ * cooperative launch takes a core per block; when counting for a larger device, as many as are
+ * resident there or as it has blocks. To be reproducible, other recordings use one core. */
 static struct simulator *simulator_for(struct state *state, const struct plan *plan,
                                        const struct counting *counting)
 {
@@ -77,20 +75,19 @@ static bool run_job(struct state *state, const struct plan *plan, struct run *ru
     return ran;
 }
 
-/* ---- how long it will take ---- */
+/* ---- estimating the time ---- */
 
-/* The work grows with the number of elements, so a run on a first part of them tells how long all
- * of it will take. Along axes it is the first results, as many as there is work for, and of a
- * single one the first of its elements: so the same kernel makes them. It stays where it is: the
- * plan refers to the rest. */
+/* Time is proportional to the number of elements, so a run on a part of them gives an estimate.
+ * Along axes, the part is the first results, as many as there is work for; of a single result, its
+ * first elements. So the same kernel is used. The trial must not move: the plan points into it. */
 struct trial {
     struct plan plan;
-    struct axes axes; /* without any, but for a layout */
+    struct axes axes; /* only a layout if there are no axes */
     union scalar out;
-    void *results; /* memory for them; NULL: there are no axes */
+    void *results; /* memory for results; NULL: no axes */
 };
 
-/* Leaves about so many, and returns how many these are. */
+/* Reduces a shape to about `length` elements, and returns their number. */
 static uint64_t cut(uint64_t *shape, unsigned dimensions, uint64_t length)
 {
     uint64_t all = 1;
@@ -105,14 +102,13 @@ static uint64_t cut(uint64_t *shape, unsigned dimensions, uint64_t length)
     return all;
 }
 
-/* Of which there are some. */
+/* Not 0. */
 static double elements_of(const struct plan *plan)
 {
     return (double)plan->n * (double)(plan->axes ? plan->axes->results : 1);
 }
 
-/* Not about given means, whose places are those of all results; those that are left are next to one
- * another. */
+/* Uses no given means, which are indexed by all results. The remaining results are contiguous. */
 static bool cut_results(struct trial *self, const struct axes *all, uint64_t elements)
 {
     struct plan *plan = &self->plan;
@@ -156,7 +152,7 @@ static struct trial *trial_begin(const struct plan *all, uint64_t elements)
     return self;
 }
 
-/* By a trial of a part of it. */
+/* Estimates the time by a trial on a part of the elements. */
 static bool warn_if_slow(struct state *state, const struct plan *plan, struct run *run)
 {
     enum { TRIAL = 1 << 20, SHORT_ENOUGH = 1 << 23, SLOW_SECONDS = 10 };
@@ -217,7 +213,7 @@ static bool describe(int index, struct device *device)
     return true;
 }
 
-/* Nothing has an address. */
+/* Empty arrays have no address. */
 static enum located locate(void *opaque, struct view *view, struct failure *failure)
 {
     struct state *state = opaque;

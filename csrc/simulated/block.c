@@ -1,5 +1,5 @@
-/* Runs a block from its beginning to its end: sweeps over its threads, between which barriers that
- * are complete let theirs go. Threads that wait for others which never come end the run. */
+/* Runs a block: sweeps over its threads, and between sweeps releases threads whose barriers are
+ * complete. A deadlock ends the run. */
 #define _GNU_SOURCE
 
 #include "simulated/block.h"
@@ -12,10 +12,9 @@
 
 /* ---- threads ---- */
 
-/* The next thread of this sweep that can run; NULL at the sweep's end, and when it is time to look
- * at the watch. A bulk copy takes as long as it takes: none if threads run forwards, until nobody
- * can go on without it if they run backwards, and anything else if they are shuffled. An answer
- * that depends on it betrays a wait that is missing. */
+/* The next thread of this sweep that can run; NULL at the sweep's end, and when the watch should be
+ * polled. Bulk copies may take any time: they complete immediately if threads run forwards, as late
+ * as possible if backwards, and at random if shuffled. Results then reveal missing waits. */
 static struct thread *next_ready(struct multiprocessor *self)
 {
     enum { SWITCHES_A_LOOK = 8, SWITCHES_A_COPY = 16 };
@@ -44,8 +43,8 @@ void thread_wait_at(enum thread_state barrier)
     fiber_switch(&self->fiber, next ? &next->fiber : &home->scheduler);
 }
 
-/* Runs every ready thread once, but those of the last warp, up to its next barrier: they hand over
- * to each other, and the last one hands back. */
+/* Runs every ready thread, except those of the last warp, to its next barrier. They switch to each
+ * other; the last one switches back. */
 static void sweep(struct multiprocessor *self)
 {
     if (self->launch->order == ORDER_SHUFFLED)
@@ -60,7 +59,7 @@ static void sweep(struct multiprocessor *self)
     }
 }
 
-/* A fiber lives as long as its simulator and runs one block's kernel after the other. */
+/* A fiber lives as long as its simulator and runs the kernels of one block after the other. */
 static void thread_body(void *opaque)
 {
     struct thread *self = opaque;
@@ -71,8 +70,8 @@ static void thread_body(void *opaque)
     }
 }
 
-/* Gives the first `block` threads a fiber each, where they have none yet. Cores share the costly
- * guards of a simulator, several of which may be at work. False when memory is short. */
+/* Creates fibers for the first `block` threads that have none. Guards that split the mapping are
+ * divided among a simulator's cores; there may be several simulators. False if out of memory. */
 static bool make_threads(struct multiprocessor *self, unsigned block)
 {
     enum { SPLITS_MAX = 1024 };
@@ -107,9 +106,9 @@ void multiprocessor_release(struct multiprocessor *self)
     free(self->shared);
 }
 
-/* ---- a block's beginning ---- */
+/* ---- starting a block ---- */
 
-/* Warps are not in lockstep with each other: if threads are shuffled, one is far behind. */
+/* Warps are not in lockstep with each other: if threads are shuffled, one of them lags behind. */
 static void choose_last_warp(struct multiprocessor *self)
 {
     const unsigned warps = self->launch->block / SIMULATOR_WARP;
@@ -163,7 +162,7 @@ static unsigned first_in(const struct multiprocessor *self, enum thread_state st
     return t;
 }
 
-/* Says where the threads are that do not wait at `barrier`. */
+/* Describes the threads that do not wait at `barrier`. */
 static void describe_the_others(const struct multiprocessor *self, enum thread_state barrier,
                                 char *text, size_t bytes)
 {
@@ -182,7 +181,7 @@ static void describe_the_others(const struct multiprocessor *self, enum thread_s
                                             : "the masks do not match");
 }
 
-/* Some threads wait at a barrier that the others will never reach. */
+/* Reports a barrier that some threads will never reach. */
 static void report_divergence(struct multiprocessor *self)
 {
     enum thread_state barrier = AT_BLOCK_BARRIER;
@@ -203,7 +202,7 @@ static void report_divergence(struct multiprocessor *self)
 
 /* ---- barriers ---- */
 
-/* What a warp does after a barrier is not done together with what it did before. */
+/* Accesses before and after a barrier of the warp are counted separately. */
 static void separate_warp(struct multiprocessor *self, unsigned warp)
 {
     if (self->launch->counts)
@@ -223,8 +222,8 @@ static void release(struct multiprocessor *self, struct thread *thread)
     thread->state = READY;
 }
 
-/* Lets those warp barriers go at which all lanes of their mask have arrived. A shuffle's words
- * change hands here, before any lane can go on to the next one. */
+/* Releases the warp barriers that all lanes of their mask have reached. Shuffled words are
+ * exchanged here, before any lane can reach its next shuffle. */
 static bool release_warps(struct multiprocessor *self)
 {
     struct checker *checker = self->launch->checker;
@@ -249,7 +248,7 @@ static bool release_warps(struct multiprocessor *self)
     return any;
 }
 
-/* All threads of the block, but those that have ended, are there. */
+/* All threads of the block that have not ended are in this state. */
 static void release_at(struct multiprocessor *self, enum thread_state state)
 {
     separate(self);
@@ -258,8 +257,7 @@ static void release_at(struct multiprocessor *self, enum thread_state state)
             release(self, &self->threads[t]);
 }
 
-/* Lets those threads go that wait for a phase which has ended. As long as nobody can go on, copies
- * that are under way come to their end. */
+/* Releases threads whose phase has ended. If no thread can run, pending copies are completed. */
 static bool release_mbarriers(struct multiprocessor *self)
 {
     const unsigned before = self->at[READY];
@@ -300,8 +298,8 @@ static bool release_block_barrier(struct multiprocessor *self)
     return true;
 }
 
-/* No thread of the block is ready, but for the last warp's: lets a complete barrier go, or that
- * warp. False when the block is over, for better or worse, or when it is other blocks' turn. */
+/* Called when no thread is ready except the last warp's: releases a complete barrier, or that warp.
+ * False when the block has ended, has failed or must wait for other blocks. */
 static bool release_barrier(struct multiprocessor *self)
 {
     const unsigned block = self->launch->block, *at = self->at;
@@ -318,7 +316,7 @@ static bool release_barrier(struct multiprocessor *self)
     if (at[AT_GRID_BARRIER] == block && self->launch->cooperative)
         return release_grid_barrier(self);
     if (at[ENDED] == block) {
-        if (self->copies.count) /* shared memory is another block's soon */
+        if (self->copies.count) /* another block will reuse the shared memory */
             grid_stop(self->grid, FAILURE_RUNTIME,
                       "a block has ended before a bulk copy to its shared memory");
         separate(self);

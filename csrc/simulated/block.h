@@ -1,5 +1,5 @@
-/* What runs on a core of the simulated device: a block, whose threads are fibers that run one after
- * the other from barrier to barrier, and what it shares with the other blocks of its grid. */
+/* A block on a core of the simulated device. Its threads are fibers that run one after the other
+ * from barrier to barrier. Also: the state that the blocks of a grid share. */
 #pragma once
 
 #include "common/simulated_words.h"
@@ -12,7 +12,7 @@
 #include <time.h>
 
 /* Random numbers for the shuffled order of blocks and threads: splitmix64 (Steele, Lea, Flood
- * 2014). The same seed, the same order. */
+ * 2014). The same seed gives the same order. */
 static inline uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15;
@@ -21,7 +21,7 @@ static inline uint64_t random_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Fisher and Yates. */
+/* Fisher-Yates. */
 static inline void random_shuffle(unsigned *items, unsigned count, uint64_t *state)
 {
     for (unsigned k = count - 1; k > 0; k--) {
@@ -34,34 +34,32 @@ static inline void random_shuffle(unsigned *items, unsigned count, uint64_t *sta
 
 /* ---- the grid ---- */
 
-/* What its blocks, on whatever core, have in common: its barrier, and the end of the run. In
- * simulator.c. */
+/* State shared by a grid's blocks on all cores: its barrier, and the run's end. In simulator.c. */
 struct grid {
-    unsigned cores; /* that blocks may run on */
+    unsigned cores; /* cores in use */
     const struct simulator_launch *launch;
-    struct timespec looked; /* at the watch */
+    struct timespec looked; /* last poll of the watch */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t at_barrier, past_kernel; /* how many blocks, of a cooperative launch */
-    uint64_t barriers;                /* that all blocks have met at */
+    uint64_t at_barrier, past_kernel; /* blocks of a cooperative launch */
+    uint64_t barriers;                /* number of completed grid barriers */
 
     atomic_bool stop;
     struct failure failure;
 };
 
-/* Ends the run; the first to say why is heard. */
+/* Ends the run; only the first failure is kept. */
 void grid_stop(struct grid *, enum failure_kind, const char *text);
 bool grid_stopped(struct grid *);
 
-/* For the caller's own core only: asks the watch, now and then. */
+/* Polls the watch now and then. Only on the caller's own core. */
 void grid_look_at_watch(struct grid *);
 
-/* A block of a cooperative launch is at its barrier: true when every block is, false when one never
- * will be. */
+/* Waits at the grid's barrier of a cooperative launch. False if some block can never arrive. */
 bool grid_meet(struct grid *);
 
-/* ---- bulk copies into a block's shared memory that are under way. In words.c ---- */
+/* ---- pending bulk copies into a block's shared memory; in words.c ---- */
 
 struct bulk_copy {
     void *to;
@@ -78,7 +76,7 @@ struct bulk_copies {
     uint64_t random;
 };
 
-/* Does any one of them; false if there is none. */
+/* Completes a random pending copy; false if there is none. */
 bool bulk_copies_end_any(struct bulk_copies *);
 
 /* ---- a block on its core ---- */
@@ -97,37 +95,37 @@ enum thread_state {
 };
 
 struct thread {
-    struct fiber fiber; /* first, so that its stack's owner is the thread */
+    struct fiber fiber; /* the first member, so that stack_owner() is the thread */
     struct multiprocessor *home;
     struct simulator_place place;
     enum thread_state state;
-    unsigned mask;     /* of the warp barrier it waits at */
-    unsigned source;   /* of a shuffle: the lane whose word it wants */
-    uint64_t received; /* and that word, once all lanes of the mask have given theirs */
-    const struct simulator_mbarrier *mbarrier; /* that it waits at, */
-    unsigned parity;                           /* for the end of that phase */
-    unsigned interval;                         /* of what is recorded */
+    unsigned mask;                             /* of the warp barrier that it waits at */
+    unsigned source;                           /* shuffle: the lane to read */
+    uint64_t received;                         /* shuffle: the word read */
+    const struct simulator_mbarrier *mbarrier; /* that it waits at */
+    unsigned parity;                           /* of the phase that it waits for */
+    unsigned interval;                         /* of recorded accesses */
 };
 
 struct warp {
     unsigned waiting;               /* lanes at a warp barrier */
-    uint64_t words[SIMULATOR_WARP]; /* that they give to a shuffle */
+    uint64_t words[SIMULATOR_WARP]; /* passed to a shuffle */
 };
 
 enum { NO_WARP = WARPS_MAX };
 
-/* Which thread comes next, from one barrier to the next. */
+/* The order in which threads run between two barriers. */
 struct sweep {
     unsigned order[SIMULATOR_BLOCK_MAX];
-    unsigned next; /* in that order */
+    unsigned next; /* index in `order` */
     unsigned switches;
-    unsigned last_warp; /* goes on once no other can; NO_WARP: all are alike */
+    unsigned last_warp; /* runs only when no other warp can; NO_WARP: none */
     uint64_t random;
 };
 
 struct multiprocessor {
-    struct grid *grid;              /* that its blocks are part of */
-    struct multiprocessor *cluster; /* those with the blocks of its cluster, by rank */
+    struct grid *grid;              /* of its blocks */
+    struct multiprocessor *cluster; /* those that run the blocks of its cluster, by rank */
     unsigned number;                /* of the core; 0: the caller's own */
     struct fiber scheduler;
     struct thread *threads;
@@ -138,30 +136,31 @@ struct multiprocessor {
     const struct simulator_launch *launch;
     struct sweep sweep;
     struct warp warps[WARPS_MAX];
-    unsigned at[THREAD_STATES]; /* how many threads are in each state */
-    bool voted, verdict;        /* of __syncthreads_or */
+    unsigned at[THREAD_STATES]; /* number of threads in each state */
+    bool voted, verdict;        /* by __syncthreads_or */
     struct bulk_copies copies;
-    struct counter *counter; /* of what launches access that count; NULL: there was none yet */
+    struct counter *counter; /* for launches with counts; NULL: not opened yet */
 };
 
-/* Makes the core ready for the launch's blocks. False when memory is short. */
+/* Prepares the core for the launch's blocks. False if out of memory. */
 bool multiprocessor_prepare(struct multiprocessor *);
 
 void multiprocessor_release(struct multiprocessor *);
 
-/* The running thread. Every word of a kernel asks, so the answer lies where it costs nothing to
- * find. */
+/* The running thread. Every CUDA word of a kernel needs it, so it is stored on the stack, where
+ * access costs almost nothing. */
 static inline struct thread *thread_running(void)
 {
     return *stack_owner((uintptr_t)__builtin_frame_address(0));
 }
 
-/* Stops the running thread at a barrier and goes on with the next one. */
+/* Stops the running thread at a barrier and switches to the next one. */
 void thread_wait_at(enum thread_state barrier);
 
-/* Threads of a block begin when it is first run. */
+/* Starts a block; its threads begin at the first block_run. */
 void block_begin(struct multiprocessor *, uint64_t index);
 
-/* Runs a block up to its end, or to the cluster's barrier, and returns whether it is at that. If it
- * is there already, all blocks of the cluster are, or have ended. */
+/* Runs a block until it ends or all of its threads are at the cluster's barrier, and returns
+ * whether they are. If they already were, all blocks of the cluster must be at the barrier or have
+ * ended; the block then continues. */
 bool block_run(struct multiprocessor *);

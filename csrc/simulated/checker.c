@@ -8,18 +8,18 @@
 
 enum {
     WORD_BYTES = 4,
-    LOADS_KEPT = 2,        /* of different threads, the last of a word */
+    LOADS_KEPT = 2,        /* the last loads of a word, by different threads */
     PATIENCE = 1 << 20,    /* accesses that any launch may make, */
-    PATIENCE_A_WORD = 256, /* and so many more for each word that it is given */
+    PATIENCE_A_WORD = 256, /* and more for each word of its memory */
 };
 
-/* Who was at a word, and when: in the block's count of barriers, in the lane's own count of its
- * warp's barriers, in the grid's count of atomics and of barriers. */
+/* The last access of a word, and its time: the block's count of barriers, the lane's count of its
+ * warp's barriers, and the grid's counts of atomics and barriers. */
 struct visit {
     unsigned block, thread, barriers, steps, grid_barriers;
     uint64_t atomics;
     enum simulator_event event;
-    const char *file; /* NULL: nobody was */
+    const char *file; /* NULL: no access */
     unsigned line;
 };
 
@@ -28,13 +28,13 @@ struct word {
     bool is_there;
 };
 
-/* What a core knows of the block that it runs. */
+/* The block that a core runs. */
 struct checked_block {
     unsigned number, barriers, grid_barriers;
     struct region shared;
-    struct word *words;                  /* of that */
-    unsigned steps[SIMULATOR_BLOCK_MAX]; /* barriers of its warp that a thread came to */
-    unsigned known[SIMULATOR_BLOCK_MAX][SIMULATOR_WARP]; /* how many steps of each lane are over */
+    struct word *words;                  /* of `shared` */
+    unsigned steps[SIMULATOR_BLOCK_MAX]; /* warp barriers that each thread has reached */
+    unsigned known[SIMULATOR_BLOCK_MAX][SIMULATOR_WARP]; /* completed steps per lane, as seen */
     struct simulator_access last[SIMULATOR_BLOCK_MAX];
 };
 
@@ -45,8 +45,8 @@ struct checker {
     pthread_mutex_t lock;
     struct word *words[REGIONS_MAX];
     unsigned cores;
-    struct checked_block *blocks; /* one a core */
-    uint64_t *latest;             /* atomic of each block of the grid, by number */
+    struct checked_block *blocks; /* one per core */
+    uint64_t *latest;             /* the last atomic of each block, by block index */
     uint64_t atomics, left;
 };
 
@@ -57,7 +57,7 @@ static size_t words_in(size_t bytes)
 
 /* ---- opening and closing ---- */
 
-/* NULL when memory is short. */
+/* NULL if out of memory. */
 static struct word *make_words(size_t bytes, bool are_there)
 {
     struct word *words = calloc(words_in(bytes) + 1, sizeof *words);
@@ -137,7 +137,7 @@ static _Unwind_Reason_Code keep_frame(struct _Unwind_Context *context, void *kep
     return fault->depth == FRAMES_MAX ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-/* Keeps the first; always false. */
+/* Records the first fault; always returns false. */
 static bool blame(struct checker *self, enum fault_kind kind, const char *file, unsigned line,
                   const char *text)
 {
@@ -160,18 +160,18 @@ static const char *verb(enum simulator_event event)
     return event == SIMULATOR_ATOMIC ? "changes" : is_load(event) ? "loads" : "stores";
 }
 
-/* What an access is at, and who is there. */
+/* The memory of an access, and its thread. */
 struct target {
     struct checked_block *block;
     const struct simulator_access *access;
     unsigned tid;
     const struct region *region;
-    struct word *words; /* of it */
+    struct word *words; /* of the region */
     intptr_t offset;
-    unsigned element; /* bytes of one; of shared memory as many as are accessed */
+    unsigned element; /* bytes per element; in shared memory, those of the access */
 };
 
-/* "thread 3 of block 0 loads element 33 of the array", and why it must not. */
+/* Reports "thread 3 of block 0 loads element 33 of the array", for example, and the reason. */
 static bool blame_access(struct checker *self, enum fault_kind kind, const struct target *target,
                          const char *why)
 {
@@ -195,7 +195,7 @@ static bool blame_race(struct checker *self, const struct target *target,
 
 /* ---- races ---- */
 
-/* Whether something orders the two, or they are harmless. */
+/* Whether two accesses are ordered or harmless. */
 static bool may_follow(const struct checker *self, const struct target *now,
                        const struct visit *before)
 {
@@ -253,7 +253,7 @@ static size_t distance(const struct region *region, uintptr_t at)
     return at < region->at + region->bytes ? 0 : at - (region->at + region->bytes) + 1;
 }
 
-/* Shared memory, or the region that it is in, or nearest to. */
+/* Finds shared memory, or the region that contains the address or is nearest to it. */
 static void find_target(struct checker *self, struct target *target)
 {
     const enum simulator_event event = target->access->event;
@@ -300,7 +300,7 @@ static bool check(struct checker *self, struct target *target)
 {
     struct checked_block *block = target->block;
     const struct simulator_access *access = target->access;
-    if (self->fault->kind != FAULT_NONE) /* all threads end with the first that is at fault */
+    if (self->fault->kind != FAULT_NONE) /* all threads stop after the first fault */
         return false;
     block->last[target->tid] = *access;
     if (access->event == SIMULATOR_WARP_BARRIER)
@@ -338,7 +338,7 @@ void checker_pass_warp_barrier(struct checker *self, unsigned core, unsigned tid
     }
 }
 
-/* Other cores' threads may be at fault at the same time. */
+/* Takes the lock, because other cores may report faults at the same time. */
 void checker_blame(struct checker *self, unsigned core, unsigned tid, const char *text)
 {
     const struct simulator_access *at = &self->blocks[core].last[tid];
@@ -347,7 +347,7 @@ void checker_blame(struct checker *self, unsigned core, unsigned tid, const char
     pthread_mutex_unlock(&self->lock);
 }
 
-/* Threads that wait at different lines wait for each other by mistake, if a GPU lets them. */
+/* Threads at different barriers is an error, even if a GPU happens to accept it. */
 bool checker_pass_block_barrier(struct checker *self, unsigned core)
 {
     struct checked_block *block = &self->blocks[core];

@@ -1,12 +1,12 @@
-/* Looks for what a GPU would not forgive in what threads access: data races, uninitialized
- * reads, and accesses outside the memory that a kernel was given.
+/* Finds invalid accesses of threads: data races, uninitialized reads, and accesses outside the
+ * kernel's memory.
  *
- * Two accesses may be a race in whatever order threads happen to run. Of every word it is
- * known who stored and who loaded it last; another thread may follow if a barrier lies between the
- * two: one of the block, or of the warp if both are lanes of it. A shuffle is none: it orders no
- * memory. Blocks are ordered by the grid's barrier, and by atomics, if both have made one in
- * between: which came first is not looked at, and of loads the last two are known, so that some
- * races are found in another order of threads only, or not at all. */
+ * Races are detected whatever the order in which threads happen to run. For every word, the last
+ * store and the last loads are known. An access of another thread is a race unless there is a
+ * barrier in between: the block's, or the warp's if both threads are lanes of it. A shuffle is not
+ * a barrier, since it does not order memory. Blocks are ordered by the grid's barrier, and by
+ * atomics if both have executed one in between. The order of these atomics is not checked, and only
+ * the last two loads are known, so some races are found only in other thread orders or never. */
 #pragma once
 
 #include "run/counting.h"
@@ -14,14 +14,14 @@
 
 /* Global memory that a launch may access. */
 struct region {
-    const char *name; /* of one element, for messages */
+    const char *name; /* of an element, for messages */
     uintptr_t at;
     size_t bytes;
-    unsigned element;  /* bytes of one */
-    bool is_there;     /* it has contents when the launch begins */
-    bool is_for_loads; /* no store may go there */
+    unsigned element;  /* bytes per element */
+    bool is_there;     /* initialized before the launch */
+    bool is_for_loads; /* read-only */
     bool is_to_be_written;
-    bool is_shared; /* by atomics and loads that ask for news of other blocks */
+    bool is_shared; /* accessed only by atomics and by loads that see other blocks' stores */
 };
 
 enum { REGIONS_MAX = 3 };
@@ -33,29 +33,29 @@ struct regions {
 
 struct checker;
 
-/* Of a launch, which has to outlast it, on so many cores. The first fault is told to `fault`. NULL
- * when memory is short. */
+/* For a launch on `cores` cores; the launch must outlive it. The first fault is stored in *fault.
+ * NULL if out of memory. */
 struct checker *checker_open(const struct simulator_launch *, unsigned cores,
                              const struct regions *, struct fault *fault);
-void checker_close(struct checker *); /* NULL is fine */
+void checker_close(struct checker *); /* NULL is a no-op */
 
 /* A block begins on a core. */
 void checker_begin_block(struct checker *, unsigned core, unsigned block, const void *shared);
 
-/* What thread `tid` is about to do. False if it must not. */
+/* Called before an access of thread `tid`. False if it is invalid. */
 bool checker_note(struct checker *, unsigned core, unsigned tid, const struct simulator_access *);
 
-/* A thread goes on from a barrier of its warp, or a shuffle, that all lanes of the mask are at. */
+/* A thread leaves a warp barrier or a shuffle that all lanes of the mask have reached. */
 void checker_pass_warp_barrier(struct checker *, unsigned core, unsigned tid, unsigned mask);
 
-/* All threads of a block are at a barrier. False if it is not one. */
+/* All threads of a block are at a barrier. False if they are at different ones. */
 bool checker_pass_block_barrier(struct checker *, unsigned core);
 
-/* All threads of the grid are. */
+/* All threads of the grid are at the grid's barrier. */
 void checker_pass_grid_barrier(struct checker *, unsigned core);
 
-/* A barrier that `tid` waits at is not for all: `text` says why. */
+/* A fault: some threads never reach the barrier at which `tid` waits; `text` says why. */
 void checker_blame(struct checker *, unsigned core, unsigned tid, const char *text);
 
-/* The launch has ended as it should. False if something has not been done. */
+/* The launch has ended normally. False if elements that must be written were not. */
 bool checker_end(struct checker *);

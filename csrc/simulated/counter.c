@@ -5,19 +5,19 @@
 
 enum {
     WARPS = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP,
-    PLACES_MAX = 256, /* lines of a kernel that access anything; no kernel of a page has as many */
+    PLACES_MAX = 256, /* source lines with accesses; no kernel of a page has as many */
     SECTOR_BYTES = 32,
     BANKS = 32,
     BANK_BYTES = 4,
 };
 
-/* What the lanes of a warp do together. */
+/* An instruction that the lanes of a warp execute together. */
 struct request {
-    uint32_t lanes; /* a bit each */
+    uint32_t lanes; /* bit mask */
     uintptr_t at[SIMULATOR_WARP];
 };
 
-/* What a warp has done at one place since its last barrier: the lanes' n-th turns are request n. */
+/* Accesses of a warp at one place since its last barrier: each lane's n-th is part of request n. */
 struct column {
     unsigned turns[SIMULATOR_WARP];
     struct request *requests;
@@ -27,10 +27,10 @@ struct column {
 struct counter {
     struct tally places[PLACES_MAX];
     unsigned count;
-    unsigned char found[2 * PLACES_MAX]; /* by hash: a place's number, if it is that */
+    unsigned char found[2 * PLACES_MAX]; /* by hash: the probable index of a place */
     struct column columns[WARPS][PLACES_MAX];
-    uint32_t under_way[WARPS]; /* a bit a lane: whether the last it did was a global load */
-    bool failed;               /* memory was short, or places were */
+    uint32_t under_way[WARPS]; /* bit per lane: its last access was a global load */
+    bool failed;               /* out of memory, or too many places */
     struct recording recording;
 };
 
@@ -58,7 +58,7 @@ static bool are_alike(const struct tally *a, const struct tally *b)
            (a->file == b->file || strcmp(a->file, b->file) == 0);
 }
 
-/* The number of the one that is alike; `count` if there is none. */
+/* The index of the matching tally; `count` if there is none. */
 static size_t find(const struct tally *tallies, size_t count, const struct tally *like)
 {
     size_t k = 0;
@@ -67,7 +67,7 @@ static size_t find(const struct tally *tallies, size_t count, const struct tally
     return k;
 }
 
-/* Its number; PLACES_MAX if there are too many. */
+/* The index of the place; PLACES_MAX if there are too many. */
 static size_t place_of(struct counter *self, const struct simulator_access *access)
 {
     const struct tally like = {
@@ -85,9 +85,9 @@ static size_t place_of(struct counter *self, const struct simulator_access *acce
     return place;
 }
 
-/* ---- what is done together ---- */
+/* ---- combining lanes ---- */
 
-/* NULL when memory is short. */
+/* NULL if out of memory. */
 static struct request *request_at(struct column *column, unsigned turn)
 {
     if (turn >= column->capacity) {
@@ -118,8 +118,8 @@ static void note(struct counter *self, unsigned tid, const struct simulator_acce
     request->at[lane] = (uintptr_t)access->address;
 }
 
-/* A GPU waits for what it loads when it needs it, so loads one after the other are under way
- * together: of each lane the first is a dependent load. */
+/* A GPU waits for a load when its value is needed, so consecutive loads are in flight together: the
+ * first of each lane's is a dependent load. */
 void counter_note(struct counter *self, unsigned tid, const struct simulator_access *access)
 {
     uint32_t *under_way = &self->under_way[tid / SIMULATOR_WARP];
@@ -135,7 +135,7 @@ void counter_note(struct counter *self, unsigned tid, const struct simulator_acc
     note(self, tid, access);
 }
 
-/* ---- what that costs ---- */
+/* ---- costs ---- */
 
 static bool is_among(const uintptr_t *values, unsigned count, uintptr_t value)
 {
@@ -145,8 +145,7 @@ static bool is_among(const uintptr_t *values, unsigned count, uintptr_t value)
     return false;
 }
 
-/* How many sectors of global memory a request touches. A lane's bytes lie in one: they are aligned.
- */
+/* Sectors of global memory that a request touches; each lane's bytes are in one, as aligned. */
 static unsigned sectors_of(const struct request *self)
 {
     uintptr_t seen[SIMULATOR_WARP];
@@ -159,7 +158,7 @@ static unsigned sectors_of(const struct request *self)
     return count;
 }
 
-/* Lanes' copies are made one by one. */
+/* Bulk copies of different lanes are separate. */
 static uint64_t sectors_of_copies(const struct request *self, unsigned bytes)
 {
     uint64_t count = 0;
@@ -170,8 +169,7 @@ static uint64_t sectors_of_copies(const struct request *self, unsigned bytes)
     return count;
 }
 
-/* How many different words of the busiest bank some lanes touch: so often shared memory is asked.
- */
+/* Shared memory wavefronts of some lanes: the most distinct words that they touch in one bank. */
 static unsigned wavefronts_of(const struct request *self, uint32_t lanes, unsigned bytes)
 {
     uintptr_t words[BANKS][SIMULATOR_WARP];
@@ -189,7 +187,7 @@ static unsigned wavefronts_of(const struct request *self, uint32_t lanes, unsign
     return most;
 }
 
-/* Whether lanes 2 k and 2 k + 1 never ask for different addresses. */
+/* Whether lanes 2 k and 2 k + 1 always access the same address. */
 static bool pairs_agree(const struct request *self)
 {
     for (unsigned k = 0; k < SIMULATOR_WARP; k += 2)
@@ -198,8 +196,8 @@ static bool pairs_agree(const struct request *self)
     return true;
 }
 
-/* So many neighbouring lanes are served at a time as all banks have words for. Where pairs agree,
- * loads of 8 or 16 bytes are served twice as many: so an H200 does it, as a profiler sees. */
+/* Adjacent lanes are served together, as many as all banks have words for; twice as many for loads
+ * of 8 or 16 bytes if pairs agree, as profiled on an H200. */
 static void add_wavefronts(struct tally *tally, const struct request *request)
 {
     const unsigned words = tally->bytes > BANK_BYTES ? tally->bytes / BANK_BYTES : 1;
@@ -246,7 +244,7 @@ void counter_pass_barrier(struct counter *self, unsigned warp)
 
 /* ---- the end of a launch ---- */
 
-/* False when memory is short. */
+/* False if out of memory. */
 static bool append(struct recording *self, const struct recorded_access *accesses, size_t count)
 {
     enum { AT_FIRST = 256 };
@@ -265,7 +263,7 @@ static bool append(struct recording *self, const struct recorded_access *accesse
     return true;
 }
 
-/* Adds it to what is counted of the like already. False when memory is short. */
+/* Adds it to the matching tally of the launch. False if out of memory. */
 static bool add_tally(struct counted_launch *launch, const struct tally *more)
 {
     const size_t k = find(launch->tallies, launch->count, more);
@@ -342,7 +340,7 @@ bool counter_record(struct counter *self, size_t room, const struct simulator_pl
         }
         return noted;
     }
-    /* What is loaded is still where it is loaded from. */
+    /* Before a load, its value is still in memory. */
     const void *from = loads ? (const void *)access->address : access->value;
     const size_t bytes = access->bytes * (event == SIMULATOR_MERGE ? 2 : 1);
     if (from && bytes <= sizeof recorded.value)

@@ -1,37 +1,35 @@
-/* Counts what the threads of a block access, as a GPU does it: a warp at a time.
+/* Counts the memory accesses of a block's threads as a GPU executes them: by warp.
  *
- * Threads come one after the other, each from barrier to barrier, so that what the lanes of a warp
- * would do together arrives piece by piece. Accesses belong together that come from the same line
- * at the same turn of each lane; turns are counted anew from every barrier that the whole warp has
- * passed. So nothing depends on the order in which threads run. */
+ * Threads run one after the other from barrier to barrier, so the lanes of a warp report the
+ * accesses of one instruction separately. Accesses are combined if they have the same source line
+ * and are each lane's n-th of it since the last barrier of the whole warp. The counts do not depend
+ * on the order of threads. */
 #pragma once
 
 #include "run/counting.h"
 
 struct counter;
 
-/* NULL when memory is short. */
+/* NULL if out of memory. */
 struct counter *counter_open(void);
-void counter_close(struct counter *); /* NULL is fine */
+void counter_close(struct counter *); /* NULL is a no-op */
 
-/* What thread `tid` of the block does. */
+/* Called before an access of thread `tid` of the block. */
 void counter_note(struct counter *, unsigned tid, const struct simulator_access *);
 
-/* All lanes of a warp are at a barrier, or have ended. */
+/* All lanes of a warp are at a barrier or have ended. */
 void counter_pass_barrier(struct counter *, unsigned warp);
 
-/* Adds what was counted to `launch`, and what was recorded, and begins anew. False when memory is
- * or was short. */
+/* Adds the counts and the recording to `launch` and resets them. False if memory ran out. */
 bool counter_take(struct counter *, struct counted_launch *launch);
 
-/* ---- recording: what the threads of a block access, one by one, in the order that they come in:
- * each from barrier to barrier. Sorted by block, thread and interval they are the same in every
- * order of threads, unless these race ---- */
+/* ---- recording: a list of a block's accesses in execution order. Sorted by block, thread and
+ * interval between barriers, it is the same in every order of threads, unless they race ---- */
 
-/* What a thread is about to do; it counts its own intervals, from 0. `shared` begins the shared
- * memory that it is in, where it is in one: that of block `owner`, its own or another of its
- * cluster. A bulk copy is recorded 16 bytes at a time. False when `room` accesses are recorded
- * already, or memory is short. */
+/* Called before an access. Each thread counts its own intervals, from 0. `shared` is the start of
+ * the shared memory accessed, if any, and `owner` its block: the thread's own or another of its
+ * cluster. A bulk copy is recorded in pieces of 16 bytes. False if `room` accesses are already
+ * recorded, or out of memory. */
 bool counter_record(struct counter *, size_t room, const struct simulator_place *,
                     unsigned *interval, const void *shared, uint64_t owner,
                     const struct simulator_access *);

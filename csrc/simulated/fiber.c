@@ -1,11 +1,12 @@
-/* A fiber is made once with makecontext, the portable way onto a new stack, and from then on
- * switched with _setjmp/_longjmp: swapcontext would make two system calls a switch to save a signal
- * mask that never changes. glibc's fortified longjmp takes a jump to another stack for an error,
- * hence the #undef.
+/* A fiber is created once with makecontext, the portable way to get onto a new stack, and then
+ * switched with _setjmp/_longjmp: swapcontext would make two system calls per switch to save a
+ * signal mask that never changes. glibc's fortified longjmp rejects jumps to another stack, hence
+ * the #undef.
  *
- * AddressSanitizer takes it for one, too, unless it is told before the jump and after it, where the
- * bounds of a scheduler's stack become known, which nobody made here. Its own longjmp would make a
- * system call and stop guarding the stack that is left, so that the compiler's takes its place. */
+ * So does AddressSanitizer, unless it is notified before and after the jump; afterwards it reports
+ * the bounds of the stack that was left, which is how those of a scheduler's stack become known.
+ * Its own longjmp would make a system call and remove the guards of the stack that is left, so the
+ * compiler's builtin is used instead. */
 #undef _FORTIFY_SOURCE
 #define _GNU_SOURCE
 
@@ -23,13 +24,13 @@
 #define ARRIVE(self)                                                                               \
     __sanitizer_finish_switch_fiber((self)->fake_stack, &(self)->before->stack,                    \
                                     &(self)->before->stack_bytes)
-/* Before memory is given back, which its next owner would be guarded against. */
+/* Unpoisons memory before it is unmapped; otherwise its next owner would get false reports. */
 #define FORGET(memory, bytes) __asan_unpoison_memory_region(memory, bytes)
 #define SETJMP(fiber)         __builtin_setjmp((void **)(fiber)->at)
 #define LONGJMP(fiber)        jump(fiber)
 
-/* In a function of its own, as the compiler asks; one that it does not see through, or it would
- * call the sanitizer's note of a call that never returns. */
+/* In a function of its own, as the compiler requires, and opaque to it, because otherwise it would
+ * call the sanitizer's hook for calls that do not return. */
 __attribute__((noipa, no_sanitize_address)) static void jump(struct fiber *to)
 {
     __builtin_longjmp((void **)to->at, 1);
@@ -59,7 +60,7 @@ void fiber_switch(struct fiber *from, struct fiber *to)
 
 bool stacks_open(struct stacks *self, unsigned count, unsigned splits)
 {
-    const size_t bytes = ((size_t)count + 1) * STACK_BYTES; /* to find a multiple of the size */
+    const size_t bytes = ((size_t)count + 1) * STACK_BYTES; /* one more, to align */
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
@@ -72,18 +73,17 @@ void stacks_close(struct stacks *self)
 {
     if (!self->memory)
         return;
-    FORGET(self->memory, self->bytes); /* where fibers that never ended have frames */
+    FORGET(self->memory, self->bytes); /* fibers that never ended have frames there */
     munmap(self->memory, self->bytes);
 }
 
-/* Newer kernels guard a page in the page table alone. Older ones split the mapping, of which a
- * process may have 65,530 (vm.max_map_count), so that there only a block's first threads get a
- * guard: what makes a kernel go too deep is its code, which they run as well as the others. Returns
- * the bytes that are guarded. */
+/* Newer kernels guard a page in the page table only. Older ones split the mapping, and a process
+ * may have 65,530 mappings (vm.max_map_count). There only a block's first threads get a guard; they
+ * run the same code as the others, so they detect deep kernels. Returns the guarded bytes. */
 static size_t guard(struct stacks *self, void *stack)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (page > STACK_BYTES / 8) /* nothing would be left */
+    if (page > STACK_BYTES / 8) /* too little would be left */
         return 0;
     if (madvise(stack, page, MADV_GUARD_INSTALL) == 0)
         return page;
@@ -93,7 +93,7 @@ static size_t guard(struct stacks *self, void *stack)
     return page;
 }
 
-/* ---- the beginning ---- */
+/* ---- starting a fiber ---- */
 
 static void begin(void)
 {

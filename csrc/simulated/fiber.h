@@ -1,4 +1,4 @@
-/* Fibers: flows of control with stacks of their own, that hand over to each other by name. */
+/* Fibers: contexts with stacks of their own, which switch to each other explicitly. */
 #pragma once
 
 #include <setjmp.h>
@@ -7,47 +7,46 @@
 #include <stdint.h>
 
 struct fiber {
-    jmp_buf at; /* where it goes on; _setjmp's, which leaves the signal mask alone */
+    jmp_buf at; /* where it resumes; _setjmp does not save the signal mask */
 
-    /* What AddressSanitizer wants to be told at a switch. */
+    /* What AddressSanitizer needs at a switch. */
     const void *stack;
     size_t stack_bytes;
     void *fake_stack;
-    struct fiber *before; /* who switched to this one */
+    struct fiber *before; /* the fiber that switched to this one */
     void (*body)(void *self);
 };
 
-/* Stops `from`, which is running, and goes on with `to`; returns when somebody switches back. */
+/* Suspends `from`, which is running, and resumes `to`. Returns when another fiber switches back. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 
 /* ---- the stacks of a block's threads ---- */
 
-/* They are in one piece of memory, each at a multiple of its size, so that an address on a stack
- * tells whose it is. The lowest page of a stack may not be touched: a kernel that goes too deep
- * ends the process, and does not overwrite its neighbour. */
+/* All stacks are in one mapping, each aligned to its size, so that an address on a stack identifies
+ * the fiber. The lowest page of a stack is a guard: a stack overflow ends the process instead of
+ * overwriting the next stack. */
 enum {
-    STACK_BYTES = 64 << 10, /* of address space; a kernel touches one page or two */
+    STACK_BYTES = 64 << 10, /* of address space; a kernel uses one or two pages */
     STACK_OWNER_BYTES = 64,
 };
 
 struct stacks {
-    void *memory; /* NULL: they are not open */
+    void *memory; /* NULL: not open */
     size_t bytes;
-    unsigned splits; /* how many more guards of the costly kind there may be */
+    unsigned splits; /* guards left that split the mapping; see fiber.c */
 };
 
-/* Room for so many stacks, of which so many may have costly guards, see fiber.c. False when memory
- * is short. */
+/* Reserves `count` stacks, up to `splits` of which may have guards that split the mapping, see
+ * fiber.c. False if out of memory. */
 bool stacks_open(struct stacks *, unsigned count, unsigned splits);
 void stacks_close(struct stacks *);
 
-/* Makes `self` run body(self) on that stack when it is first switched to; body must never return.
- * `maker` is any fiber that holds no state; it is used during the call. */
+/* Makes `self` run body(self) on the stack of that number at the first switch; body must never
+ * return. `maker` is any fiber that is not in use; it is used during the call. */
 void fiber_make(struct fiber *self, struct fiber *maker, struct stacks *, unsigned number,
                 void (*body)(void *self));
 
-/* Where the stack around an address keeps the fiber that it belongs to: at its upper end, beside
- * the first frames. */
+/* The place on the stack around an address that stores the owning fiber: at its upper end. */
 static inline void **stack_owner(uintptr_t address)
 {
     const uintptr_t stack = address & ~(uintptr_t)(STACK_BYTES - 1);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHARED_BYTES = 48 << 10 }; /* of a block: what any GPU has */
+enum { SHARED_BYTES = 48 << 10 }; /* per block, as on any GPU */
 
 static struct simulated_machine *simulation_of(struct machine *machine)
 {
@@ -48,7 +48,7 @@ static bool machine_copy(struct machine *machine, enum copy_way way, void *targe
     return true;
 }
 
-/* What a piece needs is got and filled at one go, which shall not take long. */
+/* A piece is allocated and filled in one call, which should not take long. */
 static size_t machine_room(struct machine *machine, size_t bytes)
 {
     const size_t enough = (size_t)256 << 20;
@@ -67,7 +67,7 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
 
 /* ---- what is checked ---- */
 
-/* Whether it is a pass, and not the making of a copy. */
+/* Whether the step is a pass, not a copy. */
 static bool is_pass(const struct simulated_machine *self, const struct step *step)
 {
     const struct plan *plan = self->plan;
@@ -77,8 +77,8 @@ static bool is_pass(const struct simulated_machine *self, const struct step *ste
     return step->kernel == kernel_find(&self->kernels, key);
 }
 
-/* The memory that a pass of a rung is given, from elements of the accumulator's own type: the
- * array, a partial of every block, one result, or none beside the array, and tickets. */
+/* The memory of a rung's pass over elements of the accumulator's type: the array; a partial result
+ * per block, one result, or none if the method works in place; and tickets. */
 static struct regions regions_of(const struct plan *plan, const struct simulator_launch *launch)
 {
     const struct kernel_array *array = launch->arguments[0];
@@ -111,7 +111,7 @@ static struct regions regions_of(const struct plan *plan, const struct simulator
     return regions;
 }
 
-/* Has a pass checked, if anything is to be. False when memory is short. */
+/* Has a pass checked if the run requires it. False if out of memory. */
 static bool check_launch(const struct simulated_machine *self, const struct step *step,
                          struct simulator_launch *launch)
 {
@@ -127,8 +127,8 @@ static bool check_launch(const struct simulated_machine *self, const struct step
 
 /* ---- launches ---- */
 
-/* Takes the counts over. Kernels that do not count have nothing to add; those that do are given the
- * array, its length, what they write and a counter of blocks. */
+/* Moves the counts to the run. Launches without counts are dropped. Counting kernels take the
+ * array, its length, their output and a ticket counter. */
 static bool keep_counts(struct run *run, struct counted_launch *counts, void **arguments)
 {
     struct counting *counting = run->counting;
@@ -148,7 +148,7 @@ static bool keep_counts(struct run *run, struct counted_launch *counts, void **a
     return true;
 }
 
-/* A kernel of a user's own may declare shared memory itself. */
+/* A user's kernel may declare shared memory itself. */
 static bool machine_launch(struct machine *machine, const struct step *step, void **arguments)
 {
     struct simulated_machine *self = simulation_of(machine);
@@ -184,8 +184,8 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
     return done;
 }
 
-/* There is nothing to wait for: what is fed is there at once, and a launch returns when it is done.
- * Nor is there a cache to flush: a simulated run is far too slow for it to make a difference. */
+/* Feeding and launching are synchronous, so there is nothing to wait for. The cache is not flushed:
+ * simulated runs are too slow for it to matter. */
 static bool machine_at_once(struct machine *machine)
 {
     (void)machine;
@@ -198,7 +198,7 @@ static enum progress machine_progress(struct machine *machine)
     return PROGRESS_DONE;
 }
 
-/* One, unless what is counted is to be what another device would do. */
+/* One, unless another device's work is counted. */
 static bool machine_resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                              unsigned *blocks)
 {
@@ -223,7 +223,7 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the machine ---- */
 
 static const struct machine_memory machine_memory = {
     .allocate = machine_allocate,
@@ -246,8 +246,7 @@ static const struct machine_work machine_work = {
     .elapsed = machine_elapsed,
 };
 
-/* Where it is counted, passes are those of the device that is counted for, by kernels that count.
- */
+/* When counting, it has the parameters of the device counted for, and counting kernels. */
 void simulated_machine_open(struct simulated_machine *self, struct simulator *simulator,
                             const struct plan *plan, struct run *run)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all lists. Whoever forks holds it, so that it is open and lists are whole in the child. */
+/* For all lists. Held during fork, so that lists are consistent in the child, the lock free. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void lock(void)
@@ -71,7 +71,7 @@ void simulated_allocation_release(void *opaque)
 struct simulated_allocation *simulated_allocation_find(struct simulated_memory *memory,
                                                        uintptr_t first, uint64_t bytes)
 {
-    /* As for most users, who shall not wait for each other. */
+    /* The common case; such calls do not contend for the lock. */
     if (!__atomic_load_n(&memory->blocks, __ATOMIC_RELAXED))
         return NULL;
     lock();

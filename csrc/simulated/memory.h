@@ -1,13 +1,11 @@
-/* Memory of the simulated device: the host's, but known to be a device's by its address, so that an
- * array interface's pointers can be checked without a GPU as the CUDA runtime checks them with one.
- */
+/* Memory of the simulated device: host memory whose addresses are registered, so that pointers of
+ * array interfaces can be validated as the CUDA runtime does for a GPU. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Blocks of memory that live as long as somebody holds them. All 0 at first; looked at without the
- * lock, too. */
+/* The refcounted blocks of memory. All 0 at first; also read without the lock. */
 struct simulated_memory {
     struct simulated_allocation *blocks;
 };
@@ -20,12 +18,12 @@ struct simulated_allocation {
     unsigned holders;
 };
 
-/* Fresh memory, as a GPU has it: aligned, and full of garbage, since zeros would hide a read of
- * what nobody wrote. Both are NULL when memory is short. */
+/* Uninitialized, aligned memory as on a GPU, filled with garbage, since zeros would hide reads of
+ * uninitialized memory. Both return NULL if out of memory. */
 void *simulated_bytes(size_t bytes);
 struct simulated_allocation *simulated_allocation_new(struct simulated_memory *, size_t bytes);
 void simulated_allocation_release(void *block);
 
-/* The block that all of these bytes lie in, held; NULL if there is none. */
+/* The block that contains all of these bytes, as a new reference; NULL if there is none. */
 struct simulated_allocation *simulated_allocation_find(struct simulated_memory *, uintptr_t first,
                                                        uint64_t bytes);

@@ -60,7 +60,7 @@ bool grid_meet(struct grid *self)
     return met;
 }
 
-/* A block of a cooperative launch is past its kernel: whoever still waits for it waits forever. */
+/* A block of a cooperative launch has ended: blocks at the grid's barrier would wait forever. */
 static void grid_leave(struct grid *self)
 {
     pthread_mutex_lock(&self->lock);
@@ -71,27 +71,26 @@ static void grid_leave(struct grid *self)
 
 /* ---- the simulator ---- */
 
-/* A multiprocessor, and its thread of the operating system. It is at the blocks of one cluster,
- * which take turns, from one barrier of the cluster to the next. A block that is in no cluster is
- * one by itself. */
+/* A multiprocessor and its OS thread. It runs one cluster at a time, whose blocks take turns
+ * between the cluster's barriers. A block without a cluster is a cluster of one. */
 struct core {
     struct multiprocessor blocks[SIMULATOR_CLUSTER_MAX];
     unsigned order[SIMULATOR_CLUSTER_MAX];
     uint64_t random;
     struct simulator *simulator;
-    pthread_t thread; /* of a launch, but for the first, which is the caller's */
+    pthread_t thread; /* of a launch; the first core uses the caller's thread */
 };
 
 struct simulator {
-    struct core *cores; /* grid.cores */
+    struct core *cores; /* grid.cores of them */
     struct grid grid;
     atomic_uint_fast64_t next_cluster;
 };
 
 /* ---- clusters ---- */
 
-/* Every block gets its turn, again as long as some are at a barrier. One begins when it comes to
- * its first: what others have put into its shared memory before is gone, as it may be on a GPU. */
+/* Blocks take turns as long as some are at a barrier. A block begins at its first turn, which
+ * overwrites what other blocks stored in its shared memory, as may happen on a GPU. */
 static void run_cluster(struct core *self, uint64_t index)
 {
     struct grid *grid = &self->simulator->grid;
@@ -117,8 +116,8 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
     return b ? greatest_common_divisor(b, a % b) : a;
 }
 
-/* The cluster that runs as the i-th of n. Shuffled: i -> a i + b modulo n, a one-to-one map when a
- * has no factor in common with n. Grids are below 2^31, so nothing overflows. */
+/* The cluster that runs as the i-th of n. Shuffled: i -> a i + b modulo n, which is one-to-one if a
+ * and n are coprime. Grids are below 2^31, so nothing overflows. */
 static uint64_t cluster_in_order(const struct simulator_launch *self, uint64_t i, uint64_t n)
 {
     if (self->order == ORDER_FORWARDS)
@@ -136,8 +135,8 @@ static uint64_t cluster_in_order(const struct simulator_launch *self, uint64_t i
 
 /* ---- cores ---- */
 
-/* One core's part of a launch: clusters, one after the other, until none is left. Of a cooperative
- * launch every core takes at most one, so that all run at once. */
+/* A core's share of a launch: one cluster after the other until none is left. In a cooperative
+ * launch a core takes at most one, so that all are resident. */
 static void *run_clusters(void *argument)
 {
     struct core *self = argument;
@@ -163,7 +162,7 @@ static void *run_clusters(void *argument)
     return NULL;
 }
 
-/* Looks up now and then: somebody may want the run to end. */
+/* Polls the watch, so that the run can be interrupted. */
 static void wait_for_core(struct grid *grid, pthread_t core)
 {
     enum { SECOND = 1000000000 };
@@ -179,14 +178,14 @@ static void wait_for_core(struct grid *grid, pthread_t core)
     }
 }
 
-/* On as many cores as there are blocks for and the system has threads for, but the caller's own. */
+/* Uses a core per block, as far as there are cores and OS threads, and always the caller's. */
 const struct failure *simulator_launch(struct simulator *self,
                                        const struct simulator_launch *launch)
 {
     struct grid *grid = &self->grid;
     if (grid->failure.kind != FAILURE_NONE)
         return &grid->failure;
-    /* Recorded, blocks come one after the other, and tickets and atomics in their order. */
+    /* When recording, blocks run one after the other, so that tickets and atomics are in order. */
     const bool recorded = launch->counts && launch->counts->room,
                shared = !recorded || launch->cooperative;
     unsigned cores = 1;

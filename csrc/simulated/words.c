@@ -1,4 +1,4 @@
-/* What a kernel's words do on the simulated device, said by the thread that is running. */
+/* The CUDA words of kernels on the simulated device, called by the running thread. */
 #define _GNU_SOURCE
 
 #include "simulated/block.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ---- bulk copies, and the barriers that are told of them ---- */
+/* ---- bulk copies and their barriers ---- */
 
 void simulator_mbarrier_init(struct simulator_mbarrier *self, unsigned arrivals)
 {
@@ -41,7 +41,7 @@ bool bulk_copies_end_any(struct bulk_copies *self)
     return true;
 }
 
-/* ---- who it is, and where ---- */
+/* ---- indices and barriers ---- */
 
 const struct simulator_place *simulator_here(void)
 {
@@ -53,7 +53,7 @@ void *simulator_shared_memory(void)
     return thread_running()->home->shared;
 }
 
-/* Apart from the next one, since it needs no frame: that of each fiber is a miss of the cache. */
+/* Separate from simulator_barrier_block_or: having no frame, it saves a cache miss per fiber. */
 void simulator_barrier_block(void)
 {
     thread_wait_at(AT_BLOCK_BARRIER);
@@ -119,7 +119,7 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
         bulk_copies_end_any(copies);
 }
 
-/* The block of the cluster in whose shared memory an address is; the own one if it is in none. */
+/* The block of the cluster whose shared memory contains an address; otherwise the thread's own. */
 static const struct multiprocessor *owner_of(const struct thread *self, const volatile void *at)
 {
     const struct multiprocessor *home = self->home;
@@ -145,7 +145,7 @@ void simulator_count(const struct simulator_access *access)
     struct checker *checker = home->launch->checker;
     if (checker && !checker_note(checker, home->number, self->place.thread.x, access)) {
         grid_stop(home->grid, FAILURE_RUNTIME, "an access is at fault");
-        for (;;) /* the access must not be made: the thread never runs again */
+        for (;;) /* the access must not happen: the thread is never resumed */
             thread_wait_at(ENDED);
     }
     if (home->launch->counts->room)

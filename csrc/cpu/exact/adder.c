@@ -1,12 +1,12 @@
-/* What one thread adds elements with, exactly: floats as many at a time as a loop takes, and what
- * does not fit there one after the other. */
+/* A thread's exact addition of elements: with loops for floats, as many at a time as these take,
+ * and one after the other for all others. */
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
 #include "threads/gather.h"
 
 /* ---- one after the other ---- */
 
-/* With a constant type and number of parts, little is left to be decided in the loop. */
+/* With a constant type and number of parts, the loop has few branches. */
 static inline __attribute__((always_inline)) uint64_t add_typed(const char *at, size_t step,
                                                                 size_t n, enum element type,
                                                                 unsigned parts, bool leaves_out,
@@ -48,8 +48,8 @@ uint64_t numbers_add(const void *numbers, size_t step, size_t n, enum element ty
     }
 }
 
-/* Significands are multiplied as integers, so that no product overflows, underflows or is rounded.
- * With constant types, little is left to be decided in the loop. */
+/* Significands are multiplied as integers, so that products do not overflow, underflow or round.
+ * With constant types, the loop has few branches. */
 static inline __attribute__((always_inline)) void add_products(const char *a, enum element type_a,
                                                                const char *b, enum element type_b,
                                                                size_t n, struct exact *even,
@@ -89,7 +89,7 @@ static bool is_squared(const struct plan *plan)
     return plan->fold == FOLD_norm2;
 }
 
-/* Whether elements are floats, one after the other, of which each is left out by itself. */
+/* Whether elements are contiguous floats, of which each is skipped separately. */
 static bool fits_windows(const struct plan *plan)
 {
     const enum element input = plan->layout->input;
@@ -117,8 +117,7 @@ void exact_adder_clear(struct exact_adder *self)
     windows_forget(&self->ways.windows);
 }
 
-/* No more at a time than a loop takes floats: those of a complex type's parts in turn; squares of
- * both are one sum. */
+/* Adds at most a loop's floats at a time. Complex parts alternate; squared, they are one sum. */
 void exact_adder_add(struct exact_adder *self, const struct plan *plan, const char *elements,
                      size_t n)
 {

@@ -1,7 +1,7 @@
-/* Results along axes, each rounded once. Threads share the results; where those are few and long,
- * the elements of each, as of an array by itself. Where a result's elements lie apart and its
- * neighbours' between them, several are gathered at a time, so that a cache line serves
- * them all. No order makes a difference to exact sums, and so none of this does. */
+/* Exact sums along axes, each rounded once. Threads share the results or, if these are few and
+ * long, the elements of each, as for a whole array. If a result's elements are strided and its
+ * neighbors' are in between, several results are gathered together, so that a cache line serves all
+ * of them. The order of additions is irrelevant to exact sums. */
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
 #include "cpu/tiles.h"
@@ -13,16 +13,16 @@
 #include <string.h>
 
 enum {
-    BUFFER = 64 << 10,         /* bytes that are gathered at a time: LOOP_MOST of any type */
-    GROUP = UNROUNDED_COLUMNS, /* results whose elements are, at most */
-    LANES = 4 * GROUP,         /* results side by side, at most */
-    ROWS = 512,                /* of columns that are just added, */
-    ROWS_MOST = 4096,          /* or all of them: in more something would be rounded */
-    ADDED_AT_ONCE = 1 << 12,   /* elements of rows that become columns */
-    SHORT = 128,               /* elements of rows that become columns */
-    FEW = 16,                  /* results that threads do not share */
-    LONG = 1 << 18,            /* elements of each of those, at least */
-    STRETCH = 1 << 24,         /* elements between two thoughts of the watch */
+    BUFFER = 64 << 10,         /* bytes gathered at a time: LOOP_MOST of any type */
+    GROUP = UNROUNDED_COLUMNS, /* most results gathered together */
+    LANES = 4 * GROUP,         /* most results added together */
+    ROWS = 512,                /* of columns that are added plainly */
+    ROWS_MOST = 4096,          /* the same for all rows; more would round */
+    ADDED_AT_ONCE = 1 << 12,   /* elements of rows that become columns, per load */
+    SHORT = 128,               /* longest rows that become columns */
+    FEW = 16,                  /* results up to which threads share the elements */
+    LONG = 1 << 18,            /* least elements of each of those */
+    STRETCH = 1 << 24,         /* elements between polls of the watch */
     ELEMENTS_A_TILE = 1 << 16
 };
 
@@ -30,22 +30,22 @@ struct along {
     const struct plan *plan;
     const struct axes *axes;
     struct bringer bringer;
-    bool neighbours;  /* are brought together, */
-    bool across;      /* or columns made of short rows that are just added */
-    bool rows;        /* whether elements lie one after the other, and are just added */
-    bool adjacent;    /* whether neighbours do, and are just added: */
-    uint64_t columns; /* so many at once, or rows of as many as there are lanes */
+    bool neighbours;  /* results are gathered together, */
+    bool across;      /* or short rows are transposed to columns, added plainly */
+    bool rows;        /* elements are contiguous, added plainly */
+    bool adjacent;    /* results are adjacent, added plainly */
+    uint64_t columns; /* columns at a time, or coalesced rows; 0: none */
     struct tiles tiles;
-    uint64_t results_a_tile, count; /* of tiles */
+    uint64_t results_a_tile, count; /* per tile; number of tiles */
 };
 
-/* What one thread works with, in cache lines of its own. */
+/* A thread's workspace, in cache lines of its own. */
 struct workspace {
     _Alignas(64) char elements[BUFFER];
-    struct exact_adder lanes[LANES];   /* results side by side */
-    struct unrounded_sums sums;        /* of neighbours */
-    struct unrounded_floats unrounded; /* what adds these */
-    struct exact_maker maker;          /* whose run notes that memory was short */
+    struct exact_adder lanes[LANES];   /* adjacent results */
+    struct unrounded_sums sums;        /* of columns */
+    struct unrounded_floats unrounded; /* adds these */
+    struct exact_maker maker;          /* whose run records lack of memory */
     struct layout layout;
     struct walk_of_results walk; /* at the next result */
 };
@@ -55,8 +55,7 @@ static char *result_at(const struct plan *plan, int64_t place)
     return (char *)plan->results.at[0] + place * (int64_t)element_size(plan->results.type);
 }
 
-/* The next result: of sums, of elements that lie one after the other, or, where both are NULL, of
- * its elements where they are. */
+/* Stores the next result: of sums, of contiguous elements, or, if both are NULL, in place. */
 static void finish(const struct along *self, struct workspace *own, struct exact_sums *sums,
                    const char *elements)
 {
@@ -71,8 +70,8 @@ static void finish(const struct along *self, struct workspace *own, struct exact
     results_next(&own->walk);
 }
 
-/* How many columns are added for `count` of them: those beyond are of other results, or of the next
- * row, and left out. As many as are there, where the last row would end behind all elements. */
+/* The columns to add for `count` of them: rounded up with columns of other results or of the next
+ * row, which are ignored. Rounded down if the last row would exceed the array's end. */
 static uint64_t padded(const struct along *self, const char *elements, int64_t stride,
                        uint64_t rows, uint64_t count)
 {
@@ -83,7 +82,7 @@ static uint64_t padded(const struct along *self, const char *elements, int64_t s
     return fits ? whole : count / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
 }
 
-/* Rows of elements of neighbours, where nothing is rounded. */
+/* Adds rows of adjacent results' elements. False if an operation would round. */
 static bool add_rows(const struct along *self, struct workspace *own, const char *elements,
                      int64_t stride, uint64_t rows, unsigned count)
 {
@@ -96,8 +95,8 @@ static bool add_rows(const struct along *self, struct workspace *own, const char
     return true;
 }
 
-/* Of a group of neighbours, n elements each, of the first neighbour at `rows`; all that there are
- * of results become these. */
+/* Gathers and adds n elements each of adjacent results, `rows` being those of the workspace's
+ * first. Stores the results if these are all of their elements. */
 static void add_group(const struct along *self, struct workspace *own, const char *rows,
                       unsigned first, unsigned count, uint64_t n)
 {
@@ -117,7 +116,7 @@ static void add_group(const struct along *self, struct workspace *own, const cha
             exact_adder_add(&own->lanes[first + k], self->plan, elements, n);
 }
 
-/* The next results, so many neighbours. */
+/* Computes the next results, which are adjacent. */
 static void add_neighbours(const struct along *self, struct workspace *own, unsigned count)
 {
     const struct plan *plan = self->plan;
@@ -140,7 +139,7 @@ static void add_neighbours(const struct along *self, struct workspace *own, unsi
         finish(self, own, &own->lanes[k].sums, NULL);
 }
 
-/* The next results, so many neighbours, of the workspace's sums. */
+/* Stores the next results, from the workspace's sums of columns. */
 static void finish_sums(const struct along *self, struct workspace *own, uint64_t count)
 {
     struct walk_of_results *const walk = &own->walk;
@@ -163,7 +162,7 @@ static void finish_sums(const struct along *self, struct workspace *own, uint64_
     results_skip(walk, count);
 }
 
-/* As many of the next results as can be just added, or none. */
+/* Adds as many of the next results plainly as possible, and returns their number; may be 0. */
 static uint64_t add_columns(const struct along *self, struct workspace *own, uint64_t count)
 {
     const struct axes *axes = self->axes;
@@ -195,7 +194,7 @@ static uint64_t add_columns(const struct along *self, struct workspace *own, uin
     return count;
 }
 
-/* The same of results whose elements lie one after the other. */
+/* The same for results with contiguous elements. */
 static uint64_t sum_rows(const struct along *self, struct workspace *own, uint64_t count)
 {
     const struct axes *axes = self->axes;
@@ -242,9 +241,9 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     return own->maker.run.findings | (own->maker.run.failure.kind ? TILE_LACKS_MEMORY : 0);
 }
 
-/* ---- all of them ---- */
+/* ---- running ---- */
 
-/* Whether a result's elements lie further apart than its neighbour's first one. */
+/* Whether a result's elements are farther apart than adjacent results. */
 static bool lie_side_by_side(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
@@ -254,8 +253,8 @@ static bool lie_side_by_side(const struct plan *plan)
            layout_distance(axes->strides[axes->outer - 1]) < layout_distance(reduced->strides[0]);
 }
 
-/* Neighbours are gathered line by line, which takes a thread as long as so many take for them one
- * by one. */
+/* Whether threads share the elements of each result. Adjacent results are gathered by cache lines,
+ * for all of which a thread takes as long as several threads do for one by one. */
 static bool are_few_and_long(const struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -264,7 +263,7 @@ static bool are_few_and_long(const struct job *job)
                                   !(lie_side_by_side(plan) && plan->axes->results >= 2 * threads));
 }
 
-/* Of a tile: as many as are side by side, if every thread has some. */
+/* Per tile: as many as are added together, if there are enough for every thread. */
 static uint64_t results_of_tile(const struct along *self)
 {
     const uint64_t n = self->plan->n, few = ELEMENTS_A_TILE / (least(n, ELEMENTS_A_TILE - 1) + 1),
@@ -284,7 +283,7 @@ static void describe(struct along *self, struct job *job)
     const struct axes *axes = plan->axes;
     const size_t size = element_size(axes->reduced.input);
     const uint64_t n = plan->n;
-    /* Whether neighbours can be just added, side by side. */
+    /* whether adjacent results can be added plainly */
     const bool adds = exact_is_plain(plan) && plan->fold != FOLD_nansum && !axes->reduced.mask &&
                       !axes->reduced.swapped && axes->outer > 0 && axes->reduced.dimensions == 1;
     *self = (struct along){.plan = plan, .axes = axes, .tiles.job = job};

@@ -1,5 +1,5 @@
-/* Sums by key, each rounded once, by tables of plain sums: floats are cut in two, so that each half
- * has bits to spare, and the processor tells whether a sum was rounded all the same. */
+/* Exact sums by key, with tables of plain sums: floats are split in two, so that each half has bits
+ * to spare, and the processor reports if a sum rounds nevertheless. */
 #include "cpu/by_key.h"
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
@@ -21,7 +21,7 @@ struct workspace {
 
 /* ---- loops ---- */
 
-/* Cuts off as many bits of a float's as leave about half of them. */
+/* Truncates a float to about half of its bits. */
 #define ADD_HALVES(name, In, Bits, cut)                                                            \
     TO_TABLE(name, In, struct halves, Bits bits; In head; memcpy(&bits, &x[k], sizeof bits);       \
              bits &= ~(((Bits)1 << (cut)) - 1); memcpy(&head, &bits, sizeof head);                 \
@@ -32,7 +32,7 @@ ADD_HALVES(add_doubles, double, uint64_t, 27)
 
 /* ---- results ---- */
 
-/* To the sum of a key; whether nothing is rounded. */
+/* Adds to a sum, and returns whether that was exact. */
 static bool add_to(double *sum, double x)
 {
     const double before = *sum, added = before + x, part = added - before;
@@ -40,7 +40,7 @@ static bool add_to(double *sum, double x)
     return (before - (added - part)) + (x - part) == 0;
 }
 
-/* The halves of all parts, of which the sum is. Whether nothing was rounded. */
+/* The sums of the halves of all parts; returns whether they are exact. */
 static bool merge_parts(const struct keyed *all, uint64_t key, double *head, double *tail)
 {
     bool exact = true;
@@ -53,7 +53,7 @@ static bool merge_parts(const struct keyed *all, uint64_t key, double *head, dou
     return exact;
 }
 
-/* One key, of n values. */
+/* Stores the result of a key with n values. */
 static bool finish_key(const struct keyed *all, struct exact_maker *maker, uint64_t key, uint64_t n)
 {
     const struct plan *plan = all->plan;

@@ -1,5 +1,5 @@
-/* Results of exact sums that need no superaccumulator: of a few digits, or of float64s of which
- * they are the sum, one by one and many at a time. */
+/* Results of exact sums without a superaccumulator: from a few digits, or from float64s whose sum
+ * they are, one by one or many at a time. */
 #include "cpu/exact/exact.h"
 #include "run/result.h"
 #include "threads/gather.h"
@@ -26,15 +26,14 @@ static struct scalar_wide round_total(const struct plan *plan, const struct wind
         finish, exact_round_leading(leading, none, divisor, exact_format_of_part(finish)), 0);
 }
 
-/* In units of 2^unit, which its last bit is no less than. */
+/* The number in units of 2^unit, which its last bit must be a multiple of. */
 static __int128 in_units(struct exact_number x, int unit)
 {
     const __int128 units = (__int128)x.significand << (x.significand ? x.exponent - unit : 0);
     return x.negative ? -units : units;
 }
 
-/* Of n elements of which the sum is that of two floats. False: these are too far from each other.
- */
+/* Rounds head + tail, the sum of n elements. False if their exponents are too far apart. */
 static bool round_pair(const struct plan *plan, double head, double tail, uint64_t n,
                        struct scalar_wide *value)
 {
@@ -71,7 +70,7 @@ bool exact_make_of_sums(struct exact_maker *self, struct exact_sums *sums, void 
     return true;
 }
 
-/* Rounded already, of so many elements that took part. */
+/* Stores a rounded value, of `count` elements. */
 static bool make_of_value(struct exact_maker *self, struct scalar_wide value, uint64_t count,
                           void *to)
 {
@@ -90,7 +89,7 @@ bool exact_make_of_pair(struct exact_maker *self, double head, double tail, uint
     return exact_make_of_sums(self, &self->adder.sums, to);
 }
 
-/* A few that are near each other need no sums. */
+/* A few numbers of similar magnitude need no superaccumulator. */
 bool exact_make_of_elements(struct exact_maker *self, const char *elements, uint64_t n, void *to)
 {
     const struct plan *plan = &self->plan;
@@ -125,10 +124,10 @@ bool exact_make(struct exact_maker *self, const struct layout *layout, uint64_t 
 
 /* ---- many at a time ---- */
 
-/* x + rest, where that is no more than half of x's last place, rounded to odd: toward zero, and the
- * last bit set if anything is missing. What is rounded to a type of at least two bits less is then
- * rounded as the sum is (S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums:
- * proved algorithms using rounding to odd", IEEE Trans. Comput. 57, 2008). */
+/* x + rest, |rest| being at most half an ulp of x, rounded to odd: toward zero, with the last bit
+ * set if inexact. Rounding that to a type with at least two bits less rounds the sum correctly (S.
+ * Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using
+ * rounding to odd", IEEE Trans. Comput. 57, 2008). */
 static inline double to_odd(double x, double rest)
 {
     uint64_t bits;
@@ -151,7 +150,7 @@ static inline float float_to_odd(double x)
     return near;
 }
 
-/* Of numbers alone: NaN costs bfloat_of_float a twentieth of the loop's time. */
+/* Not for NaN, whose handling costs bfloat_of_float a twentieth of the loop's time. */
 static inline uint16_t bfloat_of(float x)
 {
     uint32_t bits;
@@ -159,7 +158,7 @@ static inline uint16_t bfloat_of(float x)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* By their bits, as loops that add floats up are no vectors. */
+/* Checks bits, because loops with floating-point additions do not vectorize. */
 static inline bool is_finite_float(float x)
 {
     uint32_t bits;
@@ -174,7 +173,7 @@ static inline bool is_finite_double(double x)
     return (bits << 1) < (uint64_t)0x7ff << 53;
 }
 
-/* With constant types, little is left to be decided in the loop. Whether all results are finite. */
+/* With constant types, the loop has few branches. Returns whether all results are finite. */
 static inline __attribute__((always_inline)) bool round_to(enum element type, bool pairs,
                                                            double divisor,
                                                            const struct unrounded_sums *sums,

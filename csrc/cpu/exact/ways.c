@@ -1,5 +1,4 @@
-/* How floats are added exactly: by vectors, where nothing is rounded, or in windows; in a large
- * sum; or one by one. */
+/* Exact addition of floats: plain or in windows, with vectors; in a large sum; or one by one. */
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
 
@@ -10,7 +9,7 @@
 
 /* ---- windows ---- */
 
-/* What a loop adds to a load. */
+/* The load that a loop adds. */
 enum { WINDOWS_LOAD = 4 * WINDOWS_MOST + WINDOW_LEFT };
 
 static void add(const struct windows *self, const void *floats, const void *others, size_t n,
@@ -25,7 +24,7 @@ static void add(const struct windows *self, const void *floats, const void *othe
     found->too_small = false;
 }
 
-/* Whether something is lost of products. */
+/* Whether products have rounding errors. */
 static bool loses(const struct windows *self)
 {
     return self->products && self->type == ELEMENT_FLOAT64;
@@ -36,16 +35,16 @@ void windows_forget(struct windows *self)
     self->count = self->least;
 }
 
-/* Whether the windows are moved to where these numbers are, or, if they are there, whether there is
- * one more of them: with some room above, so that the next numbers may be somewhat greater. */
+/* Moves the windows to these numbers, or adds one if they are there already. False if neither is
+ * possible. There is some room above, for slightly greater numbers. */
 static bool move(struct windows *self, double greatest)
 {
     enum { ROOM = 3 };
     const int lowest = WINDOW_LOWEST + (loses(self) ? WINDOW_LOST : 0);
     int exponent;
-    if (!(greatest <= ldexp(1, WINDOW_HIGHEST))) /* or it is a NaN */
+    if (!(greatest <= ldexp(1, WINDOW_HIGHEST))) /* or NaN */
         return false;
-    frexp(greatest, &exponent); /* largest < 2^exponent */
+    frexp(greatest, &exponent); /* greatest < 2^exponent */
     int highest = exponent + ROOM < WINDOW_HIGHEST ? exponent + ROOM : WINDOW_HIGHEST;
     highest = highest > lowest ? highest : lowest;
     if (highest == self->highest && self->count == WINDOWS_MOST)
@@ -65,7 +64,7 @@ static void put_float(struct exact *sum, double value)
     exact_add(sum, exact_number_at(&value, ELEMENT_FLOAT64));
 }
 
-/* What the windows hold, the first for magnitudes up to 2^highest. */
+/* Adds the windows' sums; the first window is for magnitudes up to 2^highest. */
 static void put_sums(const struct windows *self, int64_t (*sums)[2], int highest,
                      struct exact *even, struct exact *odd)
 {
@@ -76,7 +75,7 @@ static void put_sums(const struct windows *self, int64_t (*sums)[2], int highest
     }
 }
 
-/* Moves the windows to where they hold all of it. */
+/* Adds the floats, moving the windows until they hold everything. */
 static bool find(struct windows *self, const void *floats, const void *others, size_t n,
                  struct windowed *found)
 {
@@ -128,7 +127,7 @@ bool windows_total(struct windows *self, const void *floats, size_t n, struct wi
 
 bool unrounded_is_told(enum instructions instructions)
 {
-    enum { MANY = 256 /* that every lane takes several of */ };
+    enum { MANY = 256 /* several per lane */ };
     double floats[MANY];
     struct unrounded unwanted;
     fenv_t before;
@@ -150,8 +149,8 @@ bool unrounded_is_due(struct unrounded_floats *self)
     return false;
 }
 
-/* A failure costs what four successes gain, so that what fails now and then is tried seldom, and
- * what always does hardly ever. */
+/* A failure costs as much as four successes gain, so occasional failures make attempts rare, and
+ * constant ones very rare. */
 static bool note(struct unrounded_floats *self, bool added)
 {
     enum { SHORTEST = 8, LONGEST = 4 };
@@ -174,7 +173,7 @@ static bool add_unrounded(struct unrounded_floats *self, const void *floats, siz
     return true;
 }
 
-/* Whether `sum` is that of a and b, and nothing was rounded. */
+/* Whether `sum` is exactly a + b. */
 static bool is_exact(double sum, double a, double b)
 {
     return sum - a == b && sum - b == a;
@@ -198,22 +197,22 @@ bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, si
     return note(self, self->columns(floats, n, stride, columns, sums));
 }
 
-/* ---- a large sum ---- */
+/* ---- a large superaccumulator ---- */
 
-/* A sum of significands for each sign and exponent, to which a float takes one addition wherever it
- * lies (R. M. Neal, "Fast exact summation using small and large superaccumulators", 2015). For
- * floats too far apart for windows. All make room in `sum` for what they hand over. */
+/* A sum of significands for each sign and exponent, so that adding a float takes a single addition
+ * (R. M. Neal, "Fast exact summation using small and large superaccumulators", 2015). For floats
+ * too far apart for windows. All functions make room in `sum` for what they add to it. */
 enum { LARGE_SUM_PLACES = 1 << 12, LARGE_SUM_MOST = 1 << 12 };
 
 struct large_sum {
-    uint64_t bits[LARGE_SUM_PLACES];      /* sums of floats' bits, their exponents included */
+    uint64_t bits[LARGE_SUM_PLACES];      /* sums of floats' bits, including exponents */
     uint16_t additions[LARGE_SUM_PLACES]; /* at most LARGE_SUM_MOST */
 };
 
 enum { EXPONENT_MOST = 0x7ff, SIGNIFICAND_BITS = 52, LEAST_EXPONENT = -1074 };
 
-/* What is left of the bits without their exponents is a sum of less than 2^12 significands of 52
- * bits; of normal numbers as many leading ones belong to it. */
+/* Adds a place to `sum` and clears it. Without the exponents, the bits are the sum of less than
+ * 2^12 significands of 52 bits; for normal numbers, the implicit leading ones are added. */
 static void hand_over(struct large_sum *self, unsigned place, struct exact *sum)
 {
     const uint64_t count = self->additions[place],
@@ -231,7 +230,7 @@ static void hand_over(struct large_sum *self, unsigned place, struct exact *sum)
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* False: it is not finite. */
+/* False if x is not finite. */
 INLINE bool add_one(struct large_sum *self, double x, struct exact *sum)
 {
     uint64_t bits;
@@ -258,8 +257,7 @@ INLINE double float_at(const char *floats, size_t k, bool single)
     return x;
 }
 
-/* Floats that lie one after the other. What is not finite goes to `sum`, but for NaN that is to be
- * left out. Returns how many took part. */
+/* Adds contiguous floats. Non-finite ones go to `sum`, or are skipped. Returns the number added. */
 INLINE uint64_t add_floats(struct large_sum *self, const char *floats, size_t n, bool single,
                            bool leaves_out, struct exact *sum)
 {
@@ -278,7 +276,7 @@ INLINE uint64_t add_floats(struct large_sum *self, const char *floats, size_t n,
     return n - left_out;
 }
 
-/* Of such magnitude that no product of two overflows, and what it loses is a float. */
+/* Products of two such numbers do not overflow, and their rounding errors are floats. */
 INLINE bool is_moderate(double x)
 {
     const double magnitude = __builtin_fabs(x);
@@ -312,15 +310,14 @@ static void add_fused(struct large_sum *self, const void *a, const void *b, size
     add_products(self, a, b, n, false, true, sum);
 }
 
-/* Products of floats. What is lost when one is rounded is a float, and is added, too (T. J. Dekker,
- * "A floating-point technique for extending the available precision", 1971), by processors that
- * fuse multiplication and addition; those of others, and of floats so large or so small that a
- * product or what it loses is none, go to `sum`. */
+/* Adds products of floats. The rounding error of a product is a float and is added, too (T. J.
+ * Dekker, "A floating-point technique for extending the available precision", 1971), on processors
+ * with fused multiply-add. All others, also of too large or small floats, go to `sum`. */
 static void add_products_of(struct large_sum *self, const void *a, const void *b, size_t n,
                             enum element type, enum instructions instructions, struct exact *sum)
 {
 #ifdef __x86_64__
-    const bool fuses = instructions > 0; /* all sets but the baseline have it */
+    const bool fuses = instructions > 0; /* all instruction sets but the baseline have FMA */
 #else
     const bool fuses = true;
     (void)instructions;
@@ -346,9 +343,9 @@ static uint64_t add_one_by_one(const struct windows *self, const void *floats, c
     return n;
 }
 
-/* ---- all ways ---- */
+/* ---- all together ---- */
 
-/* Products of float32s have up to 48 bits. */
+/* Products of float32s have up to 48 bits, so they need two windows. */
 void exact_ways_start(struct exact_ways *self, enum instructions instructions, enum element type,
                       bool leaves_out, bool products, bool told)
 {
@@ -368,8 +365,8 @@ void exact_ways_start(struct exact_ways *self, enum instructions instructions, e
                                       .leaves_out = leaves_out};
 }
 
-/* Whether windows are worth a try of the next load: each time they have failed beside a large sum,
- * twice as many loads are not. */
+/* Whether to try windows for the next load. Next to a large superaccumulator, each failure doubles
+ * the number of loads that skip them. */
 static bool windows_are_due(struct exact_ways *self)
 {
     enum { MOST = 6 };

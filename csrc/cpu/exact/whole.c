@@ -1,14 +1,14 @@
-/* Each thread adds a chunk at a time to sums of its own, which are merged in the end: no order
- * makes a difference. */
+/* Exact sums of a whole array: each thread adds chunks to sums of its own, which are merged at the
+ * end. The order is irrelevant. */
 #include "cpu/exact/exact.h"
 
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
 #include "run/result.h"
 
-enum { STRETCH = 1 << 24 }; /* elements of each thread between two thoughts of the watch */
+enum { STRETCH = 1 << 24 }; /* elements per thread between polls of the watch */
 
-/* A thread's: what it adds with, and where it gathers elements that do not lie ready. */
+/* A thread's workspace. `gathered` is for elements that are not ready in memory. */
 struct workspace {
     struct exact_adder adder;
     struct exact_gathered gathered;
@@ -16,12 +16,12 @@ struct workspace {
 
 struct adding {
     struct tiles tiles;
-    uint64_t tile, count; /* elements of one, and how many there are */
+    uint64_t tile, count; /* elements per tile, and number of tiles */
 };
 
-/* Tiles are so large that taking one costs little, and so many that threads end together; a few
- * chunks are not worth waking other threads for. Stretches are longer for more threads, which else
- * would wait for the last of them as long as they add. */
+/* Tiles are large enough to make their overhead small, and enough that threads finish together; a
+ * few chunks are not worth waking other threads. Stretches are longer for more threads, since at
+ * its end all wait for the last one. */
 static struct adding describe(const struct job *job)
 {
     enum { SERIAL = 16, LEAST = 4, TILES = 256 };
@@ -54,7 +54,7 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     return 0;
 }
 
-/* What takes one thread, and lies ready, takes no memory. */
+/* A single thread with elements ready in memory needs no allocation. */
 bool exact_run(struct job *job, struct exact_sums *sums)
 {
     if (job->plan->elements.list)
@@ -96,7 +96,7 @@ bool exact_explain(const struct job *job)
                          least(self.count, self.tiles.stretch));
 }
 
-/* ---- what becomes of sums in the end ---- */
+/* ---- finishing ---- */
 
 static bool is_zero(const struct exact *sum)
 {
@@ -105,8 +105,7 @@ static bool is_zero(const struct exact *sum)
            !exact_leading_of_sum(sum).bits;
 }
 
-/* A sum of 0 has the sign that any other sum of these elements has: it is negative if all of them
- * are, and so is the initial value. */
+/* A sum of 0 gets the sign of the plain sum: negative if all elements and the initial value are. */
 static bool sign_zeros(struct job *job, const struct exact_sums *sums, struct scalar_wide *value)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
