@@ -1,4 +1,4 @@
-/* What the units of one set of instructions, which GRED_INSTRUCTIONS names, have for its table: see
+/* The functions from which GRED_INSTRUCTIONS's table of loops is built: see
  * common/cpu_kernels.h. */
 #pragma once
 
