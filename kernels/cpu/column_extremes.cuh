@@ -216,8 +216,8 @@ struct column_positions : column_lanes<In, In>,
 
 /* ---- extremes without NaN ---- */
 
-/* The first of equal numbers, or NaN if there are none. Float NaNs lose every comparison; whether
- * the initial value won because there was no number is told by `numbers`. */
+/* The first of equal numbers, or NaN if there are none. NaN floats lose every comparison, so
+ * whether there was any number is recorded separately. */
 template <class In, class Order>
 struct column_extreme_numbers : column_lanes<In, In> {
     using keys = key_of<In>;

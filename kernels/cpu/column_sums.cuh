@@ -43,8 +43,7 @@ struct column_sums : sum_lanes<In, T, Fold, Of> {
         }
     }
 
-    /* Each part of a complex number is a total of its own; for pairs, both parts' lanes are
-     * equal. */
+    /* A complex number's parts are separate totals; for pairs, both lanes hold the same. */
     template <class State, unsigned Parts>
     LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
     {

@@ -11,7 +11,7 @@ namespace KERNELS
 namespace
 {
 
-/* Elements are true if any bit except the sign of a zero is set. */
+/* The type whose bits are tested for truth, except for the signs of zeros. */
 template <class In>
 using telling_element =
     std::conditional_t<std::is_integral_v<In> || is_truth<In>, bits_of<sizeof(In)>,

@@ -165,8 +165,7 @@ struct products_sum<In, true, V> {
 template <class In, bool Exactly>
 struct slab_lanes {
     using element = In;
-    static constexpr bool is_wide =
-        true; /* if exact, the order is irrelevant; other sums are short */
+    static constexpr bool is_wide = true; /* exact sums need no tree; others are short */
     static constexpr unsigned step = in_lanes<double>;
     using of_one = products_sum<In, Exactly, double>;
     using of_register = products_sum<In, Exactly, doubles>;

@@ -1,6 +1,6 @@
 /* Minima and maxima. Lanes compare elements without regard to NaN and record separately whether
- * there was one, so the loop has no branch. What is compared is an element's key, which knows NaN,
- * equal keys, and the original element. */
+ * there was one, so the loop has no branch. They compare keys: key_of detects NaN, ranks equal keys
+ * alike, and converts a key back to its element. */
 #pragma once
 
 #include "../reductions.cuh"
@@ -163,8 +163,7 @@ struct extreme_lanes : best_lanes<In, Orders>... {
     using element = In;
     using keys = key_of<In>;
     static constexpr unsigned step = in_lanes<key<In>>;
-    decltype(vector<key<In>>{} < vector<key<In>>{}) flags =
-        {}; /* whether there was a NaN, or, if these are skipped, a number */
+    decltype(vector<key<In>>{} < vector<key<In>>{}) flags = {}; /* NaNs, or, if left_out, numbers */
 
     LANES_FUNCTION void take(const In *x)
     {
@@ -221,8 +220,7 @@ template <class T, nan_is Nan, class... Orders>
 struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders>... {
     using element = complex<T>;
     static constexpr unsigned step = complex_registers * apart<T>::count;
-    decltype(vector<T>{} < vector<T>{}) flags =
-        {}; /* whether there was a NaN, or, if these are skipped, a number */
+    decltype(vector<T>{} < vector<T>{}) flags = {}; /* NaNs, or, if left_out, numbers */
 
     LANES_FUNCTION void take(const complex<T> *x)
     {
@@ -243,8 +241,7 @@ struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders
 
 /* ---- loops ---- */
 
-/* Finds the best of each order. Returns whether there was a NaN, or a number if NaNs are
- * skipped. */
+/* Finds the best of each order; true if there was a NaN, or a number if NaNs are skipped. */
 template <class In, nan_is Nan, class... Orders>
 SHARED_FUNCTION bool find_best(const In *x, size_t n, key<In> *best)
 {

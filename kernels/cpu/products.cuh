@@ -117,7 +117,7 @@ struct product_lanes {
     }
 };
 
-/* The array's first element is treated separately. */
+/* The array's first element is lifted unlike the others. */
 template <class Fold, bool LeavesOutNan>
 LANES_FUNCTION value_of<Fold> complex_product(const value_of<Fold> *x, size_t n, bool is_first)
 {

@@ -130,8 +130,7 @@ void find_bracket(K *sample, uint64_t size, uint64_t n, uint64_t first, uint64_t
     }
 }
 
-/* Keeps the keys in the bracket and returns their number; adds the number of lower keys to
- * `less`. */
+/* Keeps the keys in the bracket and returns their number; counts lower keys in `less`. */
 template <class K>
 SHARED_FUNCTION uint64_t keep(const K *keys, uint64_t n, const K *bracket, K *kept, uint64_t *less)
 {
@@ -313,8 +312,7 @@ void select_few(const struct selection &all, sort_columns *sort, uint64_t first,
         const size_t size = element_size(all.of.out);
         const struct quantile_place of_all = quantile_place(all.of.method, all.of.shares[k], all.n);
         char *out = all.out + (k * all.outer * all.inner + first) * size;
-        if (is_whole && of_all.part == 0 &&
-            all.of.input == all.of.out) { /* the results are elements */
+        if (is_whole && of_all.part == 0 && all.of.input == all.of.out) { /* results are elements */
             K chosen[row];
             for (uint64_t lane = 0; lane < row; lane++)
                 chosen[lane] = self.form.bits(keys[of_all.below * row + lane]);

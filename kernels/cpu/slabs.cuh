@@ -8,7 +8,7 @@
  *     void take(const part_of<element> &);
  *     void join(const itself or a base &);       if it merges as a tree
  *     template <class State, unsigned Parts> void put(State *, unsigned n, const places &) const;
- * */
+ */
 #pragma once
 
 #include "sums.cuh"
@@ -201,8 +201,7 @@ struct slab_of_columns {
             visit(end, 1);
     }
 
-    /* Rows from `row` on of a group's columns, copied to `filled` if a whole group cannot be
-     * read. */
+    /* Rows from `row` on of a group's columns, in `filled` if a whole group is not readable. */
     struct column_part part(unsigned group, unsigned row, unsigned end)
     {
         const unsigned column = column_of(group), there = columns - column;

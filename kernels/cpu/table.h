@@ -1,4 +1,4 @@
-/* The functions from which GRED_INSTRUCTIONS's table of loops is built: see
+/* Functions for the table of one instruction set, named by GRED_INSTRUCTIONS; see
  * common/cpu_kernels.h. */
 #pragma once
 

@@ -1,5 +1,4 @@
-/* Maps type enumerators to types, for element types and for the accumulators to which loops
- * convert. */
+/* Maps type enumerators to types: element types, and the accumulators to which loops convert. */
 #pragma once
 
 #include "../accumulators.cuh"
@@ -109,8 +108,8 @@ auto visit_real_floats(enum element input, Visit visit) -> decltype(VISIT(float)
     });
 }
 
-/* Visits an element type and an accumulator: calls `own` for the smallest one, `wider` for wider
- * ones, which sums and means use. */
+/* Visits an element type and an accumulator, with `own` for the smallest or `wider` for wider
+ * ones. */
 template <class Own, class Wider>
 auto visit_pairs(enum element input, enum element accumulator, Own own, Wider wider)
     -> decltype(own(tag<float>(), tag<float>()))

@@ -53,8 +53,7 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 
 /* ---- summaries ---- */
 
-/* Combines the loops of extremes, variances and sums; after the first, the chunk is in the
- * cache. */
+/* Combines the loops of extremes, variances and sums, all but the first on cached elements. */
 
 /* For elements with NaNs among them. */
 template <class In, class V>

@@ -106,7 +106,7 @@ __device__ __forceinline__ void deposit_number(shared<exact_word> part, struct e
         deposit(part, x.significand, unsigned(x.exponent - Layout::lowest), x.negative);
 }
 
-/* As exact_add_product. */
+/* Like exact_add_product, for words in shared memory. */
 __device__ __forceinline__ void deposit_product(shared<exact_word> part, struct exact_number a,
                                                 struct exact_number b)
 {

@@ -196,8 +196,7 @@ __device__ __forceinline__ ranked_key<K> key_of_rank(select_team &team, const ra
             return {rank_key<K>::nan, n};
         prefix |= K(K(bucket.digit) << shift);
         rank -= bucket.below;
-        if (bucket.size == 1 &&
-            shift > SELECT_DIGIT) /* one pass finds the only key in the bucket */
+        if (bucket.size == 1 && shift > SELECT_DIGIT) /* one pass finds its only key */
             return {least_key<Floats>(team, form, row, n, prefix), 0};
     }
     return {prefix, bucket.size - rank - 1};
