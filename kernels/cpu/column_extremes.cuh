@@ -1,4 +1,4 @@
-/* Extremes of columns, their places, and what registers have no lanes for. */
+/* Extremes of columns, their positions, and reductions that are not vectorized. */
 #pragma once
 
 #include "extremes.cuh"
@@ -9,8 +9,8 @@ namespace KERNELS
 namespace
 {
 
-/* Keys in whose order NaN wins, too: of halves it is the best key, and of floats it is chosen.
- * Where it is left out keys are as they are. */
+/* Keys with NaN as the best value: 16-bit floats map NaN to the best key, wider floats select it by
+ * a separate comparison. If NaNs are skipped, keys are unchanged. */
 template <class In, class Order, nan_is Nan = nan_is::noted>
 struct winning {
     using keys = key_of<In>;
@@ -50,15 +50,15 @@ struct winning {
     }
 };
 
-/* The first of equals. */
+/* Keeps the first of equal elements. */
 template <class In, class Order>
 struct column_extremes : column_lanes<In, In> {
     using keys = winning<In, Order>;
     using K = key<In>;
     best_lanes<In, Order> all;
 
-    /* What comparisons make of NaN is put right at the end: until then a row waits for nothing but
-     * one comparison with the row before. */
+    /* NaN is handled at the end, so that each row depends on the previous one by only one
+     * comparison. */
     LANES_FUNCTION void take(const part_of<In> &part)
     {
         lanes<K> best = all.best, nans = best;
@@ -84,7 +84,7 @@ struct column_extremes : column_lanes<In, In> {
     }
 };
 
-/* The minimum and the maximum, or, of integers, the larger one of their magnitudes. */
+/* The minimum and the maximum, or, of integers, the larger of their magnitudes. */
 template <class In>
 struct column_ranges : column_lanes<In, In> {
     using lows = column_extremes<In, least>;
@@ -127,7 +127,7 @@ struct column_ranges : column_lanes<In, In> {
     }
 };
 
-/* Where elements are selected, lanes that have taken one. */
+/* Flags of the lanes that have taken an element, needed if elements are masked or skipped. */
 template <class T, bool Selects>
 struct lanes_with_any {
     lanes<T> any = {};
@@ -136,7 +136,7 @@ struct lanes_with_any {
 template <class T>
 struct lanes_with_any<T, false> {};
 
-/* Positions have as many bits as elements. */
+/* Positions are as wide as elements. */
 template <class In, class Order, bool Masked = false, nan_is Nan = nan_is::noted>
 struct column_positions : column_lanes<In, In>,
                           lanes_with_any<bits_of<sizeof(In)>, Masked || Nan == nan_is::left_out> {
@@ -147,7 +147,7 @@ struct column_positions : column_lanes<In, In>,
     best_lanes<In, Order> all;
     lanes<position> where = {};
 
-    /* There is hardly ever a NaN, and where there is one, a part is taken once more. */
+    /* NaN is rare: a part that has one is processed again. */
     LANES_FUNCTION void take(const part_of<In> &part)
     {
         if constexpr (keys::nan_is_chosen) {
@@ -176,7 +176,7 @@ struct column_positions : column_lanes<In, In>,
     }
 
   private:
-    /* Whether there was a NaN. */
+    /* Returns whether there was a NaN. */
     template <bool WithNan>
     LANES_FUNCTION bool take_rows(const part_of<In> &part)
     {
@@ -214,10 +214,10 @@ struct column_positions : column_lanes<In, In>,
     }
 };
 
-/* ---- numbers alone ---- */
+/* ---- extremes without NaN ---- */
 
-/* The first of equals; of no numbers, NaN. Floats that are NaN lose by themselves, and what has won
- * against nothing else is told by whether there was any number. */
+/* The first of equal numbers, or NaN if there are none. NaN floats lose every comparison, so
+ * whether there was any number is recorded separately. */
 template <class In, class Order>
 struct column_extreme_numbers : column_lanes<In, In> {
     using keys = key_of<In>;
@@ -259,10 +259,10 @@ struct column_extreme_numbers : column_lanes<In, In> {
 
 /* ---- states ---- */
 
-/* Columns of values that registers have no lanes for, such as complex numbers: a state each, by the
- * one definition of the fold. There is a single part of them: more rows lie too far apart. */
+/* Columns of values that are not vectorized, such as complex numbers: one scalar state each, by the
+ * fold's own merge. There is only one part: rows are too far apart for more. */
 
-/* Folds to which any NaN is as good as none; of nothing else the first is the result. */
+/* Folds that treat all NaNs alike; if all elements are NaN, the result is the first one. */
 template <class Fold>
 constexpr bool tells_first_nan =
     std::is_same_v<Fold, nanmin<value_of<Fold>>> || std::is_same_v<Fold, nanmax<value_of<Fold>>>;
@@ -294,7 +294,7 @@ struct column_states {
     }
 
   private:
-    /* Rows of a slab may begin anywhere. */
+    /* Rows need not be aligned. */
     LANES_FUNCTION static state_of<Fold> with_rows(state_of<Fold> state,
                                                    const part_of<element> &part, unsigned lane)
     {

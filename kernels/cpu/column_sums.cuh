@@ -1,5 +1,5 @@
-/* Sums and products of columns, of what becomes of their elements, of those that are no NaN, and of
- * squares: norms and variances; of exponentials. */
+/* Sums and products of columns, also of transformed elements and without NaNs; norms, variances and
+ * sums of exponentials. */
 #pragma once
 
 #include "exponentials.cuh"
@@ -11,26 +11,26 @@ namespace KERNELS
 namespace
 {
 
-/* A count, as a float. */
+/* `count` is an integer. */
 LANES_FUNCTION bool is_power_of_2(double count)
 {
     const uint64_t n = uint64_t(count);
     return (n & (n - 1)) == 0;
 }
 
-/* Integers, within the bits that a slab's rows need, are told apart by their signs. */
+/* The accumulator of integers; its width suffices for a slab's rows. */
 template <class In>
 using room_for = std::conditional_t<
     sizeof(In) <= 2, int32_t,
     std::conditional_t<std::is_same_v<In, uint32_t> || std::is_same_v<In, uint64_t>, uint64_t,
                        int64_t>>;
 
-/* Or products, or what is true of them. */
+/* Sums of columns, or another fold, of elements transformed by `Of`. */
 template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
 struct column_sums : sum_lanes<In, T, Fold, Of> {
     static constexpr bool is_tree = !std::is_integral_v<T>;
 
-    /* Floats in halves that are joined, unless the rows are few. */
+    /* Adds floats in two halves, unless there are few rows. */
     LANES_FUNCTION void take(const part_of<In> &part)
     {
         const bool halves = is_tree && part.rows > rows_in_a_row;
@@ -43,7 +43,7 @@ struct column_sums : sum_lanes<In, T, Fold, Of> {
         }
     }
 
-    /* Of a complex number each part is a total; of pairs both parts' lanes have the same. */
+    /* A complex number's parts are separate totals; for pairs, both lanes hold the same. */
     template <class State, unsigned Parts>
     LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
     {
@@ -65,13 +65,13 @@ struct column_sums : sum_lanes<In, T, Fold, Of> {
             sum_lanes<In, T, Fold, Of>::take(part[row]);
     }
 
-    /* Rounded once, as NumPy does: a slab's rows are few enough for any float to hold their number,
-     * and a power of two may be multiplied by instead. */
+    /* Rounded once, as in NumPy: any float holds the number of a slab's rows, and division by a
+     * power of two is exact as a multiplication. */
     template <class State>
     LANES_FUNCTION void put_divided(State *to, unsigned n, T zero, double divisor) const
     {
         const State by = State(divisor), inverse = divisor == 0 ? State(1) : State(1) / by;
-        if (is_power_of_2(divisor)) /* or 0, which is none */
+        if (is_power_of_2(divisor)) /* or 0: no division */
             put_each(this->totals, n,
                      [=](unsigned k, T total) { to[k] = State(total + zero) * inverse; });
         else
@@ -80,9 +80,9 @@ struct column_sums : sum_lanes<In, T, Fold, Of> {
     }
 };
 
-/* ---- numbers alone ---- */
+/* ---- sums without NaN ---- */
 
-/* Sums, and how many numbers are in each; of a complex one each part is in a lane. */
+/* Sums and the number of elements in each; a complex number's parts have a lane each. */
 template <class In, class V, unsigned Parts = parts_of<V>::count>
 struct column_number_sums : number_sum_lanes<In, real_of<V>, Parts, lanes_registers> {
     static constexpr bool is_tree = true;
@@ -106,12 +106,12 @@ struct column_number_sums : number_sum_lanes<In, real_of<V>, Parts, lanes_regist
 
 /* ---- squares ---- */
 
-/* Sums of squares, those of small and of large magnitudes scaled and apart: see struct blue. Of
- * a complex number each part's lane has both. */
+/* Sums of squares; small and large magnitudes are scaled and added separately, see struct blue. The
+ * lanes of both parts of a complex number hold its total. */
 template <class In, unsigned Parts = 1>
 struct column_squares : column_lanes<In, double, true> {
     static constexpr bool is_scaled = std::is_same_v<In, double>;
-    folded_lanes<double, sum> all[is_scaled ? 3 : 1]; /* in the middle, small and large ones */
+    folded_lanes<double, sum> all[is_scaled ? 3 : 1]; /* middle, small, large */
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
@@ -168,7 +168,7 @@ struct column_squares : column_lanes<In, double, true> {
     }
 };
 
-/* Of a complex number each part's lane has the squares of both. */
+/* The lanes of both parts of a complex number hold the squares of both. */
 template <class In, unsigned Parts = 1>
 struct column_variances : column_lanes<In, double, true> {
     double count = 0;
@@ -196,7 +196,7 @@ struct column_variances : column_lanes<In, double, true> {
             }
     }
 
-    /* As states merge, bit by bit. */
+    /* Bitwise equal to the merge of states. */
     LANES_FUNCTION void join(const column_variances &other)
     {
         const double all = count + other.count, share = other.count / all;
@@ -221,7 +221,7 @@ struct column_variances : column_lanes<In, double, true> {
     }
 };
 
-/* The same under a mask or of what is not NaN, of real numbers: lanes have counts of their own. */
+/* The same with a mask or without NaNs, for real numbers: each lane has its own count. */
 template <class In, bool Masked, nan_is Nan = nan_is::noted>
 struct column_selected_variances : column_lanes<In, double, true> {
     lanes<double> count, mean, squares;
@@ -289,7 +289,7 @@ struct column_selected_variances : column_lanes<In, double, true> {
 
 /* ---- exponentials ---- */
 
-/* The greatest of each column's elements, NaN if there is one, and the sum of exponentials. */
+/* The maximum of each column, NaN if it has one, and the sum of exponentials. */
 template <class In, class T>
 struct column_exponentials : column_lanes<In, T, true> {
     lanes<T> most, sums;
@@ -337,14 +337,14 @@ struct column_exponentials : column_lanes<In, T, true> {
     }
 };
 
-/* ---- products of complex numbers, their parts in neighbouring lanes ---- */
+/* ---- products of complex numbers, with their parts in adjacent lanes ---- */
 
 template <class T>
 struct column_products : column_lanes<T, T, true> {
     lanes<T> all;
 
-    /* Rows that have no part before them: that is what a tree's leaves are. NumPy multiplies the
-     * first of all with one. */
+    /* Rows with no preceding part, as in a tree's leaves. NumPy multiplies the very first element
+     * by one. */
     LANES_FUNCTION void take(const part_of<T> &part)
     {
         if (part.rows == 0)
@@ -380,7 +380,7 @@ struct column_products : column_lanes<T, T, true> {
         return vector<T>{T(Lanes % 2 == 0)...};
     }
 
-    /* Real parts are differences: in these lanes the other product's sign is the other one. */
+    /* Real parts are differences: the sign of their second product is flipped. */
     template <size_t... Lanes>
     LANES_FUNCTION static vector<T> product(vector<T> a, vector<T> b, std::index_sequence<Lanes...>)
     {

@@ -1,5 +1,4 @@
-/* What folds many results at once, compiled once for each set of instructions, as vectors.cpp is.
- */
+/* Loops for many output elements, compiled once per instruction set, like vectors.cpp. */
 #include "column_extremes.cuh"
 #include "column_sums.cuh"
 #include "products.cuh"
@@ -12,13 +11,13 @@ namespace KERNELS
 namespace
 {
 
-/* Bits tell which elements are true, but for the signs of zeros. */
+/* The type whose bits are tested for truth, except for the signs of zeros. */
 template <class In>
 using telling_element =
     std::conditional_t<std::is_integral_v<In> || is_truth<In>, bits_of<sizeof(In)>,
                        std::conditional_t<sizeof(In) == 2, float16, In>>;
 
-/* What extremes are most asked for as. */
+/* The most common result type of extremes. */
 template <class In, class V>
 using narrower = std::conditional_t<sizeof(In) < sizeof(V) && !is_truth<In>, In, V>;
 
@@ -35,7 +34,7 @@ constexpr const slab_loop *sum_of()
         return &loop_by<column_sums<in, real_of<V>>, V>;
 }
 
-/* Integers wrap around in as many bits as there are. */
+/* Integer products modulo 2^64 are correct for narrower types too. */
 template <class In, class V>
 constexpr const slab_loop *product_of()
 {
@@ -54,7 +53,7 @@ constexpr const slab_loop *count_of()
     return &loop_by<column_sums<telling_element<In>, counted, truths>, uint64_t>;
 }
 
-/* Folds of truths, each 0 or 1. */
+/* Logical folds of 0 and 1. */
 template <class T, bool All>
 struct truth_fold {
     LANES_FUNCTION static T identity()
@@ -74,7 +73,7 @@ using either = truth_fold<T, false>;
 template <class T>
 using both = truth_fold<T, true>;
 
-/* Whether any element is true, or all are. */
+/* Whether any element is true, or whether all are. */
 template <class In, template <class> class Fold>
 constexpr const slab_loop *truth_of_columns()
 {
@@ -122,7 +121,7 @@ const slab_loop *float_loop_of(enum fold fold)
                                     : norm_of<In, V>(fold);
 }
 
-/* Folds of complex numbers: in the lanes of their parts, or, of a few rows, a state each. */
+/* Folds of complex numbers: vectorized by parts, or, of a few rows, with scalar states. */
 template <class T>
 const slab_loop *complex_loop_of(enum fold fold, bool few)
 {
@@ -160,7 +159,7 @@ const slab_loop *complex_loop_of(enum fold fold, bool few)
     }
 }
 
-/* Of real values that are their accumulator's, or on their way there. */
+/* Real elements, in their own accumulator type. */
 template <class In, class V>
 const slab_loop *real_loop_of(enum fold fold)
 {
@@ -187,7 +186,7 @@ const slab_loop *loop_of(tag<In>, tag<V>, enum fold fold, bool few)
         return real_loop_of<In, V>(fold);
 }
 
-/* Of wider values than elements are. */
+/* Accumulators wider than the elements' own. */
 template <class In, class V>
 const slab_loop *converting_loop_of(tag<In>, tag<V>, enum fold fold)
 {
@@ -203,7 +202,7 @@ const slab_loop *converting_loop_of(tag<In>, tag<V>, enum fold fold)
     return nullptr;
 }
 
-/* What takes a mask: positions and, in float64, variances, of real numbers. */
+/* Loops that take a mask: positions and, in float64, variances, of real numbers. */
 template <class In, class V>
 const slab_loop *masked_loop_of(tag<In>, tag<V>, enum fold fold)
 {
@@ -224,7 +223,7 @@ const slab_loop *masked_loop_of(tag<In>, tag<V>, enum fold fold)
     return nullptr;
 }
 
-/* Of elements as truth values: the maximum and the minimum. */
+/* Loops for logical results: the maximum and the minimum of truth values. */
 template <class In>
 const slab_loop *loop_of_truths(tag<In>, enum fold fold)
 {
@@ -233,7 +232,7 @@ const slab_loop *loop_of_truths(tag<In>, enum fold fold)
                               : nullptr;
 }
 
-/* Of elements that are narrower than their accumulators, as results: the element itself. */
+/* Extremes of elements narrower than their accumulators, stored in the elements' own type. */
 template <class In, class V>
 const slab_loop *narrow_loop_of(tag<In>, tag<V>, enum fold fold)
 {

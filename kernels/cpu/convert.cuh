@@ -1,4 +1,4 @@
-/* Elements that become values on their way into registers. */
+/* Conversion of elements as they are loaded into registers. */
 #pragma once
 
 #include "../reductions.cuh"
@@ -9,16 +9,16 @@ namespace KERNELS
 namespace
 {
 
-/* As many elements as a register has room for when they are converted to T. */
+/* The elements that fill a register once they are converted to T. */
 template <class T, class In>
 using narrow_vector = vector<In, in_register<T> * sizeof(In)>;
 
-/* ---- values of more bits ---- */
+/* ---- widening ---- */
 
-/* GCC would take vectors apart for some of these, or make several conversions of one. */
+/* GCC would split vectors for some of these, or use several conversions for one. */
 #ifdef __AVX2__
 
-/* Values as the processor takes them; fewer than 16 bytes are a register's lower ones. */
+/* Values as the intrinsics' types; vectors of less than 16 bytes go to a register's lower part. */
 template <class Values>
 LANES_FUNCTION auto processors_own(Values x)
 {
@@ -81,7 +81,7 @@ struct widening<uint32_t, double> {
 #endif
 #undef WIDENING
 
-/* As many lanes as there are; `In` is what they mean. */
+/* Widens all lanes; `In` is their actual type. */
 template <class Wide, class In, class Values>
 LANES_FUNCTION auto widened_as(Values x)
 {
@@ -106,7 +106,7 @@ LANES_FUNCTION auto widened(Values x)
 
 #endif
 
-/* Values as numbers of another type, a register of them. */
+/* Converts values to another type, which fill a register. */
 template <class T, class Values>
 LANES_FUNCTION vector<T> as(Values x)
 {
@@ -121,7 +121,7 @@ LANES_FUNCTION vector<T> as(Values x)
         return widened<T>(x);
 }
 
-/* ---- floats of 16 bits as 32, of so many bytes ---- */
+/* ---- 16-bit floats to float32; `Bytes` is the size of the result ---- */
 
 template <unsigned Bytes>
 LANES_FUNCTION vector<uint32_t, Bytes> bits_in_32(const void *x)
@@ -145,8 +145,8 @@ LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
 
 #else
 
-/* Bits move to their places, and exponents get the other bias: no arithmetic but for subnormal
- * ones, where what has been added for a leading bit that is not there is taken off. */
+/* Shifts the bits and changes the exponent bias. Only subnormal numbers need arithmetic:
+ * subtraction of the implicit leading bit that was added. */
 template <unsigned Bytes>
 LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
 {
@@ -161,7 +161,7 @@ LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
 
 #endif
 
-/* A register of values from as many elements. */
+/* Loads and converts a register of values. */
 template <class T, class In>
 LANES_FUNCTION vector<T> converted(const In *x)
 {
@@ -181,7 +181,7 @@ LANES_FUNCTION vector<double> without_sign(vector<double> x)
     return vector<double>(vector<uint64_t>(x) & uint64_t(INT64_MAX));
 }
 
-/* A value as an element; of a float of 16 bits these are the bits. */
+/* A constant as an element; `half` and `bfloat` are its bits in 16-bit floats. */
 template <class In, class Value>
 LANES_FUNCTION In constant(Value value, unsigned half, unsigned bfloat)
 {
@@ -191,7 +191,7 @@ LANES_FUNCTION In constant(Value value, unsigned half, unsigned bfloat)
         return {uint16_t(std::is_same_v<In, float16> ? half : bfloat)};
 }
 
-/* An element that leaves a sum what it is. */
+/* The neutral element of addition. */
 template <class In>
 LANES_FUNCTION In nothing_to_add()
 {

@@ -1,5 +1,4 @@
-/* Dot products, fast ones. This file is compiled once for each set of instructions, which
- * GRED_INSTRUCTIONS names. */
+/* Vectorized dot products. Compiled once per instruction set, named by GRED_INSTRUCTIONS. */
 #include "sums.cuh"
 #include "table.h"
 #include "types.cuh"
@@ -12,8 +11,8 @@ namespace
 
 /* ---- floats ---- */
 
-/* Products in float64, where those of narrower floats are exact, each in the lane whose turn it is.
- * A complex number's parts are multiplied with those of the other one, too. */
+/* Products in float64, where those of narrower floats are exact, added in lanes. For complex
+ * numbers, each part is also multiplied by the other factor's other part. */
 template <class In, unsigned Parts>
 struct dot_lanes {
     using element = In;
@@ -61,7 +60,7 @@ void float_dot(const void *a, const void *b, size_t n, union dotted *result)
 
 /* ---- integers ---- */
 
-/* Products of short integers fit in 32 bits, and all others, modulo 2^64, in 64. */
+/* Products of 8- and 16-bit integers fit in 32 bits, others, modulo 2^64, in 64. */
 template <class In>
 void integer_dot(const void *a, const void *b, size_t n, union dotted *result)
 {
@@ -78,8 +77,8 @@ void integer_dot(const void *a, const void *b, size_t n, union dotted *result)
 
 /* ---- many results ---- */
 
-/* Adds x to a sum; what is lost is a float, too (D. E. Knuth, "The Art of Computer Programming",
- * volume 2, 4.2.2). */
+/* Adds x to a sum and returns the rounding error, which is exact (D. E. Knuth, "The Art of Computer
+ * Programming", volume 2, 4.2.2). */
 template <class V>
 LANES_FUNCTION V lost_by_adding(V x, V &sum)
 {
@@ -103,7 +102,7 @@ LANES_FUNCTION double lost_of(double a, double b, double product)
 #endif
 }
 
-/* Sums of products, in as many lanes as V has. */
+/* Sums of products, in the lanes of V. */
 template <class In, bool Exactly, class V>
 struct products_sum {
     V high = {};
@@ -125,8 +124,8 @@ struct products_sum {
     }
 };
 
-/* Compensated: what is lost of products and of additions is added up by itself (T. Ogita, S. M.
- * Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26, 2005). */
+/* Compensated sums: the rounding errors of products and additions are summed separately (T. Ogita,
+ * S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26, 2005). */
 template <class In, class V>
 struct products_sum<In, true, V> {
     V high = {}, low = {}, taken = {};
@@ -166,7 +165,7 @@ struct products_sum<In, true, V> {
 template <class In, bool Exactly>
 struct slab_lanes {
     using element = In;
-    static constexpr bool is_wide = true; /* exactly, no order matters; and others are short */
+    static constexpr bool is_wide = true; /* exact sums need no tree; others are short */
     static constexpr unsigned step = in_lanes<double>;
     using of_one = products_sum<In, Exactly, double>;
     using of_register = products_sum<In, Exactly, doubles>;
@@ -217,10 +216,10 @@ struct slab_lanes {
     }
 };
 
-/* ---- what products have lost ---- */
+/* ---- rounding errors of products ---- */
 
-/* What is lost of float64s' products is a float, unless these are very small: then it is one but
- * for 2^-1075. To a sum that is not small that is nothing. */
+/* The rounding error of a product of float64s is a float64, unless the product is very small: then
+ * it is off by 2^-1075, which is negligible for a sum that is not small. */
 template <class In>
 LANES_FUNCTION bool is_small(double sum)
 {
@@ -237,7 +236,7 @@ LANES_FUNCTION bool is_any_lost(pairs_at<double> pairs, size_t n)
     return is_any_too_small(pairs, n);
 }
 
-/* Adds a slab's sum; `lacks`: nobody knows how much. */
+/* Adds a slab's sum. `lacks`: its error is unknown. */
 template <class In>
 LANES_FUNCTION void put_sum(const products_sum<In, true, double> &x, bool lacks,
                             struct dot_sum *sum)
@@ -254,7 +253,7 @@ template <class In>
 LANES_FUNCTION void put_sum(const products_sum<In, false, double> &x, bool, struct dot_sum *sum)
 {
     const double lost = lost_by_adding(x.high, sum->high);
-    sum->low += lost == lost ? lost : 0; /* of what is not finite nothing is */
+    sum->low += lost == lost ? lost : 0; /* sums that are not finite have no error */
 }
 
 /* ---- slabs ---- */
@@ -294,7 +293,7 @@ void rows_dot(const struct dot_slab *self, struct dot_sum *sums)
     }
 }
 
-/* Some rows of as many columns as there are lanes, or of fewer. */
+/* Adds some rows of one group of columns, or of fewer columns. */
 template <class Lanes>
 LANES_FUNCTION void take_rows(const struct dot_slab *self, size_t first, size_t count,
                               size_t column, Lanes &lanes)
@@ -314,7 +313,7 @@ LANES_FUNCTION void take_rows(const struct dot_slab *self, size_t first, size_t 
     lanes = taken;
 }
 
-/* A few rows at a time of all columns, so that memory is read in order. */
+/* Processes a few rows of all columns at a time, so that memory is read in order. */
 template <class In, bool Exactly>
 void columns_dot(const struct dot_slab *self, struct dot_sum *sums)
 {

@@ -1,5 +1,5 @@
-/* What adds floats exactly, or their products: in windows, or plainly where nothing happens to be
- * rounded. Compiled once for each set of instructions, as vectors.cpp is. */
+/* Exact sums of floats and of products: in windows, or by plain addition if nothing is rounded.
+ * Compiled once per instruction set, like vectors.cpp. */
 #include "table.h"
 #include "types.cuh"
 #include "windows.cuh"
@@ -9,7 +9,7 @@ namespace KERNELS
 namespace
 {
 
-/* ---- the processor's flag ---- */
+/* ---- the processor's inexact flag ---- */
 
 #if defined(__SSE2__)
 
@@ -47,7 +47,7 @@ LANES_FUNCTION bool has_rounded()
 
 LANES_FUNCTION void forget_rounding() {}
 
-/* As far as anybody knows. */
+/* Unknown: assumes that something was rounded. */
 LANES_FUNCTION bool has_rounded()
 {
     return true;
@@ -55,8 +55,8 @@ LANES_FUNCTION bool has_rounded()
 
 #endif
 
-/* Whether what `add` adds is finite and was not rounded: all of it is done between the two looks at
- * the flag. */
+/* Whether the sum computed by `add` is finite and was not rounded. The barriers keep the
+ * computation between the two accesses to the flag. */
 template <class Add>
 LANES_FUNCTION bool is_unrounded(Add add)
 {
@@ -74,13 +74,13 @@ constexpr unsigned sum_registers = 4;
 template <class In>
 constexpr unsigned unrounded_parts = std::is_same_v<In, double> ? 2 : 1;
 
-/* A float64's upper bits, as many as it has lower ones but for one. */
+/* The upper 26 bits of a float64's significand; 27 bits are left. */
 LANES_FUNCTION doubles head_of(doubles x)
 {
     return doubles(words(x) & ~((uint64_t(1) << 27) - 1));
 }
 
-/* Adds numbers as they are, or their heads and what is left of them apart. */
+/* Adds numbers whole, or their heads and tails separately. */
 template <unsigned Parts, unsigned Registers>
 LANES_FUNCTION void add_to(doubles (&sums)[Parts][Registers], unsigned r, doubles x)
 {
@@ -90,7 +90,7 @@ LANES_FUNCTION void add_to(doubles (&sums)[Parts][Registers], unsigned r, double
         sums[1][r] += x - head;
 }
 
-/* Those in even places, and those in odd ones. */
+/* The sums of the even and of the odd lanes. */
 LANES_FUNCTION vector<double, 16> folded_to_pair(doubles x)
 {
     return merged_to_16<double, register_bytes>(x, [](auto a, auto b) { return a + b; });
@@ -127,7 +127,7 @@ struct unrounded_way {
     }
 };
 
-/* Infinities and NaNs make sums that are none, and round nothing. */
+/* Infinities and NaNs raise no inexact flag, but make the sums non-finite. */
 template <class In, bool LeavesOut>
 SHARED_FUNCTION bool add(const In *x, size_t n, struct unrounded *result)
 {
@@ -150,7 +150,7 @@ bool unrounded_loop(const void *floats, size_t n, struct unrounded *result)
 
 /* ---- columns ---- */
 
-/* To the sums of as many columns as there are registers for, or their first rows. */
+/* Adds rows to the sums of UNROUNDED_COLUMNS columns; `first` starts new sums. */
 template <class In>
 LANES_FUNCTION void add_down(const char *x, size_t n, int64_t stride, bool first, double *heads,
                              double *tails)
@@ -170,8 +170,8 @@ LANES_FUNCTION void add_down(const char *x, size_t n, int64_t stride, bool first
     memcpy(sums[part] + r * in_register<double>, &at[part][r], register_bytes);
 }
 
-/* A few rows of all columns, and then the next: rows that are far apart may share a few sets of a
- * cache. */
+/* Processes a few rows of all columns at a time: rows that are far apart may share a few cache
+ * sets. */
 template <class In>
 SHARED_FUNCTION bool add_columns(const char *x, size_t n, int64_t stride, size_t columns,
                                  struct unrounded_sums *sums)

@@ -1,4 +1,4 @@
-/* Logarithms of sums of exponentials: the greatest element first, and then the exponentials. */
+/* Logarithms of sums of exponentials: finds the maximum first, then adds the exponentials. */
 #pragma once
 
 #include "extremes.cuh"
@@ -9,12 +9,12 @@ namespace KERNELS
 namespace
 {
 
-/* ln 2 in two parts, the upper of which has so few bits that a product with an exponent is exact,
- * and the terms of the series of exp in [-ln 2 / 2, ln 2 / 2] that T feels. */
+/* ln 2 in two parts, the upper one short enough for exact products with an exponent, and the number
+ * of terms of the series of exp in [-ln 2 / 2, ln 2 / 2] that are significant in T. */
 template <class T>
 struct series_of_exp {
     static constexpr T ln2_high = T(0x1.63p-1), ln2_low = T(-0x1.bd0105c610ca8p-13);
-    static constexpr T least = -87; /* whose exponential is a normal number */
+    static constexpr T least = -87; /* the least whose exponential is normal */
     static constexpr unsigned bits = 23, terms = 7;
 };
 
@@ -30,7 +30,7 @@ constexpr double factorial(unsigned n)
     return n ? n * factorial(n - 1) : 1;
 }
 
-/* The series' terms from number `Term` on, divided by r to that power. */
+/* The series' terms from number `Term` on, divided by r^Term. */
 template <class T, unsigned Term>
 LANES_FUNCTION vector<T> polynomial(vector<T> r)
 {
@@ -41,8 +41,8 @@ LANES_FUNCTION vector<T> polynomial(vector<T> r)
         return coefficient + r * polynomial<T, Term + 1>(r);
 }
 
-/* exp(x - greatest) in every lane, x being no greater: 2^k exp(r) with r = d - k ln 2. What is
- * below the least is taken for it, which beside a sum of 1 or more is nothing. */
+/* exp(x - greatest) in every lane, for x <= greatest: 2^k exp(r) with d = x - greatest and r = d -
+ * k ln 2. d is clamped to `least`; the difference is negligible in a sum of 1 or more. */
 template <class T>
 LANES_FUNCTION vector<T> exponential(vector<T> x, vector<T> greatest)
 {
@@ -50,7 +50,7 @@ LANES_FUNCTION vector<T> exponential(vector<T> x, vector<T> greatest)
     using integers = vector<bits_of<sizeof(T)>>;
     const vector<T> none = {}, least = in_all(series::least),
                     away = x == greatest ? none : x - greatest, d = away < least ? least : away;
-    const T rounding = T(3) * T(uint64_t(1) << (series::bits - 1)); /* its last bit is of a 1 */
+    const T rounding = T(3) * T(uint64_t(1) << (series::bits - 1)); /* its last bit is worth 1 */
     const vector<T> rounded = d * T(1.4426950408889634) + rounding, k = rounded - rounding,
                     r = d - k * series::ln2_high - k * series::ln2_low;
     const vector<T> power = polynomial<T, 0>(r);
@@ -68,7 +68,7 @@ struct exponentials_beside : of_one_element {
     }
 };
 
-/* The elements that fill no step are taken among such as add nothing. Lanes add up a few each. */
+/* The last, partial step is padded with the lowest value. Lanes add up a few steps each. */
 template <class T, class In>
 SHARED_FUNCTION double sum_of_exponentials(const In *x, size_t n, T greatest)
 {

@@ -1,7 +1,6 @@
-/* Least and largest elements. Lanes compare elements as they lie, without a thought of NaN, and
- * note on the side whether there was one; so there is no branch in the loop. What they compare in
- * an element's place is its key, which knows which NaN is, which keys are equals, and the element
- * that it came from. */
+/* Minima and maxima. Lanes compare elements without regard to NaN and record separately whether
+ * there was one, so the loop has no branch. They compare keys: key_of detects NaN, ranks equal keys
+ * alike, and converts a key back to its element. */
 #pragma once
 
 #include "../reductions.cuh"
@@ -14,12 +13,12 @@ namespace
 
 /* ---- keys, and the two orders ---- */
 
-/* Elements by themselves. `flags` are lanes that are not 0 where x is NaN. */
+/* Elements are their own keys. nan() returns a mask of lanes that are NaN. */
 template <class In>
 struct key_of {
     using type = In;
     static constexpr bool has_nan = !std::is_integral_v<In>;
-    static constexpr bool nan_loses = true; /* in any comparison */
+    static constexpr bool nan_loses = true; /* in all comparisons */
 
     LANES_FUNCTION static vector<In> of(vector<In> x)
     {
@@ -31,7 +30,7 @@ struct key_of {
         return x != x;
     }
 
-    /* The same for equals. */
+    /* A value that is the same for equal keys. */
     template <class Key>
     LANES_FUNCTION static Key rank(Key key)
     {
@@ -44,7 +43,7 @@ struct key_of {
     }
 };
 
-/* Any byte but 0 is as true as another: the minimum and the maximum byte tell what there is. */
+/* All bytes except 0 are equally true; the minimum and maximum byte determine the result. */
 template <>
 struct key_of<boolean> : key_of<uint8_t> {
     template <class Bytes>
@@ -59,7 +58,7 @@ struct key_of<boolean> : key_of<uint8_t> {
     }
 };
 
-/* Floats of 16 bits by integers that are in the same order. */
+/* 16-bit floats, by order-preserving integers. */
 template <class In, int16_t Infinity>
 struct key_of_half {
     using type = int16_t;
@@ -76,7 +75,7 @@ struct key_of_half {
         return (of(key) & INT16_MAX) > Infinity;
     }
 
-    /* Both zeros are one. */
+    /* Both zeros are equal. */
     template <class Key>
     LANES_FUNCTION static Key rank(Key key)
     {
@@ -95,7 +94,7 @@ struct key_of<float16> : key_of_half<float16, 0x7c00> {};
 template <>
 struct key_of<bfloat16> : key_of_half<bfloat16, 0x7f80> {};
 
-/* By their real parts and then by the imaginary ones. */
+/* Ordered by the real parts, then by the imaginary parts. */
 template <class T>
 struct key_of<complex<T>> {
     using type = complex<T>;
@@ -132,10 +131,10 @@ using greatest = extreme_order<true>;
 
 /* ---- lanes ---- */
 
-/* Whether NaN is what is looked for, or what is left out. */
+/* Whether NaN is the result or is skipped. */
 enum class nan_is { noted, left_out };
 
-/* The best of all numbers. */
+/* The best number in each lane. */
 template <class In, class Order>
 struct best_lanes {
     lanes<key<In>> best;
@@ -164,7 +163,7 @@ struct extreme_lanes : best_lanes<In, Orders>... {
     using element = In;
     using keys = key_of<In>;
     static constexpr unsigned step = in_lanes<key<In>>;
-    decltype(vector<key<In>>{} < vector<key<In>>{}) flags = {}; /* of NaN, or of numbers */
+    decltype(vector<key<In>>{} < vector<key<In>>{}) flags = {}; /* NaNs, or, if left_out, numbers */
 
     LANES_FUNCTION void take(const In *x)
     {
@@ -185,7 +184,7 @@ struct extreme_lanes : best_lanes<In, Orders>... {
     }
 };
 
-/* ---- complex numbers, by their real parts and then by the imaginary ones ---- */
+/* ---- complex numbers, ordered by the real parts, then by the imaginary parts ---- */
 
 constexpr unsigned complex_registers = lanes_registers > 1 ? lanes_registers / 2 : 1;
 
@@ -221,14 +220,14 @@ template <class T, nan_is Nan, class... Orders>
 struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders>... {
     using element = complex<T>;
     static constexpr unsigned step = complex_registers * apart<T>::count;
-    decltype(vector<T>{} < vector<T>{}) flags = {}; /* of NaN, or of numbers */
+    decltype(vector<T>{} < vector<T>{}) flags = {}; /* NaNs, or, if left_out, numbers */
 
     LANES_FUNCTION void take(const complex<T> *x)
     {
         EACH_REGISTER(unsigned r = 0; r < complex_registers; r++)
         {
             apart<T> parts(x + r * apart<T>::count);
-            /* A real part that is NaN loses, so it becomes NaN where the imaginary one is. */
+            /* A NaN real part loses, so it is set to NaN if the imaginary part is. */
             if constexpr (Nan == nan_is::left_out) {
                 parts.first = parts.second == parts.second ? parts.first : parts.second;
                 flags |= parts.first == parts.first;
@@ -242,7 +241,7 @@ struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders
 
 /* ---- loops ---- */
 
-/* The best of each order; whether there was any NaN or, where that is left out, any number. */
+/* Finds the best of each order; true if there was a NaN, or a number if NaNs are skipped. */
 template <class In, nan_is Nan, class... Orders>
 SHARED_FUNCTION bool find_best(const In *x, size_t n, key<In> *best)
 {
@@ -252,8 +251,7 @@ SHARED_FUNCTION bool find_best(const In *x, size_t n, key<In> *best)
     return is_any(lanes.flags);
 }
 
-/* The position of the first element that `wanted` says yes to, of lanes and of one; there is one.
- */
+/* The position of the first element for which `wanted` is true; there must be one. */
 template <class In, class Wanted>
 LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
 {
@@ -324,7 +322,7 @@ LANES_FUNCTION bool has_zero(complex<T> x)
     return x.real == 0 || x.imag == 0;
 }
 
-/* Lanes do not tell which of several equals came first, which matters where there are two zeros. */
+/* Lanes do not record which of several equals came first, which matters for signed zeros. */
 template <class V, class In>
 LANES_FUNCTION V first_value(const In *x, size_t n, key<In> best)
 {
@@ -332,7 +330,7 @@ LANES_FUNCTION V first_value(const In *x, size_t n, key<In> best)
     return !std::is_integral_v<V> && has_zero(found) ? V(x[find_equal(x, n, best)]) : found;
 }
 
-/* Among no number, any NaN will do. */
+/* If there is no number, the result is any NaN. */
 template <class In, class V, class Order, class Fold, nan_is Nan = nan_is::noted>
 void extreme_loop(const void *elements, size_t n, uint64_t, void *state)
 {

@@ -1,5 +1,5 @@
-/* What the host does with states, from the one definition of each fold, and which of the loops of
- * vectors.cpp makes them. */
+/* The host's operations on states, generated from each fold's definition, and the choice of the
+ * loops of vectors.cpp. */
 #include "many_results.cuh"
 #include "selection.cuh"
 #include "types.cuh"
@@ -11,8 +11,8 @@ namespace KERNELS
 namespace
 {
 
-/* Neighbours merge, and then what has become of them, so that of floats no state takes part in many
- * additions. */
+/* Merges adjacent states pairwise, then the results, and so on, so that no float passes through
+ * many additions. */
 template <class Fold>
 void merge_neighbours(void *states, size_t n)
 {
@@ -34,7 +34,7 @@ void fold_onto(void *onto, const void *states, size_t n)
         x[i] = Fold::merge(x[i], y[i]);
 }
 
-/* What there is of one fold and one type of values. */
+/* The operations of one fold and accumulator type. */
 struct state_row {
     size_t bytes;
     void (*put_identity)(void *state);
@@ -53,7 +53,7 @@ template <class Fold>
 constexpr state_row row_of_fold = {sizeof(state_of<Fold>), put_identity<Fold>,
                                    merge_neighbours<Fold>, fold_onto<Fold>};
 
-/* Of nothing where the fold does not take such values. */
+/* `nothing` if the fold does not support the accumulator type. */
 const state_row &row_of(enum fold fold, enum element accumulator)
 {
     static constexpr state_row nothing = {0, [](void *) {}, nullptr, nullptr};
@@ -71,7 +71,7 @@ const state_row &row_of(enum fold fold, enum element accumulator)
     return row ? *row : nothing;
 }
 
-/* ---- settled states ---- */
+/* ---- states that further elements cannot change ---- */
 
 bool is_any(const void *state, size_t)
 {
@@ -83,14 +83,14 @@ bool is_not_all(const void *state, size_t n)
     return loaded<uint64_t>(state) < n;
 }
 
-/* Truth values are folded as int32; a position's state begins with its value. */
+/* Truth values are reduced as int32; a position's state begins with its value. */
 template <bool Truth>
 bool is_settled_by(const void *state, size_t)
 {
     return (loaded<int32_t>(state) != 0) == Truth;
 }
 
-/* Without a branch in the loop, and by integers as wide as numbers, for compilers to vectorize. */
+/* Branch-free, with integers as wide as the states' members, so that compilers vectorize it. */
 template <class State, class Lacks>
 bool any_lacks(const void *states, uint64_t n, Lacks lacks)
 {
@@ -243,9 +243,9 @@ fold_values *loop_of_values(enum instructions instructions, enum fold fold,
     return cpu_kernels(instructions)->values(fold, accumulator, accumulator);
 }
 
-/* Whether to convert elements to the accumulator at once makes no difference: that is the type
- * asked for, or that type holds them as they are, or they are integers whose sums and products lose
- * what it does not hold in any case. */
+/* Whether elements can be converted directly to the accumulator of `type`: it is its own
+ * accumulator, or holds the elements exactly, or integers are summed or multiplied, which wrap
+ * around at any width. */
 static bool skips_the_type(enum fold fold, enum element input, enum element type)
 {
     const bool integers = element_is_integer(input) && element_is_integer(type);

@@ -1,5 +1,5 @@
-/* Results of many states at once, a block of them at a time: values of one type, which loops store
- * as the results' types, or answers. */
+/* Converts many states to results, in blocks: as values of one type, which are converted to the
+ * result type, or as struct answers. */
 #pragma once
 
 #include "../reductions.cuh"
@@ -11,16 +11,16 @@ namespace KERNELS
 namespace
 {
 
-/* ---- halves ---- */
+/* ---- 16-bit floats ---- */
 
-/* Floats are rounded several side by side, as half_of_double rounds one: vectors that compilers
- * make of that take a quarter longer. */
+/* Several floats are rounded together, like half_of_double; loops vectorized by compilers take a
+ * quarter longer. */
 constexpr unsigned halves_at_a_time = 4;
 
 template <class T>
 using few = vector<T, halves_at_a_time * sizeof(T)>;
 
-/* Cut off, but odd if anything was: what is rounded to nearest after that is rounded right. */
+/* Rounds to odd, so that a second rounding, to nearest, is correct. */
 LANES_FUNCTION few<float> as_floats(few<double> x)
 {
     using bits = few<uint64_t>;
@@ -34,8 +34,8 @@ LANES_FUNCTION few<float> as_floats(few<float> x)
     return x;
 }
 
-/* Exponents get the other bias, and what is dropped rounds the rest; to add what leaves no room for
- * smaller bits rounds subnormal ones. */
+/* Changes the exponent bias and rounds by the dropped bits. Subnormal results are rounded by an
+ * addition that leaves no room for smaller bits. */
 template <class Float>
 LANES_FUNCTION few<uint16_t> to_halves(few<Float> numbers)
 {
@@ -64,19 +64,19 @@ struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {};
 
 struct many {
     struct finish how;
-    double divisor;         /* 0: states are not divided; NaN: by nothing */
-    const uint32_t *counts; /* what each state is divided by; NULL: by the divisor */
+    double divisor;         /* 0: no division; NaN: there are no elements */
+    const uint32_t *counts; /* a divisor for each state, or NULL to use `divisor` */
     const void *states;
     uint64_t n;
     struct finished to;
 
-    /* Whether there is one value, as it is stored. */
+    /* Whether there is one value, stored in the result's type. */
     bool has_one_type() const
     {
         return how.result == to.held[0] && to.values == 1;
     }
 
-    /* Whether a state says all, but for the result's type. */
+    /* Whether the result depends only on the state and the result type. */
     bool is_plain() const
     {
         return !how.has_initial && how.from_nothing && has_one_type() && divisor == divisor;
@@ -85,7 +85,7 @@ struct many {
 
 constexpr unsigned block_most = 64;
 
-/* Visits the states a block at a time, with the number of its first one. */
+/* Visits the states in blocks, with the index of each block's first state. */
 template <class Fold, class Visit>
 void each_block(const many &self, Visit visit)
 {
@@ -109,7 +109,7 @@ struct truth_of {
     explicit truth_of(int64_t x) : byte(x != 0) {}
 };
 
-/* Stores n values `step` results apart. */
+/* Stores n values, `step` results apart. */
 template <class V>
 using store_values = void(const V *values, unsigned n, void *at, int64_t step);
 
@@ -146,8 +146,8 @@ void store_halves(const Float *values, unsigned n, void *at, int64_t step)
     }
 }
 
-/* How values of this type are stored as results of that type; NULL: by way of answers. Halves and
- * narrow integers are folded in wider values. */
+/* The function that stores values of type V as results of a type; NULL if answers are needed.
+ * 16-bit floats and narrow integers are reduced in wider types. */
 template <class V>
 store_values<V> *storing_of(enum element type)
 {
@@ -172,8 +172,8 @@ store_values<V> *storing_of(enum element type)
         return nullptr;
 }
 
-/* What `value` gives of each state and its number, as V, is stored by `store`; as V itself right
- * away. */
+/* Stores value(state, index) of each state, converted by `store`, or directly if V is the result
+ * type and results are contiguous. */
 template <class V, class Fold, class Value>
 void store_blocks(const many &self, Value value, store_values<V> *store)
 {
@@ -191,7 +191,7 @@ void store_blocks(const many &self, Value value, store_values<V> *store)
     });
 }
 
-/* False: values are not stored as such results. */
+/* Returns false if the values cannot be stored as such results. */
 template <class Fold, class Value>
 bool store_each(const many &self, Value value)
 {
@@ -207,7 +207,7 @@ bool store_each(const many &self, Value value)
     return store;
 }
 
-/* Divided in float64 where halves are wanted, so that they are rounded once. */
+/* Divides in float64 for float16 results, so that they are rounded once. */
 template <class Fold>
 bool store_quotients(const many &self)
 {
@@ -226,15 +226,14 @@ bool store_quotients(const many &self)
     const double divisor = self.divisor;
     if (!counts)
         return store([=](uint64_t) { return divisor; });
-    if constexpr (std::is_integral_v<V>) /* NaN is none */
+    if constexpr (std::is_integral_v<V>) /* has no NaN */
         return false;
     else
         return store(
             [=](uint64_t k) { return counts[k] ? double(counts[k]) : not_a_number<double>(); });
 }
 
-/* Of states that are results, or those divided, or merged with what the caller wants them to begin
- * with. */
+/* Stores states that are results, optionally divided or merged with an initial value. */
 template <class Fold>
 bool store_states(const many &self)
 {
@@ -260,8 +259,8 @@ void store_answers(const struct answer *answers, unsigned v, unsigned n, char *a
         scalar_store(at, scalar_narrow(answers[k].values[v], Type), Type);
 }
 
-/* Rounded to the result's type first. Not a part of the loop around it, of which the compiler would
- * make one for every pair of types. */
+/* Rounds to the result's type first. Out of line, so that the compiler does not generate the loop
+ * around it for every pair of types. */
 __attribute__((noinline)) void store_rounded(char *at, const struct scalar_wide &value,
                                              enum element result, enum element held)
 {
@@ -296,10 +295,10 @@ void store_answers(const many &self, const struct answer *answers, unsigned n, u
 
 /* ---- reductions ---- */
 
-/* What becomes of a fold's states. */
+/* How a fold's states are converted to results. */
 struct finalizer {
-    size_t bytes;                /* of a state */
-    bool (*store)(const many &); /* without answers; false: it takes these */
+    size_t bytes;                /* per state */
+    bool (*store)(const many &); /* stores results directly; false if answers are needed */
     void (*answer)(const struct finish &, const void *state, struct answer &);
 };
 
@@ -344,7 +343,7 @@ constexpr finalizer finalizer_by = {sizeof(state_of<Fold>), store_many<Finishing
     }
 #include "common/reductions.def"
 
-/* NULL where the fold does not take such values. */
+/* NULL if the fold does not support the accumulator type. */
 const finalizer *finalizer_of(enum reduction reduction, enum element accumulator)
 {
     switch (reduction) {

@@ -1,5 +1,4 @@
-/* What gathers elements and converts them, compiled once for each set of instructions, as
- * vectors.cpp is. */
+/* Loops that gather and convert elements, compiled once per instruction set, like vectors.cpp. */
 #include "moves.cuh"
 #include "table.h"
 #include "types.cuh"
@@ -11,13 +10,13 @@ namespace KERNELS
 namespace
 {
 
-/* Elements converted on their way into a buffer: to the type that was asked for, as NumPy does it,
- * and from there to its accumulator. No step of it is a branch once it is compiled, so a compiler
- * can do it in vector registers. */
+/* Elements are converted as they are copied to a buffer: to the requested type, like NumPy, and
+ * from there to its accumulator. All steps compile to branch-free code, which compilers
+ * vectorize. */
 
-/* ---- what arithmetic knows ---- */
+/* ---- elements as arithmetic types ---- */
 
-/* Whether it is true not by a comparison, which GCC has no vectors of floats for. */
+/* Tests truth without a comparison, which GCC does not vectorize for floats. */
 template <class In>
 LANES_FUNCTION auto real_part(In x)
 {
@@ -58,8 +57,8 @@ LANES_FUNCTION Integer integer_of(double x)
         return Integer(int32_of_double(x));
 }
 
-/* What half_of_double makes of a number, as a float still: to add and take off what leaves no room
- * for smaller bits rounds subnormal ones. */
+/* A number rounded to float16 like half_of_double, but as a float. Subnormal results are rounded by
+ * adding and subtracting a number that leaves no room for smaller bits. */
 LANES_FUNCTION float rounded_to_half(double x)
 {
     constexpr uint64_t sign = uint64_t(1) << 63, unit = uint64_t(1) << 42;
@@ -106,7 +105,7 @@ void convert(const char *__restrict__ from, uint64_t n, char *__restrict__ to)
 
 /* ---- moves ---- */
 
-/* Of elements of so many bytes, of which each `part` is swapped; 1: none is. */
+/* The loops for elements of `size` bytes; each `part` is byte-swapped, unless `part` is 1. */
 struct mover {
     size_t size, part;
     move_tile *all, *valid;

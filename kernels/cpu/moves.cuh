@@ -1,6 +1,5 @@
-/* Rows of elements on their way into a buffer, whatever they mean: registers of them are loaded
- * where they lie, byte-swapped or not, and stored one after the other. Of what lies between the
- * first and the last byte of a row's elements anything may be read, and nothing else. */
+/* Copies rows of elements of any type to a contiguous buffer, byte-swapped or not. Memory may be
+ * read only between the first and the last byte of a row's elements. */
 #pragma once
 
 #include "registers.cuh"
@@ -18,7 +17,7 @@ LANES_FUNCTION void put(char *at, V value)
     memcpy(at, &value, sizeof value);
 }
 
-/* Elements of so many parts, each of which has its bytes swapped or not. */
+/* Elements of several parts, each of which is byte-swapped or not. */
 template <class Part, unsigned Parts, bool Swapped>
 struct moves {
     struct element {
@@ -55,8 +54,8 @@ struct moves {
             put(to + i, swapped(loaded<Part>(at + i)));
     }
 
-    /* As they are. Every second element is half of what is loaded, but for the last ones: after
-     * those nothing may be read. */
+    /* Copies without byte swapping. At a stride of two elements, both are loaded and one is
+     * dropped, except at the end, beyond which nothing may be read. */
     LANES_FUNCTION static void apart(const char *at, int64_t stride, uint64_t n, char *to)
     {
         uint64_t i = 0;
@@ -74,13 +73,13 @@ struct moves {
 /* ---- masks ---- */
 
 #if defined(__AVX2__) && !defined(__clang__)
-constexpr bool has_shuffles = true; /* by numbers that are known when it runs */
+constexpr bool has_shuffles = true; /* with lane numbers known at run time */
 #else
 constexpr bool has_shuffles = false;
 #endif
 
-/* Of so many bits, whichever they are, the numbers of those that are set, as what a shuffle takes.
- */
+/* For each mask of `Lanes` bits, the numbers of the bits that are set, as the indices of a
+ * shuffle. */
 template <class Part, unsigned Lanes>
 struct bit_numbers {
     Part of[1 << Lanes][Lanes] = {};
@@ -97,13 +96,13 @@ struct bit_numbers {
 template <class Part, unsigned Lanes>
 constexpr bit_numbers<Part, Lanes> numbers;
 
-/* Elements that a mask shows, of rows of which no byte is swapped. */
+/* Copies unmasked elements of rows that are not byte-swapped. */
 template <class Part, unsigned Parts>
 struct valid {
     using plain = moves<Part, Parts, false>;
     static constexpr unsigned size = plain::size;
 
-    /* Both lie one after the other. Whole registers are stored: there is room for what is masked,
+    /* Elements and mask are contiguous. Stores whole registers: there is room for masked elements
      * too. */
     SHARED_FUNCTION static char *adjacent(const char *at, const unsigned char *mask, uint64_t n,
                                           char *to)
@@ -117,9 +116,9 @@ struct valid {
     }
 
   private:
-    static constexpr unsigned lanes = size < 8 ? 8 : 4; /* more need too large a table */
+    static constexpr unsigned lanes = size < 8 ? 8 : 4; /* the table would be too large for more */
 
-    /* Few bytes are the lower half of a register. */
+    /* 8 bytes are loaded to the lower half of a register. */
     LANES_FUNCTION static auto lanes_at(const void *at)
     {
         if constexpr (lanes * size == 8)
@@ -141,7 +140,7 @@ struct valid {
         return to + unsigned(__builtin_popcount(bits)) * size;
     }
 
-    /* Mostly all are valid, or none, where masks have long runs. */
+    /* Often all or none are valid, since masks have long runs. */
     LANES_FUNCTION static char *of_16(const char *at, unsigned bits, char *to)
     {
         if (bits == 0)
@@ -160,8 +159,8 @@ struct valid {
     }
 };
 
-/* What does not lie one after the other is brought there first, a block at a time; a mask that is
- * one and the same for a row shows all of it or nothing. */
+/* Elements and mask bytes that are not contiguous are copied to a buffer first, in blocks. A mask
+ * that is constant along the row selects all of it or nothing. */
 template <class Part, unsigned Parts, bool Swapped>
 LANES_FUNCTION char *masked_row(const struct tile *tile, const char *at, const unsigned char *mask,
                                 char *to)
@@ -225,9 +224,9 @@ uint64_t move_valid(const struct tile *tile, char *target)
     return uint64_t(end - target) / (sizeof(Part) * Parts);
 }
 
-/* ---- what a mask hides ---- */
+/* ---- masked elements ---- */
 
-/* Chosen by their bits, as a branch would be mispredicted; compilers make vectors of this. */
+/* Selects by bit operations, which compilers vectorize; a branch would be mispredicted. */
 template <class Bits>
 void fill(void *elements, uint64_t n, const unsigned char *mask, int64_t step,
           const union scalar *neutral)

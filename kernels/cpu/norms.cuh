@@ -1,6 +1,6 @@
-/* Variances and norms, in float64: of a loop's elements first the mean and then the deviations from
- * it; and magnitudes, or their squares, that are added or compared in lanes as sums are. Those of
- * narrow integers come from sums that no bit is lost of. */
+/* Variances and norms, in float64. A loop computes its elements' mean first, then the deviations
+ * from it. Magnitudes, or their squares, are added or compared in lanes, like sums. Narrow integers
+ * use exact integer sums. */
 #pragma once
 
 #include "extremes.cuh"
@@ -13,7 +13,7 @@ namespace
 
 /* ---- variances ---- */
 
-/* The squares of deviations; means are those of lanes, since a complex number has two. */
+/* The squares of deviations. `mean` differs by lane, since a complex number has two parts. */
 template <unsigned Parts, nan_is Nan>
 struct deviations_from : of_one_element {
     vector<double> mean;
@@ -29,8 +29,7 @@ struct deviations_from : of_one_element {
     }
 };
 
-/* The elements that fill no step are the last to be added, one by one; of numbers alone, filled up
- * with NaN. */
+/* The last, partial step is added one by one, or, if NaNs are skipped, padded with NaN. */
 template <unsigned Parts, nan_is Nan, class In>
 LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
 {
@@ -51,7 +50,7 @@ LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
     return total;
 }
 
-/* The mean first, of a sum and a count that are known, and then the deviations from it. */
+/* Computes the mean from a known sum and count, then the deviations from it. */
 template <class V, nan_is Nan, class In>
 LANES_FUNCTION state_of<variance<V>> float_variance(const In *x, size_t n,
                                                     state_of<nansum<wide_of<V>>> all)
@@ -68,7 +67,7 @@ LANES_FUNCTION state_of<variance<V>> float_variance(const In *x, size_t n,
 
 /* ---- narrow integers ---- */
 
-/* Squares that no bit is lost of, added in pairs. */
+/* Exact squares, added in pairs. */
 template <template <class> class Of>
 struct squared_in_pairs {
     static constexpr unsigned elements = 4;
@@ -90,8 +89,8 @@ SHARED_FUNCTION uint64_t packed_squares(const In *x, size_t n)
     return wide_total<bits_of<4 * sizeof(In)>, squared_in_pairs<Of>>(x, n, In(Of<In>::bias));
 }
 
-/* Of raised values, since a variance does not depend on where 0 is: n times the sum of squares less
- * the square of the sum has 12 + 12 + 32 bits at most. */
+/* Computed from raised values, which have the same variance: n times the sum of squares minus the
+ * square of the sum has at most 12 + 12 + 32 bits. */
 template <class In>
 LANES_FUNCTION variance_state<double> narrow_variance(const In *x, size_t n)
 {
@@ -118,9 +117,9 @@ void variance_loop(const void *elements, size_t n, uint64_t, void *state)
     }
 }
 
-/* ---- of elements ---- */
+/* ---- transformations of elements ---- */
 
-/* Multiplied by 2^Exponent first. */
+/* Squares of elements multiplied by 2^Exponent. */
 template <int Exponent>
 struct squares : of_one_element {
     template <class T, class In>
@@ -139,7 +138,7 @@ struct magnitudes : of_one_element {
     }
 };
 
-/* ---- of complex numbers ---- */
+/* ---- magnitudes of complex numbers ---- */
 
 LANES_FUNCTION vector<double> square_root(vector<double> x)
 {
@@ -152,7 +151,7 @@ LANES_FUNCTION vector<double> square_root(vector<double> x)
 #endif
 }
 
-/* What to multiply a number by before it is squared. */
+/* The scale factor of a number before it is squared. */
 LANES_FUNCTION vector<double> scale_of(vector<double> size)
 {
     const vector<double> none = in_all(1.0), up = in_all(0x1p+600), down = in_all(0x1p-600);
@@ -160,7 +159,7 @@ LANES_FUNCTION vector<double> scale_of(vector<double> size)
     return size > 0x1p+400 ? down : not_large;
 }
 
-/* Squares of float32 neither overflow nor underflow in float64. */
+/* Float64s are scaled; the squares of float32s neither overflow nor underflow in float64. */
 template <class In>
 LANES_FUNCTION vector<double> root_of_squares(vector<double> a, vector<double> b)
 {
@@ -172,7 +171,7 @@ LANES_FUNCTION vector<double> root_of_squares(vector<double> a, vector<double> b
     }
 }
 
-/* Of a real and an imaginary part each; infinite if one of them is, even if the other is NaN. */
+/* Magnitudes of complex numbers; infinite if a part is infinite, even if the other one is NaN. */
 struct complex_magnitudes {
     static constexpr unsigned elements = 2;
 
@@ -190,9 +189,9 @@ struct complex_magnitudes {
 template <class V>
 using magnitudes_of = std::conditional_t<parts_of<V>::count == 1, magnitudes, complex_magnitudes>;
 
-/* ---- folds of them ---- */
+/* ---- folds of magnitudes ---- */
 
-/* NaN is what is looked for. */
+/* The largest or smallest magnitude; NaN if there is one. */
 template <class T, bool Largest>
 struct extreme_magnitude {
     LANES_FUNCTION static double identity()
@@ -215,8 +214,8 @@ using smallest = extreme_magnitude<T, false>;
 
 /* ---- loops ---- */
 
-/* Where a chunk's sum of squares is large, or next to nothing, it is made once more of scaled
- * values: then those that overflow, or vanish, are not too far from the others. */
+/* If a chunk's sum of squares is very large or very small, it is computed again from scaled values:
+ * the elements that overflow or underflow are then not too far from the others. */
 template <class V, class In>
 LANES_FUNCTION state_of<norm2<V>> float_squares(const In *x, size_t n)
 {
@@ -258,7 +257,7 @@ void norm1_loop(const void *elements, size_t n, uint64_t, void *state)
         put_state<norm1<V>>(state, folded<double, sum, magnitudes_of<V>>(x, n));
 }
 
-/* The largest magnitude is that of the smallest or of the largest number. */
+/* The largest magnitude is that of the minimum or of the maximum. */
 template <class In, class V>
 void norm_inf_loop(const void *elements, size_t n, uint64_t, void *state)
 {

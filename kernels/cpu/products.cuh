@@ -1,5 +1,5 @@
-/* Products: of floats as sums are made, of integers in pairs within twice their bits, which hold
- * all of a product, and of complex numbers by parts that are in registers of their own. */
+/* Products: of floats like sums; of integers in pairs, within twice their bits, which hold a whole
+ * product; of complex numbers with the parts in separate registers. */
 #pragma once
 
 #include "sums.cuh"
@@ -11,7 +11,7 @@ namespace
 
 /* ---- floats ---- */
 
-/* What leaves a product what it is, instead of NaN. */
+/* Replaces NaN by 1, the neutral element. */
 struct ones_for_nan : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
@@ -23,7 +23,7 @@ struct ones_for_nan : of_one_element {
 
 /* ---- integers ---- */
 
-/* Neighbours, multiplied in twice as many bits, until those are all there are. */
+/* Multiplies adjacent elements in twice as many bits, until these are 64. */
 template <class In>
 LANES_FUNCTION vector<uint64_t> pairs_multiplied(vector<In> x)
 {
@@ -60,7 +60,7 @@ SHARED_FUNCTION uint64_t packed_product(const In *x, size_t n)
 
 /* ---- complex numbers ---- */
 
-/* As `prod` multiplies: the one that stands for nothing is left out, and so may be NaN. */
+/* Multiplies like `prod`: the neutral element is skipped, and NaN may be too. */
 template <class T, bool LeavesOutNan>
 struct product_lanes {
     using element = complex<T>;
@@ -117,7 +117,7 @@ struct product_lanes {
     }
 };
 
-/* The array's first element begins as no other does. */
+/* The array's first element is lifted unlike the others. */
 template <class Fold, bool LeavesOutNan>
 LANES_FUNCTION value_of<Fold> complex_product(const value_of<Fold> *x, size_t n, bool is_first)
 {
@@ -128,7 +128,7 @@ LANES_FUNCTION value_of<Fold> complex_product(const value_of<Fold> *x, size_t n,
 
 /* ---- loops ---- */
 
-/* NaN may be left out. */
+/* nanprod skips NaNs. */
 template <class In, class V, template <class> class Fold = prod>
 void product_loop(const void *elements, size_t n, uint64_t first, void *state)
 {

@@ -1,13 +1,12 @@
-/* The vector registers that a unit is compiled for, and lanes that lie in several of them. There
- * are as many lanes on every processor, whatever its registers hold, so that all make the same
- * bits. */
+/* The vector registers of the target instruction set, and lanes that extend over several of them.
+ * The number of lanes is the same for all instruction sets, so that all compute the same bits. */
 #pragma once
 
 #include "../fold.cuh"
 
 #include <utility>
 
-/* The header of all sets of instructions takes longer to read than some units take to compile. */
+/* The header of all instruction sets takes longer to parse than some units take to compile. */
 #if defined(__AVX2__)
 #include <immintrin.h>
 #elif defined(__SSE2__)
@@ -40,16 +39,16 @@ constexpr unsigned in_register = register_bytes / sizeof(T);
 
 #define LANES_FUNCTION __forceinline__
 
-/* The unsigned type of so many bytes. */
+/* The unsigned type of `Bytes` bytes. */
 template <unsigned Bytes>
 using bits_of = std::conditional_t<
     Bytes == 1, uint8_t,
     std::conditional_t<Bytes == 2, uint16_t, std::conditional_t<Bytes == 4, uint32_t, uint64_t>>>;
 
-/* What several loops have in common and call once. */
+/* Code that several loops share and call once. */
 #define SHARED_FUNCTION __attribute__((noinline))
 
-/* Loops over a few registers leave no trace in the code. */
+/* Fully unrolled loops over a few registers. */
 #define EACH_REGISTER _Pragma("GCC unroll 16") for
 
 template <class V>
@@ -60,8 +59,7 @@ LANES_FUNCTION V loaded(const void *at)
     return value;
 }
 
-/* The same in every lane; nothing is taken from it, since to add nothing would change a negative
- * zero. */
+/* Broadcasts x to all lanes. Subtracts zero, since adding zero would change a negative zero. */
 template <class T>
 LANES_FUNCTION vector<T> in_all(T x)
 {
@@ -98,14 +96,14 @@ LANES_FUNCTION bool has_bits(vector<uint64_t> x)
 
 #endif
 
-/* Of a comparison: lanes are 0 or -1. */
+/* Whether any lane of a comparison's result, 0 or -1 per lane, is set. */
 template <class Mask>
 LANES_FUNCTION bool is_any(Mask mask)
 {
     return has_bits(vector<uint64_t>(mask));
 }
 
-/* The first lane of a comparison that is not 0; there is one. */
+/* The first lane that is set in a comparison's result; there must be one. */
 template <class Mask>
 LANES_FUNCTION unsigned first_lane(Mask mask)
 {
@@ -121,7 +119,7 @@ LANES_FUNCTION unsigned first_lane(Mask mask)
 #endif
 }
 
-/* Merges a register's two halves, and theirs, until 16 bytes are left. */
+/* Merges the halves of a register repeatedly, until 16 bytes are left. */
 template <class T, unsigned Bytes, class Merge>
 LANES_FUNCTION vector<T, 16> merged_to_16(vector<T, Bytes> x, Merge merge)
 {
@@ -134,7 +132,7 @@ LANES_FUNCTION vector<T, 16> merged_to_16(vector<T, Bytes> x, Merge merge)
     }
 }
 
-/* Lanes of two vectors, by their numbers. */
+/* Shuffles two vectors by lane numbers. */
 template <class Vector, size_t... Lanes>
 LANES_FUNCTION Vector chosen(Vector a, Vector b, std::index_sequence<Lanes...>)
 {
@@ -146,21 +144,21 @@ LANES_FUNCTION Vector chosen(Vector a, Vector b, std::index_sequence<Lanes...>)
 #endif
 }
 
-/* Each lane's neighbour in its pair, where the lane was. */
+/* Swaps the lanes of each pair. */
 template <class Vector, size_t... Lanes>
 LANES_FUNCTION Vector neighbours(Vector x, std::index_sequence<Lanes...>)
 {
     return chosen(x, x, std::index_sequence<(Lanes ^ 1)...>());
 }
 
-/* The upper half of the first `2 * Half` lanes, where the lower one was. */
+/* Moves the upper half of the first `2 * Half` lanes to the lower half. */
 template <size_t Half, class Vector, size_t... Lanes>
 LANES_FUNCTION Vector upper_half(Vector x, std::index_sequence<Lanes...>)
 {
     return chosen(x, x, std::index_sequence<(Lanes + Half) % sizeof...(Lanes)...>());
 }
 
-/* Merges all lanes but for `Left` that are left at `result`. */
+/* Merges lanes until `Left` are left, and stores those at `result`. */
 template <class T, unsigned Left, unsigned Lanes, class Merge>
 LANES_FUNCTION void merge_halves(vector<T, 16> x, T *result, Merge merge)
 {
@@ -172,7 +170,7 @@ LANES_FUNCTION void merge_halves(vector<T, 16> x, T *result, Merge merge)
     }
 }
 
-/* Enough to keep additions apart that take some cycles each. */
+/* Enough independent lanes to hide the latency of additions. */
 constexpr unsigned lanes_bytes = 128, lanes_registers = lanes_bytes / register_bytes;
 
 template <class T>
@@ -196,7 +194,7 @@ struct lanes {
     }
 };
 
-/* Neighbours that belong together, such as a complex number's parts, apart. */
+/* Deinterleaves pairs, such as a complex number's parts. */
 template <class T>
 struct apart {
     static constexpr unsigned count = in_register<T>;
@@ -223,7 +221,7 @@ struct apart {
 
 /* ---- going through an array ---- */
 
-/* Elements of two arrays, in the same places. */
+/* Elements at the same places of two arrays. */
 template <class In>
 struct pairs_at {
     const In *a, *b;
@@ -237,7 +235,7 @@ struct pairs_at {
 template <class Elements, unsigned Count>
 struct filled_up;
 
-/* So many elements, the last of which are `nothing`. */
+/* `Count` elements, padded with `nothing`. */
 template <class In, unsigned Count>
 struct filled_up<const In *, Count> {
     In at[Count];
@@ -251,8 +249,7 @@ struct filled_up<const In *, Count> {
     }
 
   private:
-    /* Registers are stored as they are loaded: what is stored in smaller pieces keeps a load of
-     * them all waiting. */
+    /* Stores whole registers: a load of a register stalls if it was stored in smaller pieces. */
     LANES_FUNCTION void copy(const In *x, size_t bytes)
     {
 #ifdef __AVX2__
@@ -280,7 +277,7 @@ struct filled_up<const In *, Count> {
 
 #elif defined(__AVX2__)
 
-    /* By words; of the last one there may be a part. */
+    /* Copies 4-byte words; the last one may be partial. */
     LANES_FUNCTION static void copy_register(char *to, const char *from, size_t bytes)
     {
         const vector<int32_t> word = {0, 1, 2, 3, 4, 5, 6, 7}, words = in_all(int32_t(bytes / 4));
@@ -296,7 +293,7 @@ struct filled_up<const In *, Count> {
         memcpy(to, &all, sizeof all);
     }
 
-    /* So many bytes, of 1 to 3, and then those that are at `fill`. */
+    /* `bytes` bytes, 1 to 3, followed by those at `fill`. */
     LANES_FUNCTION static int32_t last_word(const char *fill, const char *from, size_t bytes)
     {
         uint32_t word = loaded<uint32_t>(fill) >> 8 * bytes << 8 * bytes;
@@ -324,10 +321,10 @@ struct filled_up<pairs_at<In>, Count> {
 /* Way has
  *
  *     using element = ...;
- *     static constexpr unsigned step = ...;     elements that lanes take at once
+ *     static constexpr unsigned step = ...;     elements per call of take
  *     void take(Elements);                      const element * or pairs_at<element>
  *
- * and takes all elements, the last ones filled up with what changes nothing. */
+ * and takes all elements, padded at the end with the neutral element `nothing`. */
 template <class Way, class Elements>
 LANES_FUNCTION void take_all(Way &way, Elements x, size_t n, typename Way::element nothing)
 {

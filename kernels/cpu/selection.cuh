@@ -1,6 +1,6 @@
-/* Order statistics. Elements become unsigned integers, keys, in the same order. Of many, those
- * between two elements of a sample are kept, where the rank is nearly always: Floyd and Rivest
- * (1975), "Expected time bounds for selection", here without a branch, and out of place. */
+/* Order statistics of order-preserving unsigned keys. Of many keys, those between two elements of a
+ * sample are kept, which nearly always include the rank: Floyd and Rivest (1975), "Expected time
+ * bounds for selection", here branch-free and out of place. */
 #pragma once
 
 #include "../keys/rank_key.cuh"
@@ -18,7 +18,7 @@ namespace
 
 /* ---- keys ---- */
 
-/* n elements at a distance. */
+/* Stores the keys of n elements, `stride` bytes apart. */
 template <bool Floats, class K>
 LANES_FUNCTION void store_keys(const rank_key<K> &form, const char *at, uint64_t n, int64_t stride,
                                K *keys)
@@ -49,7 +49,7 @@ uint64_t count_nans(const rank_key<K> &form, const K *keys, uint64_t n)
 
 /* ---- a call ---- */
 
-/* A selection, with what is asked of one result. */
+/* A selection for one result. */
 template <class K>
 struct selecting {
     const struct selection &all;
@@ -84,7 +84,7 @@ struct selecting {
         return form.infinity ? form.template of<true>(bits) : form.template of<false>(bits);
     }
 
-    /* The last rank that lies near the first. */
+    /* The last of the following ranks that are near the first. */
     uint64_t group(uint64_t first) const
     {
         uint64_t last = first;
@@ -111,7 +111,7 @@ struct selecting {
     }
 };
 
-/* A sample's keys at both sides of two ranks, each by three standard deviations. */
+/* Sample keys that bracket two ranks, three standard deviations away on either side. */
 template <class K>
 void find_bracket(K *sample, uint64_t size, uint64_t n, uint64_t first, uint64_t last, K *bracket)
 {
@@ -130,7 +130,7 @@ void find_bracket(K *sample, uint64_t size, uint64_t n, uint64_t first, uint64_t
     }
 }
 
-/* Keeps those in the bracket; returns how many, and how many are below. */
+/* Keeps the keys in the bracket and returns their number; counts lower keys in `less`. */
 template <class K>
 SHARED_FUNCTION uint64_t keep(const K *keys, uint64_t n, const K *bracket, K *kept, uint64_t *less)
 {
@@ -148,7 +148,7 @@ SHARED_FUNCTION uint64_t keep(const K *keys, uint64_t n, const K *bracket, K *ke
 
 constexpr uint64_t few_keys = 512, sample_most = 1 << 12;
 
-/* A few elements that no pattern of the array's repeats. */
+/* Pseudo-random places, so that patterns in the array do not bias the sample. */
 struct random_places {
     uint64_t state, n;
 
@@ -159,7 +159,7 @@ struct random_places {
     }
 };
 
-/* The least and the greatest of some ranks. */
+/* The least and the greatest of several ranks. */
 template <class K>
 struct rank_ends {
     uint64_t least, greatest;
@@ -174,7 +174,7 @@ struct rank_ends {
     }
 };
 
-/* By partitions of n keys, which `less` others are below. */
+/* Selects by partitioning n keys; `less` other keys are below them. */
 template <class K>
 void select_in_place(const selecting<K> &self, uint64_t first, uint64_t last, K *keys, uint64_t n,
                      uint64_t less)
@@ -191,8 +191,8 @@ void select_in_place(const selecting<K> &self, uint64_t first, uint64_t last, K 
     }
 }
 
-/* Ranks `first` to `last` of n keys, which stay, and which `less` others are below; there is room
- * for as many. */
+/* Selects ranks `first` to `last` of n keys, which are not modified; `less` other keys are below
+ * them. `room` holds n keys. */
 template <class K>
 void select(const selecting<K> &self, uint64_t first, uint64_t last, const K *keys, uint64_t n,
             uint64_t less, K *room)
@@ -221,9 +221,9 @@ void select(const selecting<K> &self, uint64_t first, uint64_t last, const K *ke
     select_in_place(self, first, last, room, n, less);
 }
 
-/* ---- results at once ---- */
+/* ---- whole results ---- */
 
-/* From keys that lie one after the other; there is room for as many. */
+/* Selects from contiguous keys; `kept` has room for as many. */
 template <class K>
 void select_ranks(const selecting<K> &self, K *keys, K *kept)
 {
@@ -268,9 +268,9 @@ void select_all(const struct selection &all, uint64_t result, K *keys)
     self.store();
 }
 
-/* ---- several results of few elements, side by side ---- */
+/* ---- several short results in lanes ---- */
 
-/* A result's keys, to a column. */
+/* Stores a result's keys in a column. */
 template <bool Floats, class K>
 LANES_FUNCTION void store_column(const selecting<K> &self, K *to)
 {
@@ -279,7 +279,7 @@ LANES_FUNCTION void store_column(const selecting<K> &self, K *to)
         *to = self.form.template of<Floats>(loaded<K>(at));
 }
 
-/* Those of results that are neighbours in their array. */
+/* Stores the keys of adjacent results in columns. */
 template <class K>
 void store_columns(const selecting<K> &self, uint64_t results, K *to)
 {
@@ -312,7 +312,7 @@ void select_few(const struct selection &all, sort_columns *sort, uint64_t first,
         const size_t size = element_size(all.of.out);
         const struct quantile_place of_all = quantile_place(all.of.method, all.of.shares[k], all.n);
         char *out = all.out + (k * all.outer * all.inner + first) * size;
-        if (is_whole && of_all.part == 0 && all.of.input == all.of.out) { /* elements */
+        if (is_whole && of_all.part == 0 && all.of.input == all.of.out) { /* results are elements */
             K chosen[row];
             for (uint64_t lane = 0; lane < row; lane++)
                 chosen[lane] = self.form.bits(keys[of_all.below * row + lane]);
@@ -347,7 +347,7 @@ struct selection_part keep_part(const selecting<K> &self, uint64_t part, const u
     return found;
 }
 
-/* Between keys of a sample, in `room` for a part, where ranks are supposed to lie. */
+/* The bracket of ranks, from a sample, for which `room` is used. */
 template <class K>
 void sample_bracket(const selecting<K> &self, const rank_ends<K> &ends, K *room, uint64_t *bracket)
 {
@@ -361,8 +361,8 @@ void sample_bracket(const selecting<K> &self, const rank_ends<K> &ends, K *room,
     bracket[1] = found[1];
 }
 
-/* Ranks that are near each other; those outside of the bracket, once in hundreds, from all keys.
- * Returns how many elements are NaN. What is kept lies at the front of room for all elements. */
+/* Selects ranks that are near each other. If they are outside the bracket, which is rare (one in
+ * hundreds), selects from all keys. Returns the number of NaNs. `kept` has room for all keys. */
 template <class K, class Filter>
 uint64_t select_group(const selecting<K> &self, uint64_t first, uint64_t last, K *kept,
                       Filter filter)
@@ -383,7 +383,7 @@ uint64_t select_group(const selecting<K> &self, uint64_t first, uint64_t last, K
     return found.nans;
 }
 
-/* Where NaN is left out ranks depend on how many there are; no key is in an empty bracket. */
+/* If NaNs are skipped, ranks depend on their number, which is counted with an empty bracket. */
 template <class K, class Filter>
 void select_long(selecting<K> self, K *kept, Filter filter)
 {

@@ -1,12 +1,12 @@
-/* Many results at once, a lane for each: what lanes take is a row of one element of every result.
- * A few rows are taken in a register's lanes before these are put away; of floats that are added,
- * what was put away merges as a tree. An accumulator of columns, a group of them, has
+/* Reduces many outputs at a time, one per lane; each row has one element of every output. A few
+ * rows are accumulated in registers before the lanes are stored; stored sums of floats merge as a
+ * tree. An accumulator of a group of columns has
  *
  *     using element = ...;
  *     static constexpr unsigned step = ...;      columns of a group
  *     static constexpr bool is_tree = ...;
  *     void take(const part_of<element> &);
- *     void join(const itself or a base &);       of what merges as a tree
+ *     void join(const itself or a base &);       if it merges as a tree
  *     template <class State, unsigned Parts> void put(State *, unsigned n, const places &) const;
  */
 #pragma once
@@ -20,18 +20,18 @@ namespace KERNELS
 namespace
 {
 
-/* Rows that are added one after the other. */
+/* Rows that are added sequentially. */
 constexpr unsigned rows_in_a_row = SLAB_PART_ROWS / 2;
 
 struct column_part {
     const char *at;
     int64_t stride;
-    unsigned rows, first; /* the latter's number in its slab, before which there are others */
+    unsigned rows, first; /* index of the first row in its slab; `before` rows precede the slab */
     uint64_t before;
-    const unsigned char *valid; /* of each element, or NULL */
+    const unsigned char *valid; /* mask, a byte per element, or NULL */
     int64_t valid_stride;
 
-    /* A row's number among all, where no neighbours are taken for one. */
+    /* A row's index among all rows, if rows are not folded. */
     LANES_FUNCTION uint64_t index_of(unsigned row) const
     {
         return before + first + row;
@@ -45,7 +45,7 @@ struct part_of : column_part {
         return reinterpret_cast<const In *>(at + int64_t(row) * stride);
     }
 
-    /* Whether lanes of so many bits as a Mask's, from column `lane` on, take part. */
+    /* The mask of columns from `lane` on, in lanes as wide as Mask. */
     template <class Mask>
     LANES_FUNCTION auto is_valid(unsigned row, unsigned lane) const
     {
@@ -54,7 +54,7 @@ struct part_of : column_part {
     }
 };
 
-/* What accumulators have in common: lanes of T each, for as many columns. */
+/* Base of accumulators with one lane of T per column. */
 template <class In, class T, bool IsTree = false>
 struct column_lanes {
     using element = In;
@@ -62,11 +62,11 @@ struct column_lanes {
     static constexpr bool is_tree = IsTree;
 };
 
-/* Which rows of its results a group's lanes have taken. */
+/* Computes the positions of a group's rows in their outputs. */
 struct places {
     const struct slab *slab;
-    uint64_t first;  /* the slab's first row */
-    unsigned column; /* the group's first */
+    uint64_t first;  /* first row of the slab */
+    unsigned column; /* first column of the group */
 
     LANES_FUNCTION uint64_t of(uint64_t row, unsigned lane) const
     {
@@ -77,7 +77,7 @@ struct places {
     }
 };
 
-/* Visits what the first n lanes hold, of which `Parts` hold one value's; mostly that is all. */
+/* Visits the values in the first n lanes, `Parts` lanes each; n is usually all lanes. */
 template <unsigned Lanes, unsigned Parts = 1, class Visit>
 LANES_FUNCTION void each_value(unsigned n, Visit visit)
 {
@@ -89,7 +89,7 @@ LANES_FUNCTION void each_value(unsigned n, Visit visit)
             visit(k);
 }
 
-/* What lanes hold, value by value, real or complex. */
+/* The values in lanes, real or complex. */
 template <class V>
 struct values_in_lanes {
     using T = real_of<V>;
@@ -110,7 +110,7 @@ struct values_in_lanes {
     }
 };
 
-/* Puts the first n lanes' values where they belong. */
+/* Calls put(k, value) for the values in the first n lanes. */
 template <unsigned Parts = 1, class T, class Put>
 LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
 {
@@ -118,7 +118,7 @@ LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
     each_value<in_lanes<T>, Parts>(n, [=, &values](unsigned k) { put(k, values[Parts * k]); });
 }
 
-/* What the parts of a value have together, in the lanes of each. */
+/* The sum of a value's parts, in the lanes of each part. */
 template <unsigned Parts, class Values>
 LANES_FUNCTION Values of_all_parts(Values x)
 {
@@ -130,35 +130,35 @@ LANES_FUNCTION Values of_all_parts(Values x)
 
 /* ---- slabs ---- */
 
-/* Where states go: those of n of each group's columns. */
+/* The destination of states, for n columns of each group. */
 struct slab_states {
     char *states;
     unsigned n;
     struct places places;
 };
 
-/* An accumulator's functions, of so many groups that lie side by side. What has taken rows, which
- * may be none, goes to states at once where these are given, and is kept in lanes otherwise. */
+/* An accumulator's functions, for several adjacent groups. `take` stores states directly if a
+ * destination is given, and keeps its results in lanes otherwise. A part may have no rows. */
 struct column_loop : slab_loop {
     size_t element, state; /* bytes */
-    /* `anew`: what lanes hold so far is nothing. */
+    /* `anew`: the lanes are uninitialized. */
     void (*take)(char *lanes, const struct column_part &, unsigned groups, bool anew,
                  const struct slab_states *);
     void (*join)(char *lanes, const char *others, unsigned groups);
-    void (*put)(const char *lanes, const struct slab_states &); /* NULL: `take` does it */
+    void (*put)(const char *lanes, const struct slab_states &); /* NULL if `take` does it */
 };
 
 constexpr size_t cache_line = 64;
 
-/* One slab's block, and where its states go. */
+/* A block of a slab, and the destination of its states. */
 struct slab_of_columns {
     const struct slab &slab;
     const column_loop &loop;
     const char *at;
     char *states;
-    char *filled;                   /* room for a part's rows of a group */
+    char *filled;                   /* buffer for a part's rows of a group */
     uint64_t first;                 /* row */
-    unsigned columns, lead, groups; /* the second: the first group's */
+    unsigned columns, lead, groups; /* `lead` columns are in the first group */
 
     unsigned column_of(unsigned group) const
     {
@@ -171,9 +171,9 @@ struct slab_of_columns {
         return there < most ? there : most;
     }
 
-    /* All groups but the first begin with a cache line of their rows: else lines would be loaded
-     * for two groups, between which others may push them out. Where rows lie otherwise, with one of
-     * their states, if those are as large. */
+    /* Groups except the first start at a cache line of their rows; otherwise lines would be loaded
+     * for two groups, and could be evicted in between. If rows are not so aligned, groups start at
+     * a cache line of their states, if those are as large as elements. */
     void cut()
     {
         const size_t size = loop.step * loop.element, unit = size < cache_line ? size : cache_line,
@@ -187,7 +187,7 @@ struct slab_of_columns {
         groups = columns <= lead ? 1 : 1 + (columns - lead + loop.step - 1) / loop.step;
     }
 
-    /* Groups that lie at one distance, and are whole but for single ones at the ends. */
+    /* Visits runs of equally spaced, whole groups, and the partial groups at the ends. */
     template <class Visit>
     void each_run(Visit visit) const
     {
@@ -201,7 +201,7 @@ struct slab_of_columns {
             visit(end, 1);
     }
 
-    /* Rows from `row` on of the columns of groups that are there, of which more may be read. */
+    /* Rows from `row` on of a group's columns, in `filled` if a whole group is not readable. */
     struct column_part part(unsigned group, unsigned row, unsigned end)
     {
         const unsigned column = column_of(group), there = columns - column;
@@ -249,7 +249,7 @@ struct slab_of_columns {
             loop.take(lanes, {}, 1, false, &to);
     }
 
-    /* Every group takes a part's rows before any takes the next part's. */
+    /* All groups process a part's rows before the next part's. */
     void fold()
     {
         char *const bottom = static_cast<char *>(slab.room), *top = bottom;
@@ -305,7 +305,7 @@ LANES_FUNCTION void put_group(const Columns &lanes, const struct slab_states &to
                                      at);
 }
 
-/* Of so many groups, one after the other. */
+/* Processes a part's rows of several groups in turn. */
 template <class Columns, class State, unsigned Parts>
 void take_part(char *lanes, const struct column_part &rows, unsigned groups, bool anew,
                const struct slab_states *to)
@@ -341,9 +341,8 @@ void put_lanes(const char *lanes, const struct slab_states &to)
     put_group<Columns, State, Parts>(*reinterpret_cast<const Columns *>(lanes), to, 0);
 }
 
-/* A result's column is of so many parts, in lanes of their own. Rows of what has several kinds of
- * states are taken by one function for all of them, which makes those at once that are most asked
- * for. */
+/* A result has `Parts` columns, each in a lane. If there are several State types, one function
+ * processes the rows for all of them; it stores the most common type, AtOnce, directly. */
 template <class Columns, class State, unsigned Parts = parts_of<State>::count, class AtOnce = State>
 constexpr column_loop loop_by = {
     {fold_blocks, sizeof(Columns), Columns::step, Parts, Columns::is_tree},

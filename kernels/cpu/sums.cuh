@@ -1,7 +1,7 @@
-/* Sums, and counts of what is not zero. Floats are added in lanes, a few at a time, and what the
- * lanes have then is added up as a tree, so that errors grow with the logarithm of the length; in
- * lanes of twice their bits they are added one after the other. Narrow integers are added in pairs
- * within the bits that they leave free; a loop is never so long that those do not suffice. */
+/* Sums, and counts of nonzero elements. Floats are added in lanes, a few at a time, and the lanes'
+ * sums are added as a tree, so that errors grow with the logarithm of the length; sums in lanes of
+ * twice the bits are sequential. Narrow integers are added in pairs, within spare bits that suffice
+ * for a loop's maximum length. */
 #pragma once
 
 #include "../reductions.cuh"
@@ -16,7 +16,7 @@ namespace
 
 /* ---- floats ---- */
 
-/* What becomes of elements before they are added: so many of them, for one lane. */
+/* Base of transformations of elements before they are added: `elements` per lane. */
 struct of_one_element {
     static constexpr unsigned elements = 1;
 };
@@ -29,7 +29,7 @@ struct as_they_are : of_one_element {
     }
 };
 
-/* What lanes have taken in of a fold of values, each by itself. */
+/* A fold of values, independent in each lane. */
 template <class T, template <class> class Fold>
 struct folded_lanes {
     lanes<T> totals;
@@ -60,7 +60,7 @@ struct folded_lanes {
         return all;
     }
 
-    /* Vectors of signed integers would not wrap around. */
+    /* Uses unsigned vectors, since signed integers would not wrap around. */
     template <class Values>
     LANES_FUNCTION static Values merged(Values a, Values b)
     {
@@ -73,12 +73,12 @@ struct folded_lanes {
     }
 };
 
-/* Sums, or products, of parts, each in the lane whose turn it is. */
+/* Sums, or products, of elements' parts, in lanes. */
 template <class In, class T, template <class> class Fold = sum, class Of = as_they_are>
 struct sum_lanes : folded_lanes<T, Fold> {
     using element = In;
     using folded_lanes<T, Fold>::totals;
-    /* A loop's roundings are too small for elements to feel. */
+    /* Rounding errors of a loop are too small to matter in the elements' precision. */
     static constexpr bool is_wide = std::is_same_v<T, double> && sizeof(In) < sizeof(T);
     static constexpr unsigned of_register = Of::elements * in_register<T>,
                               step = lanes_registers * of_register;
@@ -90,7 +90,7 @@ struct sum_lanes : folded_lanes<T, Fold> {
     }
 };
 
-/* Where a value is a number: all parts of it. */
+/* The lanes of values none of whose parts is NaN. */
 template <unsigned Parts, class Values>
 LANES_FUNCTION auto where_numbers(Values values)
 {
@@ -103,8 +103,8 @@ LANES_FUNCTION auto where_numbers(Values values)
     }
 }
 
-/* The same of numbers alone, which are counted: of all lanes together, or in so many counters as
- * there are registers, each lane's by itself. */
+/* Sums without NaNs, with a count of the other elements: for all lanes together, or, with a counter
+ * per register, for each lane. */
 template <class In, class T, unsigned Parts, unsigned Counters = 1>
 struct number_sum_lanes : sum_lanes<In, T> {
     using sums = sum_lanes<In, T>;
@@ -139,9 +139,9 @@ struct number_sum_lanes : sum_lanes<In, T> {
     }
 };
 
-/* Steps that are added one after the other: a run. Memory is read in order, run by run: processors
- * look as far ahead as several runs, and so begin with the next ones while additions of one wait
- * for one another ("runs" in benchmarks/tuning/host.json). */
+/* Steps that are added sequentially, a run. Memory is read in order. Processors look ahead over
+ * several runs, and so start the next ones while the dependent additions of one are in progress
+ * ("runs" in benchmarks/tuning/host.json). */
 constexpr size_t steps_in_a_row = 8;
 
 template <class Lanes, class Elements>
@@ -153,7 +153,7 @@ LANES_FUNCTION Lanes run_added(Elements x, size_t steps)
     return lanes;
 }
 
-/* Runs join as a tree: two of as many runs as soon as both are there. */
+/* Merges runs as a tree: two of equal length as soon as both are complete. */
 template <class Lanes, class Elements>
 SHARED_FUNCTION Lanes added_as_tree(Elements x, size_t steps)
 {
@@ -201,7 +201,7 @@ SHARED_FUNCTION Lanes added_up(Elements x, size_t n, typename Lanes::element not
     return lanes;
 }
 
-/* In the lanes of parts, as a tree; what is `nothing` changes nothing. */
+/* Folds the elements' parts in lanes, as a tree; `nothing` is the neutral element. */
 template <class V, template <class> class Fold, class Of, class In>
 LANES_FUNCTION V folded(const In *elements, size_t n, real_of<In> nothing = {})
 {
@@ -235,7 +235,7 @@ void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
 
 /* ---- integers ---- */
 
-/* Neighbours, added in twice as many bits. */
+/* Adds adjacent elements in twice as many bits. */
 template <class U, class Wide = bits_of<2 * sizeof(U)>>
 LANES_FUNCTION vector<Wide> pairs_added(vector<U> x)
 {
@@ -256,7 +256,7 @@ LANES_FUNCTION uint64_t total_of(vector<U> x)
     }
 }
 
-/* Integers of either sign as what is 0 or more: raised by `bias`, ... */
+/* Maps signed integers to unsigned ones: by adding `bias`, ... */
 template <class In>
 struct raised {
     using bits = bits_of<sizeof(In)>;
@@ -270,7 +270,7 @@ struct raised {
     }
 };
 
-/* ... or without their signs. */
+/* ... or by taking magnitudes. */
 template <class In>
 struct unsigned_magnitude {
     static constexpr bits_of<sizeof(In)> bias = 0;
@@ -287,7 +287,7 @@ struct unsigned_magnitude {
     }
 };
 
-/* Adds what is 0 or more: neighbours in pairs, as long as there are wider integers. */
+/* Adds unsigned integers: adjacent ones in pairs, if there is a wider type. */
 template <template <class> class Of, bool Widens>
 struct added_in_pairs {
     static constexpr unsigned elements = Widens ? 2 : 1;
@@ -304,7 +304,7 @@ struct added_in_pairs {
     }
 };
 
-/* What lanes of unsigned integers T add up to, in 64 bits. */
+/* The total of the lanes, of unsigned type T, in 64 bits. */
 template <class T, class Of, class In>
 LANES_FUNCTION uint64_t wide_total(const In *x, size_t n, In nothing)
 {
@@ -316,7 +316,7 @@ LANES_FUNCTION uint64_t wide_total(const In *x, size_t n, In nothing)
     return all;
 }
 
-/* Wraps around below 0. */
+/* Negative sums wrap around. */
 template <class In, template <class> class Of = raised>
 SHARED_FUNCTION uint64_t packed_sum(const In *x, size_t n)
 {
@@ -329,9 +329,9 @@ SHARED_FUNCTION uint64_t packed_sum(const In *x, size_t n)
     return wide_total<total, added_in_pairs<Of, widens>>(x, n, In(bias)) - uint64_t(bias) * n;
 }
 
-/* ---- counts: of bits, whatever they mean, but for signs ---- */
+/* ---- counts of nonzero elements, by their bits ---- */
 
-/* Bits of which one at least is set in what is not zero: all but the signs of floats. */
+/* The bits that are significant for truth: all except the signs of floats. */
 template <class In>
 struct telling {
     using type = bits_of<sizeof(In)>;
@@ -352,7 +352,7 @@ struct truths : of_one_element {
     }
 };
 
-/* Whether complex numbers are, in the lanes of both parts: one is as true as either of them. */
+/* Truth of complex numbers, in the lanes of both parts: true if either part is. */
 struct truths_of_pairs : of_one_element {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)

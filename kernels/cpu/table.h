@@ -1,4 +1,4 @@
-/* What the units of one set of instructions, which GRED_INSTRUCTIONS names, have for its table: see
+/* Functions for the table of one instruction set, named by GRED_INSTRUCTIONS; see
  * common/cpu_kernels.h. */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* Rows that become columns: squares of elements, as many rows as 16 bytes have elements, are
- * transposed in registers, which hold several squares side by side. */
+/* Transposes rows to columns. Squares with a side of 16 bytes of elements are transposed in
+ * registers, which hold several squares. */
 #pragma once
 
 #include "registers.cuh"
@@ -13,11 +13,11 @@ namespace
 
 constexpr unsigned square_bytes = 16, squares_in_register = register_bytes / square_bytes;
 
-/* Bytes that rows which lie one after the other are asked for ahead of their use: a processor does
- * not see in what order they are read ("transposed_ahead" in benchmarks/tuning/host.json). */
+/* Prefetch distance in bytes for contiguous rows: the hardware prefetcher does not recognize the
+ * order in which they are read ("transposed_ahead" in benchmarks/tuning/host.json). */
 constexpr size_t transposed_ahead = 4 << 10, line = 64;
 
-/* Every `Step`th element, 1 or 2, of those that lie from here on: 16 bytes of them. */
+/* Loads 16 bytes of every `Step`-th element; Step is 1 or 2. */
 template <class T, unsigned Step, size_t... Lanes>
 LANES_FUNCTION vector<uint64_t, 16> square_loaded(const char *at, std::index_sequence<Lanes...>)
 {
@@ -29,7 +29,7 @@ LANES_FUNCTION vector<uint64_t, 16> square_loaded(const char *at, std::index_seq
                                            std::index_sequence<2 * Lanes...>()));
 }
 
-/* So many bytes of each of several rows, which begin where `row` says. */
+/* Loads 16 bytes of each of several rows; row(k) is the address of row k. */
 template <class T, unsigned Step, class Row>
 LANES_FUNCTION vector<uint8_t> squares_loaded(Row row)
 {
@@ -49,7 +49,7 @@ LANES_FUNCTION vector<uint8_t> squares_loaded(Row row)
 #endif
 }
 
-/* Within 16 bytes each: a lane of one and a lane of the other, of their lower or upper halves. */
+/* Interleaves the lanes of a and b, of their lower or upper halves, within each 16 bytes. */
 template <unsigned Half, class Vector, size_t... Lanes>
 LANES_FUNCTION Vector interleaved(Vector a, Vector b, std::index_sequence<Lanes...>)
 {
@@ -63,9 +63,9 @@ template <class T, unsigned Step>
 struct square_transpose {
     static constexpr unsigned side = square_bytes / sizeof(T), rows = side * squares_in_register;
 
-    static constexpr unsigned read = Step * square_bytes; /* bytes of each row */
+    static constexpr unsigned read = Step * square_bytes; /* bytes per row */
 
-    /* Asks for as much as a turn reads, and returns what lies after that. */
+    /* Prefetches what one iteration reads, and returns the address after it. */
     LANES_FUNCTION static const char *ask(const char *at)
     {
         EACH_REGISTER(unsigned byte = 0; byte < rows * read; byte += line)
@@ -73,7 +73,7 @@ struct square_transpose {
         return at + rows * read;
     }
 
-    /* The same of rows that lie apart, once for each of their lines. */
+    /* The same for rows that are not contiguous, once per cache line of each row. */
     LANES_FUNCTION static void ask(const char *at, int64_t stride, size_t byte)
     {
         if (byte % line < read)
@@ -81,7 +81,7 @@ struct square_transpose {
         __builtin_prefetch(at + k * stride + byte);
     }
 
-    /* The first `n` elements of `there` rows, each of bytes that may be read. */
+    /* Transposes the first `n` elements of `there` rows; `read` bytes of each must be readable. */
     template <bool Whole>
     LANES_FUNCTION static void transpose(const char *at, int64_t stride, unsigned there, unsigned n,
                                          size_t apart, char *to)
@@ -121,9 +121,9 @@ void transpose_one_by_one(const struct transposition &from, uint64_t first, uint
     }
 }
 
-/* Squares of rows, and returns how many rows those are. The last elements of long rows, and the
- * last of many rows, are transposed once more, with some of those before. `Whole`: rows are no
- * fewer than a square's. */
+/* Transposes squares and returns the number of rows processed. The last elements of long rows, and
+ * the last of many rows, are processed together with preceding ones, which are transposed again.
+ * `Whole`: there are at least as many rows as in a square. */
 template <class T, unsigned Step, bool Whole>
 uint64_t transpose_squares(const struct transposition &from, uint64_t columns, char *target)
 {

@@ -1,5 +1,4 @@
-/* From the enumerators of types to the types: which ones elements are converted to by loops
- * themselves, and visits with those that were asked for. */
+/* Maps type enumerators to types: element types, and the accumulators to which loops convert. */
 #pragma once
 
 #include "../accumulators.cuh"
@@ -17,9 +16,9 @@ struct tag {
 template <class Tag>
 using type_in = typename Tag::type;
 
-/* ---- what types are ---- */
+/* ---- properties of types ---- */
 
-/* Of a complex type's values every other one is an imaginary part. */
+/* The real type and the number of parts of a value. */
 template <class V>
 struct parts_of {
     using type = V;
@@ -44,13 +43,13 @@ constexpr bool is_truth = std::is_same_v<In, boolean>;
 template <class In>
 constexpr bool is_float = !std::is_integral_v<In> && !is_truth<In>;
 
-/* What sums of integers and truth values are made in. */
+/* The accumulator of sums of integers and truth values. */
 template <class In>
 using wide_integer = std::conditional_t<is_truth<In> || std::is_signed_v<In>, int64_t, uint64_t>;
 
 /* ---- visits ---- */
 
-/* Visits return pointers; of other types these are NULL. */
+/* Visits return pointers, NULL for unsupported types. */
 #define VISIT(T) visit(tag<T>())
 
 template <class Visit>
@@ -69,7 +68,7 @@ auto visit_all(enum element accumulator, Visit visit) -> decltype(VISIT(float))
     }
 }
 
-/* Of elements and the smallest accumulators that hold them all. */
+/* Visits an element type and the smallest accumulator that holds it. */
 template <class Visit>
 auto visit_elements(enum element input, Visit visit) -> decltype(visit(tag<float>(), tag<float>()))
 {
@@ -109,7 +108,8 @@ auto visit_real_floats(enum element input, Visit visit) -> decltype(VISIT(float)
     });
 }
 
-/* Of elements and accumulators: the smallest, and wider ones, which sums and means ask for. */
+/* Visits an element type and an accumulator, with `own` for the smallest or `wider` for wider
+ * ones. */
 template <class Own, class Wider>
 auto visit_pairs(enum element input, enum element accumulator, Own own, Wider wider)
     -> decltype(own(tag<float>(), tag<float>()))
@@ -128,7 +128,7 @@ auto visit_pairs(enum element input, enum element accumulator, Own own, Wider wi
     });
 }
 
-/* Of unsigned integers of so many bytes. */
+/* Visits the unsigned integer type of `size` bytes. */
 template <class Visit>
 auto visit_words(size_t size, Visit visit)
 {

@@ -1,5 +1,5 @@
-/* The host's loops over vector registers. This file is compiled once for each set of instructions,
- * which GRED_INSTRUCTIONS names; which set a processor has is found out when the module starts. */
+/* The host's vectorized loops. This file is compiled once per instruction set, named by
+ * GRED_INSTRUCTIONS; the module chooses one at startup. */
 #include "exponentials.cuh"
 #include "norms.cuh"
 #include "products.cuh"
@@ -11,13 +11,13 @@ namespace KERNELS
 namespace
 {
 
-/* ---- positions: where the extremes are, the first of equals ---- */
+/* ---- positions of extremes, the first of equal elements ---- */
 
-/* Elements that are worth another look if the best is among them. */
+/* Elements per block; only the block with the best element is searched again. */
 template <class In>
 constexpr size_t position_block = 8192 / (sizeof(In) > 2 ? sizeof(In) : 2);
 
-/* Where the best is, is looked for in the last block that had a better one than all before. */
+/* Searches for the position in the last block that had a better element than all before. */
 template <class In, class V, class Order, class Fold, nan_is Nan = nan_is::noted>
 void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 {
@@ -53,9 +53,9 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 
 /* ---- summaries ---- */
 
-/* What the loops of extremes, variances and sums say of a chunk that is in the cache by then. */
+/* Combines the loops of extremes, variances and sums, all but the first on cached elements. */
 
-/* Of elements some of which are NaN. */
+/* For elements with NaNs among them. */
 template <class In, class V>
 SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, size_t n)
 {
@@ -88,7 +88,7 @@ void summary_loop(const void *elements, size_t n, uint64_t, void *state)
 
 /* ---- sorting ---- */
 
-/* The lesser of each two keys goes to the first row, the greater one to the second. */
+/* Stores the lesser keys of two rows in the first row, the greater ones in the second. */
 template <class K>
 LANES_FUNCTION void compare_rows(char *first, char *second)
 {
@@ -101,8 +101,8 @@ LANES_FUNCTION void compare_rows(char *first, char *second)
     }
 }
 
-/* Columns in lanes, all by the same comparisons: Batcher's merge exchange, as in Knuth (1998), "The
- * Art of Computer Programming", volume 3, algorithm 5.2.2M. */
+/* Sorts columns, one per lane, by the same comparisons: Batcher's merge exchange, as in Knuth
+ * (1998), "The Art of Computer Programming", volume 3, algorithm 5.2.2M. */
 template <class K>
 void sort_rows(void *keys, uint64_t n)
 {
@@ -141,7 +141,7 @@ fold_values *float_loop_of(enum fold fold)
                                        : nullptr;
 }
 
-/* Values of their accumulator's type, or on their way there. */
+/* Loops for elements and their own accumulator. */
 template <class In, class V>
 fold_values *loop_of(tag<In>, tag<V>, enum fold fold)
 {
@@ -160,7 +160,7 @@ fold_values *loop_of(tag<In>, tag<V>, enum fold fold)
                                    : of_floats;
 }
 
-/* Of wider values than elements are. */
+/* Loops for accumulators wider than the elements' own. */
 template <class In, class V>
 fold_values *converting_loop_of(tag<In>, tag<V>, enum fold fold)
 {

@@ -1,4 +1,4 @@
-/* Windows in registers, and the sums of floats and of products that go through them; see
+/* Windows in vector registers, and exact sums of floats and of products by means of them; see
  * common/exact.h. */
 #pragma once
 
@@ -22,13 +22,13 @@ LANES_FUNCTION doubles center_of(int exponent)
     return in_all(loaded<double>(&bits));
 }
 
-/* Whether all bits are 0, but for the highest of each word: a zero of either sign. */
+/* Whether all lanes are zeros of either sign. */
 LANES_FUNCTION bool is_nothing(words x)
 {
     return !has_bits(x + x);
 }
 
-/* Zeros, or NaNs where they are left out, change nothing. */
+/* The neutral element: zero, or NaN if NaNs are skipped. */
 template <class In, bool LeavesOut>
 LANES_FUNCTION In nothing_there()
 {
@@ -38,7 +38,7 @@ LANES_FUNCTION In nothing_there()
         return In{};
 }
 
-/* Without NaNs, which become 0; the others are counted. */
+/* Replaces NaNs by 0 and counts the other numbers. */
 LANES_FUNCTION doubles numbers_in(doubles x, words &count)
 {
     const words is_number = words(x == x);
@@ -46,8 +46,7 @@ LANES_FUNCTION doubles numbers_in(doubles x, words &count)
     return doubles(words(x) & is_number);
 }
 
-/* So many windows, and in each as many registers, which keep additions apart that wait for one
- * another. */
+/* Several windows of several registers each, whose additions are independent. */
 template <unsigned Windows, unsigned Registers>
 struct windows_of {
     static_assert(Registers * in_register<double> >= WINDOW_LANES,
@@ -64,7 +63,7 @@ struct windows_of {
         }
     }
 
-    /* Takes numbers in, and returns what the last window leaves of them. */
+    /* Adds numbers and returns the remainders of the last window. */
     LANES_FUNCTION doubles left_of(unsigned r, doubles x)
     {
         EACH_REGISTER(unsigned w = 0; w < Windows; w++)
@@ -91,14 +90,14 @@ struct windows_of {
     }
 
   private:
-    /* The accumulators' distance from their center, in units. */
+    /* The sums: the accumulators' distances from their center, in units. */
     LANES_FUNCTION static void distance(const doubles (&at)[Registers], doubles center,
                                         int64_t (&sums)[2])
     {
         words total = {};
         EACH_REGISTER(unsigned r = 0; r < Registers; r++)
         total += words(at[r]) - words(center);
-        uint64_t wrapping[2] = {}; /* of a window that broke, which nobody looks at */
+        uint64_t wrapping[2] = {}; /* of a broken window, which is not used */
         EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
         wrapping[k % 2] += total[k];
         sums[0] = int64_t(wrapping[0]);
@@ -106,7 +105,7 @@ struct windows_of {
     }
 };
 
-/* Hands out what windows have left, as long as there is room for it. */
+/* Stores the windows' remainders, as long as there is room for them. */
 template <unsigned Registers>
 LANES_FUNCTION void hand_out(const doubles (&left)[Registers], struct windowed *result)
 {
@@ -122,14 +121,14 @@ LANES_FUNCTION void hand_out(const doubles (&left)[Registers], struct windowed *
 
 /* ---- sums ---- */
 
-/* So many registers keep additions apart that wait for one another. */
+/* Enough independent registers to hide the latency of additions. */
 constexpr unsigned window_registers = 4, window_lanes = window_registers * in_register<double>;
 
-/* What magnitudes are compared in: narrower types are in a float32 on their way. */
+/* The type in which magnitudes are compared; narrower types are converted to float32. */
 template <class In>
 using compared = std::conditional_t<sizeof(In) == sizeof(double), double, float>;
 
-/* Few processors compare integers of 64 bits. */
+/* Few instruction sets compare 64-bit integers. */
 #if defined(__AVX512BW__)
 constexpr unsigned widest_compared = sizeof(double);
 #else
@@ -187,7 +186,7 @@ struct window_way {
     }
 
   private:
-    /* As integers magnitudes are in the same order, but for NaNs, which are the largest. */
+    /* Compared as integers, magnitudes are in the same order, and NaNs are the largest. */
     LANES_FUNCTION void compare_magnitudes(unsigned p, vector<part> x)
     {
         const magnitudes bits = magnitudes(x) & (word(-1) >> 1);
@@ -216,8 +215,8 @@ void window_loop(const void *floats, size_t n, int highest, struct windowed *res
 constexpr unsigned product_registers =
     WINDOW_LANES > 2 * in_register<double> ? WINDOW_LANES / in_register<double> : 2;
 
-/* What is lost of a product that was rounded, by arithmetic that is not: one instruction, or
- * factors in halves whose products are float64s. */
+/* The exact rounding error of a product: by one FMA, or from halves of the factors, whose products
+ * are exact float64s. */
 #if defined(__AVX512F__)
 
 LANES_FUNCTION doubles lost_of(doubles a, doubles b, doubles product)
@@ -237,7 +236,7 @@ LANES_FUNCTION doubles lost_of(doubles a, doubles b, doubles product)
 struct halves {
     doubles high, low;
 
-    /* Of 26 bits each, the sign of the lower one being one of them (G. W. Veltkamp, 1968). */
+    /* Halves of 26 bits each; the sign of the lower one counts as a bit (G. W. Veltkamp, 1968). */
     LANES_FUNCTION explicit halves(doubles x)
     {
         const doubles shifted = x * 0x8000001p0;
@@ -258,7 +257,7 @@ template <class In, unsigned Windows>
 struct product_way {
     using element = In;
     static constexpr unsigned step = product_registers * in_register<double>;
-    /* Of no narrower type's product anything is lost. */
+    /* Products of narrower types are exact. */
     static constexpr bool loses = std::is_same_v<In, double>;
     windows_of<Windows, product_registers> windows, lost;
     doubles greatest[product_registers], least[product_registers];
@@ -332,8 +331,8 @@ struct product_way {
     }
 };
 
-/* Looks for products that are so small that what they have lost may be no float, though no factor
- * is 0. */
+/* Looks for products so small that their rounding error may not be a float64, though no factor is
+ * 0. */
 struct small_products {
     using element = double;
     static constexpr unsigned step = in_register<double>;

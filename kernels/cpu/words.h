@@ -1,4 +1,4 @@
-/* CUDA's words on a CPU, as far as folds use them: they are plain functions there. */
+/* The CUDA keywords that folds use, for host compilation. */
 #pragma once
 
 #include <string.h>

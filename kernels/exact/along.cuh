@@ -1,7 +1,6 @@
-/* Exact sums along axes, all of them in one launch. A block takes a row, or part of it, as the
- * sum of a flat array does; or it takes neighbouring results, of which each thread adds elements in
- * windows of its own. Both leave words in shared memory, which are rounded there, or by the last of
- * the blocks that share a result. */
+/* Exact sums along axes, in one launch. A block sums a row or a part of one, like a flat array, or
+ * it sums several adjacent columns, with windows of its own in each thread. The words in shared
+ * memory are rounded by the block, or by the last of the blocks that share an output element. */
 #pragma once
 
 #include "sum.cuh"
@@ -13,7 +12,7 @@ namespace KERNELS
 
 /* ---- results ---- */
 
-/* How many bytes strides come to for a result. */
+/* The byte offset of an output element. */
 __device__ __forceinline__ int64_t offset_of_result(const kernel_exact_along &x, uint64_t result,
                                                     const int64_t (&strides)[DIMENSIONS_MAX])
 {
@@ -40,8 +39,8 @@ __device__ __forceinline__ global<unsigned char> output_of_result(const kernel_e
            offset_of_result(x, result, x.output_strides);
 }
 
-/* By a warp. What to do is copied: read where the kernel's argument lies, it takes more registers.
- */
+/* Called by a warp. The exact_result is copied: reading it from the kernel argument takes more
+ * registers. */
 static __device__ __noinline__ void round_along(shared<const exact_word> words,
                                                 const kernel_exact_along &x, uint64_t result)
 {
@@ -50,8 +49,8 @@ static __device__ __noinline__ void round_along(shared<const exact_word> words,
     round_words(words, own);
 }
 
-/* Of so many results from `first` on: whether this is the last of the blocks that share them, which
- * gets the words of all. */
+/* Adds the block's words of `count` output elements from `first` on to those of all blocks that
+ * share them. True for the last of these blocks, which then has the totals in `words`. */
 template <class Layout>
 __device__ __forceinline__ bool gathers_along(shared<exact_word> words, const kernel_exact_along &x,
                                               uint64_t first, unsigned count)
@@ -81,11 +80,11 @@ __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
 
 /* ---- columns ---- */
 
-/* Elements that a thread asks for at a time. */
+/* Elements that a thread loads at a time. */
 template <class In>
 constexpr unsigned exact_at_once = 32 / (sizeof(In) > 4 ? sizeof(In) : 4);
 
-/* A part that is finite, rounded, out of line. */
+/* Rounds a part that is finite; out of line. */
 static __device__ __noinline__ uint64_t rounded_alone(const struct exact_result &result,
                                                       struct exact_leading leading)
 {
@@ -94,7 +93,7 @@ static __device__ __noinline__ uint64_t rounded_alone(const struct exact_result 
                             &leading);
 }
 
-/* An element that no windows hold, out of line. */
+/* Adds an element that does not fit in the windows; out of line. */
 template <class In>
 static __device__ __noinline__ void deposit_alone(shared<exact_word> words, In element,
                                                   bool leaves_out)
@@ -102,7 +101,7 @@ static __device__ __noinline__ void deposit_alone(shared<exact_word> words, In e
     deposit_element(words, element, leaves_out);
 }
 
-/* A thread's windows for the terms of one result, and the words that take what they do not. */
+/* A thread's windows for the terms of one output element, and words for what does not fit. */
 template <class In>
 struct exact_column {
     using term = exact_term<In>;
@@ -112,8 +111,8 @@ struct exact_column {
     using own_windows = exact_windows<sums, count>;
 
     shared<exact_word> words;
-    bool leaves_out, chosen, deposits; /* windows are chosen; something is in the words */
-    unsigned taken;                    /* numbers of a sum, that the windows have */
+    bool leaves_out, chosen, deposits; /* windows are chosen; something was added to the words */
+    unsigned taken;                    /* terms of one sum that were added to the windows */
     own_windows windows;
 
     __device__ __forceinline__ exact_column(shared<exact_word> words, bool leaves_out)
@@ -142,7 +141,7 @@ struct exact_column {
         taken = 0;
     }
 
-    /* Windows with room above and below terms like these. */
+    /* Chooses windows with room above and below the given terms. */
     __device__ __forceinline__ void choose(const In (&x)[N])
     {
         constexpr int spare = WINDOW_STEP * int(count) - 1 - int(term::bits), highest = 1022,
@@ -183,8 +182,8 @@ struct exact_column {
             deposit_alone(words, x[k], leaves_out);
     }
 
-    /* So many elements; zeros, where there is none, change no sum. Neighbours at a boundary come by
-     * whole loads. */
+    /* Loads N elements, with zeros in place of missing ones. Uses 16-byte loads if `whole`, for
+     * contiguous and aligned elements. */
     static __device__ __forceinline__ void load(In (&x)[N], global<const char> at, int64_t next,
                                                 uint64_t left, uint64_t step, bool whole)
     {
@@ -203,7 +202,7 @@ struct exact_column {
             x[i] = i * step < left ? *seen_as<const In>(at + int64_t(i) * next) : In{};
     }
 
-    /* Every `step`-th of n elements from number `first` on, `bytes` from each other. */
+    /* Adds every `step`-th of n elements from number `first` on; they are `bytes` apart. */
     __device__ __forceinline__ void take_all(global<const char> at, uint64_t first, uint64_t n,
                                              uint64_t step, int64_t bytes)
     {
@@ -219,7 +218,7 @@ struct exact_column {
         }
     }
 
-    /* Of a sum, of what the windows have taken. */
+    /* The leading bits of sum s in the windows. */
     __device__ __forceinline__ struct exact_leading leading(unsigned s) const
     {
         constexpr __int128 one = 1;
@@ -233,7 +232,7 @@ struct exact_column {
         return exact_leading_of(above, uint32_t(units), windows.exponent_of(last) - 52);
     }
 
-    /* Of a thread that has all of a result in its windows. */
+    /* Stores an output element all of whose terms are in this thread's windows. */
     __device__ __forceinline__ void store(const kernel_exact_along &x, uint64_t result) const
     {
         const struct exact_result &of = x.result;
@@ -245,7 +244,7 @@ struct exact_column {
     }
 };
 
-/* A block has 2^lanes neighbouring results, and as many threads for one as that leaves. */
+/* A block sums 2^lanes adjacent columns, with blockDim.x >> lanes threads each. */
 template <class In>
 __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
     exact_columns(SHARED_PARAMETER(kernel_exact_along) x)

@@ -1,6 +1,5 @@
-/* An array's elements as what is summed: what sum.cuh does with a warp's tiles of them. A tile that
- * its lane's windows do not hold is added once more in all of them, and if that fails, number by
- * number to the block's words. */
+/* The policy of sum.cuh that sums an array's elements. A tile that the windows in use cannot hold
+ * is added again in all windows, and if that fails, number by number to the block's words. */
 #pragma once
 
 #include "../load/narrow.cuh"
@@ -10,7 +9,7 @@
 namespace KERNELS
 {
 
-/* A lane's packs of a tile: as many as registers suffice for. */
+/* Packs of a tile per lane, limited by registers. */
 template <class In>
 constexpr unsigned element_packs = std::is_same_v<In, float> || sizeof(In) == 16 ? 2 : 4;
 
@@ -23,7 +22,7 @@ __device__ __forceinline__ bool has_nan(In element)
     return is_nan(term::term(element, 0)) || is_nan(term::term(element, term::terms - 1));
 }
 
-/* NaNs may be left out. */
+/* Adds an element to the words. NaNs are skipped, and counted, if leaves_out. */
 template <class In>
 __device__ __forceinline__ void deposit_element(shared<exact_word> words, In element,
                                                 bool leaves_out)
@@ -39,7 +38,7 @@ __device__ __forceinline__ void deposit_element(shared<exact_word> words, In ele
                                               decoded(term::term(element, k)));
 }
 
-/* Makes zeros of NaNs, and says of how many. */
+/* Replaces NaNs by zeros and returns their number. */
 template <class In>
 __device__ __forceinline__ unsigned leave_out(pack<In> &loaded)
 {
@@ -55,13 +54,13 @@ __device__ __forceinline__ unsigned leave_out(pack<In> &loaded)
 
 /* ---- tiles that one window holds ---- */
 
-/* Whether the first window holds a tile of bfloat16s: if the last bit of each is no less than its
- * unit, and they are so small that a tile of them does not lead out of a window that has room; or
- * they are 0. All that is looked at are the bits of their magnitudes, two in a word; then each
- * takes one addition. */
+/* Tests whether the first window holds a tile of bfloat16s: each is 0, or its last bit is no less
+ * than the window's unit and it is so small that a tile cannot take a window that has room out of
+ * its range. Only the bits of the magnitudes are tested, two per word; each number then takes one
+ * addition. */
 struct whole_tiles {
     static constexpr uint32_t sign = 0x8000, everywhere = 0x00010001;
-    uint32_t least, count; /* the bits of the smallest magnitude; how many there are from it on */
+    uint32_t least, count; /* bits of the least magnitude in range; number of magnitudes in range */
 
     __device__ __forceinline__ explicit whole_tiles(int exponent)
     {
@@ -78,8 +77,7 @@ struct whole_tiles {
     }
 
   private:
-    /* Whether all are within bounds, and none is 0: seen as signed integers, they are the smallest.
-     */
+    /* Whether all are in range and none is 0. Those in range become the least signed integers. */
     template <unsigned Packs>
     __device__ __forceinline__ bool hold_all(const lane_packs<Packs> &loaded) const
     {
@@ -93,7 +91,7 @@ struct whole_tiles {
         return ((greatest ^ sign) & 0xffff) < count && (greatest >> 16 ^ sign) < count;
     }
 
-    /* The same where some may be 0. */
+    /* Whether all are in range or 0. */
     template <unsigned Packs>
     __device__ __forceinline__ bool hold_all_but_zeros(const lane_packs<Packs> &loaded) const
     {
@@ -106,7 +104,7 @@ struct whole_tiles {
         return within;
     }
 
-    /* Of a normal number, or an infinity. */
+    /* The bits of 2^exponent, clamped to the smallest normal number and infinity. */
     static __device__ __forceinline__ uint32_t bits_of_power(int exponent)
     {
         const int biased = exponent + 127;
@@ -126,16 +124,16 @@ struct element_terms {
     using tiles = warp_tiles<In, packs>;
     static constexpr bool loads_ahead = !term::whole;
 
-    bool leaves_out;   /* NaNs are left out: */
-    unsigned left_out; /* so many */
-    unsigned unseen;   /* sums of which nothing but -0 has been seen, where anybody wants to know */
+    bool leaves_out;   /* NaNs are skipped */
+    unsigned left_out; /* the number of NaNs skipped */
+    unsigned unseen;   /* bit mask of sums that have seen only -0; 0 if not watched */
 
     __device__ __forceinline__ element_terms(bool leaves_out, bool watches)
         : leaves_out(leaves_out), left_out(0), unseen(watches ? (1u << term::sums) - 1 : 0)
     {
     }
 
-    /* Windows for a batch of tiles, which are added in the first so many. */
+    /* Windows for a batch of tiles, which are added in the first `Used` of them. */
     template <unsigned Used>
     struct windows {
         static constexpr bool always = Used == term::always;
@@ -162,8 +160,8 @@ struct element_terms {
         return seen;
     }
 
-    /* Adds a tile, first of all in the windows that are used. Where these do not hold it, all is as
-     * it was. */
+    /* Adds a tile in the first `used` windows. If these cannot hold it, the windows are
+     * unchanged. */
     template <class Windows>
     __device__ __forceinline__ bool is_added(Windows &windows, const tile &loaded) const
     {
@@ -191,9 +189,8 @@ struct element_terms {
         }
     }
 
-    /* Adds a tile in all windows: reads it once more, pack by pack, and leaves out what is to be.
-     * Where they always hold what is finite, it is known beforehand whether they do, and nothing is
-     * kept. */
+    /* Adds a tile in all windows: reads it again, pack by pack, and skips NaNs if leaves_out.
+     * Windows that hold all finite numbers are tested beforehand, and need no copy to restore. */
     template <class Windows>
     __device__ __forceinline__ bool is_added_again(Windows &windows, const tiles &here)
     {
@@ -219,8 +216,8 @@ struct element_terms {
         return held;
     }
 
-    /* Adds a tile that no windows hold. It is read once more, and out of line, so that nobody keeps
-     * registers for what is seldom. */
+    /* Adds a tile that does not fit in the windows. It is read again, out of line, so that this
+     * rare case occupies no registers elsewhere. */
     static __device__ __noinline__ void add_one_by_one(shared<exact_word> words, tiles here,
                                                        bool leaves_out)
     {
@@ -231,7 +228,7 @@ struct element_terms {
         });
     }
 
-    /* One of the elements that are in no pack. */
+    /* Adds one of the elements that are in no pack. */
     __device__ __forceinline__ void add_single(shared<exact_word> words, global<const In> data,
                                                global<const In>, uint64_t k)
     {
@@ -240,7 +237,7 @@ struct element_terms {
         deposit_element(words, data[k], leaves_out);
     }
 
-    /* Looks for anything but -0 in so many tiles, while there is none. */
+    /* Looks for a value other than -0 in `count` tiles, until each sum has one. */
     __device__ __forceinline__ void watch(shared<exact_word> words, const tiles &here,
                                           unsigned count)
     {
@@ -255,7 +252,7 @@ struct element_terms {
     }
 
   private:
-    /* Whether all of a tile is finite, but for what is to be left out. */
+    /* Whether all of a tile is finite, except for NaNs that are skipped. */
     __device__ __forceinline__ bool is_finite(const tiles &here) const
     {
         bool finite = true;
@@ -268,7 +265,7 @@ struct element_terms {
         return finite;
     }
 
-    /* Notes the sums in which the element is something else than -0; returns those left unseen. */
+    /* Notes the sums in which the element is not -0; returns the mask of the others. */
     static __device__ __forceinline__ unsigned watched(shared<exact_word> words, In element,
                                                        unsigned unseen)
     {

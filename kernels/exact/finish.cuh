@@ -1,4 +1,4 @@
-/* What becomes of states that launches before have left: they are merged, or rounded. */
+/* Kernels that merge or round the superaccumulator states of earlier launches. */
 #pragma once
 
 #include "sum.cuh"
@@ -6,7 +6,7 @@
 namespace KERNELS
 {
 
-/* Adds `count` states of so many words, of which thread groups take some each. */
+/* Adds `count` states of `size` words each; groups of `size` threads take turns. */
 __device__ __forceinline__ void
 add_states(shared<exact_word> words, global<const exact_word> states, uint64_t count, unsigned size)
 {
@@ -22,7 +22,7 @@ add_states(shared<exact_word> words, global<const exact_word> states, uint64_t c
     }
 }
 
-/* One block adds the states that pieces have left. */
+/* Adds the states of an array's pieces, in one block. */
 __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<exact_word> merged,
                             global<struct exact_together>, struct epilogue epilogue, enum fold,
                             enum element, unsigned, SHARED_PARAMETER(struct exact_result) result)
@@ -36,7 +36,7 @@ __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<
     leave_words(words, result.span, merged, epilogue, result);
 }
 
-/* By a warp: a part's words with what the sum begins with, among all digits that there are. */
+/* Called by a warp. Expands a part's words to all digits and adds the initial value. */
 __device__ __forceinline__ void spread_part(shared<exact_word> words,
                                             global<const exact_word> state, struct exact_span span,
                                             const struct finish &how, int part)
@@ -53,9 +53,9 @@ __device__ __forceinline__ void spread_part(shared<exact_word> words,
     __syncwarp();
 }
 
-/* One warp: where the launch that made the words does not make the result, too, as it begins with
- * something, or is of products, or nothing was added. `counted` is the device's own count of what
- * took part, null where the host knows. */
+/* Rounds a state, in one warp. Used if the launch that summed does not store the result itself: if
+ * there is an initial value, or products are summed, or nothing was added. `counted` is the number
+ * of elements if the device counted them, else null. */
 __global__ void exact_finish(global<const exact_word> state,
                              SHARED_PARAMETER(struct exact_result) result,
                              global<const uint64_t> counted, struct epilogue epilogue)

@@ -1,11 +1,10 @@
-/* Products of two arrays' elements as what is summed: what sum.cuh does with a warp's tiles of
- * them. A product of two floats narrower than float64 is a float64. One of two float64s is rounded
- * to one, and what that loses is another, which one instruction finds (T. J. Dekker, "A
- * floating-point technique for extending the available precision", Numer. Math. 18, 1971): both are
- * added in windows, those of the lower parts lying as far below the upper parts' as lower parts lie
- * below upper ones. A tile with a product that may not fit there, overflows, or is so small that
- * the lower part may be no float, is multiplied as integers and added one by one to the block's
- * words. */
+/* The policy of sum.cuh that sums products of two arrays' elements. A product of two floats
+ * narrower than float64 is a float64. A product of two float64s is rounded to a float64, and the
+ * rounding error is another float64, which one FMA computes (T. J. Dekker, "A floating-point
+ * technique for extending the available precision", Numer. Math. 18, 1971). Both are added in
+ * windows; those of the errors are WINDOW_LOST exponents below those of the products. If a product
+ * in a tile may not fit, overflows, or is so small that the error may not be a float64, the tile is
+ * multiplied in integers and added one by one to the block's words. */
 #pragma once
 
 #include "sum.cuh"
@@ -15,7 +14,7 @@ namespace KERNELS
 
 /* ---- the policy ---- */
 
-/* A lane's packs of a tile, of either array: as many as registers suffice for. */
+/* Packs of a tile per lane and array, limited by registers. */
 template <class In>
 constexpr unsigned product_packs = std::is_same_v<In, float> || std::is_same_v<In, double> ? 2 : 1;
 
@@ -30,15 +29,15 @@ struct product_terms {
     using tile = pair_of_packs<packs>;
     using tiles = warp_tiles_of_two<In, packs>;
 
-    /* Registers do not suffice to: a block's other warps are what a warp's loads are hidden after.
-     */
+    /* There are too few registers for prefetching: other warps of the block hide the latency of
+     * loads. */
     static constexpr bool loads_ahead = false, leaves_out = false;
 
     __device__ __forceinline__ product_terms(bool, bool) {}
 
-    /* Windows for a batch of tiles: of products, and of what these lose. No product is added that
-     * is out of bounds, so that all windows are as the lower ones of windows.cuh: nobody has to
-     * look. Bounds are magnitudes, the upper halves of float64s' bits. */
+    /* Windows for a batch of tiles, for the products and for their rounding errors. Only products
+     * within the bounds are added, so no window needs the checks of the first window in
+     * windows.cuh. The bounds are the upper halves of the bits of float64 magnitudes. */
     template <unsigned Used>
     struct windows {
         static constexpr bool always = false;
@@ -93,7 +92,7 @@ struct product_terms {
         return false;
     }
 
-    /* Adds a tile that no windows hold; out of line, as it is seldom. */
+    /* Adds a tile that does not fit in the windows; out of line because it is rare. */
     static __device__ __noinline__ void add_one_by_one(shared<exact_word> words, tiles here, bool)
     {
         here.each_pack([&](global<const pack<In>> at) {
@@ -124,9 +123,9 @@ struct product_terms {
             each_product<In>(pack_of<In>(loaded.a[p]), pack_of<In>(loaded.b[p]), f);
     }
 
-    /* Whether all of a tile's products lie within bounds, or are 0 as a factor is. Products of
-     * narrow floats are 0 where the upper half of their bits is, and to subtract 1 lets them pass
-     * for great ones. */
+    /* Whether all of a tile's products are within the bounds, or 0 because a factor is. Products of
+     * narrow floats are 0 if the upper half of their bits is 0; subtracting 1 makes these large, so
+     * that they pass the lower bound. */
     static __device__ __forceinline__ bool are_within(const tile &loaded, uint32_t least,
                                                       uint32_t end)
     {
@@ -160,7 +159,7 @@ struct product_terms {
     }
 };
 
-/* Of real numbers of any types, one by one: where 64-bit integers are among them. */
+/* Products of real numbers of any types, one by one; used if 64-bit integers are among them. */
 __global__ void exact_products_of_any(global<const char> data, uint64_t n, global<exact_word> state,
                                       global<struct exact_together> together,
                                       struct epilogue epilogue, enum fold, enum element, unsigned,
@@ -170,7 +169,7 @@ __global__ void exact_products_of_any(global<const char> data, uint64_t n, globa
 {
     using layout = products_layout<1>;
     const shared<exact_word> words = block_memory<exact_word>();
-    const unsigned size = 8; /* bytes of each */
+    const unsigned size = 8; /* bytes per element */
     clear_words(words, layout::words);
     __syncthreads();
 #pragma unroll 1

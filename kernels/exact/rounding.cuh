@@ -1,4 +1,4 @@
-/* Exact results on the device: a warp rounds words, as the host does. */
+/* Rounds exact sums on the device: a warp rounds words as the host does. */
 #pragma once
 
 #include "../mailbox.cuh"
@@ -9,8 +9,8 @@
 namespace KERNELS
 {
 
-/* What decides how a part's digits are rounded, for all of a warp's lanes. Most are 0, and those
- * before the first and after the last that is not are passed over side by side. */
+/* The leading bits that determine how a part's digits are rounded, for all lanes of a warp. Leading
+ * and trailing zero digits, which are most of them, are skipped 32 at a time. */
 __device__ __forceinline__ struct exact_leading leading_of(shared<const exact_word> digits,
                                                            struct exact_span span)
 {
@@ -27,7 +27,7 @@ __device__ __forceinline__ struct exact_leading leading_of(shared<const exact_wo
                       (span.first + begin) * EXACT_DIGIT_BITS - EXACT_POINT);
 }
 
-/* A part of which the words begin with notes, rounded: its bits, or those of its root. */
+/* Rounds a part; its words begin with the notes. Returns the bits of the sum, or of its root. */
 __device__ __forceinline__ uint64_t rounded_part(shared<const exact_word> words,
                                                  struct exact_span span,
                                                  const struct exact_result &result, uint64_t count,
@@ -39,7 +39,7 @@ __device__ __forceinline__ uint64_t rounded_part(shared<const exact_word> words,
                             begins_negative && !notes[EXACT_NOTE_OTHERS], &leading);
 }
 
-/* To any type, at any address. Out of line, since it is much, and seldom. */
+/* Stores to any type and address. Out of line: it is long and rarely needed. */
 static __device__ __noinline__ void store_converted(const struct exact_result &result,
                                                     global<unsigned char> out, uint64_t real,
                                                     uint64_t imag)
@@ -48,7 +48,7 @@ static __device__ __noinline__ void store_converted(const struct exact_result &r
     scalar_store(out, scalar_narrow(exact_answer(&result.finish, real, imag), to), to);
 }
 
-/* A float of 2, 4 or 8 bytes. */
+/* Stores a float of 2, 4 or 8 bytes. */
 __device__ __forceinline__ void store_float(global<unsigned char> out, uint64_t bits,
                                             unsigned bytes)
 {
@@ -60,7 +60,7 @@ __device__ __forceinline__ void store_float(global<unsigned char> out, uint64_t 
         *seen_as<uint16_t>(out) = uint16_t(bits);
 }
 
-/* By a thread that has the parts' bits. */
+/* Stores a result, in one thread that has the bits of its parts. */
 __device__ __forceinline__ void store_rounded(const struct exact_result &result,
                                               global<unsigned char> out, uint64_t real,
                                               uint64_t imag)
@@ -76,7 +76,7 @@ __device__ __forceinline__ void store_rounded(const struct exact_result &result,
         store_float(out + bytes, imag, bytes);
 }
 
-/* Stores a result, each of whose parts round(part) has the bits of. By a warp. */
+/* Called by a warp: stores a result; round(part) returns the bits of a part. */
 template <class Round>
 __device__ __forceinline__ void store_parts(const struct exact_result &result, Round round)
 {
@@ -92,8 +92,8 @@ __device__ __forceinline__ void store_parts(const struct exact_result &result, R
         store_rounded(result, static_cast<unsigned char *>(result.out), real, imag);
 }
 
-/* Rounds the words of a block, by one of its warps, and stores the result. Out of line, so that the
- * sum before it keeps no registers for this. */
+/* Called by one warp of a block: rounds the block's words and stores the result. Out of line, so
+ * that the preceding sum needs no registers for it. */
 __device__ __noinline__ inline void round_words(shared<const exact_word> words,
                                                 const struct exact_result &result)
 {

@@ -1,12 +1,12 @@
-/* The exact sum of a flat array's elements, or of two arrays' products, in one launch. Each warp
- * adds batches of tiles in windows that it chooses anew for each from the first terms there. A tile
- * that does not fit there is added one by one to the block's words. Blocks leave words, which the
- * last one adds; no order can make a difference.
+/* The exact sum of a flat array, or of the products of two, in one launch. Each warp adds batches
+ * of tiles in windows, which it chooses for each batch from the first terms. Tiles that do not fit
+ * are added one by one to the block's words. Blocks add their words up in global memory, in any
+ * order, and the last one takes the total.
  *
- * What is summed is a policy, `Summed`: element_terms (elements.cuh) or product_terms
- * (products.cuh). It has `tiles` and what a lane loads of one, a `tile`; `windows` for a batch; and
- * says how a tile is added: `is_added` by the windows that are used, `is_added_again` by all of
- * them, or `add_one_by_one`. */
+ * The terms are defined by a policy, `Summed`: element_terms (elements.cuh) or product_terms
+ * (products.cuh). It provides `tiles`, `tile` (what a lane loads of one), `windows` for a batch,
+ * and functions that add a tile: `is_added` in the windows in use, `is_added_again` in all windows,
+ * and `add_one_by_one`. */
 #pragma once
 
 #include "elements.cuh"
@@ -19,18 +19,18 @@ namespace KERNELS
 
 /* ---- a warp's tiles ---- */
 
-/* Tiles of a batch: so many that no accumulator takes more numbers than it can. */
+/* Tiles per batch, limited by the numbers that an accumulator can take. */
 template <class Summed>
 constexpr unsigned tiles_of_batch = WINDOW_NUMBERS * Summed::term::sums / Summed::terms;
 
-/* A warp's way through its tiles; all lanes take the same steps. */
+/* Iterates over a warp's tiles and adds them; all lanes take the same steps. */
 template <class Summed>
 struct warp_adder {
     using term = typename Summed::term;
     shared<exact_word> words;
     Summed summed;
     typename Summed::tiles tiles;
-    typename Summed::tile loaded; /* the tile that comes next */
+    typename Summed::tile loaded; /* the next tile */
 
     __device__ __forceinline__ warp_adder(shared<exact_word> words, const Summed &summed,
                                           const typename Summed::tiles &tiles)
@@ -53,8 +53,8 @@ struct warp_adder {
             Summed::add_one_by_one(words, here, summed.leaves_out);
     }
 
-    /* Adds the next tile while the one after it is on its way, if registers suffice for that: else
-     * what other warps do hides the loads. */
+    /* Adds the next tile. The one after it is prefetched if there are enough registers; otherwise
+     * other warps hide the latency of the loads. */
     template <class Windows>
     __device__ __forceinline__ void add_tile(Windows &windows)
     {
@@ -70,8 +70,8 @@ struct warp_adder {
         }
     }
 
-    /* Adds the next tile in windows that hold whatever is finite, or without windows: where most
-     * numbers are far from one another, and time goes elsewhere than to loads. */
+    /* Adds the next tile in windows that hold all finite numbers, or without windows. Used if most
+     * numbers differ widely in magnitude, when loads are not the bottleneck. */
     template <class Windows>
     __device__ __forceinline__ void add_far_tile(Windows &windows)
     {
@@ -80,7 +80,7 @@ struct warp_adder {
         tiles.move_on();
     }
 
-    /* Adds a batch of tiles, first of all in so many windows. */
+    /* Adds a batch of tiles, in the first `Used` windows if possible. */
     template <unsigned Used, bool Far = false>
     __device__ __forceinline__ void add_batch(int exponent)
     {
@@ -121,11 +121,11 @@ struct warp_adder {
     }
 };
 
-/* So many elements are added one by one, a thread each, sooner than windows are made for them. */
+/* Up to this many elements are added one by one, one per thread, without windows. */
 constexpr uint64_t exact_few = 128;
 
-/* Adds a thread's share of n elements, one of so many threads', to its block's words, which nobody
- * has cleared. */
+/* Adds a thread's share of n elements to its block's words, which need not be cleared before. The
+ * thread is number `rank` of `threads`. */
 template <class Summed, class In = typename Summed::element>
 __device__ __forceinline__ void add_share(shared<exact_word> words, const Summed &summed,
                                           global<const In> data, global<const In> factors,
@@ -146,8 +146,8 @@ __device__ __forceinline__ void add_share(shared<exact_word> words, const Summed
 
 /* ---- the whole array ---- */
 
-/* Stores the result of the words, if that is asked for, and posts that it has; else the words, as a
- * state, which is posted where a host waits. */
+/* Rounds the words, stores the result and posts completion, if a result is wanted; else stores the
+ * words as a state, which is also posted if a host waits for it. */
 __device__ __forceinline__ void leave_words(shared<exact_word> words, struct exact_span span,
                                             global<exact_word> state,
                                             const struct epilogue &epilogue,
@@ -171,9 +171,9 @@ __device__ __forceinline__ void leave_words(shared<exact_word> words, struct exa
     }
 }
 
-/* Words of so many results, one result's after the other's: those of a block, and those that
- * `count` blocks have together, which are 0 before. Adds the one to the other; whether this block
- * is the last of them, which gets the sums and may leave zeros. One that is alone keeps its own. */
+/* Adds a block's words of several results, one after the other, to `together`, zeros at first,
+ * which `count` blocks share. True for the last block, which then has the totals in `words`, and
+ * which clears `together` if LeavesZeros. A single block keeps its own words. */
 template <class Layout, bool LeavesZeros>
 __device__ __forceinline__ bool gathers_words(shared<exact_word> words, unsigned results,
                                               global<exact_word> together, global<unsigned> tickets,
@@ -199,7 +199,7 @@ __device__ __forceinline__ bool gathers_words(shared<exact_word> words, unsigned
     return true;
 }
 
-/* The last block to draw a ticket takes the words of all, which are zeros again for the next
+/* The last block to draw a ticket takes the words of all blocks and clears them for the next
  * launch. */
 template <class Layout>
 __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<exact_word> state,
@@ -211,7 +211,7 @@ __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<
         leave_words(words, Layout::span, state, epilogue, result);
 }
 
-/* Blocks may have 1024 threads, and grids are made for as many on a multiprocessor. */
+/* Blocks may have up to 1024 threads, and the grid assumes that many per multiprocessor. */
 template <class Summed, class In = typename Summed::element>
 __global__ void __launch_bounds__(1024)
     exact_sum(global<const In> data, uint64_t n, global<exact_word> state,

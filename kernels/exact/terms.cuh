@@ -1,6 +1,6 @@
-/* The terms of exact sums, which are float64s without a rounding: of an element of an array, or of
- * two elements' product. A complex element is two terms, in turn; so is an integer of 64 bits, its
- * upper half and its lower one. A product of complex numbers is four. */
+/* The terms of exact sums, which are exact float64s, for array elements and for products of two
+ * elements. A complex element has two terms, and so has a 64-bit integer: its upper and its lower
+ * half. A product of complex numbers has four. */
 #pragma once
 
 #include "words.cuh"
@@ -8,12 +8,12 @@
 namespace KERNELS
 {
 
-/* `bits` is what a term's significand has, `lowest` the exponent of the last bit that any may have,
- * `sums` how many there are, an element's terms going to them in turn. `always` windows (see
- * windows.cuh) hold whatever a term can be, from 2^always_top on downwards; 0: too many would be
- * needed. Where they are few, there are no `others`. `fewest` do for terms near one another. Tiles
- * that are looked at first may be added `whole` in one window; most float32s could be, too, but
- * what bounds their sums are loads. */
+/* `bits` is the number of bits in a term's significand, `lowest` the exponent of the lowest bit of
+ * any term. An element's `terms` go to the `sums` in turn. `always` windows (see windows.cuh), from
+ * 2^always_top downwards, hold any term; 0 if that would take too many. `others` says whether fewer
+ * windows are tried first: `fewest` suffice for terms of similar magnitude. `whole`: tiles that
+ * pass a test are added in one window. This would work for most float32s too, but their sums are
+ * bound by loads. */
 template <class In>
 struct exact_term;
 
@@ -33,7 +33,7 @@ struct exact_float {
     }
 };
 
-/* `exponent` and `unit` are the bits of a word's exponents and what is 1 in these. */
+/* `exponent` masks the exponents in a word; `unit` is the lowest bit of each. */
 template <>
 struct exact_term<float> : exact_float<float> {
     static constexpr uint32_t exponent = 0x7f800000, unit = 0x00800000;
@@ -50,7 +50,7 @@ template <>
 struct exact_term<float16> : exact_float<float16> {
     static constexpr unsigned bits = 11, always = 1;
     static constexpr bool others = false;
-    static constexpr int always_top = 18; /* so that the window's unit is the smallest float16 */
+    static constexpr int always_top = 18; /* makes the window's unit the smallest float16 */
     static constexpr uint32_t exponent = 0x7c007c00, unit = 0x04000400;
 };
 
@@ -127,8 +127,8 @@ struct exact_factor<complex<T>> {
     }
 };
 
-/* A product of float64s is rounded, and `loses` a lower part then, which is a float64, too, if it
- * is no less than the smallest one. Narrower floats' products are float64s as they are. */
+/* A product of float64s is rounded and `loses` a lower part, which is a float64 too if it is no
+ * less than the smallest one. Products of narrower floats are exact. */
 template <class In>
 struct product_of {};
 
@@ -158,7 +158,7 @@ __device__ __forceinline__ pack<To> pack_of(const pack<From> &from)
 template <class In>
 constexpr unsigned terms_of_pack = pack<In>::size * exact_term<In>::terms;
 
-/* Term k of a pack, which goes to sum k % sums. */
+/* Term k of a pack, which belongs to sum k % sums. */
 template <class In>
 __device__ __forceinline__ typename exact_term<In>::real term_of(const pack<In> &loaded, unsigned k)
 {
@@ -177,8 +177,8 @@ __device__ __forceinline__ void each_product(const pack<In> &x, const pack<In> &
           factor::second(y.at[k / factor::products], k % factor::products));
 }
 
-/* Whether there is no infinity and no NaN: adding one to an exponent that is all ones makes a
- * carry, which the sign's place takes. */
+/* Whether there is no infinity or NaN: adding 1 to an exponent of all ones carries into the sign
+ * bit. */
 template <class In>
 __device__ __forceinline__ bool all_finite(const pack<uint32_t> &words)
 {

@@ -1,5 +1,5 @@
-/* A warp's tiles: runs of memory of which each lane has a few packs, the lanes' packs lying side by
- * side, so that one address serves all of a lane's loads. */
+/* A warp's tiles: contiguous memory of which each lane loads several packs. The packs of all lanes
+ * are interleaved, so that all loads of a lane use one address. */
 #pragma once
 
 #include "terms.cuh"
@@ -7,12 +7,12 @@
 namespace KERNELS
 {
 
-/* Packs are words: halves of words would be put together and taken apart again. */
+/* Packs of 32-bit words: 16-bit halves would be packed and unpacked again. */
 template <unsigned Packs>
 using lane_packs = pack<uint32_t>[Packs];
 
-/* Has the compiler work a value out here, and not anew wherever it is needed: where registers are
- * scarce, it spills others for what that takes. */
+/* Forces the compiler to compute a value here. Otherwise it recomputes it at each use and, if
+ * registers are scarce, spills others for that. */
 template <class T>
 __device__ __forceinline__ T worked_out(T value)
 {
@@ -22,13 +22,13 @@ __device__ __forceinline__ T worked_out(T value)
     return value;
 }
 
-/* Of a thread, one of so many. */
+/* The tiles of one lane. */
 template <class In, unsigned Packs>
 struct warp_tiles {
     global<const pack<In>> at, end; /* this lane's first pack of the tile, and the array's end */
     uint64_t stride;                /* packs from one of the warp's tiles to its next */
 
-    /* The second array is for the tiles of two. */
+    /* The second parameter is used by warp_tiles_of_two only. */
     __device__ __forceinline__ warp_tiles(const in_packs<In> &x, global<const In>, uint64_t rank,
                                           uint64_t threads)
         : at(x.packs + rank / warp_size * (Packs * warp_size) + threadIdx.x % warp_size),
@@ -36,7 +36,7 @@ struct warp_tiles {
     {
     }
 
-    /* Whether there is nothing left for the whole warp. */
+    /* Whether no tile is left for the whole warp. */
     __device__ __forceinline__ bool is_over() const
     {
         return at - threadIdx.x % warp_size >= end;
@@ -53,7 +53,7 @@ struct warp_tiles {
         return at + (Packs - 1) * warp_size < end;
     }
 
-    /* Loads this lane's packs; zeros, where there is none, change no sum. */
+    /* Loads this lane's packs, with zeros in place of missing ones. */
     __device__ __forceinline__ void load(lane_packs<Packs> &loaded) const
     {
         const global<const pack<uint32_t>> from = seen_as<const pack<uint32_t>>(at);
@@ -68,7 +68,7 @@ struct warp_tiles {
         }
     }
 
-    /* Calls f with the address of each of this lane's packs, in a loop for what is seldom. */
+    /* Calls f with the address of each of this lane's packs. Not unrolled, for rare cases. */
     template <class Function>
     __device__ __forceinline__ void each_pack(Function f) const
     {
@@ -84,13 +84,13 @@ struct pair_of_packs {
     lane_packs<Packs> a, b;
 };
 
-/* The same of two arrays, side by side. Where the second is not aligned as the first is, its
- * elements are loaded one by one. */
+/* Tiles of two arrays. If their alignments differ, the second array's elements are loaded one by
+ * one. */
 template <class In, unsigned Packs>
 struct warp_tiles_of_two : warp_tiles<In, Packs> {
     using first = warp_tiles<In, Packs>;
-    global<const In> other; /* this lane's elements of the second */
-    bool aligned;           /* the second as the first */
+    global<const In> other; /* this lane's elements of the second array */
+    bool aligned;           /* whether the second array is aligned like the first */
 
     __device__ __forceinline__ warp_tiles_of_two(const in_packs<In> &x, global<const In> others,
                                                  uint64_t rank, uint64_t threads)

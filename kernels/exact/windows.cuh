@@ -1,19 +1,18 @@
-/* A thread's windows: float64s that are kept near 1.5 * 2^k and so hold only multiples of
- * 2^(k - 52). What such a one takes of a number that is added to it is the number's upper part,
- * rounded, and what is left is a float, too, for the next window; see csrc/common/exact.h for
- * where this is from.
+/* A thread's windows: float64 accumulators near 1.5 * 2^k, which are multiples of 2^(k - 52).
+ * Adding a number to one adds the number's upper part, rounded; the remainder is a float64 too and
+ * is added in the next window. See csrc/common/exact.h for references.
  *
- * Why nothing is lost. While the first accumulator stays in [2^k, 2^(k + 1)), which is looked at
- * after every addition, it is a multiple of u = 2^(k - 52) and the difference of two such values is
- * exact. So is what is left of a number, at most u / 2 = 2^(k - 53) and a multiple of the number's
- * own unit. The next window is for 2^10 times as much, k' = k - 43: after at most WINDOW_NUMBERS =
- * 2^9 additions its sum is no more than 2^(k' - 1) from 1.5 * 2^k', and nobody needs to look. What
- * the last window leaves has to be 0. Where any of this fails, the accumulators are put back, and
- * the numbers are added in more windows, or one by one.
+ * Why no bits are lost. While the first accumulator stays in [2^k, 2^(k + 1)), which is checked
+ * after each addition, it is a multiple of u = 2^(k - 52), and the difference of two such values is
+ * exact. So is the remainder of a number, which is at most u / 2 = 2^(k - 53) and a multiple of the
+ * number's own unit. The next window, k' = k - 43, has room for 2^10 times as much: after at most
+ * WINDOW_NUMBERS = 2^9 additions its sum is within 2^(k' - 1) of 1.5 * 2^k', and needs no check.
+ * The last window's remainder must be 0. If a check fails, the accumulators are restored, and the
+ * numbers are added in more windows, or one by one.
  *
- * Numbers that are multiples of u, and less than 2^(k - WINDOW_HEAD), leave nothing, and nobody
- * needs to look after them either where the first accumulator is in the inner half of its range: 64
- * of them change it by less than 2^(k - 4), and a quarter of the range is 2^(k - 2). */
+ * Numbers that are multiples of u and less than 2^(k - WINDOW_HEAD) leave no remainder, and need no
+ * check if the first accumulator is in the inner half of its range: 64 of them change it by less
+ * than 2^(k - 4), and a quarter of the range is 2^(k - 2). */
 #pragma once
 
 #include "terms.cuh"
@@ -21,7 +20,7 @@
 namespace KERNELS
 {
 
-enum { WINDOW_NUMBERS = 512 }; /* that a window takes, at most */
+enum { WINDOW_NUMBERS = 512 }; /* maximum additions per window */
 
 __device__ __forceinline__ uint64_t bits_of(double x)
 {
@@ -30,7 +29,7 @@ __device__ __forceinline__ uint64_t bits_of(double x)
     return bits;
 }
 
-/* What an accumulator is when nothing has been added to it. */
+/* The initial value of an accumulator. */
 __device__ __forceinline__ double window_base(int exponent)
 {
     const uint64_t bits = uint64_t(exponent + 1023) << 52 | uint64_t(1) << 51;
@@ -39,19 +38,19 @@ __device__ __forceinline__ double window_base(int exponent)
     return base;
 }
 
-/* What is gathered while numbers are added, to be looked at afterwards. */
+/* Evidence, collected while numbers are added, of whether the windows held them. */
 struct exact_doubts {
-    uint32_t moved = 0; /* bits in which the first accumulators have changed */
-    bool left = false;  /* the last ones have left something */
+    uint32_t moved = 0; /* bits of the first accumulators that have changed */
+    bool left = false;  /* whether a last window left a remainder */
 
-    /* Whether one did not hold a number. */
+    /* Whether some number did not fit. */
     __device__ __forceinline__ bool any() const
     {
         return left || (moved & 0xfff00000);
     }
 };
 
-/* A thread's windows of so many sums, the first of which have that exponent. */
+/* A thread's windows for several sums; `exponent` is that of each sum's first window. */
 template <unsigned Sums, unsigned Windows>
 struct exact_windows {
     double at[Sums][Windows];
@@ -69,7 +68,7 @@ struct exact_windows {
         return exponent - int(k % Windows) * WINDOW_STEP;
     }
 
-    /* Adds a number to a sum in its first so many windows. */
+    /* Adds a number to a sum, in its first `Used` windows. */
     template <unsigned Used>
     __device__ __forceinline__ void add(unsigned s, double x, exact_doubts &doubts)
     {
@@ -86,7 +85,7 @@ struct exact_windows {
         }
     }
 
-    /* Adds number(k) of each k below N, to the sums in turn. */
+    /* Adds number(k) for each k below N, to the sums in turn. */
     template <unsigned Used, unsigned N, class Number>
     __device__ __forceinline__ void add_all(Number number, exact_doubts &doubts)
     {
@@ -95,7 +94,7 @@ struct exact_windows {
             add<Used>(k % Sums, double(number(k)), doubts);
     }
 
-    /* The same if these windows hold them all; else all is as it was. */
+    /* The same, if the windows hold all numbers; otherwise leaves them unchanged. */
     template <unsigned Used, unsigned N, class Number>
     __device__ __forceinline__ bool add_if_held(Number number)
     {
@@ -107,12 +106,12 @@ struct exact_windows {
         return !doubts.any();
     }
 
-    /* Whether the first accumulators are in the inner half of what they may be: a quarter of it is
-     * left on either side. */
+    /* Whether the first accumulators are in the inner half of their range, a quarter from either
+     * end. */
     __device__ __forceinline__ bool have_room() const
     {
         constexpr uint32_t quarter = 1 << 18,
-                           half = 1 << 19; /* of the upper halves of their bits */
+                           half = 1 << 19; /* in the upper halves of their bits */
         bool room = true;
 #pragma unroll
         for (unsigned s = 0; s < Sums; s++)
@@ -120,14 +119,14 @@ struct exact_windows {
         return room;
     }
 
-    /* What window k has taken, in its units: neighbouring floats have neighbouring bits. */
+    /* The sum in window k, in its units: adjacent float64s have adjacent bits. */
     __device__ __forceinline__ int64_t units(unsigned k) const
     {
         return int64_t(bits_of(at[k / Windows][k % Windows]) -
                        bits_of(window_base(exponent_of(k))));
     }
 
-    /* Adds piece `k` of so many units of a window to the words. */
+    /* Adds piece `k` of a window's sum, given in units, to the words. */
     template <class Layout>
     __device__ __forceinline__ void deposit_units(shared<exact_word> words, unsigned window,
                                                   int64_t units, unsigned k) const
@@ -139,7 +138,7 @@ struct exact_windows {
     }
 };
 
-/* ---- all lanes, for all of them ---- */
+/* ---- reductions across a warp, returned to all lanes ---- */
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 
@@ -175,7 +174,7 @@ __device__ __forceinline__ uint32_t lanes_greatest(uint32_t x)
 
 #endif
 
-/* Of windows' units, of which there are at most 2^51. */
+/* Adds up windows' units, which are at most 2^51 in magnitude. */
 __device__ __forceinline__ int64_t lanes_units(int64_t x)
 {
     constexpr unsigned half = 26;
@@ -184,8 +183,8 @@ __device__ __forceinline__ int64_t lanes_units(int64_t x)
     return int64_t(int32_t(high)) * (int64_t(1) << half) + low;
 }
 
-/* By all threads of a warp: brings their windows' sums to the words, each piece of each by a lane
- * of its own. */
+/* Called by all threads of a warp: adds their windows' sums to the words, each piece by another
+ * lane. */
 template <class Layout, unsigned Sums, unsigned Windows>
 __device__ __forceinline__ void flush_windows(shared<exact_word> words,
                                               const exact_windows<Sums, Windows> &sums)
@@ -202,7 +201,7 @@ __device__ __forceinline__ void flush_windows(shared<exact_word> words,
         sums.template deposit_units<Layout>(words, window, units, lane % EXACT_PIECES);
 }
 
-/* ---- where windows lie ---- */
+/* ---- the exponents of windows ---- */
 
 /* The upper half of a magnitude's bits. */
 __device__ __forceinline__ uint32_t magnitude_bits(double x)
@@ -210,8 +209,7 @@ __device__ __forceinline__ uint32_t magnitude_bits(double x)
     return uint32_t(bits_of(x) >> 32) & 0x7fffffff;
 }
 
-/* Of the magnitudes of numbers that it sees, the largest finite one and the smallest that is not 0.
- */
+/* The largest finite and the smallest nonzero magnitude of the numbers that it sees. */
 struct exact_range {
     static constexpr uint32_t infinity = 0x7ff00000;
     uint32_t greatest = 0, least = infinity;
@@ -224,9 +222,9 @@ struct exact_range {
     }
 };
 
-/* Between which powers of two lie the numbers with so many bits that so many windows hold, and that
- * nobody needs to look after: those below the first may leave something in the last window, and
- * those from the second on may lead out of the first. */
+/* The powers of two between which numbers with `bits` significant bits fit in `windows` windows
+ * without checks. Numbers below 2^least may leave a remainder in the last window; numbers of 2^end
+ * and more may move the first accumulator out of its range. */
 struct exact_bounds {
     int least, end;
 
@@ -237,16 +235,16 @@ struct exact_bounds {
     }
 };
 
-/* How many windows there are, and the first one's exponent. Where numbers are far from one another:
- * those that always hold them, or, where there are none, 0, and they are added one by one. */
+/* The number of windows, and the first one's exponent. If the numbers' magnitudes differ widely:
+ * the windows that hold any number, or, if there are none, 0, and numbers are added one by one. */
 struct exact_choice {
     unsigned windows;
     int exponent;
 };
 
-/* Windows for numbers like these, with room above and below them; by all threads of a warp. The
- * further these are from one another, the further away are others that are yet to come; and one
- * window more costs less than a lane that adds a tile again while its warp waits. */
+/* Called by all threads of a warp: chooses windows with room above and below the given numbers. The
+ * wider the spread of these, the wider is the spread expected of those to come. One more window
+ * costs less than a lane that adds a tile again while its warp waits. */
 template <class Term>
 __device__ __forceinline__ exact_choice choose_windows(exact_range own)
 {
@@ -254,7 +252,7 @@ __device__ __forceinline__ exact_choice choose_windows(exact_range own)
     constexpr int spare_least = 12, room_least = 6, room_most = 32, whole_room = 3;
     constexpr int highest = 1022;
     const uint32_t greatest = lanes_greatest(own.greatest), least = ~lanes_greatest(~own.least);
-    const int top = int(greatest >> 20) - 1022; /* all are less than 2^top */
+    const int top = int(greatest >> 20) - 1022; /* all numbers are less than 2^top */
     const int spread = top - (int(least >> 20) - 1022), bits = spread + int(Term::bits);
     const int spare = spread > spare_least ? spread : spare_least;
     unsigned windows = fewest;
@@ -262,18 +260,18 @@ __device__ __forceinline__ exact_choice choose_windows(exact_range own)
     for (; windows < most && holds < bits + spare; windows++)
         holds += WINDOW_STEP;
     int room = (holds - bits) / (windows == fewest ? 4 : 2);
-    /* Where one window would do for what is seen, it lies so that it does for nearly all. */
+    /* If one window suffices for the numbers seen, it is placed to hold nearly all others too. */
     if (Term::whole && windows > 1 && bits + whole_room <= WINDOW_STEP - 1)
         room = whole_room;
     if (holds < bits + spare) {
         room = room < room_least ? room_least : room;
         const int own_bottom = int(own.least >> 20) - 1022 - int(Term::bits);
-        /* Most lanes' own numbers should fit where the highest window is for the warp's largest. */
+        /* Most lanes' numbers should fit if the first window holds the warp's largest one. */
         if (lanes_total(own_bottom >= top + room - holds) < warp_size * 3 / 4)
             return {Term::always, Term::always_top + WINDOW_HEAD};
     }
     room = room < room_most ? room : room_most;
-    /* Units that have a place, accumulators that are normal and finite. */
+    /* The windows' units have a digit, and the accumulators are normal and finite. */
     const int lowest = Term::lowest + 52 + int(windows - 1) * WINDOW_STEP;
     int exponent = top + room + WINDOW_HEAD;
     exponent = exponent < lowest ? lowest : exponent;

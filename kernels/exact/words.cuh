@@ -1,5 +1,5 @@
-/* A block's superaccumulator: words in shared memory, which any thread adds to at any time. That
- * none overflows is shown in csrc/common/exact_sums.h. */
+/* A block's superaccumulator: words in shared memory, to which any thread adds at any time.
+ * csrc/common/exact_sums.h proves that none overflows. */
 #pragma once
 
 #include "../vector.cuh"
@@ -9,13 +9,13 @@
 namespace KERNELS
 {
 
-using exact_word = unsigned long long; /* signed numbers, which wrap around */
+using exact_word = unsigned long long; /* signed, wraps around */
 
-/* How the words of a sum lie, as exact_span: the notes of a part, its digits, and the next part. */
+/* The layout of a sum's words, as in exact_span: a part's notes, its digits, then the next part. */
 template <int First, int Digits, unsigned Parts>
 struct exact_layout {
     static constexpr unsigned part = EXACT_NOTES + Digits, words = part * Parts;
-    static constexpr int lowest = First * EXACT_DIGIT_BITS - EXACT_POINT; /* place 0's exponent */
+    static constexpr int lowest = First * EXACT_DIGIT_BITS - EXACT_POINT; /* exponent of place 0 */
     static constexpr struct exact_span span = {First, Digits, int(Parts)};
 };
 
@@ -34,7 +34,7 @@ __device__ __forceinline__ void clear_words(shared<exact_word> words, unsigned c
         words[k] = 0;
 }
 
-/* Word k of these once every digit but a part's topmost has handed its carry on, once. */
+/* Word k after each digit except a part's topmost has passed its carry on once. */
 __device__ __forceinline__ exact_word carried(shared<const exact_word> words,
                                               struct exact_span span, unsigned k)
 {
@@ -51,8 +51,8 @@ __device__ __forceinline__ exact_word carried(shared<const exact_word> words,
 
 /* ---- adding one number ---- */
 
-/* Adds to a word, half by half: a GPU adds 32 bits in shared memory by one instruction, 64 bits by
- * a loop. What the lower half does not hold is known from what was there before. */
+/* Adds to a word in two 32-bit halves: in shared memory a GPU adds 32 bits by one instruction, 64
+ * bits by a loop. The lower half's carry follows from its previous value. */
 __device__ __forceinline__ void add_to_word(shared<exact_word> word, exact_word x)
 {
     const shared<unsigned> halves = reinterpret_cast<unsigned *>(word);
@@ -80,7 +80,7 @@ static __device__ __forceinline__ void deposit(shared<exact_word> part, uint64_t
         deposit_piece(part, magnitude, place, negative, k);
 }
 
-/* Counts what is no finite number. */
+/* Counts a number that is not finite. */
 __device__ __forceinline__ void note_kind(shared<exact_word> part, enum exact_kind kind,
                                           bool negative)
 {
@@ -106,7 +106,7 @@ __device__ __forceinline__ void deposit_number(shared<exact_word> part, struct e
         deposit(part, x.significand, unsigned(x.exponent - Layout::lowest), x.negative);
 }
 
-/* As exact_add_product. */
+/* Like exact_add_product, for words in shared memory. */
 __device__ __forceinline__ void deposit_product(shared<exact_word> part, struct exact_number a,
                                                 struct exact_number b)
 {

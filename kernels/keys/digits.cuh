@@ -1,6 +1,6 @@
-/* Numbers in the digits of sums by key (struct kernel_keys): where they lie, and how they are
- * added, with atomics that return what was there in shared memory, and without in global memory.
- * Integers are added, so any order makes the same bits. */
+/* Digits of sums by key (struct kernel_keys), and the addition of numbers to them by atomics: those
+ * in shared memory return the previous value, for carries; those in global memory need not. The
+ * additions are of integers, so the result does not depend on their order. */
 #pragma once
 
 #include "../exact/words.cuh"
@@ -9,19 +9,19 @@
 namespace KERNELS
 {
 
-/* magnitude * 2^place, in units of the digits. */
+/* magnitude * 2^place, in units of the lowest digit. */
 struct placed_number {
     uint64_t magnitude;
     unsigned place;
     bool negative;
 };
 
-/* Digits that a number's magnitude may lie in. */
+/* Maximum number of digits that a magnitude extends over. */
 template <class V>
 constexpr unsigned digits_touched = sizeof(V) == sizeof(float) ? 2 : EXACT_PIECES;
 
-/* Adds to a number of so many digits, each `step` words after the one before, in two's complement:
- * what each hands on follows from what was there. */
+/* Adds to a two's complement number of `count` digits, which are `step` words apart. A digit's
+ * carry follows from its previous value. */
 template <class V>
 __device__ __forceinline__ void add_in_table(shared<uint32_t> digits, unsigned step, unsigned count,
                                              const placed_number &x)
@@ -43,7 +43,7 @@ __device__ __forceinline__ void add_in_table(shared<uint32_t> digits, unsigned s
         add(0);
 }
 
-/* What of a magnitude lies in a digit and above it: digit k of those that it touches, or all. */
+/* The part of a magnitude in digit k of those that it extends over, and in all higher digits. */
 __device__ __forceinline__ exact_word touched_from(const placed_number &x, unsigned k)
 {
     const unsigned shift = x.place % EXACT_DIGIT_BITS;
@@ -51,7 +51,7 @@ __device__ __forceinline__ exact_word touched_from(const placed_number &x, unsig
     return k == 0 ? low : k == 1 ? low >> EXACT_DIGIT_BITS | high << EXACT_DIGIT_BITS : high;
 }
 
-/* Adds to words of 64 bits, which hand nothing on. */
+/* Adds to 64-bit words, without passing on carries. */
 template <class V>
 __device__ __forceinline__ void add_in_words(global<exact_word> words, uint64_t step,
                                              unsigned count, const placed_number &x)

@@ -1,4 +1,4 @@
-/* Elements and their keys, neighbours at a time (struct keyed_elements). */
+/* Loads adjacent elements and their keys (struct keyed_elements). */
 #pragma once
 
 #include "../load/slots.cuh"
@@ -10,7 +10,7 @@
 namespace KERNELS
 {
 
-/* A struct kernel_keys, under a name of this namespace. */
+/* A struct kernel_keys, with a name in this namespace. */
 struct keyed : kernel_keys {
     __device__ __forceinline__ unsigned sum_words() const
     {
@@ -22,21 +22,21 @@ struct keyed : kernel_keys {
         return words + result * result_step;
     }
 
-    /* Of a result, if elements are counted. */
+    /* The number of elements of a result, if they are counted. */
     __device__ __forceinline__ global<unsigned long long> count_of(uint64_t result) const
     {
         return words_of(result) + sum_words() * word_step;
     }
 };
 
-/* Neighbours, as many as a thread loads at a time, from a multiple of these on. */
+/* The adjacent elements that a thread loads at a time; `first` is a multiple of `count`. */
 template <class V>
 struct loaded_elements {
     static constexpr unsigned count = KEYS_AHEAD;
     int64_t keys[count];
     V values[count];
     uint64_t first;
-    uint32_t there; /* bits */
+    uint32_t there; /* bit mask of elements before the end */
 
     __device__ __forceinline__ loaded_elements(const keyed &x, uint64_t first, uint64_t end)
         : first(first), there(low_bits(end - first < count ? unsigned(end - first) : count))
@@ -52,7 +52,7 @@ struct loaded_elements {
         decode(values, words, x.of.input);
     }
 
-    /* The result that an element is added to; x.results: none. */
+    /* The result that an element is added to; x.results if none. */
     __device__ __forceinline__ uint64_t result(const keyed &x, unsigned k) const
     {
         const uint64_t key = uint64_t(keys[k]);
@@ -66,7 +66,7 @@ struct loaded_elements {
     __device__ __forceinline__ void load(Word (&words)[count], const void *array, unsigned bytes,
                                          bool aligned) const
     {
-        constexpr int64_t run = 16; /* bytes that a load takes at most */
+        constexpr int64_t run = 16; /* bytes per load, at most */
         const char *const at = static_cast<const char *>(array) + (first << bytes);
         const int64_t size = int64_t(1) << bytes;
         if (there == low_bits(count))
@@ -88,7 +88,7 @@ struct loaded_elements {
     }
 };
 
-/* Calls take(result, value) with this thread's share of all elements. */
+/* Calls take(result, value) with this thread's share of the elements. */
 template <class V, class Take>
 __device__ __forceinline__ void each_of_key(const keyed &x, Take take)
 {
@@ -104,8 +104,8 @@ __device__ __forceinline__ void each_of_key(const keyed &x, Take take)
     }
 }
 
-/* The result that a thread finishes; not below x.results: none. The host finds what the launch
- * before has found before results are made. */
+/* The result that a thread finishes; x.results or more if none. Thread 0 posts what the preceding
+ * launch found, so that the host has it before the results. */
 __device__ __forceinline__ uint64_t result_to_finish(const keyed &x,
                                                      const struct epilogue &epilogue)
 {

@@ -1,6 +1,6 @@
-/* Extremes by key: the greatest of words that are in the order of values, or in its opposite, by
- * atomics in global memory. A word that is greater already, as most are, is only looked at; it may
- * be an older one, from a cache, since words only rise. */
+/* Extremes by key: the maximum of order-preserving (or order-reversing) words, by atomics in global
+ * memory. Most words there are already greater, and are only read. The value read may be stale,
+ * from a cache, since words only increase. */
 #pragma once
 
 #include "../values.cuh"
@@ -10,9 +10,9 @@
 namespace KERNELS
 {
 
-using ordered_word = unsigned long long; /* 0: no element has been there */
+using ordered_word = unsigned long long; /* 0: no element so far */
 
-/* NaN is the greatest, whichever are asked for. */
+/* Reverses the order for minima. NaN is always the greatest. */
 template <class K>
 __device__ __forceinline__ K turned(const rank_key<K> &form, K key, bool least)
 {
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(1 << KEYS_BLOCK) extremes_by_key(SHARED_PARAME
         atomicOr(&x.found->bits, found);
 }
 
-/* The value of a type of as many bytes as K that a word is of. */
+/* The value that a word encodes; K is as wide as the type. */
 template <class K>
 __device__ __forceinline__ union scalar value_of_word(ordered_word word, enum element type,
                                                       bool least)

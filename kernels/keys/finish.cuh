@@ -1,4 +1,4 @@
-/* Rounds exact sums by key: a thread a result. */
+/* Rounds exact sums by key, one thread per result. */
 #pragma once
 
 #include "../exact/rounding.cuh"
@@ -7,7 +7,7 @@
 namespace KERNELS
 {
 
-/* Most sums have two words. */
+/* Optimized for two words, which most sums have. */
 __device__ __forceinline__ struct exact_leading leading_by_key(const keyed &x, uint64_t result)
 {
     const auto words = reinterpret_cast<const int64_t *>(x.words_of(result));
@@ -39,7 +39,7 @@ __global__ void finish_by_key(SHARED_PARAMETER(keyed) x, SHARED_PARAMETER(struct
     const global<unsigned char> out = static_cast<unsigned char *>(how.out) + k * x.sums.out_bytes;
     if (!x.sums.wraps)
         return store_rounded(how, out, rounded_by_key(x, k, how), 0);
-    const uint64_t word = *x.words_of(k); /* the only one: of a count, too */
+    const uint64_t word = *x.words_of(k); /* the only word; the same for a count */
     const unsigned bytes = x.sums.out_bytes;
     for (unsigned byte = 0; byte < bytes; byte++)
         out[byte] = static_cast<unsigned char>(word >> 8 * byte);

@@ -1,4 +1,4 @@
-/* Elements as unsigned integers in the same order, for order statistics. */
+/* Elements as order-preserving unsigned integers, for order statistics. */
 #pragma once
 
 #include "../device.cuh"
@@ -8,11 +8,11 @@
 namespace KERNELS
 {
 
-/* Of elements as wide as K. NaNs are one key, the greatest; no number's is. */
+/* Keys of elements as wide as K. All NaNs have the same key, the greatest, which no number has. */
 template <class K>
 struct rank_key {
-    K infinity; /* bits; 0: integers */
-    K flip;     /* of integers: the sign */
+    K infinity; /* bits of infinity; 0 for integers */
+    K flip;     /* sign bit of signed integers */
 
     static constexpr K top = K(K(1) << (8 * sizeof(K) - 1)), nan = K(~K(0));
 
@@ -52,7 +52,7 @@ struct rank_key {
     }
 };
 
-/* How many of n sorted keys, NaNs last, are numbers. */
+/* The number of keys that are not NaN, among n sorted keys with NaNs last. */
 template <class Keys>
 __host__ __device__ __forceinline__ uint64_t sorted_numbers(const Keys &keys, uint64_t n)
 {

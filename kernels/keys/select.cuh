@@ -1,7 +1,7 @@
-/* Order statistics of rows by radix selection: a digit of 8 bits after the other, from the highest
- * on, of the keys that begin as the ranked one does. A row is read once a digit, by a block, or
- * by all blocks of a cooperative launch, which add up their counts in global memory. Short rows are
- * sorted, each by a thread. */
+/* Order statistics of rows by radix select: one 8-bit digit at a time, from the highest on, among
+ * the keys that share the selected key's higher digits. Each digit takes one pass over the row, by
+ * a block, or by all blocks of a cooperative launch, which add up their histograms in global
+ * memory. Short rows are sorted, one per thread. */
 #pragma once
 
 #include "../vector.cuh"
@@ -15,13 +15,13 @@ namespace KERNELS
 enum { SELECT_DIGIT = 8 };
 static_assert(SELECT_DIGITS == 1 << SELECT_DIGIT, "a digit has as many values as counts");
 
-/* The bucket of a rank: the digit's value, how many keys are below it, and how many are in it. */
+/* The bucket of a rank: its digit, the number of keys below it, and the number of keys in it. */
 struct digit_bucket {
     unsigned digit, below, size;
 };
 
-/* The threads that select in a row together, and the words by which they do: a block's in shared
- * memory; those of all blocks in global memory, where each pass has its own, zeros at first. */
+/* The threads that process a row together, and their words: a block's, in shared memory, or those
+ * of all blocks, in global memory, which are separate for each pass and zero initially. */
 struct select_team {
     enum {
         NAN_WORD = SELECT_DIGITS,
@@ -34,7 +34,7 @@ struct select_team {
     shared<unsigned> counts;
     shared<digit_bucket> bucket;
     shared<unsigned long long> complement;
-    global<unsigned> pass; /* NULL: the team is a block */
+    global<unsigned> pass; /* NULL if the team is one block */
     unsigned first, step;
 
     __device__ __forceinline__ explicit select_team(const kernel_select &x)
@@ -48,8 +48,8 @@ struct select_team {
         }
     }
 
-    /* Calls take(key) with the thread's share of a row's keys: of those between 16-byte boundaries,
-     * several loads at a time, and of the others. */
+    /* Calls take(key) with the thread's share of a row's keys: aligned 16-byte packs, several loads
+     * in flight, and the remaining keys. */
     template <bool Floats, class K, class Take>
     __device__ __forceinline__ void each_key(const rank_key<K> &form, const K *row, unsigned n,
                                              Take take) const
@@ -84,8 +84,7 @@ struct select_team {
         __syncthreads();
     }
 
-    /* Adds up what the team's threads have counted, and tells all of them whether one has `seen`.
-     */
+    /* Adds up the team's histograms, and returns to all threads whether any of them has `seen`. */
     __device__ __forceinline__ bool add_up(bool seen) const
     {
         seen = __syncthreads_or(seen);
@@ -103,7 +102,7 @@ struct select_team {
         return pass[NAN_WORD];
     }
 
-    /* Finds a rank's bucket by the first warp, each thread of which has 8 counts. */
+    /* Finds a rank's bucket with the first warp, whose lanes process 8 counts each. */
     __device__ __forceinline__ digit_bucket find(unsigned rank) const
     {
         constexpr unsigned own = SELECT_DIGITS / warp_size;
@@ -127,7 +126,7 @@ struct select_team {
         return *bucket;
     }
 
-    /* The greatest of all threads' words, for all of them, after clear(). */
+    /* The maximum of all threads' words, for all of them. Called after clear(). */
     __device__ __forceinline__ unsigned long long greatest(unsigned long long word) const
     {
         if (word)
@@ -150,7 +149,7 @@ struct select_team {
     }
 };
 
-/* A key, and how many of those that come after it are equal; or that nobody knows. */
+/* A key, and how many of the keys after it in sorted order are equal to it, if known. */
 template <class K>
 struct ranked_key {
     static constexpr unsigned not_counted = ~0u;
@@ -158,7 +157,7 @@ struct ranked_key {
     unsigned equal;
 };
 
-/* The least key that is not below a given one, of which there is at least one. */
+/* The least key that is not below `from`, of which there is at least one. */
 template <bool Floats, class K>
 __device__ __forceinline__ K least_key(select_team &team, const rank_key<K> &form, const K *row,
                                        unsigned n, K from)
@@ -173,7 +172,7 @@ __device__ __forceinline__ K least_key(select_team &team, const rank_key<K> &for
     return complement ? K(~complement) : rank_key<K>::nan;
 }
 
-/* The key of a rank. A NaN is the whole row's, unless they are left out: then no rank is one's. */
+/* The key of a rank. If the row has a NaN, the result is NaN, unless NaNs are skipped. */
 template <bool Floats, class K>
 __device__ __forceinline__ ranked_key<K> key_of_rank(select_team &team, const rank_key<K> &form,
                                                      const K *row, unsigned n, unsigned rank,
@@ -197,13 +196,13 @@ __device__ __forceinline__ ranked_key<K> key_of_rank(select_team &team, const ra
             return {rank_key<K>::nan, n};
         prefix |= K(K(bucket.digit) << shift);
         rank -= bucket.below;
-        if (bucket.size == 1 && shift > SELECT_DIGIT) /* which one it is takes one pass */
+        if (bucket.size == 1 && shift > SELECT_DIGIT) /* one pass finds its only key */
             return {least_key<Floats>(team, form, row, n, prefix), 0};
     }
     return {prefix, bucket.size - rank - 1};
 }
 
-/* How many elements of a row are not NaN. */
+/* The number of elements of a row that are not NaN. */
 template <class K>
 __device__ __forceinline__ unsigned count_numbers(select_team &team, const rank_key<K> &form,
                                                   const K *row, unsigned n)
@@ -219,7 +218,7 @@ __device__ __forceinline__ unsigned count_numbers(select_team &team, const rank_
     return n - nans;
 }
 
-/* Keys of ranks that mostly follow one another, as those of a median do: these share all passes but
+/* Finds the keys of ranks that are mostly consecutive, as for a median; these share all passes but
  * one. */
 template <bool Floats, class K>
 struct row_ranks {
@@ -265,7 +264,7 @@ struct row_ranks {
     }
 };
 
-/* A row's quantiles, of its so many numbers; key_of(rank) finds a key. */
+/* Computes a row's quantiles from its `numbers` numbers; key_of(rank) finds a key. */
 template <class K, class KeyOf>
 __device__ __forceinline__ void make_quantiles(const kernel_select &x, const rank_key<K> &form,
                                                uint64_t r, uint64_t numbers, bool stores,
@@ -312,9 +311,9 @@ __global__ void __launch_bounds__(512) select_rows(SHARED_PARAMETER(kernel_selec
 
 /* ---- short rows ---- */
 
-/* Batcher's odd-even merge sort, as in Batcher (1968), "Sorting networks and their applications":
- * its comparisons do not depend on the keys, so that all of these stay in registers. Merges sorted
- * runs of Length, by comparing keys that are Apart and less. */
+/* Batcher's odd-even merge sort (Batcher, "Sorting networks and their applications", 1968). Its
+ * comparisons do not depend on the keys, so all keys stay in registers. Merges sorted runs of
+ * Length, by comparing keys at distance Apart and less. */
 template <unsigned Length = 1, unsigned Apart = Length, unsigned N, class Word>
 __device__ __forceinline__ void sort_in_registers(Word (&keys)[N])
 {
@@ -333,13 +332,13 @@ __device__ __forceinline__ void sort_in_registers(Word (&keys)[N])
         sort_in_registers<2 * Length>(keys);
 }
 
-/* Of a row of at most N elements, `inner` apart, which a thread sorts. */
+/* Sorts a row of at most N elements, `inner` apart, in one thread. */
 template <bool Floats, class K, unsigned N>
 __device__ __forceinline__ void sort_row(const kernel_select &x, const rank_key<K> &form,
                                          uint64_t r)
 {
     std::conditional_t<sizeof(K) < sizeof(uint32_t), uint32_t, K> keys[N];
-    /* Without a division of 64 bits where it can be left out. */
+    /* Avoids a 64-bit division if possible. */
     const uint64_t outer = x.inner == 1           ? r
                            : x.rows <= UINT32_MAX ? uint32_t(r) / uint32_t(x.inner)
                                                   : r / x.inner;

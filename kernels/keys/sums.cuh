@@ -1,11 +1,11 @@
-/* Exact sums by key, of elements in any order. A block has a table in shared memory, which is added
- * to all results when it has seen its elements. Where there are more results than slots, a slot is
- * the first result's that asks for it, and elements of others are added to these in global memory,
- * as all are where a sample shows no key that many have: atomics on one address take turns.
+/* Exact sums by key, of elements in any order. Each block accumulates in a table in shared memory
+ * and finally adds it to all results. If there are more results than slots, a slot belongs to the
+ * first result that needs it; elements of others are added in global memory. So are all elements if
+ * a sample shows no frequent key, since only atomics on the same address are serialized.
  *
- * Digits are few where all numbers are near one another: they lie around the greatest of a sample,
- * which is the same for all blocks. A number that does not fit is told, and all is done again with
- * digits for any number. */
+ * Few digits suffice for numbers of similar magnitude. They are placed around the greatest number
+ * of a sample, the same one in all blocks. A number that does not fit is reported, and everything
+ * is repeated with digits for any number. */
 #pragma once
 
 #include "../exact/windows.cuh"
@@ -20,9 +20,9 @@ namespace KERNELS
 constexpr unsigned no_slot = ~0u;
 
 struct key_table {
-    shared<uint32_t> words; /* of all slots the lowest digit, the next, ..., the count */
-    shared<uint32_t> tags;  /* whose slot it is: a result's number and 1, 0: nobody's; or NULL */
-    unsigned slots;         /* 0: there is no table */
+    shared<uint32_t> words; /* all slots' lowest digits, their next digits, ..., their counts */
+    shared<uint32_t> tags;  /* each slot's result number plus 1, or 0 if free; NULL if not needed */
+    unsigned slots;         /* 0 if there is no table */
 
     __device__ __forceinline__ key_table(const keyed &x, bool used)
         : words(block_memory<uint32_t>()),
@@ -46,7 +46,7 @@ struct key_table {
         return !seen || seen == tag ? slot : no_slot;
     }
 
-    /* After a barrier. */
+    /* Adds the table to the results. Called after a barrier. */
     __device__ __forceinline__ void add_to_all(const keyed &x) const
     {
         for (unsigned slot = threadIdx.x; slot < slots; slot += blockDim.x) {
@@ -73,7 +73,7 @@ struct key_table {
 
 /* ---- a sample ---- */
 
-/* Of all threads of a block, for all of them. Uses the first words of shared memory. */
+/* The maximum over a block, for all threads. Uses the first words of shared memory. */
 __device__ __forceinline__ uint32_t block_greatest(uint32_t x)
 {
     const shared<uint32_t> of_warps = block_memory<uint32_t>();
@@ -87,7 +87,7 @@ __device__ __forceinline__ uint32_t block_greatest(uint32_t x)
     return x;
 }
 
-/* Elements of all parts of the array, one a thread. */
+/* A sample spread over the array, one element per thread. */
 template <class V>
 struct key_sample {
     int lowest;

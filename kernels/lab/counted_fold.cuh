@@ -1,4 +1,4 @@
-/* A fold that has its merging counted, as a step of arithmetic, where accesses are. */
+/* A fold that reports each merge to the simulated device when memory accesses are counted. */
 #pragma once
 
 #include "../atomic.cuh"
@@ -15,14 +15,14 @@ struct counted : Fold {
     static state merge(state a, state b, const char *file = __builtin_FILE(),
                        unsigned line = __builtin_LINE())
     {
-        /* The result, and the first operand. */
+        /* The result and the first operand. */
         const state told[] = {Fold::merge(a, b), a};
         count(SIMULATOR_MERGE, nullptr, sizeof(state), file, line, told);
         return told[0];
     }
 };
 
-/* Whatever does it on a GPU is one instruction there. */
+/* Atomics use the uncounted fold: a GPU executes them as one instruction. */
 template <class Fold>
 struct uncounted<counted<Fold>> {
     using fold = Fold;

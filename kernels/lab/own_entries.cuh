@@ -1,8 +1,8 @@
-/* The entries of a rung of a user's own, for sums: what comes after it.
+/* The entry points of a user's rung for sums. Included after the rung, which is named by the macros
  *
- *     GRED_RUNG(In, Acc, Block)     its kernel, as in my_rung<counted<sum<Acc>>, global<const In>>
+ *     GRED_RUNG(In, Acc, Block)     the kernel, e.g. my_rung<counted<sum<Acc>>, global<const In>>
  *
- * and of one in ordinary CUDA that is of one type GRED_RUNG_TYPE, GRED_RUNG_ELEMENT. */
+ * and, for an ordinary CUDA kernel of a single type, GRED_RUNG_TYPE and GRED_RUNG_ELEMENT. */
 #pragma once
 
 #include "own.cuh"
@@ -16,9 +16,9 @@
 
 #include <unistd.h>
 
-/* Threads of several multiprocessors may call these at once, which the C library leaves undefined:
- * exit handlers would run twice. A kernel's process ends without them. The library is linked such
- * that its own calls come here. */
+/* Threads of several multiprocessors may call these concurrently, which is undefined in the C
+ * library: exit handlers would run twice. These run no exit handlers. The library is linked such
+ * that its own calls resolve to them. */
 extern "C" void exit(int status) noexcept
 {
     _exit(status);
@@ -38,8 +38,8 @@ namespace
 
 #ifdef __CUDACC__
 
-/* What the driver knows a kernel by. That is launched by every CUDA runtime of the process, gred's
- * among them; the entry itself by this library's alone. */
+/* The driver's handle of a kernel, which any CUDA runtime in the process, including gred's, can
+ * launch; only this library's runtime can launch the entry itself. */
 const void *launched(const void *entry)
 {
     cudaKernel_t kernel = nullptr;
@@ -74,7 +74,7 @@ const void *entry(unsigned block)
 
 #if defined(GRED_PLAIN) && !defined(__CUDACC__)
 
-/* A block's shared memory is what an ordinary kernel declares; the rung's, if that is extern. */
+/* Bytes of shared memory per block: static declarations, plus the rung's if one is extern. */
 extern "C" __attribute__((visibility("default"))) size_t lab_shared_bytes(size_t bytes)
 {
     using namespace KERNELS;
@@ -83,7 +83,7 @@ extern "C" __attribute__((visibility("default"))) size_t lab_shared_bytes(size_t
 
 #endif
 
-/* A kernel_finder. Unsigned 64-bit sums are the same bits as signed ones. */
+/* A kernel_finder. Unsigned 64-bit sums have the same bits as signed ones. */
 extern "C" __attribute__((visibility("default"))) const void *lab_flat(struct kernel_key key)
 {
     using namespace KERNELS;

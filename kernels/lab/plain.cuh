@@ -1,6 +1,6 @@
-/* Kernels in ordinary CUDA, for gred.lab: what python/gred/lab/form.py writes in the place of
- * pointers and of shared memory, on the simulated device. memory<T> is T *, but where accesses are
- * counted: there it knows whether it is shared. On a GPU they stay as they are. */
+/* Ordinary CUDA kernels in gred.lab: what python/gred/lab/form.py substitutes for pointers and
+ * shared memory on the simulated device. memory<T> is T *, unless accesses are counted: then it
+ * records whether it points to shared memory. On a GPU, pointers are left unchanged. */
 #pragma once
 
 #include "../device.cuh"
@@ -13,7 +13,7 @@
 namespace KERNELS
 {
 
-/* extern __shared__ T name[]; which CUDA takes of one T alone. */
+/* extern __shared__ T name[]; CUDA accepts such declarations for only one T. */
 template <class T>
 __device__ __forceinline__ T *dynamic_shared()
 {
@@ -42,7 +42,7 @@ memory<T> memory_from(T *at, bool)
 
 #endif
 
-/* What stands before the asterisk of *p, an operator that cannot be told its line. */
+/* Written before the asterisk of *p, since operator* has no parameter for the source line. */
 struct here {
     const char *file;
     unsigned line;
@@ -88,7 +88,7 @@ auto max(const A &a, const B &b)
 constexpr unsigned most_declarations = 32;
 constexpr size_t shared_alignment = 16;
 
-/* The bytes of each __shared__ declaration of a size that is known, noted before any launch. */
+/* Bytes of each __shared__ declaration of fixed size, recorded before any launch. */
 inline size_t bytes_of_declarations[most_declarations];
 
 template <unsigned Declaration, size_t Bytes>

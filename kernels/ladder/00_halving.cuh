@@ -1,9 +1,9 @@
-/* Rung 0, halving: the whole grid folds the upper half of the array onto the lower, in place.
+/* Rung 0, halving: each launch combines the upper half of the array with the lower half, in place.
  *
- * One launch is one level. Looping over the levels inside a launch would be a race: blocks run in
- * no order, so one could read sums that another has yet to write. Only the end of a launch makes
- * every block wait for every other. Cost: log2(n) launches, and the array is read twice and written
- * once altogether. */
+ * One launch performs one level. A loop over the levels inside a launch would be a race: blocks run
+ * in no particular order, so one could read sums that another has not written yet. Only the end of
+ * a launch synchronizes all blocks. Cost: log2(n) launches; in total the array is read twice and
+ * written once. */
 #pragma once
 
 #include "../fold.cuh"

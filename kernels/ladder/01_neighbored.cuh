@@ -1,8 +1,8 @@
-/* Rung 1, neighbored: each block folds its data block in place in global memory, neighbours first.
+/* Rung 1, neighbored: each block reduces one data block in place, adjacent elements first.
  *
- * Thread `tid` works when `tid` is a multiple of twice the stride, so half of every warp idles at
- * the first level, three quarters at the second, and every warp runs to the end: the textbook case
- * of divergence. */
+ * Thread `tid` is active when `tid` is a multiple of twice the stride. Half of every warp idles at
+ * the first level and three quarters at the second, yet every warp executes all levels: the
+ * textbook case of warp divergence. */
 #pragma once
 
 #include "../slice.cuh"

@@ -1,7 +1,7 @@
-/* Rung 2, neighbored_less: the same pairs as rung 1, with the threads packed.
+/* Rung 2, neighbored_less: the pairs of rung 1, assigned to consecutive threads.
  *
- * The first half of the threads take the pairs of the first level, the first quarter those of the
- * second: whole warps retire early, and divergence waits until less than a warp is left. The memory
+ * The first half of the threads process the first level, the first quarter the second level, and so
+ * on. Whole warps go idle, and no warp diverges until less than one warp is active. The memory
  * accesses are still strided. */
 #pragma once
 

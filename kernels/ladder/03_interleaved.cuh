@@ -1,7 +1,7 @@
-/* Rung 3, interleaved: the stride starts at half the block and halves.
+/* Rung 3, interleaved: the stride starts at half the block size and is halved at each level.
  *
- * The threads that work are packed, as on rung 2, and now their elements are neighbours in memory
- * too: a warp's loads coalesce. */
+ * As on rung 2, consecutive threads are active. Now they also access consecutive elements, so a
+ * warp's loads are coalesced. */
 #pragma once
 
 #include "../slice.cuh"

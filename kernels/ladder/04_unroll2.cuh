@@ -1,7 +1,7 @@
-/* Rung 4, unroll2: each block folds two data blocks while it loads.
+/* Rung 4, unroll2: each block combines two data blocks while it loads them.
  *
- * On rung 3 half the threads have nothing to do from the start. Here each has one addition before
- * the tree begins, two loads are in flight, and half as many blocks are launched. */
+ * On rung 3 half the threads are idle from the start. Here each thread performs one addition before
+ * the tree begins, two loads per thread are in flight, and half as many blocks are launched. */
 #pragma once
 
 #include "../slice.cuh"

@@ -1,6 +1,6 @@
-/* Rung 5, unroll4: each block folds four data blocks while it loads.
+/* Rung 5, unroll4: each block combines four data blocks while it loads them.
  *
- * As rung 4, with four independent loads in flight for every thread. */
+ * Like rung 4, with four independent loads in flight per thread. */
 #pragma once
 
 #include "../slice.cuh"

@@ -1,7 +1,7 @@
-/* Rung 6, unroll8: each block folds eight data blocks while it loads.
+/* Rung 6, unroll8: each block combines eight data blocks while it loads them.
  *
- * As rung 5, with eight loads in flight: enough, with a full multiprocessor, to hide most of the
- * memory's latency. */
+ * Like rung 5, with eight loads in flight per thread. On a fully occupied multiprocessor this is
+ * enough to hide most of the memory latency. */
 #pragma once
 
 #include "../slice.cuh"

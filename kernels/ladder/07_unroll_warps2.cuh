@@ -1,8 +1,8 @@
-/* Rung 7, unroll_warps2: rung 4, with the last warp on its own.
+/* Rung 7, unroll_warps2: rung 4, with the last levels performed by one warp.
  *
- * From 64 elements down only the first warp has work, so the other warps are let go and the last
- * six levels need barriers of that warp only. (The original relied on `volatile` and on lanes
- * running in lockstep, which they no longer do.) */
+ * Once 64 elements are left, only the first warp has work. The other warps return, and the last six
+ * levels need only warp barriers. (The original relied on `volatile` and on lanes that run in
+ * lockstep, which newer GPUs do not guarantee.) */
 #pragma once
 
 #include "../slice.cuh"

@@ -1,6 +1,6 @@
-/* Rung 8, unroll_warps8: rung 6, with the last warp on its own.
+/* Rung 8, unroll_warps8: rung 6, with the last levels performed by one warp.
  *
- * Six of the tree's barriers become barriers of one warp, as on rung 7; the loading is rung 6's. */
+ * Six block barriers become warp barriers, as on rung 7; data is loaded as on rung 6. */
 #pragma once
 
 #include "../slice.cuh"

@@ -1,7 +1,7 @@
-/* Rung 9, complete_unroll8: rung 8, with every level of the tree written out.
+/* Rung 9, complete_unroll8: rung 8, with the tree fully unrolled.
  *
- * A block has at most 1024 threads, so there are never more than ten levels; the loop and its
- * counter go. Which levels exist is still tested at run time. */
+ * A block has at most 1024 threads, so the tree has at most ten levels and needs no loop. Which
+ * levels a block needs is still tested at run time. */
 #pragma once
 
 #include "../slice.cuh"

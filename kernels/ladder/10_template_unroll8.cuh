@@ -1,6 +1,6 @@
-/* Rung 10, template_unroll8: rung 9, with the block size known to the compiler.
+/* Rung 10, template_unroll8: rung 9, with the block size as a template parameter.
  *
- * The levels that a block of this size lacks vanish from the code, tests, barriers and all. */
+ * Levels that a block of this size lacks are compiled away, with their tests and barriers. */
 #pragma once
 
 #include "../slice.cuh"

@@ -1,7 +1,7 @@
-/* Rung 11, shared_modulo: the tree moves to shared memory.
+/* Rung 11, shared_modulo: the tree of rung 1, in shared memory.
  *
- * Each thread loads one element into the block's tile, and the tree of rung 1 runs there: the array
- * is only read, and no longer written. The warps still diverge. */
+ * Each thread loads one element into the block's tile in shared memory, and the tree operates on
+ * the tile. The array is read once and not written. Warps still diverge. */
 #pragma once
 
 #include "../tile.cuh"

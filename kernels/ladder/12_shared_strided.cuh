@@ -1,8 +1,8 @@
-/* Rung 12, shared_strided: rung 11 without the divergence.
+/* Rung 12, shared_strided: rung 11 without divergence.
  *
- * Packed threads take the pairs, as on rung 2. Their elements lie 2 * stride apart, so the lanes of
- * a warp meet in the same banks of shared memory and wait for each other: on a recent chip this
- * costs more than the divergence did. */
+ * Consecutive threads process the pairs, as on rung 2. Their elements are 2 * stride apart, so the
+ * lanes of a warp access the same shared memory banks, and the accesses are serialized. On recent
+ * GPUs these bank conflicts cost more than the divergence did. */
 #pragma once
 
 #include "../tile.cuh"

@@ -1,6 +1,6 @@
-/* Rung 13, shared_sequential: the stride starts at half the block and halves.
+/* Rung 13, shared_sequential: the stride starts at half the block size and is halved at each level.
  *
- * Packed threads on neighbouring elements: neither divergence nor bank conflicts. */
+ * Consecutive threads access consecutive elements: no divergence and no bank conflicts. */
 #pragma once
 
 #include "../tile.cuh"

@@ -1,7 +1,7 @@
-/* Rung 14, shared_first_add: the first addition is made while loading.
+/* Rung 14, shared_first_add: the first addition is performed during the load.
  *
- * On rung 13 half the threads idle from the first level on. Two loads a thread, folded on the way
- * into the tile, give the same tree twice the data and need half the blocks. */
+ * On rung 13 half the threads are idle from the first level on. Here each thread adds two elements
+ * as it loads them: the same tree reduces twice the data, with half as many blocks. */
 #pragma once
 
 #include "../tile.cuh"

@@ -1,7 +1,7 @@
-/* Rung 15, shared_last_warp: rung 14, with the last warp on its own.
+/* Rung 15, shared_last_warp: rung 14, with the last levels performed by one warp.
  *
- * From 64 elements down only one warp has work; its levels need barriers of that warp, not of the
- * block. */
+ * Once 64 elements are left, only one warp has work. Its levels need warp barriers instead of block
+ * barriers. */
 #pragma once
 
 #include "../tile.cuh"

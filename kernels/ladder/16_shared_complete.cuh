@@ -1,7 +1,7 @@
 /* Rung 16, shared_complete: rung 15, fully unrolled.
  *
- * Every level of the tree is written out, the last warp's too: no loop and no test of the block
- * size is left. (Compilers unroll rung 15's loop as well, so on recent chips the two run alike.) */
+ * All levels of the tree are unrolled, including the last warp's; no loop and no test of the block
+ * size remains. (Compilers unroll rung 15's loop too, so both are equally fast on recent GPUs.) */
 #pragma once
 
 #include "../tile.cuh"

@@ -1,8 +1,8 @@
-/* Rung 17, shared_grid_stride: as many elements a thread as it takes.
+/* Rung 17, shared_grid_stride: each thread processes as many elements as the array requires.
  *
- * The grid is about as large as the device can hold and strides over the array, two elements a
- * thread and step. The tree, which is latency and no bandwidth, is climbed once a block and not
- * once every 2 * Block elements. */
+ * The grid is about as large as the device can hold and traverses the array in a grid-stride loop,
+ * two elements per thread and step. The tree, which costs latency but no bandwidth, runs once per
+ * block instead of once per 2 * Block elements. */
 #pragma once
 
 #include "../tile.cuh"

@@ -1,7 +1,7 @@
 /* Rung 18, shuffle: warp shuffles instead of a tree in shared memory.
  *
- * Lanes of a warp read each other's registers: five shuffles fold a warp, one word of shared memory
- * a warp carries its result over, and five more fold those. One barrier of the block is left. */
+ * Lanes read each other's registers. Five shuffles reduce a warp, each warp stores its result in
+ * shared memory, and five more shuffles reduce those. One block barrier remains. */
 #pragma once
 
 #include "../warp.cuh"

@@ -1,8 +1,8 @@
-/* Rung 19, shuffle_vector: 16-byte loads, several in flight.
+/* Rung 19, shuffle_vector: several 16-byte loads in flight.
  *
- * A thread asks for 16 bytes at once and for several such before it uses the first: fewer
- * instructions for the same bytes, and more bytes in flight: enough for the memory's whole
- * bandwidth. */
+ * A thread issues several 16-byte loads before it uses the first one. This takes fewer
+ * instructions for the same number of bytes and keeps enough bytes in flight to saturate the
+ * memory bandwidth. */
 #pragma once
 
 #include "../vector.cuh"

@@ -1,8 +1,8 @@
-/* Rung 20, atomic: one launch, and an atomic a block.
+/* Rung 20, atomic: a single launch, with one atomic operation per block.
  *
- * Each block combines its result into `*result`, which holds the identity beforehand; no second
- * pass is needed. The blocks come in no fixed order, so the last bits of a floating-point sum may
- * differ from run to run. */
+ * Each block combines its result with `*result`, which is initialized to the identity; no second
+ * pass is needed. Blocks finish in no particular order, so the last bits of a floating-point sum
+ * may vary from run to run. */
 #pragma once
 
 #include "../atomic.cuh"

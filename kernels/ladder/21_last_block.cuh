@@ -1,9 +1,9 @@
-/* Rung 21, last_block: one launch, and the last block to finish folds the partials.
+/* Rung 21, last_block: a single launch; the last block to finish reduces the partial results.
  *
- * Blocks draw tickets when their partial is stored; who draws the last one knows that all are there
- * and folds them, in their own order: one launch like rung 20, and the same bits every time for
- * one array. The ticket counter wraps around to 0 by itself, ready for the next launch. A block
- * that is alone draws none. */
+ * Each block stores its partial result and then draws a ticket. The block that draws the last
+ * ticket knows that all partial results are stored and reduces them in order of block index. This
+ * takes one launch, as rung 20 does, but the result is bitwise reproducible. The ticket counter
+ * wraps around to 0 for the next launch. A single block draws no ticket. */
 #pragma once
 
 #include "../mailbox.cuh"
@@ -12,7 +12,7 @@
 namespace KERNELS
 {
 
-/* By all threads of a block, of which thread 0 has partial number `rank` of `count`. */
+/* Called by all threads of a block; thread 0 holds partial result `rank` of `count`. */
 template <class Fold>
 __device__ __forceinline__ void fold_in_last_block(const state_of<Fold> &value, unsigned rank,
                                                    unsigned count, global<state_of<Fold>> partials,

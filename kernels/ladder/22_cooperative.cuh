@@ -1,7 +1,7 @@
-/* Rung 22, cooperative: one cooperative launch, with a barrier across the grid.
+/* Rung 22, cooperative: one cooperative launch with a grid-wide barrier.
  *
- * A cooperative launch guarantees that all blocks are resident at once, so they may wait for each
- * other: after the barrier the first block folds the partials of all. */
+ * In a cooperative launch all blocks are resident at the same time, so they can wait for each
+ * other. After the barrier the first block reduces the partial results of all blocks. */
 #pragma once
 
 #include "../vector.cuh"

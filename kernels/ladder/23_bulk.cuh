@@ -1,9 +1,8 @@
 /* Rung 23, bulk: asynchronous bulk copies.
  *
- * One thread issues copies of thousands of bytes, which the Tensor Memory Accelerator moves to
- * shared memory, and an mbarrier there counts the bytes that have arrived. No registers hold loads
- * in flight; but every byte goes through shared memory as well. GPUs of compute capability 9.0 and
- * later have this. */
+ * One thread issues copies of thousands of bytes, which the Tensor Memory Accelerator writes to
+ * shared memory, where an mbarrier counts the bytes that have arrived. Loads in flight occupy no
+ * registers, but all bytes pass through shared memory. Requires compute capability 9.0 or later. */
 #pragma once
 
 #include "../ring.cuh"

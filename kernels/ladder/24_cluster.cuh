@@ -1,9 +1,9 @@
-/* Rung 24, cluster: blocks that reach each other's shared memory.
+/* Rung 24, cluster: blocks that access each other's shared memory.
  *
- * The blocks of a cluster run at the same time and fold their values in the shared memory of their
- * first one, which alone draws a ticket; where one cluster does it all, as with short arrays,
- * nobody does. But a cluster begins only where there is room for all of it, and its barriers cost
- * more than a ticket. GPUs of compute capability 9.0 and later can do so. */
+ * The blocks of a cluster run at the same time and combine their values in the shared memory of the
+ * cluster's first block, which is the only one to draw a ticket; a grid of one cluster, as for
+ * short arrays, draws none. However, a cluster starts only when there is room for all of its
+ * blocks, and its barriers cost more than a ticket. Requires compute capability 9.0 or later. */
 #pragma once
 
 #include "../hopper.cuh"
@@ -12,8 +12,8 @@
 namespace KERNELS
 {
 
-/* Thread 0 of the cluster's first block has the fold of what threads 0 of all blocks have. At the
- * first barrier all blocks are there, and have read what their shared memory held. */
+/* Reduces the values of thread 0 of each block in the cluster, for thread 0 of the first block.
+ * After the first barrier all blocks run, and their shared memory can be overwritten. */
 template <class Fold, class T>
 __device__ __forceinline__ T cluster_fold(T value)
 {

@@ -1,5 +1,5 @@
-/* Memory where accesses are counted: every load and store through a pointer, and each of words.h,
- * which includes this, is told to the simulated device, with its line in the source. */
+/* Pointers that count accesses: each load and store, and each operation in words.h, which includes
+ * this file, is reported to the simulated device with its source line. */
 #pragma once
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ inline void count(enum simulator_event event, const volatile void *address, size
 
 /* ---- memory ---- */
 
-/* What memory a pointer is to: as the types say, or, in an ordinary kernel, as it turns out. */
+/* The memory space of a pointer: known from its type, or, in an ordinary kernel, at run time. */
 template <bool Shared>
 struct known_space {
     static constexpr bool is_shared = Shared;
@@ -33,7 +33,7 @@ class pointer;
 template <class T>
 using memory = pointer<T, any_space>;
 
-/* What is at an address: a load where it is used, a store where it is assigned to. */
+/* A reference to memory: reading it counts a load, assigning to it a store. */
 template <class T>
 struct cell {
     using value = std::remove_const_t<T>;
@@ -94,7 +94,7 @@ struct cell {
     }
 };
 
-/* An index, and the line that it is written in: an operator has no parameters to spare. */
+/* An index and its source line, which an operator has no parameter for. */
 struct index {
     ptrdiff_t value;
     const char *file;
@@ -199,7 +199,7 @@ void count_at(enum simulator_event event, pointer<T, Space> at, size_t bytes, co
     count(event, at.plain(), bytes, file, line, value);
 }
 
-/* A pointer of an ordinary kernel, and what a cell of its memory holds. */
+/* Pointers of ordinary kernels, and the type of the values in their memory. */
 template <class T>
 memory<T> memory_from(T *at, bool is_shared)
 {

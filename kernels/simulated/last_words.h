@@ -1,5 +1,5 @@
-/* Where a kernel is when a signal ends its process: on standard error, as addresses within this
- * library, which gred.lab makes lines of the source of. */
+/* When a signal ends a kernel's process, prints the kernel's stack to standard error, as addresses
+ * in this library that gred.lab converts to source lines. */
 #pragma once
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ inline uintptr_t library_of(uintptr_t address)
     return dladdr(reinterpret_cast<void *>(address), &info) ? uintptr_t(info.dli_fbase) : 0;
 }
 
-/* Addresses to return to: one past that of the instruction. */
+/* Collects return addresses, which are one past the calling instruction. */
 inline _Unwind_Reason_Code keep(struct _Unwind_Context *context, void *kept)
 {
     frames *all = static_cast<frames *>(kept);
@@ -36,7 +36,7 @@ inline _Unwind_Reason_Code keep(struct _Unwind_Context *context, void *kept)
     return all->count == most_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-/* The kernel is in none of this thread's functions: another one is asked. */
+/* Passes the signal on to another thread, if the kernel does not run in this one. */
 inline void ask_another_thread(int signal)
 {
     kill(getpid(), signal);

@@ -1,7 +1,6 @@
-/* CUDA's words on a CPU, as far as gred's kernels use them: each is a few lines on top of
- * csrc/common/simulated_words.h, and tells its line in the source where accesses are counted. Not
- * modelled: time, lockstep, and the weaker memory order of a GPU; memory's banks and sectors are
- * looked at by csrc/simulated/counter.c. */
+/* The CUDA features that gred's kernels use, on a CPU, on top of csrc/common/simulated_words.h.
+ * Each reports its source line if accesses are counted. Not modeled: timing, lockstep, and the
+ * weaker memory model of a GPU. csrc/simulated/counter.c models memory banks and sectors. */
 #pragma once
 
 #include "common/simulated_words.h"
@@ -22,7 +21,7 @@
 #define blockDim  (simulator_here()->block_size)
 #define gridDim   (simulator_here()->grid_size)
 
-/* As the last parameters of a function: the line that calls it. */
+/* The last parameters of a function: the caller's source line. */
 #define CALLER const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
 
 #ifdef GRED_COUNTING
@@ -47,7 +46,7 @@ using plain_value = T;
 
 #endif
 
-/* Memory that is named by a plain pointer, whose accesses nobody counts. */
+/* Plain pointers, whose accesses are not counted. */
 template <class T>
 T *plain(T *at)
 {
@@ -87,7 +86,7 @@ T atomicCAS(P at, T expected, T desired, CALLER)
     return expected;
 }
 
-/* Leaves left_of(what was there) at an address, as one step, and returns what was there. */
+/* Atomically replaces the value at an address by left_of(value), and returns the old value. */
 template <class P, class Left>
 auto exchanged(P at, Left left_of, const char *file, unsigned line)
 {
@@ -160,8 +159,8 @@ inline void __syncwarp(unsigned mask = 0xffffffff, CALLER)
     simulator_barrier_warp(mask);
 }
 
-/* Counted as device.cuh has it for a GPU, where blocks count themselves, and all but the last of
- * them look at least once whether the others are there. */
+/* Counted like device.cuh's barrier on a GPU: each block increments a counter, and all but the last
+ * one poll it at least once. */
 template <class P>
 void grid_barrier(P arrived, CALLER)
 {
@@ -178,14 +177,14 @@ void grid_barrier(P arrived, CALLER)
         __syncthreads(file, line);
 }
 
-/* ---- shuffles, also of segments of a warp ---- */
+/* ---- shuffles, optionally within segments of a warp ---- */
 
 inline int own_lane()
 {
     return int(threadIdx.x % SIMULATOR_WARP);
 }
 
-/* The lane `to` of the own segment, or the own one if that is in another. */
+/* Lane `to` if it is in the own segment, else the own lane. */
 inline unsigned lane_within(int own, int to, int width)
 {
     return unsigned((own & -width) == (to & -width) ? to : own);
@@ -232,7 +231,7 @@ auto __shfl_sync(unsigned mask, const X &x, int lane, int width = 32, CALLER)
     return shuffled(mask, x, unsigned(first + (lane & (width - 1))), file, line);
 }
 
-/* All lanes' votes, by bits that are exchanged with more and more of them. */
+/* Collects all lanes' votes by a butterfly exchange. */
 inline unsigned __ballot_sync(unsigned mask, int vote)
 {
     const unsigned own = unsigned(own_lane());
@@ -265,14 +264,14 @@ inline void cluster_barrier(CALLER)
     simulator_barrier_cluster();
 }
 
-/* Another block's shared memory is counted as this block's own: it is asked the same way. */
+/* Accesses to another block's shared memory are counted like those to the block's own. */
 template <class P>
 P in_block(unsigned rank, P here)
 {
     return P(static_cast<decltype(plain(here))>(simulator_memory_of_block(plain(here), rank)));
 }
 
-/* ---- asynchronous bulk copies, and the barriers that count their bytes ---- */
+/* ---- asynchronous bulk copies and mbarriers ---- */
 
 using mbarrier = simulator_mbarrier;
 
