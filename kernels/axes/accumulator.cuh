@@ -185,7 +185,7 @@ struct nonzero_lane {
 template <class V, class In, unsigned Words>
 struct accumulator<nonzero<V>, In, Words> : accumulator_of_lanes<nonzero_lane<V>, In, Words> {};
 
-/* A sum, and the number of NaNs, which are excluded from the sum. */
+/* A sum that skips NaNs, and their number, from which that of the terms follows. */
 template <class V>
 struct nansum_lane {
     using fold = nansum<V>;

@@ -18,13 +18,13 @@ struct equals {
     }
 };
 
-/* Updates per batch of N rows. All columns have the same counts, so they share the division. Once n
- * >= N rows have been taken, a batch's deviations d from the current mean of those n rows give
+/* Updates per batch of N rows. All columns have the same counts, so they share the division. After
+ * the first N rows, a batch's deviations d from the mean of the n rows before it give
  *
  *     mean += sum(d) / (n + N)        S += sum(d^2) - sum(d)^2 / (n + N)
  *
- * which is the formula for merging states. By the Cauchy-Schwarz inequality the subtraction removes
- * at most N / (n + N) of sum(d^2), that is, at most half of it. */
+ * which is the formula for merging states. As n >= N, by the Cauchy-Schwarz inequality at most N /
+ * (n + N), that is half, of sum(d^2) is subtracted. */
 template <class V, class In, unsigned Words>
 struct accumulator<variance<V>, In, Words> {
     static constexpr unsigned columns = lanes_of<In, Words>;
@@ -278,8 +278,8 @@ struct result_accumulator<variance<V>, float16, Words> {
     }
 };
 
-/* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is count
- * * squares - total^2: count * squares is less than 2^46. */
+/* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
+ * `made` computes: count * squares is less than 2^46. */
 template <class V, unsigned Words>
 struct accumulator<variance<V>, int8_t, Words> : merges_words, leaves_no_registers {
     static constexpr unsigned columns = 4 * Words;

@@ -179,7 +179,7 @@ __device__ __forceinline__ result_place place_of_result(const kernel_axes_of_any
 
 /* ---- elements ---- */
 
-/* Take in full windows by vectorized loads; returns where the next window would begin. */
+/* Accumulate full windows by vectorized loads; returns where the next window would begin. */
 template <class Fold>
 __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enum element input,
                                                       const kernel_stretches &rows,
@@ -211,7 +211,7 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enu
     return begin;
 }
 
-/* Take in, by vectorized loads where possible, a window in which the row begins or ends. Returns
+/* Accumulate, by vectorized loads where possible, a window in which the row begins or ends. Returns
  * where the next window would begin. */
 template <class Fold>
 __device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, enum element input,
@@ -235,7 +235,7 @@ __device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, enum e
     return begin + window;
 }
 
-/* Take in this thread's share of a result's elements, `base` from those of the first result. */
+/* Accumulate this thread's share of a result's elements, `base` from those of the first result. */
 template <class Fold>
 __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kernel_axes_of_any &all,
                                            const teammate &me, const offsets &base, uint64_t split)

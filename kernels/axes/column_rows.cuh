@@ -144,8 +144,8 @@ enum class loads {
     deep /* aligned or not, two reduced dimensions */
 };
 
-/* Load a batch and take it in by ROWS_AHEAD rows at a time, whatever its size, so that results have
- * the same bits as those of unsplit columns. */
+/* Load a batch and accumulate it by ROWS_AHEAD rows at a time, so that results have the same bits
+ * as those of unsplit columns. */
 template <unsigned Rows, loads How, bool Strided, class In, class Columns>
 __device__ __forceinline__ void take_batch(Columns &columns, column_walk &own)
 {
@@ -170,7 +170,7 @@ __device__ __forceinline__ void take_batch(Columns &columns, column_walk &own)
     own.taken += Rows;
 }
 
-/* Take in batches of Rows rows up to `end`, then batches of half as many, and so on. */
+/* Accumulate batches of Rows rows up to `end`, then batches of half as many, and so on. */
 template <unsigned Rows, loads How, bool Strided, class In, class Columns>
 __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
 {
@@ -207,7 +207,7 @@ __device__ __forceinline__ bool is_inside(const kernel_axes &x, const char *row,
     return from >= data + x.lowest && from + (bytes > least ? bytes : least) <= data + x.end;
 }
 
-/* Take in this thread's `end` rows. If vectorized loads of the first or the last row would leave
+/* Accumulate this thread's `end` rows. If vectorized loads of the first or the last row would leave
  * the array, that row is loaded element by element. */
 template <bool Strided, unsigned Ahead, bool Deep, class In, class Columns>
 __device__ __forceinline__ void take_columns(Columns &columns, column_walk &own, const char *last,

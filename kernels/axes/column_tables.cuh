@@ -138,7 +138,7 @@ __device__ __forceinline__ void fold_halves(const column_table<T> &table, unsign
     __syncthreads();
 }
 
-/* Take in the rows that are left over when rows are coalesced. */
+/* Accumulate the rows that are left over when rows are coalesced. */
 template <bool Strided, class Fold, class In, class T>
 __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table,
                                               uint64_t group)

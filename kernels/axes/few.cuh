@@ -16,7 +16,7 @@ __device__ __forceinline__ bool is_run(const kernel_stretches &rows, const char 
     return rows.run > 0 && (reinterpret_cast<uintptr_t>(at) & (load - 1)) == 0;
 }
 
-/* Take in a thread's share of a short row, four elements at a time. */
+/* Accumulate a thread's share of a short row, four elements at a time. */
 template <class Fold>
 __device__ __forceinline__ void take_few(counted_state<Fold> &own, const kernel_axes &x,
                                          const teammate &me, const char *data,

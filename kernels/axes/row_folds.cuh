@@ -1,10 +1,11 @@
 /* How a fold reduces a short row of elements of a known type. A row hands out its elements, a few
  * at a time and in order, and merges its threads' values:
  *
- *     row.each(fill, f)        f(x, at): x is an array of elements, of which the first is element
- * `at` of the row; 1-byte elements come as words, padded with `fill` row.begin() number of the
- * first element handed out to this thread; not needed for 1-byte elements row.together(x, merge)
- * merge x over the row's threads; all of them get the result
+ *     row.each(fill, f)        f(x, at) gets an array of elements from number `at` on; 1-byte
+ *                              elements come as words, padded with `fill`
+ *     row.begin()              number of the first element that this thread gets; not needed for
+ *                              1-byte elements
+ *     row.together(x, merge)   x merged over the row's threads, all of which get the result
  *
  * row_fold<Fold, In> has
  *

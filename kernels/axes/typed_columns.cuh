@@ -1,6 +1,6 @@
 /* Column reductions of a known element type: adjacent elements belong to different results. A
- * thread reduces as many columns as 16 bytes hold; column_rows.cuh reads them, and an accumulator
- * (accumulator.cuh) takes them in. The threads of a block share tall columns, and blocks share very
+ * thread reduces as many columns as 16 bytes hold, by the loads of column_rows.cuh into an
+ * accumulator (accumulator.cuh). The threads of a block share tall columns, and blocks share very
  * tall ones (column_tables.cuh).
  *
  * Short contiguous rows are coalesced to one long row, whose columns are merged at the end, as are
@@ -115,8 +115,8 @@ struct columns_share {
     }
 };
 
-/* The thread's place, recomputed after the rows have been read so that it does not occupy registers
- * meanwhile. If 512 threads share a multiprocessor, there are enough registers to keep it. */
+/* The thread's place, recomputed after the rows have been read to save registers meanwhile. If a
+ * multiprocessor has 512 threads, there are enough registers to keep it. */
 template <class Fold, class In>
 __device__ __forceinline__ teammate place_found_again(const kernel_axes &x)
 {
@@ -124,8 +124,8 @@ __device__ __forceinline__ teammate place_found_again(const kernel_axes &x)
     return place_in_team(x, kept ? threadIdx.x : not_known(threadIdx.x));
 }
 
-/* Take in a thread's rows and return how many there were. With two reduced dimensions, the thread
- * takes all rows of the inner one for each of its indices in the outer one. */
+/* Accumulate a thread's rows and return how many there were. With two reduced dimensions, the
+ * thread takes all rows of the inner one for each of its indices in the outer one. */
 template <bool Strided, unsigned Ahead, bool Deep, class In, class Columns>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x)
 {

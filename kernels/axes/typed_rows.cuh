@@ -113,18 +113,18 @@ __device__ __forceinline__ In neutral_element()
         constexpr In greatest = ends<In>::greatest;
         return greatest;
     } else {
-        In element = {}; /* all bits set: a NaN, which nanargmin skips */
+        In element = {}; /* for nanargmin, a NaN */
         if constexpr (std::is_same_v<Fold, nanargmin<V>>)
             memset(&element, 0xff, sizeof element);
         return element;
     }
 }
 
-/* Take in vectors rank, rank + threads, ... below `count`; vector 0 begins at position `first`. In
- * the last batch, loads beyond the end repeat the last vector, since conditional loads would wait
- * for each other. A batch is full for all threads or for none. If not `even`, neighboring rows may
- * differ by a vector; then no thread takes the last batch as a full one, so that a warp does not
- * diverge. */
+/* Accumulate vectors rank, rank + threads, ... below `count`; vector 0 begins at position `first`.
+ * In the last batch, loads beyond the end repeat the last vector, since conditional loads would
+ * wait for each other. A batch is full for all threads or for none. If not `even`, neighboring rows
+ * may differ by a vector; then no thread takes the last batch as a full one, so that a warp does
+ * not diverge. */
 template <class Fold, class In, class Packs>
 __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, const Packs &packs,
                                               unsigned count, const reader &me, uint64_t first,
@@ -193,7 +193,7 @@ struct row_of_packs<In, true> : every_second_in_packs<In> {
     }
 };
 
-/* The most elements before a row's first pack and after its last. */
+/* The maximum number of elements before a row's first pack and after its last. */
 template <class In, bool Strided>
 constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1) + Strided;
 
@@ -201,7 +201,7 @@ constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1) + Strided;
 template <class In, bool Strided>
 constexpr unsigned early_singles = singles_of_row<In, Strided> / 8 + 1;
 
-/* Take in n elements from `position` on: consecutive ones, or every second. */
+/* Accumulate n elements from `position` on: consecutive ones, or every second. */
 template <bool Strided, class Fold, class In>
 __device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
                                                global<const In> data, uint64_t n, const reader &me,
@@ -231,8 +231,8 @@ __device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
 
 /* ---- a result ---- */
 
-/* Take in this thread's share of a stack of rows, which are whole packs at a constant distance: the
- * same pack of some of the rows. */
+/* Accumulate this thread's share of a stack of rows, which are whole packs at a constant distance:
+ * the same pack of some of the rows. */
 template <class Fold, class In>
 __device__ __forceinline__ void take_typed_stack(row_accumulator<Fold, In> &all,
                                                  const kernel_axes &x, unsigned own,

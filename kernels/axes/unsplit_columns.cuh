@@ -165,7 +165,7 @@ __device__ __forceinline__ void join_shifted(vec16 (&loaded)[Loads], const kerne
 
 /* ---- rows ---- */
 
-/* Take in the first Rows rows and move the others up: the code exists once per number of rows. */
+/* Accumulate the first Rows rows and move the others up: one copy of code per number of rows. */
 template <unsigned Rows, class Columns, class Vector, unsigned Loads>
 __device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Loads],
                                            uint32_t &taken)
@@ -181,7 +181,7 @@ __device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Lo
         loaded[k] = loaded[k + Rows];
 }
 
-/* Take in `left` rows: Rows at a time, then half as many, and so on. */
+/* Accumulate `left` rows: Rows at a time, then half as many, and so on. */
 template <unsigned Rows, class Columns, class Vector, unsigned Loads>
 __device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Loads],
                                            uint32_t taken, unsigned left)
@@ -198,7 +198,7 @@ __device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Lo
         left, [&](auto rows) { take_first<decltype(rows)::value>(columns, loaded, taken); });
 }
 
-/* Take in rows element by element, if vectorized loads would leave the array. */
+/* Accumulate rows element by element, if vectorized loads would leave the array. */
 template <class In, class Columns, class Pack>
 __device__ __forceinline__ void take_edge_rows(Columns &columns, const kernel_axes &x,
                                                const Pack &own)
@@ -312,7 +312,7 @@ __device__ __forceinline__ void store_columns(const kernel_axes &x, const row_nu
 /* ---- the kernel ---- */
 
 /* Fold the columns of one load of `Words` words: half of the loads are in flight while the other
- * half is taken in. */
+ * half is accumulated. */
 template <class Fold, class In, unsigned Words>
 __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
 {

@@ -53,7 +53,7 @@ struct placing {
 
 /* ---- elements ---- */
 
-/* The most elements that one load takes. */
+/* The maximum number of elements per load. */
 template <class In>
 constexpr unsigned longest_load = 16 / sizeof(In);
 

@@ -67,8 +67,8 @@ constexpr bool makes_means = false;
 template <class V>
 constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
 
-/* Take in a thread's part (`lane` of its group) of the window that begins at element `begin` of the
- * row, in a stretch that ends at `end`. Returns the number of elements in the window and, if
+/* Accumulate a thread's part (`lane` of its group) of the window that begins at element `begin` of
+ * the row, in a stretch that ends at `end`. Returns the number of elements in the window and, if
  * `Counts`, adds the number of unmasked ones to `valid`. If `Twice`, a second copy of the code
  * handles the case that all slots are filled without checking them. */
 template <class Fold, bool Counts = makes_means<Fold>, bool Twice = true, class Layout>

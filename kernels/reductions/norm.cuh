@@ -1,9 +1,7 @@
-/* Vector norms. States are float64, whatever the elements.
- *
- * Squares of float64 can overflow and underflow, so large and small magnitudes are scaled and
- * summed separately: Blue (1978), "A portable Fortran program to find the Euclidean norm of a
- * vector", with the constants of Anderson (2017), "Algorithm 978: safe scaling in the level 1
- * BLAS". */
+/* Vector norms, in float64 for all types. Squares of float64 overflow and underflow, so those of
+ * large and of small numbers are summed separately, scaled: Blue (1978), "A portable Fortran
+ * program to find the Euclidean norm of a vector", with the constants of Anderson (2017),
+ * "Algorithm 978: safe scaling in the level 1 BLAS". */
 #pragma once
 
 #include "extremes.cuh"

@@ -4,8 +4,8 @@
  * Segments that span several tiles leave a state in each, which another launch merges, always in
  * the same order.
  *
- * This requires sorted offsets. Unsorted offsets, and small numbers of segments, use a team per
- * segment, and a block for each long one. A first launch decides on the device which way is taken.
+ * This requires sorted offsets, which a first launch checks on the device. If they are not, and for
+ * small arrays, a team reduces each segment, and a block each long one.
  *
  * The tiles are those of Merrill and Garland, "Merge-based parallel sparse matrix-vector
  * multiplication", SC 2016. */
