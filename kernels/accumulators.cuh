@@ -1,5 +1,4 @@
-/* From an accumulator's enumerator to its type: a template is instantiated for each that a fold
- * takes, and the one that was asked for is returned. */
+/* Dispatch from an accumulator's enumerator to its C++ type. */
 #pragma once
 
 #include "fold.cuh"
@@ -7,7 +6,7 @@
 namespace KERNELS
 {
 
-/* ENTRY(type) is an expression; cases of a switch over an enum element. */
+/* Cases of a switch over an enum element; ENTRY(type) is an expression. */
 #define ACCUMULATORS_floats(ENTRY)                                                                 \
     case ELEMENT_FLOAT32:                                                                          \
         return ENTRY(float);                                                                       \
@@ -26,8 +25,8 @@ namespace KERNELS
     case ELEMENT_UINT64:                                                                           \
     return ENTRY(uint64_t);
 
-/* visit_sum(accumulator, visit), visit_prod, ...: visit(V()) of the accumulator's type, if the fold
- * takes it. */
+/* visit_sum(accumulator, visit), visit_prod, ...: call visit with a value of the accumulator's
+ * type, if the fold supports it. */
 #define VISIT(V) visit(V())
 #define FOLD(name, ladder, indexed, types)                                                         \
     template <class Visit>                                                                         \

@@ -1,7 +1,6 @@
-/* What a rung reads. Most arrays are a plain pointer, `global<const In>`; one whose elements'
- * positions matter is `positioned<In>`. The state of element i of a plain one is
- * load<Fold>(array, i). What lies otherwise, or has a mask, is read as it is (strided.cuh) or
- * copied first (working_copy.cuh). And what a block leaves for the next pass. */
+/* The arrays that rungs read: a plain pointer, `global<const In>`, or a `positioned<In>` if the
+ * elements' positions matter. load<Fold>(array, i) is the state of element i of a plain array.
+ * Strided and masked arrays are read in place (strided.cuh) or copied first (working_copy.cuh). */
 #pragma once
 
 #include "fold.cuh"
@@ -17,19 +16,19 @@ __device__ __forceinline__ state_of<Fold> load(global<const In> data, uint64_t i
     return Fold::lift(value_of<Fold>(data[i]), i);
 }
 
-/* A struct kernel_array. */
+/* Counterpart of struct kernel_array. */
 template <class In>
 struct positioned {
     global<const In> at;
     uint64_t base;
 };
 
-/* Where an element and its mask lie, in bytes. */
+/* Byte offsets of an element and of its mask. */
 struct offsets {
     int64_t data, mask;
 };
 
-/* Position i of the dimensions before `end`, the last of them running fastest. */
+/* Byte offsets of element i, in C order, of the dimensions before `end`. */
 template <class Layout>
 __device__ __forceinline__ offsets offsets_of(const Layout &from, unsigned end, uint64_t i)
 {
@@ -46,7 +45,7 @@ __device__ __forceinline__ offsets offsets_of(const Layout &from, unsigned end, 
     return at;
 }
 
-/* Thread 0's value becomes the block's partial; what is in memory is read by that thread alone. */
+/* Store thread 0's value as the block's partial result. */
 template <class T, class Value>
 __device__ __forceinline__ void store_partial(global<T> partials, const Value &value)
 {

@@ -1,7 +1,7 @@
-/* Combining into one word that many blocks share. Sums use CUDA's atomic addition, signed integers
- * as unsigned ones, which wrap the same way; but not for float, which it flushes to zero where it
- * is subnormal. Every other combination is a compare-and-swap loop, written once for both widths,
- * that starts from the guess that nobody has been here yet. */
+/* Atomically combine a value into a word that all blocks share. Sums use CUDA's atomicAdd (signed
+ * integers as unsigned ones, which wrap identically), except for float, whose atomicAdd flushes
+ * subnormals to zero. All other folds use a compare-and-swap loop, one template for both widths,
+ * whose first guess is that the word still holds the identity. */
 #pragma once
 
 #include "reductions/sum.cuh"
@@ -12,13 +12,13 @@
 namespace KERNELS
 {
 
-/* A fold whose merging nobody counts (lab/counted_fold.cuh). */
+/* The fold without the counting of merges (lab/counted_fold.cuh). */
 template <class Fold>
 struct uncounted {
     using fold = Fold;
 };
 
-/* target = combine(target, value), as one step that no other thread can come between. */
+/* Atomic target = merge(target, value). */
 template <class Counted, class T>
 __device__ __forceinline__ void atomic_combine(global<T> target, T value)
 {

@@ -1,14 +1,14 @@
-/* The words that kernels are written in.
+/* The vocabulary in which kernels are written.
  *
  * Kernels are compiled twice: by nvcc for a GPU, and by the host's C++ compiler for the simulated
- * device, where simulated/words.h gives CUDA's words a meaning. What they have in common with the
- * host's loops, the folds above all, is compiled a third time for those, with cpu/words.h. All
- * compilations end up in one module, so each lives in a namespace of its own, which every kernel
- * file opens as `namespace KERNELS`.
+ * device, where simulated/words.h defines CUDA's keywords and built-ins. Code that is shared with
+ * the host's loops, mainly the folds, is compiled a third time for them, with cpu/words.h. All
+ * compilations are linked into one module, so each has its own namespace, which every kernel file
+ * opens as `namespace KERNELS`.
  *
- * Memory is named by where it lies: `global<T>` and `shared<T>` are plain pointers, but where
- * somebody counts: the ladder's rungs are compiled once more for the simulated device, with
- * pointers that do (simulated/counting.h). */
+ * Pointer types name the memory space: `global<T>` and `shared<T>` are plain pointers, except in
+ * the extra compilation of the ladder's rungs for the simulated device in which pointers count
+ * accesses (simulated/counting.h). */
 #pragma once
 
 #include <math.h>
@@ -42,7 +42,7 @@ using global = T *;
 template <class T>
 using shared = T *;
 
-/* The same memory, as elements of another type. */
+/* A pointer to the same memory with another element type. */
 template <class To, class From>
 __host__ __device__ __forceinline__ To *seen_as(From *memory)
 {
@@ -57,7 +57,7 @@ __host__ __device__ __forceinline__ uintptr_t address_of(T *memory)
 
 #endif
 
-/* A number that the compiler knows nothing of: what depends on it is made where it is asked for. */
+/* Hide x's origin from the compiler, so that values are computed where they are used. */
 __device__ __forceinline__ unsigned not_known(unsigned x)
 {
 #ifdef __CUDA_ARCH__
@@ -66,7 +66,7 @@ __device__ __forceinline__ unsigned not_known(unsigned x)
     return x;
 }
 
-/* The first of n places that is not before what is looked for: those that are come first. */
+/* Binary search: the first of n places for which is_before, true until then, is false. */
 template <class Count, class Before>
 __host__ __device__ __forceinline__ Count partition_point(Count n, Before is_before)
 {
@@ -83,12 +83,11 @@ __host__ __device__ __forceinline__ Count partition_point(Count n, Before is_bef
 
 #ifdef __CUDACC__
 
-/* A kernel's parameter that is large, or read at places that are known at run time only: all
- * threads read it where the launch has put it. */
+/* A kernel parameter that is large or indexed at run time. All threads read it from constant
+ * memory, without a copy per thread. */
 #define SHARED_PARAMETER(T) const __grid_constant__ T
 
-/* The block's shared memory, as many bytes as the launch asked for. Its contents are undefined at
- * first. */
+/* The block's dynamic shared memory, of the size given at launch; initially uninitialized. */
 template <class T>
 __device__ __forceinline__ shared<T> block_memory()
 {
@@ -96,11 +95,10 @@ __device__ __forceinline__ shared<T> block_memory()
     return reinterpret_cast<T *>(bytes);
 }
 
-/* Every thread of every block waits here, once for each `arrived` of a launch, which has to be
- * cooperative: only then are all blocks sure to run at the same time. Blocks count themselves on
- * `arrived`, which is 0 before and wraps around to 0 when the last one is there; that is what the
- * others wait for. CUDA's own cooperative groups do much the same, in a header that is slow to
- * compile. */
+/* Barrier for the whole grid. The launch must be cooperative, which guarantees that all blocks run
+ * at the same time. Blocks increment `arrived`, which is 0 before the call and wraps around to 0
+ * when the last block arrives; the others spin until then. CUDA's cooperative groups do much the
+ * same, in a header that is slow to compile. */
 __device__ __forceinline__ void grid_barrier(global<unsigned> arrived)
 {
     __syncthreads();
@@ -114,7 +112,7 @@ __device__ __forceinline__ void grid_barrier(global<unsigned> arrived)
     __syncthreads();
 }
 
-/* A store that the host sees, whole. */
+/* An 8-byte store that the host sees as a whole. */
 __device__ __forceinline__ void store_for_host(uint64_t *at, uint64_t word)
 {
     *static_cast<volatile uint64_t *>(at) = word;

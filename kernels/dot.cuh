@@ -1,6 +1,6 @@
-/* Dot products in an accumulator's arithmetic, in one launch: each thread multiplies packs of both
- * arrays, several in flight, and the last block folds what blocks have left. Products of floats
- * narrower than float64 are exact there. */
+/* Dot products in the accumulator's arithmetic, in one launch: each thread multiplies packs of both
+ * arrays, with several loads in flight, and the last block folds the blocks' partial sums. Products
+ * of floats narrower than float64 are exact. */
 #pragma once
 
 #include "ladder/21_last_block.cuh"
@@ -22,7 +22,7 @@ __device__ __forceinline__ Acc multiplied(Acc a, Acc b)
         return Acc(wrapping(a) * wrapping(b));
 }
 
-/* Packs of the second array, which may not be aligned as the first one's are. */
+/* Packs of the second array, which need not be aligned when those of the first are. */
 template <class In>
 struct factor_packs {
     global<const In> at;
@@ -35,7 +35,7 @@ struct factor_packs {
     }
 };
 
-/* In lanes of its own, so that a sum does not wait for the one before it. */
+/* Several independent partial sums per thread, so that additions do not wait for each other. */
 template <class Acc, class In>
 struct dot_lanes {
     static constexpr unsigned count = pack<In>::size < 4 ? pack<In>::size : 4;

@@ -1,6 +1,4 @@
-/* Element types that C++ has no word for. An array's element becomes an accumulator by
- * Acc(element).
- */
+/* Element types that C++ lacks. Acc(element) converts an element to an accumulator. */
 #pragma once
 
 #include "device.cuh"
@@ -67,8 +65,8 @@ __device__ __forceinline__ complex<T> operator+(complex<T> a, complex<T> b)
     return {a.real + b.real, a.imag + b.imag};
 }
 
-/* A product that is rounded, or overflows, before anything is added to it: a GPU would rather fuse
- * the two, and then infinities that cancel elsewhere would not. */
+/* A product that is rounded before anything is added to it. A GPU would otherwise use an fma, in
+ * which two products that overflow do not give the NaN (inf - inf) that they give elsewhere. */
 template <class T>
 __host__ __device__ __forceinline__ T rounded_product(T a, T b)
 {
@@ -95,15 +93,14 @@ __host__ __device__ __forceinline__ complex<T> operator*(complex<T> a, T b)
     return {a.real * b, a.imag * b};
 }
 
-/* As for floats, a value that is not equal to itself is NaN: one part of it suffices. */
+/* As for floats, a value that is unequal to itself is NaN: one NaN part suffices. */
 template <class T>
 __device__ __forceinline__ bool operator!=(complex<T> a, complex<T> b)
 {
     return a.real != b.real || a.imag != b.imag;
 }
 
-/* By the real parts and, where they are equal, by the imaginary ones; NaN is not less or more than
- * anything. */
+/* Lexicographic order: real parts first, then imaginary parts. Comparisons with NaN are false. */
 template <class T>
 __device__ __forceinline__ bool operator<(complex<T> a, complex<T> b)
 {
@@ -118,7 +115,7 @@ __device__ __forceinline__ bool operator>(complex<T> a, complex<T> b)
     return b < a;
 }
 
-/* The type of an enumerator's elements, and a type's enumerator. */
+/* The C++ type of an enum element, and the reverse. */
 template <enum element>
 struct type_of;
 

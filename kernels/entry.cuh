@@ -1,5 +1,5 @@
-/* How a kernel's address is taken, for either compilation, and found by element types that are
- * known at run time. */
+/* Take the address of a kernel, in either compilation, and look it up by element types that are
+ * known only at run time. */
 #pragma once
 
 #include "elements.cuh"
@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-/* sum_flat, prod_flat, ...: what a compilation for the fold GRED_FOLD defines. */
+/* OF_FOLD(flat) is sum_flat, prod_flat, ... for the fold GRED_FOLD of this compilation. */
 #define OF_FOLD(what)              OF_FOLD_JOIN(GRED_FOLD, what)
 #define OF_FOLD_JOIN(fold, what)   OF_FOLD_PASTED(fold, what)
 #define OF_FOLD_PASTED(fold, what) fold##_##what
@@ -19,7 +19,7 @@ namespace KERNELS
 
 #ifdef __CUDACC__
 
-/* What cudaLaunchKernel takes. */
+/* The pointer that cudaLaunchKernel takes. */
 #define KERNEL_ENTRY(...) reinterpret_cast<const void *>(__VA_ARGS__)
 
 #else
@@ -48,8 +48,8 @@ struct simulated_thread<Kernel> {
 
 /* ---- element types ---- */
 
-/* What an array holds and what its elements are accumulated in, and as which types kernels take
- * them: of some, unsigned integers are the same bits as signed ones. */
+/* An array's element type and its accumulator's, and the C++ types of the kernel's template
+ * arguments: unsigned integers may be reduced as signed ones if the resulting bits are the same. */
 template <enum element Input, enum element Accumulator = Input,
           class Acc = typename type_of<Accumulator>::type, class In = typename type_of<Input>::type>
 struct pair {
@@ -62,8 +62,8 @@ struct pair {
     }
 };
 
-/* Pairs that there are kernels of. find() calls entry(in, acc), given a value of each type, for the
- * pair that is asked for; NULL: there is none. */
+/* The pairs for which kernels exist. find() calls entry(in, acc) with a value of each type if the
+ * requested pair is among them, and otherwise returns a null pointer. */
 template <class... Pairs>
 struct pairs {
     template <class Found = const void *, class Entry>
@@ -81,7 +81,7 @@ struct pairs {
     static pairs<Pairs..., More...> joined(pairs<More...>);
 };
 
-/* All of some lists. */
+/* The concatenation of several lists. */
 template <class First, class... Lists>
 struct joined_pairs;
 
@@ -109,8 +109,8 @@ using exact_floats =
     pairs<pair<ELEMENT_FLOAT16>, pair<ELEMENT_BFLOAT16>, pair<ELEMENT_FLOAT32>,
           pair<ELEMENT_FLOAT64>, pair<ELEMENT_COMPLEX64>, pair<ELEMENT_COMPLEX128>>;
 
-/* What the rungs and CUB are compiled for. Signed: unsigned integers of 64 bits are taken for
- * signed, and int32 is accumulated in 64 bits as well. */
+/* The pairs for which the rungs and CUB are compiled. If Signed, uint64 is reduced as int64, and
+ * int32 is also accumulated in 64 bits. */
 template <bool Signed>
 using pairs_of_rungs = std::conditional_t<
     Signed,
@@ -122,7 +122,7 @@ using pairs_of_rungs = std::conditional_t<
 
 /* ---- block sizes ---- */
 
-/* entry(block) for a size that it knows at compile time. */
+/* Call entry with the block size as a compile-time constant. */
 template <unsigned Block = BLOCK_SIZE_MIN, class Entry>
 const void *of_block(unsigned block, Entry entry)
 {

@@ -1,33 +1,33 @@
-/* What a fold is, and what every fold may leave to others.
+/* The interface of folds, and helpers that all folds share.
  *
- * A fold is a type: of the values that it takes in,
+ * A fold is a type that describes how to reduce values:
  *
- *     using value = ...;                           what elements are converted to
- *     using state = ...;                           trivially copyable, of 4-byte words
- *     static state identity();                     merges with any state to that state
- *     static state lift(value x, uint64_t index);  one value's, and its position
- *     static state merge(state a, state b);        of two parts, a's the earlier
+ *     using value = ...;                           the type to which elements are converted
+ *     using state = ...;                           trivially copyable, a multiple of 4 bytes
+ *     static state identity();                     the neutral element of merge
+ *     static state lift(value x, uint64_t index);  the state of one value at a position
+ *     static state merge(state a, state b);        of two parts; a's elements come first
  *
- * and, where taking many values at once is better than merging one after the other,
+ * If reducing several values together is faster than merging them one by one, it also has
  *
  *     template <unsigned N, class Positions, class Valid>
  *     static void absorb(state &s, const value (&x)[N], Positions at, Valid valid);
  *
- * x[k] being number at(k) of the array, numbers that rise with k, and taking part if valid(k).
+ * where x[k] is the array's element at(k), which rises with k, and is included if valid(k).
  *
- * A reduction is what becomes of a fold's state: finishing<REDUCTION_name>::apply. Where that is
- * next to nothing, finishing<REDUCTION_name>::is_stored is there, and the fold has
+ * A reduction turns a fold's state into a result: finishing<REDUCTION_name>::apply. If the state is
+ * nearly the result already, finishing<REDUCTION_name>::is_stored exists, and the fold has
  *
  *     static value stored(state s, double divisor);   divided unless the divisor is 0
  *
- * which the last block of a launch may store as the result. What is stored without an answer in
- * between has one of
+ * with which the last block of a launch may store the result. A finishing whose result can be
+ * stored without an intermediate struct answer also has one of
  *
  *     static value own(state s);                              the result, in the values' type
  *     static double number(const struct finish &, state s);   or an integer
  *
- * beside `apply`, templates of the fold as that is, and, where a state may say that there was too
- * little, static unsigned findings(how, state s), as findings_of an answer. */
+ * as templates of the fold, like `apply`; and, if a state may have too few elements, static
+ * unsigned findings(how, state s), which returns the same flags as findings_of(answer). */
 #pragma once
 
 #include "values.cuh"
@@ -45,14 +45,14 @@ using state_of = typename Fold::state;
 template <class Fold>
 using value_of = typename Fold::value;
 
-/* Whether a fold asks for positions. */
+/* Whether a fold needs the elements' positions. */
 template <class Fold, class = void>
 struct is_indexed : std::false_type {};
 
 template <class Fold>
 struct is_indexed<Fold, std::void_t<typename Fold::asks_for_positions>> : std::true_type {};
 
-/* Positions one after the other. */
+/* Consecutive positions. */
 struct in_a_row {
     uint64_t first;
 
@@ -62,7 +62,7 @@ struct in_a_row {
     }
 };
 
-/* Runs of `length` that begin `pitch` from each other. */
+/* Runs of Length consecutive positions, whose beginnings are `pitch` apart. */
 template <unsigned Length>
 struct in_runs {
     uint64_t first, pitch;
@@ -73,24 +73,24 @@ struct in_runs {
     }
 };
 
-/* Each so far from the one before it. */
+/* Positions `pitch` apart. */
 using in_steps = in_runs<1>;
 
-/* All of many values take part. */
+/* A predicate that is true for all values. */
 struct all_valid {
     __host__ __device__ __forceinline__ constexpr bool operator()(unsigned) const
     {
         return true;
     }
 
-    /* How many of n from number `first` on do. */
+    /* The number of valid ones among n values, starting with value `first`. */
     __host__ __device__ __forceinline__ constexpr unsigned count(unsigned, unsigned n) const
     {
         return n;
     }
 };
 
-/* How many bits are 1: sums of two, of four and of eight of them, and of these. */
+/* Population count, by sums of 2, 4 and 8 bits. */
 __host__ __device__ __forceinline__ unsigned bits_set(uint32_t word)
 {
     word -= word >> 1 & 0x55555555;
@@ -103,7 +103,7 @@ __host__ __device__ __forceinline__ uint32_t low_bits(unsigned count)
     return count < 32 ? (1u << count) - 1 : ~0u;
 }
 
-/* Those whose bits are set take part. */
+/* A predicate that is true for the values whose bits are set. */
 struct valid_bits {
     uint32_t bits;
 
@@ -118,7 +118,7 @@ struct valid_bits {
     }
 };
 
-/* Whether a fold takes many values at once in a way of its own. */
+/* Whether a fold has `absorb`. */
 template <class Fold, class = void>
 struct absorbs : std::false_type {};
 
@@ -128,8 +128,8 @@ struct absorbs<Fold, std::void_t<decltype(Fold::absorb(std::declval<state_of<Fol
                                                        in_a_row(), all_valid()))>>
     : std::true_type {};
 
-/* Adds N numbers up in a few lanes: enough for vector registers, and no more than fit in a
- * thread's. */
+/* Sum N numbers in a few independent lanes: enough for vector registers, and few enough for a
+ * thread's registers. */
 template <unsigned N, class T, class Number>
 __host__ __device__ __forceinline__ T added_in_lanes(Number number)
 {
@@ -144,7 +144,7 @@ __host__ __device__ __forceinline__ T added_in_lanes(Number number)
     return totals[0];
 }
 
-/* What folds have whose states are values. */
+/* Base of folds whose state is a value. */
 template <class V>
 struct value_fold {
     using value = V;
@@ -158,7 +158,7 @@ struct value_fold {
 
 /* ---- answers ---- */
 
-/* What a state of a fold becomes for a reduction; each is specialised beside its fold. */
+/* Turns a fold's state into a reduction's result. The specializations are next to the folds. */
 template <enum reduction Reduction>
 struct finishing;
 
@@ -195,7 +195,7 @@ __host__ __device__ __forceinline__ T value_from(union scalar value)
     return typed;
 }
 
-/* The state with what the caller wants it to begin with. */
+/* The state merged with the caller's initial value, if there is one. */
 template <class Fold>
 __host__ __device__ __forceinline__ state_of<Fold> with_initial(const struct finish &how,
                                                                 state_of<Fold> state)
@@ -205,7 +205,7 @@ __host__ __device__ __forceinline__ state_of<Fold> with_initial(const struct fin
     return Fold::merge(Fold::lift(value_from<value_of<Fold>>(how.initial), 1), state);
 }
 
-/* Which of the two ways to do without an answer there is. */
+/* Whether a finishing has `own`, or `number`. */
 template <class Finishing, class Fold, class = void>
 struct has_own : std::false_type {};
 
@@ -223,7 +223,7 @@ struct has_number<
     std::void_t<decltype(Finishing::template number<Fold>(finish(), state_of<Fold>()))>>
     : std::true_type {};
 
-/* Whether there is something to find in states. */
+/* Whether a finishing has `findings`. */
 template <class Finishing, class Fold, class = void>
 struct has_findings : std::false_type {};
 
@@ -233,7 +233,7 @@ struct has_findings<
     std::void_t<decltype(Finishing::template findings<Fold>(finish(), state_of<Fold>()))>>
     : std::true_type {};
 
-/* The finishing of those whose `number`, or `own`, is all there is. */
+/* Base of finishings that are defined by `own` or `number`; `apply` follows from these. */
 template <enum reduction Reduction>
 struct finishing_alone {
     template <class Fold>
@@ -248,7 +248,7 @@ struct finishing_alone {
     }
 };
 
-/* Of those whose state is that number. */
+/* For reductions whose result is the state itself. */
 template <enum reduction Reduction, class Number>
 struct finishing_state : finishing_alone<Reduction> {
     template <class Fold>
@@ -258,8 +258,8 @@ struct finishing_state : finishing_alone<Reduction> {
     }
 };
 
-/* The finishing of many: the one value that a state is, with what the caller wants it to begin
- * with. `own` is that in the values' own type, where it begins with nothing. */
+/* For states that are a single value: the result is the value merged with the caller's initial
+ * value. `own` is the result without an initial value. */
 struct finishing_value {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)

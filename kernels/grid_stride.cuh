@@ -1,5 +1,5 @@
-/* The grid-stride loop: a grid of any size covers an array of any length, and neighbouring threads
- * read neighbouring elements at every step. */
+/* The grid-stride loop: a grid of any size covers an array of any length, and neighboring threads
+ * read neighboring elements at every step. */
 #pragma once
 
 #include "array.cuh"
@@ -7,7 +7,7 @@
 namespace KERNELS
 {
 
-/* Elements i and i + pitch, as far as the array reaches; the identity where it does not. */
+/* Fold elements i and i + pitch; those beyond the array's end count as the identity. */
 template <class Fold, class Array>
 __device__ __forceinline__ state_of<Fold> fold_pair(Array data, uint64_t n, uint64_t i,
                                                     uint64_t pitch)
@@ -18,7 +18,7 @@ __device__ __forceinline__ state_of<Fold> fold_pair(Array data, uint64_t n, uint
     return i + pitch < n ? Fold::merge(first, load<Fold>(data, i + pitch)) : first;
 }
 
-/* This thread's share of the array, two elements a step. */
+/* Fold this thread's share of the array, two elements per step. */
 template <class Fold, class Array>
 __device__ __forceinline__ state_of<Fold> fold_grid_stride(Array data, uint64_t n)
 {

@@ -1,6 +1,6 @@
-/* Words that came with GPUs of compute capability 9.0: barriers in shared memory that count bytes,
- * and copies that tell them; clusters, whose blocks run at the same time and reach each other's
- * shared memory. On the simulated device simulated/words.h has them. */
+/* Primitives of GPUs of compute capability 9.0 and later: mbarriers that count bytes, bulk copies
+ * that signal them, and clusters, whose blocks run at the same time and can access each other's
+ * shared memory. For the simulated device they are in simulated/words.h. */
 #pragma once
 
 #include "device.cuh"
@@ -17,8 +17,8 @@ __device__ __forceinline__ unsigned shared_address(const void *at)
     return unsigned(__cvta_generic_to_shared(at));
 }
 
-/* A phase of the barrier ends when so many threads have arrived and all bytes that they have
- * announced are there. Phases are told apart by their parity; the first is 0. */
+/* A phase completes when `arrivals` threads have arrived and all bytes that they announced have
+ * been written. Phases are identified by their parity; the first is 0. */
 __device__ __forceinline__ void mbarrier_init(shared<mbarrier> barrier, unsigned arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
@@ -26,7 +26,7 @@ __device__ __forceinline__ void mbarrier_init(shared<mbarrier> barrier, unsigned
                  : "memory");
 }
 
-/* By who has made barriers, before any copy is told of them. */
+/* Make initialized barriers visible to copies. By the thread that initialized them. */
 __device__ __forceinline__ void mbarriers_show()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -40,7 +40,7 @@ __device__ __forceinline__ void mbarrier_arrive(shared<mbarrier> barrier, unsign
         : "memory");
 }
 
-/* Until the phase of that parity has ended. */
+/* Wait until the phase of the given parity has completed. */
 __device__ __forceinline__ void mbarrier_wait(shared<mbarrier> barrier, unsigned parity)
 {
     asm volatile("{\n"
@@ -53,7 +53,7 @@ __device__ __forceinline__ void mbarrier_wait(shared<mbarrier> barrier, unsigned
                  : "memory");
 }
 
-/* A copy that nobody's registers are needed for. Addresses and length are multiples of 16. */
+/* Asynchronous copy that uses no registers. Addresses and length must be multiples of 16 bytes. */
 __device__ __forceinline__ void bulk_copy(shared<void> to, global<const void> from, unsigned bytes,
                                           shared<mbarrier> barrier)
 {
@@ -63,7 +63,7 @@ __device__ __forceinline__ void bulk_copy(shared<void> to, global<const void> fr
                  : "memory");
 }
 
-/* Other GPUs' compilers do not know these, which nothing calls there. */
+/* Not defined when compiling for earlier GPUs, on which nothing calls these. */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 __device__ __forceinline__ unsigned cluster_size()
@@ -76,14 +76,14 @@ __device__ __forceinline__ unsigned cluster_rank()
     return __clusterRelativeBlockRank();
 }
 
-/* Every thread of the cluster that has not ended waits here. */
+/* Barrier for all threads of the cluster that have not exited. */
 __device__ __forceinline__ void cluster_barrier()
 {
     __cluster_barrier_arrive();
     __cluster_barrier_wait();
 }
 
-/* Where an address in this block's shared memory is in that of another block of the cluster. */
+/* The same place in the shared memory of another block of the cluster. */
 template <class T>
 __device__ __forceinline__ shared<T> in_block(unsigned rank, shared<T> here)
 {

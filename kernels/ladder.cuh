@@ -1,4 +1,4 @@
-/* The rungs, in climbing order; later_methods.cu has those for later GPUs. */
+/* The rungs, in the ladder's order; later_methods.cu has those for later GPUs. */
 #pragma once
 
 #include "ladder/00_halving.cuh"

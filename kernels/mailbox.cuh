@@ -1,6 +1,6 @@
-/* What becomes of the state of all in the launch that made it: a host that is waiting finds it,
- * without a copy and without a synchronisation, in memory that both see; and a result that needs
- * nothing more is stored where it is to stay. */
+/* How the last block of a launch delivers the final state: to a waiting host, by words in mapped
+ * memory, without a copy or a synchronization; and, if the result needs no further work, to its
+ * final place on the device. */
 #pragma once
 
 #include "fold.cuh"
@@ -10,9 +10,9 @@
 namespace KERNELS
 {
 
-/* Posts a state: every 4 bytes of it in one store of 8, of which the others are the launch's tag.
- * Such a store arrives whole or not at all, so whoever finds the tag in a word has its 4 bytes, and
- * no fence is needed between the words. */
+/* Post a state to the host: each 4 bytes of it are stored in an 8-byte word whose other half is the
+ * launch's tag. Such a store arrives as a whole, so a word that has the tag also has the state's 4
+ * bytes, and no fence is needed between the words. */
 template <class T>
 __device__ __forceinline__ void post(const struct epilogue &epilogue, const T &state)
 {
@@ -27,7 +27,7 @@ __device__ __forceinline__ void post(const struct epilogue &epilogue, const T &s
         store_for_host(epilogue.mailbox + k, uint64_t(epilogue.tag) << 32 | words[k]);
 }
 
-/* Whether a fold's result may be stored at once. */
+/* Whether `stored` gives a fold's result. */
 template <class Fold, class = void>
 struct is_stored : std::false_type {};
 
@@ -35,7 +35,7 @@ template <class Fold>
 struct is_stored<Fold, std::void_t<decltype(&Fold::stored)>> : std::is_arithmetic<value_of<Fold>> {
 };
 
-/* By one thread, the last thing that it does. */
+/* Deliver the final state. Called by one thread, as its last action. */
 template <class Fold>
 __device__ __forceinline__ void end_with(const struct epilogue &epilogue,
                                          const state_of<Fold> &state)

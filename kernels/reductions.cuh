@@ -1,4 +1,4 @@
-/* The reductions. */
+/* All reductions. */
 #pragma once
 
 #include "reductions/extremes.cuh"
@@ -14,7 +14,7 @@
 namespace KERNELS
 {
 
-/* Whether integers are folded in 64 bits. */
+/* Whether a fold reduces integers in 64 bits. */
 template <template <class> class Fold>
 constexpr bool widens =
     std::is_same_v<Fold<int64_t>, sum<int64_t>> || std::is_same_v<Fold<int64_t>, prod<int64_t>>;

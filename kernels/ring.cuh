@@ -1,5 +1,5 @@
-/* A ring in shared memory: stages that are filled, by copies that nobody's registers are needed
- * for, while others are being folded. */
+/* A ring buffer in shared memory: asynchronous copies, which use no registers, fill some stages
+ * while others are being folded. */
 #pragma once
 
 #include "hopper.cuh"
@@ -10,8 +10,8 @@
 namespace KERNELS
 {
 
-/* What a block fills its ring with: packs of an array, a stage's worth at a time, every so many-th
- * of which is this block's. */
+/* The ring of one block. The array's packs are divided into chunks of one stage each, of which the
+ * block takes every gridDim.x-th. */
 template <class In>
 struct ring {
     static constexpr unsigned size = RING_STAGE_BYTES / sizeof(pack<In>);
@@ -20,7 +20,7 @@ struct ring {
     const shared<pack<In>> stages = block_memory<pack<In>>();
     const shared<mbarrier> filled = seen_as<mbarrier>(stages + RING_STAGES * size);
 
-    /* Of this block's k-th chunk: its first pack, and how many it has, none after the end. */
+    /* First pack and number of packs of this block's k-th chunk; the number is 0 beyond the end. */
     __device__ __forceinline__ uint64_t first(unsigned k) const
     {
         return (blockIdx.x + uint64_t(k) * gridDim.x) * size;
@@ -32,7 +32,7 @@ struct ring {
         return begin >= x.count ? 0 : x.count - begin < size ? unsigned(x.count - begin) : size;
     }
 
-    /* By one thread: asks for a chunk, whose stage nobody reads any more. */
+    /* Start the copy of a chunk, into a stage that is no longer read. Called by one thread. */
     __device__ __forceinline__ void fill(unsigned k) const
     {
         const unsigned stage = k % RING_STAGES, bytes = count(k) * sizeof(pack<In>);
@@ -42,7 +42,7 @@ struct ring {
         bulk_copy(stages + stage * size, x.packs + first(k), bytes, filled + stage);
     }
 
-    /* By all threads. */
+    /* Initialize the barriers and start the first copies. Called by all threads. */
     __device__ __forceinline__ void open() const
     {
         if (threadIdx.x == 0) {
@@ -55,7 +55,7 @@ struct ring {
         __syncthreads();
     }
 
-    /* A chunk's packs, once they are there. */
+    /* Wait for a chunk and return its packs. */
     __device__ __forceinline__ shared<const pack<In>> await(unsigned k) const
     {
         const unsigned stage = k % RING_STAGES;
@@ -64,7 +64,7 @@ struct ring {
     }
 };
 
-/* This thread's share of the packs. Afterwards no thread reads the ring any more. */
+/* Fold this thread's share of the packs. When it returns, no thread reads the ring any more. */
 template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> fold_through_ring(const in_packs<In> &x)
 {

@@ -1,7 +1,7 @@
-/* The rungs that work in place in global memory: how a block finds its slice of the array, and the
- * steps that several of these rungs share. A slice is `blocks` data blocks long, each of as many
- * elements as the block has threads; the last slice of the array is shorter, and `count` says how
- * short. */
+/* Building blocks of the rungs that reduce in place in global memory: how a block finds its slice
+ * of the array, and steps that several rungs share. A slice is `blocks` data blocks long, each of
+ * as many elements as the block has threads. The last slice of the array may be shorter; `count` is
+ * its length. */
 #pragma once
 
 #include "array.cuh"
@@ -16,7 +16,7 @@ struct slice {
     unsigned count;
 };
 
-/* The slice of `length` elements that belongs to this block. */
+/* This block's slice of `length` elements. */
 template <class T>
 __device__ __forceinline__ slice<T> own_slice(global<T> data, uint64_t n, unsigned length)
 {
@@ -25,10 +25,9 @@ __device__ __forceinline__ slice<T> own_slice(global<T> data, uint64_t n, unsign
     return {data + start, data + (start + threadIdx.x), rest < length ? unsigned(rest) : length};
 }
 
-/* One level of a tree: the first `stride` threads each fold in the element `stride` further on,
- * where there is one. Each thread's own value is kept in a register as well, so that only its
- * partner's has to be read. `Whole` says that the slice is a whole data block and nothing has to be
- * tested. */
+/* One level of a tree: each of the first `stride` threads merges in the element `stride` further
+ * on, if there is one. Each thread keeps its own value in a register, so that only its partner's is
+ * loaded. If Whole, the slice is a full data block and no bounds are checked. */
 template <class Fold, bool Whole = false, class T>
 __device__ __forceinline__ void fold_level(slice<T> x, T &value, unsigned stride)
 {
@@ -37,16 +36,15 @@ __device__ __forceinline__ void fold_level(slice<T> x, T &value, unsigned stride
         x.own[0] = value = Fold::merge(value, x.own[stride]);
 }
 
-/* The thread's own element of a slice that is one data block long, or the identity beyond its end.
- */
+/* The thread's own element of a slice of one data block, or the identity beyond its end. */
 template <class Fold, class T>
 __device__ __forceinline__ T own_element(slice<T> x)
 {
     return threadIdx.x < x.count ? x.own[0] : Fold::identity();
 }
 
-/* Folds the slice's data blocks onto its first one, column by column: `Blocks` loads in flight, one
- * store. Returns the thread's own column, folded. */
+/* Fold the slice's data blocks into its first one, column by column, with `Blocks` loads in flight
+ * and one store. Returns the thread's folded column. */
 template <class Fold, unsigned Blocks, class T>
 __device__ __forceinline__ T fold_data_blocks(slice<T> x)
 {
@@ -70,7 +68,7 @@ __device__ __forceinline__ T fold_data_blocks(slice<T> x)
     return column[0];
 }
 
-/* What is left of a slice once its data blocks are folded onto the first. */
+/* The part of a slice that remains once its data blocks are folded into the first. */
 template <class T>
 __device__ __forceinline__ slice<T> first_data_block(slice<T> x)
 {
@@ -86,9 +84,9 @@ __device__ __forceinline__ void fold_strides(slice<T> x, T &value, unsigned last
     }
 }
 
-/* Interleaved pairs from half the block down to `last`, with a barrier of the whole block after
- * every level. All slices but the array's last are whole; the compiler will not split a loop with a
- * barrier in it, so the two cases are told apart here. */
+/* Interleaved pairs with strides from half the block down to `last`, and a block barrier after
+ * every level. All slices but the array's last are whole. The two cases are distinguished here
+ * because the compiler does not unswitch a loop that has a barrier. */
 template <class Fold, class T>
 __device__ __forceinline__ void fold_interleaved(slice<T> x, T &value, unsigned last = 1)
 {
@@ -98,9 +96,9 @@ __device__ __forceinline__ void fold_interleaved(slice<T> x, T &value, unsigned 
         fold_strides<Fold, false>(x, value, last);
 }
 
-/* The last 64 elements, by the first warp alone. Its lanes do not run in lockstep since Volta, so
- * each level ends at a barrier of the warp, which also makes the stores visible to the other lanes.
- * A block of 32 lacks the first level. */
+/* Fold the last 64 elements in the first warp. Since Volta, its lanes do not run in lockstep, so
+ * each level ends with a warp barrier, which also makes the stores visible to the other lanes. A
+ * block of 32 threads has no first level. */
 template <class Fold, class T>
 __device__ __forceinline__ void fold_last_warp(slice<T> x, T &value)
 {

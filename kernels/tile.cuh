@@ -1,11 +1,10 @@
-/* The rungs that work in shared memory: a tile holds one accumulator a thread, and the trees here
- * fold it into its first element. Every element of the tile is written before it is read: what lies
- * past the array's end is the op's identity.
+/* Building blocks of the rungs that reduce in shared memory: a tile holds one accumulator per
+ * thread, and the trees here fold it into its first element. Every element of the tile is written
+ * before it is read; elements past the array's end are the identity.
  *
- * The block size is a template parameter: with one that is only known at run time, rung 11's modulo
- * is a division and runs at less than half the speed, and rungs 12 to 15 at 0.92 of it. For these
- * it is compiled in for the default one alone; a block size of 0 stands for the one of the launch.
- */
+ * The block size is a template parameter. If it is known only at run time, rung 11's modulo is a
+ * division and the rung runs at less than half the speed, and rungs 12 to 15 run at 0.92 of it. For
+ * these it is compiled in for the default size only; a block size of 0 means that of the launch. */
 #pragma once
 
 #include "grid_stride.cuh"
@@ -19,7 +18,7 @@ __device__ __forceinline__ unsigned block_size()
     return Block ? Block : blockDim.x;
 }
 
-/* A tile with one value of each thread, ready to be folded. */
+/* A tile of one value per thread, ready to be folded. */
 template <class T>
 __device__ __forceinline__ shared<T> make_tile(T value)
 {
@@ -29,7 +28,7 @@ __device__ __forceinline__ shared<T> make_tile(T value)
     return x;
 }
 
-/* The block's stretch of the array: one element a thread. */
+/* Load the block's part of the array, one element per thread. */
 template <class Fold, unsigned Block = 0, class Array>
 __device__ __forceinline__ shared<state_of<Fold>> load_tile(Array data, uint64_t n)
 {
@@ -38,7 +37,7 @@ __device__ __forceinline__ shared<state_of<Fold>> load_tile(Array data, uint64_t
                                              : Fold::identity());
 }
 
-/* Two elements a thread, a block apart, folded on the way in. */
+/* Load two elements per thread, one block size apart, and merge them. */
 template <class Fold, unsigned Block = 0, class Array>
 __device__ __forceinline__ shared<state_of<Fold>> load_two_tiles(Array data, uint64_t n)
 {
@@ -46,7 +45,7 @@ __device__ __forceinline__ shared<state_of<Fold>> load_two_tiles(Array data, uin
     return make_tile(fold_pair<Fold>(data + start, n - start, threadIdx.x, block_size<Block>()));
 }
 
-/* One level of a tree: the first `stride` threads each fold in the element `stride` further on. */
+/* One level of a tree: the first `stride` threads merge in the element `stride` further on. */
 template <class Fold, class T>
 __device__ __forceinline__ void fold_level(shared<T> x, unsigned stride)
 {
@@ -55,8 +54,8 @@ __device__ __forceinline__ void fold_level(shared<T> x, unsigned stride)
         x[tid] = Fold::merge(x[tid], x[tid + stride]);
 }
 
-/* Sequential addressing, from half the block down to `last`, with a barrier of the whole block
- * after every level. */
+/* Sequential addressing, with strides from half the block down to `last`, and a block barrier after
+ * every level. */
 template <class Fold, unsigned Block = 0, class T>
 __device__ __forceinline__ void fold_sequential(shared<T> x, unsigned last = 1)
 {
@@ -66,10 +65,10 @@ __device__ __forceinline__ void fold_sequential(shared<T> x, unsigned last = 1)
     }
 }
 
-/* The last 64 elements by the first warp alone, with barriers of that warp: one between a level's
- * stores and the loads of the next, one between those loads and the stores that follow. All lanes
- * work at every level; the upper ones' results are never used, and cost nothing. A block of 32
- * lacks the first level. */
+/* Fold the last 64 elements in the first warp, with warp barriers between a level's stores and the
+ * loads of the next, and between those loads and the following stores. All lanes work at every
+ * level; the upper lanes' results are never used, and cost nothing. A block of 32 threads has no
+ * first level. */
 template <class Fold, unsigned Block = 0, class T>
 __device__ __forceinline__ void fold_last_warp(shared<T> x)
 {
@@ -87,7 +86,7 @@ __device__ __forceinline__ void fold_last_warp(shared<T> x)
     x[tid] = value;
 }
 
-/* The whole tree for a block of `Block` threads, written out by the compiler. */
+/* The whole tree for a block of `Block` threads, unrolled by the compiler. */
 template <class Fold, unsigned Block = 0, class T>
 __device__ __forceinline__ void fold_complete(shared<T> x)
 {

@@ -1,5 +1,5 @@
-/* Values as folds take them in: element types that C++ has no word for, arithmetic that wraps, the
- * ends of a type, and what NaN is. Integers wrap around, as NumPy's do. */
+/* Arithmetic on the values that folds reduce: wrapping integer arithmetic as in NumPy, extreme
+ * values of a type, and NaN. */
 #pragma once
 
 #include "elements.cuh"
@@ -10,7 +10,7 @@
 namespace KERNELS
 {
 
-/* Arithmetic on signed integers goes through their unsigned type, where overflow is defined. */
+/* Signed integers are computed in their unsigned type, where overflow is defined. */
 template <class T, bool = std::is_integral_v<T>>
 struct arithmetic {
     using type = std::make_unsigned_t<T>;
@@ -21,8 +21,8 @@ struct arithmetic<T, false> {
     using type = T;
 };
 
-/* What sums begin with, which leaves a negative zero what it is, and the ends of a type, infinities
- * where there are any; and what is no number. */
+/* Constants of a type: negative zero, the identity of addition; the greatest and least values,
+ * infinities if the type has them; and NaN. */
 template <class T>
 struct ends {
     using limits = std::numeric_limits<T>;
@@ -39,7 +39,7 @@ struct ends<complex<T>> {
     static constexpr complex<T> least = {ends<T>::least, ends<T>::least};
 };
 
-/* Of floats of 16 bits, of which these are infinity's; and of truth values. */
+/* For 16-bit floats, given the bits of infinity, and for bool. */
 template <class T, uint16_t Infinity>
 struct ends_of_halves {
     static constexpr T negative_zero = {0x8000}, greatest = {Infinity};
@@ -54,7 +54,7 @@ struct ends<boolean> {
     static constexpr boolean greatest = {1};
 };
 
-/* NaN; of a complex value one part suffices. */
+/* A complex value is NaN if either part is. */
 template <class T>
 __host__ __device__ __forceinline__ bool is_nan(T x)
 {
@@ -73,7 +73,7 @@ __host__ __device__ __forceinline__ bool is_zero(T x)
     return !(x != T(0));
 }
 
-/* Of two numbers; a GPU has an instruction for floats. */
+/* The minimum of two numbers that are not NaN; a GPU has an instruction for floats. */
 template <class T>
 __host__ __device__ __forceinline__ T least_number(T a, T b)
 {
@@ -94,7 +94,7 @@ __host__ __device__ __forceinline__ T greatest_number(T a, T b)
     return a > b ? a : b;
 }
 
-/* The operators on complex values look for NaN first. */
+/* Without the NaN check that operator< on complex values has. */
 template <class T>
 __host__ __device__ __forceinline__ bool is_less_number(complex<T> a, complex<T> b)
 {
@@ -113,7 +113,7 @@ __host__ __device__ __forceinline__ complex<T> greatest_number(complex<T> a, com
     return is_less_number(b, a) ? a : b;
 }
 
-/* a + b, as NumPy adds. */
+/* a + b; integers wrap around. */
 template <class T>
 __host__ __device__ __forceinline__ T added(T a, T b)
 {
@@ -121,7 +121,7 @@ __host__ __device__ __forceinline__ T added(T a, T b)
     return T(wrapping(a) + wrapping(b));
 }
 
-/* a - b, as NumPy subtracts. */
+/* a - b; integers wrap around. */
 template <class T>
 __host__ __device__ __forceinline__ T difference(T a, T b)
 {
@@ -135,7 +135,7 @@ __host__ __device__ __forceinline__ complex<T> difference(complex<T> a, complex<
     return {a.real - b.real, a.imag - b.imag};
 }
 
-/* Numbers as wide as they come, for what needs more than the elements hold. */
+/* Conversion to float64 or complex128. */
 template <class T>
 __host__ __device__ __forceinline__ double widen(T x)
 {
@@ -163,7 +163,7 @@ __host__ __device__ __forceinline__ double magnitude(complex<T> x)
     return hypot(double(x.real), double(x.imag));
 }
 
-/* The square of a magnitude. */
+/* The squared magnitude. */
 __host__ __device__ __forceinline__ double squared(double x)
 {
     return x * x;

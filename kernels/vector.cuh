@@ -1,5 +1,5 @@
-/* Reading at memory bandwidth: 16 bytes a load, several loads in flight, whatever the array's
- * length and alignment. */
+/* Reading at memory bandwidth: 16-byte loads, several in flight, for any length and alignment of
+ * the array. */
 #pragma once
 
 #include "load/packed.cuh"
@@ -8,18 +8,18 @@
 namespace KERNELS
 {
 
-/* Neighbours that one load takes, or one store: as many as 16 bytes hold, or fewer. What takes more
- * bytes lies at their boundaries. */
+/* Consecutive elements that one load or store moves: up to 16 bytes. A larger pack is aligned to 16
+ * bytes. */
 template <class T, unsigned N = 16 / sizeof(T)>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack {
     static constexpr unsigned size = N;
     T at[N];
 };
 
-/* 16 bytes as words: bytes would be taken apart and put together again. */
+/* 16 bytes as 4-byte words; compilers would take single bytes apart and reassemble them. */
 using vec16 = pack<uint32_t>;
 
-/* One that may lie anywhere, element by element. */
+/* Load a pack from any address, element by element. */
 template <class In>
 __device__ __forceinline__ pack<In> unaligned_pack(global<const In> from)
 {
@@ -30,7 +30,7 @@ __device__ __forceinline__ pack<In> unaligned_pack(global<const In> from)
     return loaded;
 }
 
-/* A float in float64. */
+/* Convert an element to float64. */
 template <class In>
 __device__ __forceinline__ double widened_element(In x)
 {
@@ -49,8 +49,8 @@ __device__ __forceinline__ double widened_element(float16 x)
 #endif
 }
 
-/* Loads in flight a thread. Four of 16 bytes and 1024 threads keep 64 KiB a multiprocessor on their
- * way. */
+/* Loads in flight per thread. Four of 16 bytes and 1024 threads keep 64 KiB per multiprocessor in
+ * flight. */
 constexpr unsigned packs_in_flight = 4;
 
 template <unsigned Packs, class In>
@@ -65,8 +65,8 @@ __device__ __forceinline__ in_words<In, 4 * Packs> words_of(const pack<In> *load
     return words;
 }
 
-/* How many of so many packs are taken in together: their values are to fit into registers, and for
- * a large state what they are widened to. */
+/* How many packs, at most `Packs`, are reduced together: their values must fit into registers, and
+ * so must their widened values if the state is large. */
 template <class Fold, class In, unsigned Packs>
 __host__ __device__ constexpr unsigned packs_together()
 {
@@ -79,7 +79,7 @@ __host__ __device__ constexpr unsigned packs_together()
     return together == 0 ? 1 : together < Packs ? together : Packs;
 }
 
-/* Takes many values in, those that are valid; x[k] is number at(k) of the array. */
+/* Merge the valid ones of several values into the state; x[k] is the array's element at(k). */
 template <class Fold, unsigned N, class Positions, class Valid>
 __device__ __forceinline__ void take_values(state_of<Fold> &state, const value_of<Fold> (&x)[N],
                                             Positions at, Valid valid)
@@ -93,8 +93,8 @@ __device__ __forceinline__ void take_values(state_of<Fold> &state, const value_o
     }
 }
 
-/* Takes packs in, `pitch` elements from each other, the first of which begins at position `first`.
- */
+/* Merge packs into the state. The first begins at position `first`, and their beginnings are
+ * `pitch` elements apart. */
 template <class Fold, unsigned Packs, class In>
 __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In> (&loaded)[Packs],
                                            uint64_t first, uint64_t pitch)
@@ -115,7 +115,7 @@ __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In>
     }
 }
 
-/* N values as one, neighbours first. */
+/* Merge N values as a binary tree, neighbors first. */
 template <class Op, unsigned N, class V, class Value>
 __device__ __forceinline__ V merged_in_pairs(Value value)
 {
@@ -131,7 +131,7 @@ __device__ __forceinline__ V merged_in_pairs(Value value)
     return values[0];
 }
 
-/* How many elements lie before the first 16-byte boundary, at most n. */
+/* The number of elements before the first 16-byte boundary, at most n. */
 template <class In, class Count>
 __device__ __forceinline__ Count elements_to_boundary(global<const In> data, Count n)
 {
@@ -139,8 +139,8 @@ __device__ __forceinline__ Count elements_to_boundary(global<const In> data, Cou
     return elements < n ? elements : n;
 }
 
-/* Packs rank, rank + threads, ... below `count`, from whatever memory; the first pack of all begins
- * at position `first`. */
+/* Fold packs rank, rank + threads, ... below `count`, from any memory; pack 0 begins at position
+ * `first`. */
 template <class Fold, class In, class Packs, class Count>
 __device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state, Packs packs, Count count,
                                                      Count rank, Count threads, uint64_t first)
@@ -163,12 +163,12 @@ __device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state, Packs
     return state;
 }
 
-/* An array as packs, and the few elements before the first boundary and after the last one, fewer
+/* An array as aligned packs, and the elements before the first and after the last. These are fewer
  * than a warp has threads: the grid's first threads take one each. */
 template <class In>
 struct in_packs {
     global<const pack<In>> packs;
-    uint64_t head, count, tail; /* elements before them; packs; where what is left begins */
+    uint64_t head, count, tail; /* elements before the packs, packs, position after the packs */
 
     __device__ __forceinline__ in_packs(global<const In> data, uint64_t n)
         : head(elements_to_boundary(data, n)), count((n - head) / pack<In>::size),
@@ -177,7 +177,7 @@ struct in_packs {
         packs = seen_as<const pack<In>>(data + head);
     }
 
-    /* The position of a thread's single element; n or more: it has none. */
+    /* The position of a thread's single element; n or more if it has none. */
     __device__ __forceinline__ uint64_t single(uint64_t rank) const
     {
         return rank < head ? rank : tail + (rank - head);
@@ -194,7 +194,7 @@ __device__ __forceinline__ uint64_t threads_in_grid()
     return uint64_t(gridDim.x) * blockDim.x;
 }
 
-/* The state of a thread's packs with its single element, if it has one. */
+/* Merge a thread's single element, if it has one, into the state of its packs. */
 template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> with_single(state_of<Fold> state, positioned<In> data,
                                                       uint64_t n, uint64_t single)
@@ -204,7 +204,7 @@ __device__ __forceinline__ state_of<Fold> with_single(state_of<Fold> state, posi
     return state;
 }
 
-/* This thread's share of the array: packs, whose positions rise, and at most one element more. */
+/* Fold this thread's share: packs, in rising order of positions, and at most one element. */
 template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> fold_vectors(positioned<In> data, uint64_t n)
 {
@@ -222,8 +222,8 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(global<const In> data, ui
     return fold_vectors<Fold>(positioned<In>{data, 0}, n);
 }
 
-/* Whether this block is the last of `count` to come here; then it sees what all others have stored
- * before. By all threads of a block. The counter wraps around to 0, ready for the next launch. */
+/* Whether this block is the last of `count` to call this; if so, it sees everything that the others
+ * have stored. By all threads of a block. The counter wraps around to 0 for the next launch. */
 __device__ __forceinline__ bool is_last_block(global<unsigned> tickets, unsigned count)
 {
     bool last = false;
@@ -236,7 +236,7 @@ __device__ __forceinline__ bool is_last_block(global<unsigned> tickets, unsigned
     return last;
 }
 
-/* A load from L2, past this multiprocessor's L1. */
+/* A load that bypasses L1, which may hold older values; all multiprocessors share L2. */
 template <class T>
 __device__ __forceinline__ T load_shared_by_all(global<const T> at)
 {
@@ -250,9 +250,7 @@ __device__ __forceinline__ T load_shared_by_all(global<const T> at)
     return value;
 }
 
-/* This thread's share of the partials that other blocks have just written, when one block folds
- * them all. They are read from L2, which all blocks share; this multiprocessor's L1 may hold older
- * values. */
+/* Fold this thread's share of the partial results that other blocks have just written. */
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> fold_partials(global<const state_of<Fold>> partials,
                                                         unsigned count)

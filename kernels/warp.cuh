@@ -1,4 +1,4 @@
-/* Folding registers: a warp by shuffles, a block by one word of shared memory a warp. */
+/* Reductions of registers: a warp by shuffles, a block by one word of shared memory per warp. */
 #pragma once
 
 #include "grid_stride.cuh"
@@ -6,7 +6,7 @@
 namespace KERNELS
 {
 
-/* What a state is moved in: the widest words that it is made of. */
+/* The widest words that a state's size is a multiple of. */
 template <class T>
 using word_of = std::conditional_t<sizeof(T) % sizeof(uint64_t) == 0, unsigned long long, unsigned>;
 
@@ -16,7 +16,7 @@ struct words {
     word_of<T> at[count];
 };
 
-/* A value whose words are moved among a warp's lanes, each in the same way. */
+/* Apply `move`, such as a shuffle, to each of a value's words. */
 template <class T, class Move>
 __device__ __forceinline__ T moved_by_words(T value, Move move)
 {
@@ -50,14 +50,14 @@ __device__ __forceinline__ T shuffle_xor(T value, unsigned bits)
                           [=](auto word) { return __shfl_xor_sync(whole_warp, word, bits); });
 }
 
-/* How many levels of a warp's tree are written out: merging single words is a few instructions,
+/* How many levels of a warp's tree are unrolled: merging single words takes a few instructions,
  * merging larger states so many that a loop is better. */
 __host__ __device__ constexpr unsigned levels_written_out(size_t state_bytes)
 {
     return state_bytes > sizeof(uint64_t) ? 1 : 5;
 }
 
-/* Lane 0's result is the fold of the whole warp's values. */
+/* Fold the warp's values; the result is in lane 0. */
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> warp_fold(state_of<Fold> value)
 {
@@ -67,7 +67,7 @@ __device__ __forceinline__ state_of<Fold> warp_fold(state_of<Fold> value)
     return value;
 }
 
-/* The first of a team's threads, 2^team neighbours of a warp, gets the fold of all their values. */
+/* Fold the values of 2^team consecutive threads of a warp; the result is in the first of them. */
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> fold_team(unsigned team, state_of<Fold> value)
 {
@@ -77,8 +77,8 @@ __device__ __forceinline__ state_of<Fold> fold_team(unsigned team, state_of<Fold
     return value;
 }
 
-/* Thread 0's result is the fold of the whole block's values. Whoever calls it twice puts a barrier
- * in between. */
+/* Fold the block's values; the result is in thread 0. A second call requires a barrier in
+ * between. */
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> block_fold(state_of<Fold> value)
 {

@@ -1,16 +1,16 @@
-/* Accumulators: what a thread keeps of an op and an element type while it loads vectors of 16
- * bytes, or of fewer words of narrow elements: one state a lane, each in as little as it takes.
- * accumulator<Op, In, Words> has
+/* Accumulators: the state of a thread that loads vectors of 16 bytes, or of fewer words of narrow
+ * elements. Each element position of the vector (lane) has its own partial result, in as few
+ * registers as possible. accumulator<Fold, In, Words> has
  *
  *     static constexpr unsigned columns;   lanes of a vector
- *     void take(rows, before, valid);      a batch of vectors, after `before` others
- *     made(c, taken)                       what a result of lane c is made of: row_folds.cuh
- *     state(c, taken)                      the state of lane c
- *     across(taken)                        all lanes as one: a state; if indexed, a found<V>
+ *     void take(rows, before, valid);      add a batch of vectors, after `before` others
+ *     made(c, taken)                       lane c as input of result_of in row_folds.cuh
+ *     state(c, taken)                      lane c as a state of the fold
+ *     across(taken)                        all lanes merged: a state; if indexed, a found<V>
  *
- * Of a batch `valid` vectors are there; what fills up the rest changes no state (typed_rows.cuh).
- * Of columns lanes are neighbouring results, and vectors rows; of a row, vectors lie one after the
- * other. An accumulator takes ROWS_A_BLOCK vectors at most, see there. */
+ * Vectors of a batch beyond `valid` are padding that changes no state (typed_rows.cuh). Lanes are
+ * adjacent results and vectors are rows if columns are reduced; vectors are consecutive parts of a
+ * row otherwise. An accumulator takes at most ROWS_A_BLOCK vectors. */
 #pragma once
 
 #include "../reductions.cuh"
@@ -19,9 +19,9 @@
 namespace KERNELS
 {
 
-/* How many rows a state is of, and where those of a team of 2^team threads lie among all. A row's
- * number in its team says which of whose it is: the thread's own count, and below it the thread.
- * Where `coalesced` rows are taken for one, the state is of the rows number `part` of these. */
+/* The rows in a thread's state: their count and indices. A team of 2^team threads deals rows out:
+ * `number` is the thread's own row counter, followed by its index in the team. If `coalesced` rows
+ * are treated as one long row, the state has row `part` of each of them. */
 struct rows_taken {
     uint32_t count;
     uint64_t first = 0, step = 1;
@@ -39,11 +39,11 @@ struct rows_taken {
     }
 };
 
-/* Elements of so many words. */
+/* Elements per vector. */
 template <class In, unsigned Words>
 constexpr unsigned lanes_of = Words * sizeof(uint32_t) / sizeof(In);
 
-/* The best value, and where it is: in which vector, and in which lane. */
+/* The best value and its position: vector number and lane. */
 template <class V>
 struct found {
     V value;
@@ -59,22 +59,22 @@ __device__ __forceinline__ void fill(T (&lanes)[N], T with)
         lanes[k] = with;
 }
 
-/* Accumulators of bytes are words, which threads may merge before they become states: own.merge()
- * with each of what move() makes of own. */
+/* Base of accumulators whose words threads merge before converting them to states: own.merge()
+ * takes a function that returns the corresponding word of another thread. */
 struct merges_words {
     __device__ __forceinline__ void number_in_team(const rows_taken &) {}
 };
 
-/* Marks accumulators beside which one more loop would have no registers (column_rows.cuh). */
+/* Marks accumulators that leave no registers for one more loop (column_rows.cuh). */
 struct leaves_no_registers {};
 
-/* Lanes that are accumulators of a column of values each: a lane has
+/* An accumulator whose lanes are independent. A lane has
  *
  *     using fold;
  *     void take(values, before, valid);
  *     made(), state(taken)
  *
- * the former of folds whose results are made of something else than states. */
+ * where `made` is needed only if results are not computed from states. */
 template <class Lane, class In, unsigned Words>
 struct accumulator_of_lanes {
     static constexpr unsigned columns = lanes_of<In, Words>;
@@ -113,7 +113,7 @@ struct accumulator_of_lanes {
     }
 };
 
-/* States, of any fold that asks for no positions. */
+/* A lane that keeps a state, for any fold that is not indexed. */
 template <class Fold>
 struct state_lane {
     using fold = Fold;
@@ -136,7 +136,7 @@ struct state_lane {
 template <class Fold, class In, unsigned Words = 4>
 struct accumulator : accumulator_of_lanes<state_lane<Fold>, In, Words>, leaves_no_registers {};
 
-/* States that are values: neighbours first, which makes the error of a sum less. */
+/* For states that are values; merging a batch in pairs reduces the rounding error of sums. */
 template <class Fold>
 struct value_lane : state_lane<Fold> {
     using state_lane<Fold>::all;
@@ -162,7 +162,7 @@ template <class V, class In, unsigned Words>
 struct accumulator<min<V>, In, Words> : accumulator_of_lanes<value_lane<min<V>>, In, Words>,
                                         leaves_no_registers {};
 
-/* How many values of up to 2^16 rows are not zero. */
+/* Counts the nonzero values of up to 2^16 rows. */
 template <class V>
 struct nonzero_lane {
     using fold = nonzero<V>;
@@ -185,7 +185,7 @@ struct nonzero_lane {
 template <class V, class In, unsigned Words>
 struct accumulator<nonzero<V>, In, Words> : accumulator_of_lanes<nonzero_lane<V>, In, Words> {};
 
-/* A sum, and how many of its values are NaN: how many are not follows from how many there are. */
+/* A sum that skips NaNs, and their number, from which that of the terms follows. */
 template <class V>
 struct nansum_lane {
     using fold = nansum<V>;
@@ -211,7 +211,7 @@ struct nansum_lane {
 template <class V, class In, unsigned Words>
 struct accumulator<nansum<V>, In, Words> : accumulator_of_lanes<nansum_lane<V>, In, Words> {};
 
-/* Squares of numbers that are narrower than float64, or integers, need no scales. */
+/* Squares of integers and of floats narrower than float64 need no scaling. */
 template <class V>
 struct square_lane {
     using fold = norm2<V>;
@@ -237,16 +237,16 @@ struct accumulator<norm2<V>, In, Words>
           In, Words>,
       leaves_no_registers {};
 
-/* Whether x takes the place of the best so far: NaN comes before all numbers, or, where it is left
- * out, after them. */
+/* Whether x replaces the best value so far: NaN sorts before all numbers or, if SkipsNan, after
+ * them. */
 template <bool SkipsNan, class V>
 __device__ __forceinline__ bool comes_before(V x, V best)
 {
     return !(x >= best) && !is_nan(SkipsNan ? x : best);
 }
 
-/* The first of equals is kept. A column of nothing but the worst is won by its first row, and one
- * of nothing that takes part by none. */
+/* Of equal values the first wins. The initial state is such that a column of only worst values is
+ * won by its first row; if SkipsNan, a column of only NaNs has no winner. */
 template <class V, bool SkipsNan>
 struct argmin_lane {
     using fold = position_of_best<V, by_least, SkipsNan>;

@@ -1,4 +1,4 @@
-/* Accumulators of bytes (accumulator.cuh): several of them to a word. */
+/* Accumulators (accumulator.cuh) of byte elements, several of which share a word. */
 #pragma once
 
 #include "accumulator.cuh"
@@ -6,7 +6,7 @@
 namespace KERNELS
 {
 
-/* Sums of bytes, or how many truth values are true: 2^16 of -128 are 2^23. */
+/* Sums of bytes, or counts of true values, in 32 bits: 2^16 times -128 is -2^23. */
 template <class State, class In, unsigned Words>
 struct byte_sums : merges_words {
     static constexpr unsigned columns = 4 * Words;

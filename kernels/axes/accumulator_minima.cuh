@@ -1,6 +1,6 @@
-/* Accumulators of the minima of elements of one or two bytes, and of their positions
- * (accumulator.cuh): words of two lanes each, or a word a lane. A GPU converts and compares halves
- * one by one at a fraction of the rate at which it takes two of them at once. */
+/* Accumulators (accumulator.cuh) of the minima of 1-byte and 2-byte elements, in words of two lanes
+ * each, and of their positions, in one word per lane. A GPU converts and compares 16-bit floats
+ * singly at a fraction of the rate of its instructions for pairs. */
 #pragma once
 
 #include "accumulator.cuh"
@@ -10,8 +10,8 @@ namespace KERNELS
 
 /* ---- minima ---- */
 
-/* The less of each half of two words, which are two elements or have one at the top of each half,
- * whatever is below it; NaN comes before any number, and nothing before NaN. */
+/* The minimum of each half of two words. A half is a 2-byte element, or has a byte element at its
+ * top, above arbitrary bits. NaN sorts before any number. */
 template <class In>
 struct least_of_halves {
     static __device__ __forceinline__ uint32_t merge(uint32_t a, uint32_t b)
@@ -35,8 +35,8 @@ struct least_of_halves {
     }
 };
 
-/* Minima of elements of one byte or two, of which a word has two: even bytes are found in words
- * that are moved up by a byte. */
+/* Minima of 1-byte and 2-byte elements, two per word. To place even bytes at the top of a half,
+ * words are shifted left by a byte. */
 template <class V, class In, unsigned Words>
 struct least_halves {
     using least = least_of_halves<In>;
@@ -58,7 +58,7 @@ struct least_halves {
             const auto row = [&](unsigned r) {
                 return rows[r].at[w / together] << (together - 1 - w % together) * 8;
             };
-            if constexpr (std::is_integral_v<In>) /* an instruction has the least of three */
+            if constexpr (std::is_integral_v<In>) /* a three-way minimum instruction */
 #pragma unroll
                 for (unsigned r = 0; r < Rows; r++)
                     best[w] = least::merge(best[w], row(r));
@@ -113,8 +113,8 @@ struct accumulator<min<V>, int16_t, Words> : least_halves<V, int16_t, Words> {};
 
 /* ---- positions ---- */
 
-/* Elements of a word as signed integers of its two or four lanes, in their order. Of floats any NaN
- * is the least, and zeros are equal. */
+/* Map the two or four elements of a word to signed integers of the same order. NaN maps to the
+ * lowest integer, and both zeros map to the same. */
 template <class In>
 __device__ __forceinline__ uint32_t ranks_of_word(uint32_t word)
 {
@@ -122,15 +122,14 @@ __device__ __forceinline__ uint32_t ranks_of_word(uint32_t word)
         return word;
     uint32_t ranks = 0;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    /* A product with -1 and a sum with 0 change nothing but signs, and NaN, which becomes
-     * 0x7fff. */
-    uint32_t negative, signs; /* the latter of each half, as often as it has bits */
+    /* fma(word, -1, 0) negates each half, and turns NaN into 0x7fff. */
+    uint32_t negative, signs; /* `signs` repeats each half's sign bit in all of its bits */
     if constexpr (std::is_same_v<In, float16>)
         asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(negative) : "r"(word), "r"(0xbc00bc00), "r"(0));
     else
         asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(negative) : "r"(word), "r"(0xbf80bf80), "r"(0));
     asm("prmt.b32 %0, %1, %1, 0xbb99;" : "=r"(signs) : "r"(negative));
-    /* negative ^ ~(signs & 0x7fff7fff), of which compilers make two instructions. */
+    /* negative ^ ~(signs & 0x7fff7fff), for which compilers emit two instructions. */
     asm("lop3.b32 %0, %1, %2, %3, 0x87;"
         : "=r"(ranks)
         : "r"(negative), "r"(signs), "r"(0x7fff7fff));
@@ -146,7 +145,7 @@ __device__ __forceinline__ uint32_t ranks_of_word(uint32_t word)
     return ranks;
 }
 
-/* The element of a rank. */
+/* The inverse of ranks_of_word, for one element. */
 template <class In>
 __device__ __forceinline__ auto element_of_rank(int rank)
 {
@@ -156,7 +155,7 @@ __device__ __forceinline__ auto element_of_rank(int rank)
         return float(In{uint16_t(rank < 0 ? rank ^ 0x7fff : rank)});
 }
 
-/* A rank, and below it the row's number, so that of equals the first is least. */
+/* A rank and the row number in its low bits: the least key is the first minimum. */
 template <class Fold, class In, unsigned Words>
 struct least_keys {
     static constexpr unsigned columns = lanes_of<In, Words>, of_word = columns / Words,
@@ -221,7 +220,7 @@ struct accumulator<argmin<V>, int8_t, Words> : least_keys<argmin<V>, int8_t, Wor
     using keys = least_keys<argmin<V>, int8_t, Words>;
     using keys::key;
 
-    /* A row's number in its team instead of the thread's own. */
+    /* Replace the thread's own row numbers by numbers in the team. */
     __device__ __forceinline__ void number_in_team(const rows_taken &taken)
     {
 #pragma unroll

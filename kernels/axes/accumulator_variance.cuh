@@ -1,6 +1,6 @@
-/* Accumulators of variances (accumulator.cuh): bytes by exact sums, halves in rows by sums in
- * float64 from which a mean and deviations are made every 2^6 words, all others by a mean and
- * deviations. */
+/* Accumulators (accumulator.cuh) of variances. Bytes use exact sums of elements and squares. 16-bit
+ * floats in rows use sums in float64, which every 2^6 words are turned into a mean and a sum of
+ * squared deviations. All others update a mean and a sum of squared deviations. */
 #pragma once
 
 #include "accumulator_bytes.cuh"
@@ -9,7 +9,7 @@
 namespace KERNELS
 {
 
-/* States of one count. */
+/* Merges states of equal counts. */
 struct equals {
     static __device__ __forceinline__ variance_state<double> merge(variance_state<double> a,
                                                                    variance_state<double> b)
@@ -18,14 +18,13 @@ struct equals {
     }
 };
 
-/* A batch at a time; all columns have the same counts, so that they share the division. As soon as
- * there were as many rows before, deviations d are taken from the mean of these: of N numbers, and
- * n before them,
+/* Updates per batch of N rows. All columns have the same counts, so they share the division. After
+ * the first N rows, a batch's deviations d from the mean of the n rows before it give
  *
  *     mean += sum(d) / (n + N)        S += sum(d^2) - sum(d)^2 / (n + N)
  *
- * which is the formula by which states merge. By the inequality of Cauchy and Schwarz no more than
- * N / (n + N) of sum(d^2) is taken away again, half of it at most. */
+ * which is the formula for merging states. As n >= N, by the Cauchy-Schwarz inequality at most N /
+ * (n + N), that is half, of sum(d^2) is subtracted. */
 template <class V, class In, unsigned Words>
 struct accumulator<variance<V>, In, Words> {
     static constexpr unsigned columns = lanes_of<In, Words>;
@@ -71,7 +70,7 @@ struct accumulator<variance<V>, In, Words> {
                      inverse = valid == Rows ? 1.0 / Rows : ratio_of_counts(1, valid);
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            double x[Rows]; /* 0 where there is none */
+            double x[Rows]; /* 0 in padding */
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
                 x[r] = widened_element(element_at<In>(rows[r].at, c));
@@ -112,16 +111,16 @@ struct accumulator<variance<complex<double>>, In, Words>
     : accumulator_of_lanes<state_lane<variance<complex<double>>>, In, Words>,
       leaves_no_registers {};
 
-/* Sums of halves and of their squares, of up to 2^6 words. If magnitudes are within a factor of
- * 2^12, both are exact in float64, for a square has 22 bits; and otherwise what deviations make is
- * half of the largest square, of which the squares are 2^6 at most. Their roundings, of 2^4
- * additions one after the other, are then as far below it as a variance's may be. */
+/* Sums of 16-bit floats and of their squares over up to 2^6 words. A square has 22 bits, so both
+ * are exact in float64 if magnitudes are within a factor of 2^12. Otherwise the sum of squared
+ * deviations is at least half of the largest square, of which there are at most 2^6, and the
+ * rounding errors of 2^4 successive additions are as small relative to it as a variance allows. */
 template <class V, class In>
 struct spreads_of_halves {
     static constexpr unsigned columns = 2;
     static constexpr uint32_t most = 1 << 6;
     double sum[columns], squares[columns], mean[columns], deviation[columns];
-    uint32_t greatest = 0; /* of words without their sign, which has the largest second element */
+    uint32_t greatest = 0; /* largest word without its sign, i.e. with the largest second element */
     uint32_t settled = 0;
 
     __device__ __forceinline__ spreads_of_halves() : sum(), squares(), mean(), deviation() {}
@@ -164,7 +163,7 @@ struct spreads_of_halves {
     }
 
   private:
-    /* What both columns have in common. */
+    /* Factors that both columns share. */
     struct latest_rows {
         double count, inverse, share, weight;
 
@@ -207,16 +206,16 @@ struct accumulator<variance<V>, float16, 1> : spreads_of_halves<V, float16> {};
 template <class V>
 struct accumulator<variance<V>, bfloat16, 1> : spreads_of_halves<V, bfloat16> {};
 
-/* Of columns whose results are of the elements' own type, which may keep less. */
+/* For columns whose results have the elements' own type, for which less precision suffices. */
 template <class Fold, class In, unsigned Words = 4>
 struct result_accumulator : accumulator<Fold, In, Words> {};
 
-/* Sums of differences from a number near a column's rows, its first to begin with, and of their
- * squares, in float32, which holds such a difference of halves but for one rounding.
+/* Sums in float32 of a column's differences from a reference number, initially its first element,
+ * and of their squares. The difference of two float16 numbers is rounded at most once.
  *
- * However far from the mean that number is, the squares of n rows add up to n + 1 times what those
- * of deviations do at most. So it becomes the mean after 2^6 rows, and again after each 2^6: sums
- * are moved along, and not more than half of the squares is ever taken away then. */
+ * However far the reference is from the mean, the squares of n rows add up to at most n + 1 times
+ * the squared deviations from the mean. So after every 2^6 rows the reference becomes the mean and
+ * the sums are adjusted; from then on, at most half of the squares is ever subtracted. */
 template <class V, unsigned Words>
 struct result_accumulator<variance<V>, float16, Words> {
     static constexpr unsigned columns = lanes_of<float16, Words>;
@@ -247,7 +246,7 @@ struct result_accumulator<variance<V>, float16, Words> {
         }
     }
 
-    /* NaN of what is not finite. */
+    /* NaN if any element is not finite. */
     __device__ __forceinline__ float made(unsigned c, uint32_t count) const
     {
         const float all = fmaf(-sum[c], sum[c] * (1 / float(count)), squares[c] + latest[c]);
@@ -280,7 +279,7 @@ struct result_accumulator<variance<V>, float16, Words> {
 };
 
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
- * is left of them: count * squares is less than 2^46. */
+ * `made` computes: count * squares is less than 2^46. */
 template <class V, unsigned Words>
 struct accumulator<variance<V>, int8_t, Words> : merges_words, leaves_no_registers {
     static constexpr unsigned columns = 4 * Words;
@@ -321,7 +320,7 @@ struct accumulator<variance<V>, int8_t, Words> : merges_words, leaves_no_registe
                            : variance<V>::identity();
     }
 
-    /* Of 2^20 elements at most: n * squares is less than 2^54. */
+    /* At most 2^20 elements: n * squares is less than 2^54. */
     __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
     {
         const int64_t n = int64_t(taken) * columns;

@@ -1,11 +1,11 @@
-/* Reductions along axes. A team of threads, 2^team of a block, folds what becomes one result; what
- * lies in memory decides which threads are a team. Where a result's own elements are neighbours,
- * neighbouring threads are: rows. Where neighbours belong to different results, neighbouring
- * threads work across them: columns. A team reads as the default method reads what is not flat
- * (strided.cuh), so one kernel of a fold serves every layout and type.
+/* Reductions along axes, for any layout and element type. A team of 2^team threads of a block
+ * computes one result. If a result's elements are contiguous (rows), the team's threads are
+ * neighbors; if adjacent elements belong to different results (columns), neighboring threads are in
+ * different teams. Elements are read as in the default method's kernel for arrays that are not flat
+ * (strided.cuh), so one kernel per fold covers every layout and type.
  *
- * Where results are few and long, several blocks split each; the last of them to end folds what
- * they left, always in the same order, and makes the results. */
+ * If results are few and long, several blocks (splits) share each; the last of them to finish
+ * merges their partial results, always in the same order, and stores the results. */
 #pragma once
 
 #include "../epilogue/results.cuh"
@@ -14,34 +14,34 @@
 namespace KERNELS
 {
 
-/* A struct kernel_axes, under a name of this namespace, and one of any dimensions. */
+/* Counterparts of struct kernel_axes and struct kernel_axes_of_any. */
 struct along : kernel_axes {};
 struct along_any : kernel_axes_of_any {};
 
 static_assert(sizeof(along_any) + 3 * sizeof(void *) <= 4096, "older GPUs take no more arguments");
 
-/* Arguments as loads read them, where states are small enough to leave a register for that.
- * Operands of instructions come through another cache, which misses each line once more, and a warp
- * waits for every miss there, while loads wait together. */
+/* The kernel arguments as memory loads read them, if states are small enough to leave a register
+ * for that. Instruction operands go through another constant cache, which misses each line once
+ * more, and a warp waits for each of these misses; loads wait together. */
 template <class Fold>
 __device__ __forceinline__ const kernel_axes &loaded(const along &arguments)
 {
 #ifdef __CUDA_ARCH__
     if constexpr (sizeof(state_of<Fold>) <= sizeof(uint64_t))
-        return (&arguments)[arguments.launch.block >> 16]; /* 0, which compilers do not know */
+        return (&arguments)[arguments.launch.block >> 16]; /* 0 at run time */
 #endif
     return arguments;
 }
 
-/* A thread's place among those of its block. */
+/* A thread's place in its block. */
 struct teammate {
-    unsigned result; /* among the block's own */
+    unsigned result; /* in the block */
     unsigned number; /* in the team */
-    unsigned pitch;  /* threads between two teammates, as an exponent */
-    unsigned teams;  /* in the block, as many as results */
+    unsigned pitch;  /* log2 of the threads between two teammates */
+    unsigned teams;  /* in the block; one result each */
 };
 
-/* Where teammates are neighbours. */
+/* Teammates are neighboring threads. */
 __device__ __forceinline__ teammate place_in_row(const kernel_axes &x, unsigned thread)
 {
     const unsigned team = x.launch.team;
@@ -60,16 +60,16 @@ __device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
     return place_in_team(x, threadIdx.x);
 }
 
-/* ---- what a team has ---- */
+/* ---- folding a team ---- */
 
-/* How many of a team are in one warp, as an exponent. */
+/* log2 of the number of teammates in one warp. */
 __device__ __forceinline__ unsigned teammates_in_warp(const kernel_axes &x, const teammate &me)
 {
     const unsigned in_warp = me.pitch < warp_bits ? warp_bits - me.pitch : 0;
     return x.launch.team < in_warp ? x.launch.team : in_warp;
 }
 
-/* The first of a team's threads in a warp gets the fold of all their values. */
+/* Fold the values of the teammates in a warp; the result is in the first of them. */
 template <class Fold, class T>
 __device__ __forceinline__ T fold_in_warp(const kernel_axes &x, const teammate &me, T value)
 {
@@ -79,8 +79,8 @@ __device__ __forceinline__ T fold_in_warp(const kernel_axes &x, const teammate &
     return value;
 }
 
-/* The same of all of the team. By all threads of a block; whoever calls it twice puts a barrier in
- * between. */
+/* Fold the values of the whole team. Called by all threads of a block; a second call requires a
+ * barrier in between. */
 template <class Fold, class T>
 __device__ __forceinline__ T team_fold(const kernel_axes &x, const teammate &me, T value)
 {
@@ -99,7 +99,7 @@ __device__ __forceinline__ T team_fold(const kernel_axes &x, const teammate &me,
     return value;
 }
 
-/* A state, and how many elements a mask has let through to it. */
+/* A state, and the number of unmasked elements in it. */
 template <class Fold>
 struct counted_state {
     state_of<Fold> state;
@@ -121,10 +121,10 @@ __device__ __forceinline__ void team_fold_counted(const kernel_axes &x, const te
 
 struct result_place {
     offsets base;
-    int64_t place; /* among the results */
+    int64_t place; /* index among the results */
 };
 
-/* A dimension that results differ in. */
+/* An outer dimension: results differ in it. */
 struct outer_dimension {
     uint64_t length;
     int64_t stride, mask_stride, place;
@@ -142,7 +142,7 @@ __device__ __forceinline__ outer_dimension outer_of(const kernel_axes_of_any &x,
     return {x.from.shape[at], x.from.strides[at], x.from.mask_strides[at], x.output_strides[k]};
 }
 
-/* Number `result` of those that differ in so many dimensions of x. */
+/* The place of result number `result`, from its indices in the `outer` outer dimensions of x. */
 template <class Axes>
 __device__ __forceinline__ result_place place_among(const Axes &x, unsigned outer, int64_t first,
                                                     uint64_t result)
@@ -179,7 +179,7 @@ __device__ __forceinline__ result_place place_of_result(const kernel_axes_of_any
 
 /* ---- elements ---- */
 
-/* Windows that are whole, of neighbours that loads take by runs: where the next one would begin. */
+/* Accumulate full windows by vectorized loads; returns where the next window would begin. */
 template <class Fold>
 __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enum element input,
                                                       const kernel_stretches &rows,
@@ -211,8 +211,8 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enu
     return begin;
 }
 
-/* The window of neighbours that loads take by runs where a row begins in it, or ends, or both:
- * where the next one would begin. */
+/* Accumulate, by vectorized loads where possible, a window in which the row begins or ends. Returns
+ * where the next window would begin. */
 template <class Fold>
 __device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, enum element input,
                                                    const kernel_stretches &rows, const stretch &row,
@@ -235,7 +235,7 @@ __device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, enum e
     return begin + window;
 }
 
-/* This thread's share of the elements that lie `base` further on than the first result's. */
+/* Accumulate this thread's share of a result's elements, `base` from those of the first result. */
 template <class Fold>
 __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kernel_axes_of_any &all,
                                            const teammate &me, const offsets &base, uint64_t split)
@@ -269,9 +269,8 @@ __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kerne
 
 /* ---- splits ---- */
 
-/* What the splits of these results have left, this thread's share of it, once the last of them is
- * there: false for all others. Their states lie result by result, so that a team's neighbours read
- * neighbours. */
+/* Store this block's partial results, split by split. The last of the splits then loads this
+ * thread's share of all of them and returns true; the others return false. */
 template <class Fold>
 __device__ __forceinline__ bool
 exchange_splits(const kernel_axes &x, const teammate &me, uint64_t result, uint64_t group,

@@ -1,11 +1,11 @@
-/* Reductions along axes whose bits follow from a result's own elements alone, whatever else there
- * is in the array, wherever it lies, and on whatever grid: batch invariant ones, of floats.
+/* Batch-invariant reductions of floats along axes: a result's bits depend only on its own elements,
+ * not on the rest of the array, its layout or the launch configuration.
  *
- * A result has so many shares as follows from its length. A share has packs of neighbouring
- * elements, and takes in a batch of them at a time; shares merge as a binary tree over their
- * numbers. Who folds a share is free: neighbouring threads have neighbouring shares of a result,
- * or, where these are closer, the same share of neighbouring results, and then several of each. So
- * is how its elements are loaded. */
+ * The number of shares of a result follows from its length. A share consists of packs of
+ * consecutive elements and is reduced in batches of packs; shares merge as a binary tree over their
+ * numbers. Which thread reduces a share, and how elements are loaded, is free: neighboring threads
+ * have neighboring shares of a result or, if the elements of neighboring results are closer, the
+ * same share of neighboring results, and then several shares of each. */
 #pragma once
 
 #include "along.cuh"
@@ -16,19 +16,19 @@ namespace KERNELS
 
 constexpr unsigned threads_of_invariant = 1u << STRIDED_BLOCK;
 
-/* Elements of the packs of a batch. */
+/* Elements per batch. */
 template <class In>
 constexpr unsigned batch_elements = sizeof(In) < 4   ? 2 * pack<In>::size
                                     : sizeof(In) > 8 ? STRIDED_LOADS / 2
                                                      : STRIDED_LOADS;
 
-/* What is reduced to one result, in up to two dimensions. */
+/* The elements of one result, in up to two dimensions. */
 template <class In>
 struct own_elements {
     global<const char> data;
-    unsigned count, length; /* of all, and of the inner dimension */
-    int64_t outer, inner;   /* bytes from one to the next */
-    bool packed;            /* loads may take packs */
+    unsigned count, length; /* of both dimensions, and of the inner one */
+    int64_t outer, inner;   /* strides in bytes */
+    bool packed;            /* contiguous and aligned: packs can be loaded */
 
     __device__ __forceinline__ own_elements(const layout_of_few &from, int64_t base)
         : data(static_cast<const char *>(from.data) + base), count(1), length(1), outer(0), inner(0)
@@ -46,7 +46,7 @@ struct own_elements {
     }
 };
 
-/* A batch of which all elements are there: packs `apart` from each other, from element k on. */
+/* Load a full batch: packs that begin `apart` elements from each other, from element k on. */
 template <class In, unsigned N>
 __device__ __forceinline__ void load_batch(const own_elements<In> &own, unsigned k, unsigned apart,
                                            In (&loaded)[N])
@@ -69,7 +69,7 @@ __device__ __forceinline__ void load_batch(const own_elements<In> &own, unsigned
     }
 }
 
-/* Any batch: which of its elements are there. In place of others the first is loaded. */
+/* Load any batch; returns which elements exist. In place of others the first is loaded. */
 template <class In, unsigned N>
 __device__ __forceinline__ uint32_t load_some(const own_elements<In> &own, unsigned k,
                                               unsigned apart, In (&loaded)[N])
@@ -94,7 +94,7 @@ __device__ __forceinline__ uint32_t load_some(const own_elements<In> &own, unsig
     return there;
 }
 
-/* Share number `share` of so many. */
+/* Fold share number `share` of `shares`. */
 template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> fold_share(const inversion<Fold, In> &inverted,
                                                      const own_elements<In> &own, unsigned share,
@@ -127,7 +127,7 @@ __device__ __forceinline__ state_of<Fold> fold_share(const inversion<Fold, In> &
 
 /* ---- the tree ---- */
 
-/* The fold of `count` neighbouring shares, of which of(k) is number k. */
+/* Fold `count` neighboring shares as a binary tree; of(k) is share k. */
 template <class Fold, class F>
 __device__ __forceinline__ state_of<Fold> fold_in_order(unsigned count, F of)
 {
@@ -149,7 +149,7 @@ __device__ __forceinline__ state_of<Fold> fold_in_order(unsigned count, F of)
     return state;
 }
 
-/* What a thread is to its block: of result number `result`, the thread with shares from number
+/* A thread's place in its block: it has result number `result`, and in it the shares from number
  * `row` << shares on. */
 struct invariant_thread {
     unsigned row, rows, result, results;
@@ -170,7 +170,7 @@ struct invariant_thread {
     }
 };
 
-/* Of `count` shares the thread has 2^each from number row << each on: how many there are. */
+/* How many of a result's `count` shares are the thread's: up to 2^each, from row << each on. */
 __device__ __forceinline__ unsigned own_shares(const invariant_thread &me, unsigned count,
                                                unsigned each)
 {
@@ -178,8 +178,8 @@ __device__ __forceinline__ unsigned own_shares(const invariant_thread &me, unsig
     return me.is_needed() ? left >> each ? 1u << each : left : 0;
 }
 
-/* The first thread of a result gets the fold of what the first `rows` of them have. By all threads
- * of the block. */
+/* Merge the states of the first `rows` threads of each result as a binary tree; the result is in
+ * its first thread. Called by all threads of the block. */
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> fold_rows_in_order(const invariant_thread &me,
                                                              unsigned rows, state_of<Fold> state)

@@ -1,8 +1,7 @@
-/* How a thread loads rows of its columns, COLUMNS_AHEAD of them before it waits for any, and has
- * them taken in.
+/* How a thread loads the rows of its columns, with COLUMNS_AHEAD loads in flight.
  *
- * Rows need not begin at boundaries: then two loads have what one would, and are shifted. Of every
- * second column two loads have what one would, too (stride2.cuh), or three. */
+ * A vector of a misaligned row is assembled from two aligned loads by shifting. A vector of every
+ * second element is assembled from two loads (stride2.cuh), or from three if misaligned. */
 #pragma once
 
 #include "../load/stride2.cuh"
@@ -14,16 +13,16 @@ namespace KERNELS
 
 /* ---- loads ---- */
 
-/* Where a thread finds its columns, in rows of one or two reduced dimensions. */
+/* A thread's position in the rows of its columns; rows may span one or two reduced dimensions. */
 struct column_walk {
     const kernel_axes &x;
-    const char *at; /* its next row */
-    int64_t hop;    /* bytes from one of its rows to the next, in the inner dimension */
-    unsigned count; /* columns that there are */
+    const char *at; /* the thread's next row */
+    int64_t hop;    /* bytes from one of the thread's rows to the next, in the inner dimension */
+    unsigned count; /* columns that exist */
     uint32_t taken; /* rows */
-    uint32_t left;  /* rows of the inner dimension; 0: there is one dimension */
+    uint32_t left;  /* rows left in the inner dimension; 0 if there is only one dimension */
 
-    /* From one of its rows to the next in the outer dimension. */
+    /* Bytes from one of the thread's rows to the next in the outer dimension. */
     __device__ __forceinline__ int64_t outer_hop() const
     {
         return int64_t(x.launch.splits << x.launch.team) * x.from.strides[0];
@@ -40,21 +39,21 @@ struct column_walk {
         return row;
     }
 
-    /* The same of number r from here on, where there is one dimension. */
+    /* The r-th row from here, if there is one dimension. */
     __device__ __forceinline__ const char *row(unsigned r) const
     {
         return at + r * hop;
     }
 };
 
-/* Bytes from the first of so many columns to the last one's end. */
+/* Bytes from the beginning of the first column to the end of the last. */
 template <class In, bool Strided>
 __device__ __forceinline__ unsigned extent_of(unsigned columns)
 {
     return (Strided ? 2 * columns - 1 : columns) * unsigned(sizeof(In));
 }
 
-/* 16 bytes of what counts of three packs, from byte `begin` on. */
+/* Every second element of three packs, from byte `begin` on: 16 bytes. */
 template <class In>
 __device__ __forceinline__ vec16 joined_every_second(const vec16 (&packs)[3], unsigned begin)
 {
@@ -65,8 +64,8 @@ __device__ __forceinline__ vec16 joined_every_second(const vec16 (&packs)[3], un
     return joined<In>(row, last, first / 2 * unsigned(sizeof(In)));
 }
 
-/* The two loads at boundaries that have what a thread wants of a row, or three of every second
- * element; of all but the first nothing is read unless there is something in it. */
+/* Load misaligned rows by two aligned loads each, or three for every second element. All but the
+ * first are skipped if they would contain none of the thread's columns. */
 template <class In, bool Strided, bool Deep, unsigned Rows>
 __device__ __forceinline__ void load_shifted(vec16 (&rows)[Rows], column_walk &own)
 {
@@ -91,7 +90,7 @@ __device__ __forceinline__ void load_shifted(vec16 (&rows)[Rows], column_walk &o
             rows[r] = joined<In>(packs[r][0], packs[r][1], begin[r]);
 }
 
-/* The same of rows that begin at the same byte of 16: one branch chooses among the words of all of
+/* The same for rows that all have the same misalignment: one branch selects the words for all of
  * them. */
 template <class In, unsigned Rows>
 __device__ __forceinline__ void load_shifted_alike(vec16 (&rows)[Rows], const column_walk &own)
@@ -121,7 +120,7 @@ __device__ __forceinline__ void load_shifted_alike(vec16 (&rows)[Rows], const co
         join_from(3);
 }
 
-/* Of every second element the first may be an odd one. */
+/* Load aligned rows. For every second element, the first may be the second of its pair. */
 template <class In, bool Strided, unsigned Rows>
 __device__ __forceinline__ void load_whole(vec16 (&rows)[Rows], const column_walk &own)
 {
@@ -142,11 +141,11 @@ enum class loads {
     whole,
     shifted,
     shifted_alike,
-    deep /* shifted or not, of two reduced dimensions */
+    deep /* aligned or not, two reduced dimensions */
 };
 
-/* However many are loaded at a time, they are taken in by ROWS_AHEAD, so that results are the same
- * bits as those of unsplit columns. */
+/* Load a batch and accumulate it by ROWS_AHEAD rows at a time, so that results have the same bits
+ * as those of unsplit columns. */
 template <unsigned Rows, loads How, bool Strided, class In, class Columns>
 __device__ __forceinline__ void take_batch(Columns &columns, column_walk &own)
 {
@@ -171,28 +170,28 @@ __device__ __forceinline__ void take_batch(Columns &columns, column_walk &own)
     own.taken += Rows;
 }
 
-/* Rows, and then half as many at a time, as long as there are so many. */
+/* Accumulate batches of Rows rows up to `end`, then batches of half as many, and so on. */
 template <unsigned Rows, loads How, bool Strided, class In, class Columns>
 __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
 {
 #pragma unroll 1
     while (end - own.taken >= Rows)
         take_batch<Rows, How, Strided, In>(columns, own);
-    if constexpr (How != loads::shifted_alike) /* leaves the rest to others */
+    if constexpr (How != loads::shifted_alike) /* the caller takes the rest */
         by_powers<Rows / 2>(end - own.taken, [&](auto rows) {
             take_batch<decltype(rows)::value, How, Strided, In>(columns, own);
         });
 }
 
-/* Of columns of so many bytes two loads of each of 2 * ROWS_AHEAD rows leave no registers. */
+/* Larger accumulators leave no registers for two loads for each of 2 * ROWS_AHEAD rows. */
 constexpr unsigned COLUMNS_LARGE = 128;
 
-/* Whether one more loop has all the registers that it takes: what all threads would leave in memory
- * instead takes a twentieth as long as what they read. */
+/* Whether there are registers for one more loop. If they are spilled instead, the spills take a
+ * twentieth of the time of the reads. */
 template <class Columns>
 constexpr bool has_room = !std::is_base_of_v<leaves_no_registers, Columns>;
 
-/* Whether loads of a row take nothing in front of the array, or after its end. */
+/* Whether the loads of a row stay within the array. */
 template <class In, bool Strided>
 __device__ __forceinline__ bool is_inside(const kernel_axes &x, const char *row, unsigned count)
 {
@@ -208,15 +207,15 @@ __device__ __forceinline__ bool is_inside(const kernel_axes &x, const char *row,
     return from >= data + x.lowest && from + (bytes > least ? bytes : least) <= data + x.end;
 }
 
-/* This thread's rows, `end` in number. Of its first row and its last only what there is is read
- * where a load would leave the array. */
+/* Accumulate this thread's `end` rows. If vectorized loads of the first or the last row would leave
+ * the array, that row is loaded element by element. */
 template <bool Strided, unsigned Ahead, bool Deep, class In, class Columns>
 __device__ __forceinline__ void take_columns(Columns &columns, column_walk &own, const char *last,
                                              uint32_t end)
 {
     constexpr unsigned off =
         Ahead > ROWS_AHEAD && sizeof(Columns) > COLUMNS_LARGE ? unsigned(ROWS_AHEAD) : Ahead;
-    constexpr unsigned two = Strided ? Ahead / 2 : off; /* loads for one */
+    constexpr unsigned two = Strided ? Ahead / 2 : off; /* rows per batch if each takes two loads */
     const kernel_axes &x = own.x;
     const uint32_t inner = end - !is_inside<In, Strided>(x, last, own.count);
     uint32_t edge = !is_inside<In, Strided>(x, own.at, own.count);

@@ -1,5 +1,5 @@
-/* What a block has of columns, in shared memory: which results they are of, how parts of a result
- * become one, and what blocks that share tall columns leave each other. */
+/* The states of a block's columns in shared memory: to which results they belong, how partial
+ * results are merged within the block, and how blocks that split tall columns exchange theirs. */
 #pragma once
 
 #include "../vector.cuh"
@@ -11,16 +11,16 @@ namespace KERNELS
 
 /* ---- places ---- */
 
-/* Batches of rows that are taken for one: a block has columns of one of them. */
+/* Whether rows are coalesced within batches; a block then has the columns of one batch. */
 __device__ __forceinline__ bool are_batches(const kernel_axes &x)
 {
     return x.launch.column.coalesced > 1 && x.outer.count > 1;
 }
 
-/* Which columns a thread has, or a slot. */
+/* The first column of a thread, or of a slot. */
 struct column_place {
-    uint64_t outer; /* in dimensions but the last */
-    uint64_t first; /* in the last */
+    uint64_t outer; /* index in all outer dimensions but the last */
+    uint64_t first; /* index in the last */
 };
 
 __device__ __forceinline__ column_place place_of_pack(const kernel_axes &x, uint64_t pack,
@@ -30,14 +30,14 @@ __device__ __forceinline__ column_place place_of_pack(const kernel_axes &x, uint
     return {outer, (pack - outer * x.launch.column.packs) * columns};
 }
 
-/* Columns of a row, where several rows are taken for one. */
+/* Columns of one row, if several are coalesced. */
 __device__ __forceinline__ unsigned columns_of_row(const kernel_axes &x)
 {
     return unsigned(x.outer.count > 1 ? x.outer.shape[x.outer.count - 1]
                                       : x.results * x.launch.inner);
 }
 
-/* The number of a result among all, of a group's first pack; none is UINT64_MAX. */
+/* The index of a block's result number `number` among all, or UINT64_MAX if it does not exist. */
 template <unsigned Columns>
 __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t group,
                                                   unsigned number)
@@ -57,8 +57,8 @@ __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t
 
 /* ---- parts ---- */
 
-/* Which part of its columns a thread has, of how many in its block, once those of a warp are one;
- * and which of the block's threads side by side it is. */
+/* A thread's part of its columns and the number of parts in the block, after the parts in a warp
+ * have been merged; and its slot among the block's adjacent columns. */
 struct column_part {
     unsigned number, count, slot;
     bool there;
@@ -75,22 +75,22 @@ struct column_part {
     }
 };
 
-/* States of a block's threads in shared memory, column by column: neighbouring threads' are
- * neighbours, in banks of their own however they are read. */
+/* States of a block's threads in shared memory, by column: states of neighboring threads are
+ * adjacent, so neither writing nor reading them causes bank conflicts. */
 template <class T>
 struct column_table {
     shared<T> at;
     unsigned pitch, columns;
 
-    /* Of column number k of the block's. */
+    /* The slot of the block's column k. */
     __device__ __forceinline__ unsigned slot(unsigned k) const
     {
         return k % columns * pitch + k / columns;
     }
 };
 
-/* The states of a block's threads, those of a team as one: the upper half of the threads leaves its
- * own to the lower, and all threads fold what these have, by halves. */
+/* Bring a block's states to shared memory, merged within each team: the upper half of the threads
+ * stores its states, the lower half merges them with its own, and so on by halves. */
 template <class Fold, class T, unsigned Columns>
 __device__ __forceinline__ column_table<T> fold_teams(const kernel_axes &x,
                                                       const T (&states)[Columns])
@@ -123,7 +123,7 @@ __device__ __forceinline__ column_table<T> fold_teams(const kernel_axes &x,
     return table;
 }
 
-/* Folds `parts` of each of `width` neighbours, by halves; of several parts each thread has one. */
+/* Fold `parts` of each of `width` adjacent results by halves; a thread has at most one part. */
 template <class Fold, class T>
 __device__ __forceinline__ void fold_halves(const column_table<T> &table, unsigned width,
                                             unsigned parts)
@@ -138,7 +138,7 @@ __device__ __forceinline__ void fold_halves(const column_table<T> &table, unsign
     __syncthreads();
 }
 
-/* Elements of rows that are too few for one long row. */
+/* Accumulate the rows that are left over when rows are coalesced. */
 template <bool Strided, class Fold, class In, class T>
 __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table,
                                               uint64_t group)
@@ -157,7 +157,7 @@ __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column
     }
 }
 
-/* What the block has of a result of its own: one of so many parts of it. */
+/* Fold this block's columns of one result: part `part` of `parts`. */
 template <class Fold, class T>
 __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table<T> &table,
                                         unsigned number, unsigned part, unsigned parts)
@@ -172,7 +172,7 @@ __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table
     return value;
 }
 
-/* Parts of results side by side: so many that all threads have one, and no more than there are. */
+/* Into how many parts, at most `most`, results are divided to occupy all threads. */
 __device__ __forceinline__ unsigned parts_for(unsigned results, uint64_t most)
 {
     unsigned parts = 1;
@@ -181,7 +181,7 @@ __device__ __forceinline__ unsigned parts_for(unsigned results, uint64_t most)
     return parts;
 }
 
-/* Results whose columns are several, if threads suffice: `count` of them, one after the other. */
+/* Merge the columns of each of `count` results, each in parts by several threads. */
 template <class Fold, class T>
 __device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
                                                         column_table<T> &table, unsigned count)
@@ -200,7 +200,7 @@ __device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
     fold_halves<Fold>(table, count, parts);
 }
 
-/* What so many splits have left of `count` results, `pitch` from each other. */
+/* Merge the partial results of `splits` splits, `pitch` from each other, for `count` results. */
 template <class Fold, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
 fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
@@ -228,8 +228,8 @@ fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
     return table;
 }
 
-/* A block's `count` results, of its own columns and, where splits share them, of others'. The last
- * of a few neighbouring splits folds what these have left, and the last of all what such have. */
+/* Complete a block's `count` results. If splits share them, the last of each group of neighboring
+ * splits merges the group's partial results, and the last of all merges those of the groups. */
 template <class Fold, unsigned Columns>
 __device__ __forceinline__ void
 finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_t group,
@@ -237,7 +237,7 @@ finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_
                global<unsigned> tickets)
 {
     const unsigned all = unsigned(x.launch.splits), few = x.launch.column.split_group;
-    unsigned at = split, from = 0, splits = all, pitch = 1, left = 0; /* that fold others' states */
+    unsigned at = split, from = 0, splits = all, pitch = 1, left = 0; /* left: merges still to do */
     bool made = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
     if (made)
         fold_columns_of_results<Fold>(x, table, count);

@@ -1,5 +1,5 @@
-/* Reductions along axes of few elements each, of any type, layout and mask: a thread, or a few of a
- * warp, makes one result and reads by fours. */
+/* Reductions along axes with few elements per result, of any type, layout and mask: one thread, or
+ * a few of a warp, computes a result and loads four elements at a time. */
 #pragma once
 
 #include "along.cuh"
@@ -7,7 +7,7 @@
 namespace KERNELS
 {
 
-/* Whether so many neighbours can be read by loads of up to 16 bytes. */
+/* Whether N contiguous elements can be read by loads of up to 16 bytes. */
 template <unsigned N>
 __device__ __forceinline__ bool is_run(const kernel_stretches &rows, const char *at)
 {
@@ -16,7 +16,7 @@ __device__ __forceinline__ bool is_run(const kernel_stretches &rows, const char 
     return rows.run > 0 && (reinterpret_cast<uintptr_t>(at) & (load - 1)) == 0;
 }
 
-/* A team's thread's share of a short row, by fours. */
+/* Accumulate a thread's share of a short row, four elements at a time. */
 template <class Fold>
 __device__ __forceinline__ void take_few(counted_state<Fold> &own, const kernel_axes &x,
                                          const teammate &me, const char *data,

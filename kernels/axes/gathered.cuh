@@ -1,6 +1,6 @@
-/* Short rows that do not lie one after the other, or elements of them that do not, are brought to
- * shared memory such that they do: by copies as wide as what lies together; and where every second
- * element is one, and rows go on like that, by packs. */
+/* Short rows that are not contiguous, or whose elements are not, are packed into shared memory: by
+ * copies as wide as the contiguous units of memory; if every second element counts and rows
+ * continue at that stride, by packs. */
 #pragma once
 
 #include "../load/copies.cuh"
@@ -11,7 +11,7 @@
 namespace KERNELS
 {
 
-/* Where byte number k of so many packs is kept. */
+/* Where byte k of the packs is stored. */
 __device__ __forceinline__ unsigned swizzled_byte(const swizzle &swizzled, unsigned k)
 {
     constexpr unsigned size = sizeof(vec16);
@@ -20,19 +20,19 @@ __device__ __forceinline__ unsigned swizzled_byte(const swizzle &swizzled, unsig
 
 /* ---- units ---- */
 
-/* What lies together in memory: how many of it a row has, how far from each other they and rows
- * lie, in bytes. */
+/* The contiguous units of the rows: units per row, and the strides in bytes of units and of
+ * rows. */
 struct units_of_rows {
     global<const char> from;
     unsigned count;
     int64_t stride, pitch;
 };
 
-/* A thread's units, each so many further on than the one before. */
+/* Iterates over a thread's units. */
 struct unit_walk {
     global<const char> at;
-    unsigned number, step; /* in its row, and from one to the next; fewer than a row has */
-    int64_t hop, carry;    /* bytes: from one to the next, and more where that is after the row */
+    unsigned number, step; /* of the unit in its row, and the increment */
+    int64_t hop, carry;    /* bytes per step, and more at a row's end */
 
     __device__ __forceinline__ unit_walk(const units_of_rows &units, unsigned first,
                                          unsigned threads)
@@ -56,7 +56,7 @@ struct unit_walk {
     }
 };
 
-/* Several units at a time: narrow ones pass through registers. */
+/* Copy units to shared memory, several at a time. Units below 4 bytes pass through registers. */
 template <unsigned Bytes>
 __device__ __forceinline__ void bring_units(shared<char> room, const units_of_rows &units,
                                             unsigned rows, const swizzle &swizzled)
@@ -94,14 +94,14 @@ __device__ __forceinline__ void bring_units(shared<char> room, const units_of_ro
 
 /* ---- every second element ---- */
 
-/* Elements that count: a block's, and all in front of them and from their first on. */
+/* Selected elements: the block's, all before them, and all from the block's first on. */
 struct every_second_share {
     unsigned n;
     uint64_t before, left;
 };
 
-/* Packs begin at boundaries: they may have more than a block's elements, but are read only where
- * they lie between the first of all and the last. Elements of others come singly. */
+/* Copy every second element to shared memory by aligned packs, except those that extend beyond the
+ * whole array; the elements of these are copied singly. */
 template <class In>
 __device__ __forceinline__ shared<const char>
 bring_every_second(shared<char> room, global<const In> from, const every_second_share &own,
@@ -139,7 +139,7 @@ bring_every_second(shared<char> room, global<const In> from, const every_second_
 
 /* ---- rows ---- */
 
-/* A block's rows, each so many bytes after the one before. */
+/* Bring a block's rows to shared memory. */
 template <class In, class Rows>
 __device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, const Rows &rows,
                                                        const swizzle &swizzled)

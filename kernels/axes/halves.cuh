@@ -1,5 +1,5 @@
-/* Spreads of numbers of 11 bits or fewer, by their sums and their squares' in float64: squares have
- * 22 bits, and where sums would round, deviations are not much less than the squares. */
+/* Variances of numbers of up to 11 bits, from sums of elements and squares in float64: squares have
+ * 22 bits, and if sums round, the squared deviations are not much less than the squares. */
 #pragma once
 
 #include "../vector.cuh"
@@ -7,8 +7,8 @@
 namespace KERNELS
 {
 
-/* How the bits of an element lie in those of a float64 with the same exponent's bits, which is too
- * small by a power of two. */
+/* Where an element's bits go in a float64: with the exponent bits unchanged, the value is too small
+ * by a constant power of two. */
 template <class In>
 struct half_in_double;
 
@@ -26,9 +26,9 @@ struct half_in_double<bfloat16> {
     static constexpr double scale = 0x1p896;
 };
 
-/* Two elements of a word, the second of which is made of its bits and a product: a GPU converts to
- * float64 at a quarter of the rate at which it multiplies. Whether
- * that is finite it does not tell. */
+/* The two elements of a word as float64. The second is computed with integer operations and a
+ * product, since a GPU converts to float64 at a quarter of the rate at which it multiplies.
+ * Infinities and NaN are not preserved in it. */
 template <class In>
 struct two_halves {
     double at[2];
@@ -44,13 +44,13 @@ struct two_halves {
     }
 };
 
-/* Of so many numbers, and 1 / count. A product is exact as the sum of two. */
+/* The variance state of `count` numbers. The square of `sum` is exactly product + rest. */
 __device__ __forceinline__ variance_state<double>
 variance_state_of_sums(double sum, double squares, double count, double inverse)
 {
     const double product = sum * sum, rest = fma(sum, sum, -product);
     const double spread = fma(count, squares, -product) - rest;
-    /* Rounding may have left a little less than nothing; NaN stays. */
+    /* Rounding may have made it slightly negative; NaN stays. */
     return {count, sum * inverse, (spread < 0 ? 0 : spread) * inverse};
 }
 

@@ -1,7 +1,7 @@
-/* The order in which extremes are found. Kernels that know the elements' type find minima of signed
- * numbers only. Where maxima are asked for, or integers are unsigned, bits of elements are inverted
- * as they are taken in, as radix sorts do, and of results again: kernel_results has which ones.
- * Truth values become 0 and 1 before. */
+/* The order in which extremes are found. Kernels of a known type find only minima of signed
+ * numbers. For maxima and for unsigned integers, bits of elements are inverted when they are
+ * loaded, as in a radix sort, and inverted back in results; kernel_results has the masks. Booleans
+ * are converted to 0 and 1 first. */
 #pragma once
 
 #include "accumulator.cuh"
@@ -10,18 +10,18 @@
 namespace KERNELS
 {
 
-/* Whether a fold's elements are compared. Both extremes are found of floats as they are. */
+/* Whether a fold compares elements in this order. `extremes` of floats takes them as they are. */
 template <class Fold, class V = value_of<Fold>>
 constexpr bool compares = std::is_same_v<Fold, min<V>> || std::is_same_v<Fold, argmin<V>> ||
                           std::is_same_v<Fold, nanargmin<V>> || std::is_same_v<Fold, nanmin<V>> ||
                           (std::is_same_v<Fold, extremes<V>> && std::is_integral_v<V>);
 
-/* Inverts bits of elements that are compared. */
+/* Inverts bits of elements, if the fold compares them. */
 template <class Fold, class In>
 struct inversion {
-    uint64_t bits; /* of every 8 bytes */
+    uint64_t bits; /* the bits to invert, in every 8 bytes */
 
-    /* Of word number k of a vector; of a float only the sign. */
+    /* Word k of a vector. In floats only the sign bit is inverted. */
     __device__ __forceinline__ uint32_t of_word(uint32_t word, unsigned k) const
     {
         if (!compares<Fold> || (std::is_same_v<In, double> && k % 2 == 0))
@@ -29,7 +29,7 @@ struct inversion {
         return word ^ uint32_t(sizeof(In) == sizeof(uint64_t) && k % 2 ? bits >> 32 : bits);
     }
 
-    /* Of elements, or of words of them. */
+    /* An element, or a vector of words. */
     template <class T>
     __device__ __forceinline__ T operator()(T x) const
     {
@@ -48,7 +48,7 @@ struct inversion {
     }
 };
 
-/* An accumulator of elements whose bits are inverted. */
+/* An accumulator whose elements are inverted first. */
 template <class Accumulator, class Fold, class In, bool = compares<Fold>>
 struct in_order : Accumulator {
     __device__ __forceinline__ explicit in_order(const kernel_results &) {}
@@ -75,7 +75,7 @@ struct in_order<Accumulator, Fold, In, true> : Accumulator {
     }
 };
 
-/* A short row (row_folds.cuh) of such elements. */
+/* A short row (row_folds.cuh) whose elements are inverted. */
 template <class Row, class Fold, class In>
 struct row_in_order {
     const Row &row;

@@ -1,18 +1,17 @@
-/* How a fold takes in a short row of elements of a known type. A row hands out its elements, a few
- * at a time and in their order, and folds what its threads have made of them:
+/* How a fold reduces a short row of elements of a known type. A row hands out its elements, a few
+ * at a time and in order, and merges its threads' values:
  *
- *     row.each(fill, f)        f(x, at): x an array of elements, the first of which is number `at`;
- *                              of elements of one byte x is of words, filled up with `fill`
- *     row.begin()              the first element's number that it hands out to this thread; of
- *                              elements of one byte nobody asks
- *     row.together(x, merge)   to all of its threads
+ *     row.each(fill, f)        f(x, at) gets an array of elements from number `at` on; 1-byte
+ *                              elements come as words, padded with `fill`
+ *     row.begin()              number of the first element that this thread gets; not needed for
+ *                              1-byte elements
+ *     row.together(x, merge)   x merged over the row's threads, all of which get the result
  *
  * row_fold<Fold, In> has
  *
- *     static made of(row, numbers);             what a result is made of: a state, unless there is
- *     using result = ...;                       the type that NumPy's results have, and
- *     static result result_of(made, numbers);
- */
+ *     static made of(row, numbers);             a state, or a narrower value if there is `result`
+ *     using result = ...;                       the type of NumPy's result, if there is
+ *     static result result_of(made, numbers);   this conversion */
 #pragma once
 
 #include "../vector.cuh"
@@ -25,7 +24,7 @@ namespace KERNELS
 
 /* ---- results ---- */
 
-/* A number as a type of results, rounded if that is a float type. */
+/* Convert a number to a result type, rounding once if that is a float type. */
 template <class To, class Number>
 __device__ __forceinline__ To rounded_to(Number x)
 {
@@ -39,7 +38,7 @@ __device__ __forceinline__ To rounded_to(Number x)
 
 /* ---- folds ---- */
 
-/* Four bytes that change no state of a fold's: zeros, or ones of a product. */
+/* Four bytes that do not change a fold's state: zeros, or ones for a product. */
 template <class Fold, class In>
 constexpr uint32_t neutral_bytes = 0;
 template <class V, class In>
@@ -69,7 +68,7 @@ struct row_fold_by_states {
 template <class Fold, class In, bool Bytes = sizeof(In) == 1>
 struct row_fold : row_fold_by_states<Fold, In> {};
 
-/* Whether a row's fold makes results, of one type. */
+/* Whether a row_fold has `result`. */
 template <class Row, class = void>
 struct has_result : std::false_type {};
 template <class Row>
@@ -78,7 +77,7 @@ struct has_result<Row, std::void_t<typename Row::result>> : std::true_type {};
 template <class Fold, class In>
 constexpr bool stores_native = has_result<row_fold<Fold, In>>::value;
 
-/* Of one value, by merging. */
+/* Folds whose state is one value. */
 template <class Fold, class In, class Result>
 struct row_fold_by_values {
     using value = value_of<Fold>;
@@ -97,7 +96,7 @@ struct row_fold_by_values {
     }
 };
 
-/* A sum of integers, or the bits of their mean, which is as wide. */
+/* A sum of integers, or the bits of its quotient, a float64. */
 __device__ __forceinline__ int64_t integer_or_mean(int64_t total, const row_numbers &numbers)
 {
     if (!numbers.divides)
@@ -107,7 +106,7 @@ __device__ __forceinline__ int64_t integer_or_mean(int64_t total, const row_numb
     return total;
 }
 
-/* Sums of integers have more digits than these. */
+/* The result type of a sum: integers are widened. */
 template <class V, class In>
 using sum_in_row = std::conditional_t<std::is_integral_v<In>, V, In>;
 
@@ -119,7 +118,7 @@ struct row_fold<sum<V>, In, false> : row_fold_by_values<sum<V>, In, sum_in_row<V
         if constexpr (std::is_integral_v<V>) {
             return integer_or_mean(total, numbers);
         } else {
-            total = added(V(0), total); /* as NumPy does, which makes zero of negative zeros */
+            total = added(V(0), total); /* as in NumPy, turns -0.0 into 0.0 */
             if (numbers.divides && std::is_same_v<In, float16>)
                 total = V(numbers.divisor.of_halves(float(total)));
             else if (numbers.divides)
@@ -132,7 +131,7 @@ struct row_fold<sum<V>, In, false> : row_fold_by_values<sum<V>, In, sum_in_row<V
 template <class In>
 struct row_fold<sum<complex<double>>, In, false> : row_fold_by_states<sum<complex<double>>, In> {};
 
-/* Elements are compared as narrow integers if they are such. */
+/* Integers of up to 4 bytes are compared as int. */
 template <class V, class In>
 using compared_as = std::conditional_t<std::is_integral_v<In> && sizeof(In) <= sizeof(int), int, V>;
 
@@ -168,7 +167,7 @@ struct row_fold<sum<V>, In, true> {
     }
 };
 
-/* How many elements are not zero, of bytes. */
+/* Counts nonzero bytes. */
 template <class V>
 struct row_fold_of_truth {
     template <class Row>
@@ -181,7 +180,7 @@ struct row_fold_of_truth {
 template <class V, class In>
 struct row_fold<nonzero<V>, In, true> : row_fold_of_truth<V> {};
 
-/* Whether any is true, or all are. */
+/* any or all of booleans. */
 template <class V>
 struct row_fold<nonzero<V>, boolean, true> : row_fold_of_truth<V> {
     using result = uint8_t;
@@ -192,11 +191,11 @@ struct row_fold<nonzero<V>, boolean, true> : row_fold_of_truth<V> {
     }
 };
 
-/* Four bytes that are greater than all others, or as great. */
+/* Four bytes that are at least as great as any element. */
 template <class In>
 constexpr uint32_t greatest_bytes = std::is_same_v<In, boolean> ? 0x01010101 : 0x7f7f7f7f;
 
-/* The least of a word's four elements are on top of its halves, whatever is below them. */
+/* Minima of two bytes at a time: they are at the top of a word's halves, above arbitrary bits. */
 template <class V, class In>
 struct row_fold<min<V>, In, true> {
     using result = In;
@@ -222,7 +221,7 @@ struct row_fold<min<V>, In, true> {
     }
 };
 
-/* Both, one after the other: the greatest is the least of what is inverted. */
+/* Two passes over the row: the maximum is the minimum of the inverted elements. */
 template <class V, class In, bool Bytes>
 struct row_fold<extremes<V>, In, Bytes> {
     template <class Row>
@@ -246,7 +245,7 @@ struct row_fold<extremes<V>, In, Bytes> {
 struct row_fold_of_positions {
     using result = int64_t;
 
-    /* Of nothing that takes part the index is the largest, and the result -1. */
+    /* If no element counts, the index is the largest and the result is -1. */
     static __device__ __forceinline__ int64_t result_of(unsigned index, const row_numbers &)
     {
         return int32_t(index);
@@ -286,14 +285,14 @@ struct row_fold<position_of_best<V, by_least, SkipsNan>, In, false> : row_fold_o
     }
 };
 
-/* An element at the top of a word, and its place below: the least is the first of the least. */
+/* Keys of the element in the top byte and its position: the least is the first minimum. */
 template <class V, class In>
 struct row_fold<argmin<V>, In, true> : row_fold_of_positions {
     template <class Row>
     static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
     {
         const auto least = [](int a, int b) { return least_number(a, b); };
-        int of_byte[4]; /* of places that are multiples of 4, so that up to 3 are added */
+        int of_byte[4]; /* positions that are multiples of 4, to which up to 3 is added */
         fill(of_byte, INT32_MAX - 3);
         row.each(greatest_bytes<In>, [&](const auto &x, unsigned at) {
 #pragma unroll

@@ -1,4 +1,4 @@
-/* The numbers that results along axes are made with: what is divided by, and how. */
+/* The divisors and other numbers from which results along axes are computed. */
 #pragma once
 
 #include "../epilogue/results.cuh"
@@ -7,17 +7,17 @@
 namespace KERNELS
 {
 
-/* A number of elements, or how many of them count, and how to divide by it. */
+/* A divisor, such as the number of elements, and how to divide by it. */
 struct divided_by {
     double number, inverse;
-    bool exact; /* the inverse: a power of two */
+    bool exact; /* the inverse is exact (a power of two) */
 
     __device__ __forceinline__ explicit divided_by(double n)
         : number(n), inverse(n > 0 ? ratio_of_counts(1, n) : 0), exact(fma(n, inverse, -1.0) == 0)
     {
     }
 
-    /* A residual rounds; of what is not finite there is none. */
+    /* Division with one correction by the residual, which is NaN if x is not finite. */
     __device__ __forceinline__ double operator()(double x) const
     {
         const double ratio = x * inverse;
@@ -27,7 +27,7 @@ struct divided_by {
         return is_nan(rounded) ? ratio : rounded;
     }
 
-    /* The same in float32, by numbers of up to 2^24, where no residual is lost. */
+    /* The same in float32, for divisors up to 2^24, where the residual is not rounded. */
     __device__ __forceinline__ float operator()(float x) const
     {
         const float whole = float(number), part = float(inverse), ratio = x * part, size = fabsf(x);
@@ -36,7 +36,7 @@ struct divided_by {
         return float((*this)(double(x)));
     }
 
-    /* The same of sums of float16, none of which are so small or so large. */
+    /* The same for sums of float16, which are never so small or so large. */
     __device__ __forceinline__ float of_halves(float x) const
     {
         const float part = float(inverse), ratio = x * part;
@@ -45,7 +45,7 @@ struct divided_by {
     }
 };
 
-/* What results are made with, the same for all. */
+/* The numbers for a row's result; the same for all rows. */
 struct row_numbers {
     uint64_t n;
     divided_by count, divisor, left, left_times_count;

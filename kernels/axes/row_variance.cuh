@@ -1,4 +1,4 @@
-/* Variances of short rows, and norms of such of bytes (row_folds.cuh). */
+/* Variances of short rows, and norms of short rows of bytes (row_folds.cuh). */
 #pragma once
 
 #include "row_folds.cuh"
@@ -8,7 +8,7 @@ namespace KERNELS
 
 template <class Result>
 struct row_fold_of_spreads {
-    using result = Result; /* made of the sum of squared deviations from the mean */
+    using result = Result; /* computed from the sum of squared deviations from the mean */
 
     static __device__ __forceinline__ Result result_of(double deviation, const row_numbers &numbers)
     {
@@ -22,25 +22,25 @@ struct row_fold_of_spreads {
     }
 };
 
-/* Variances of integers are float64. */
+/* The result type of a variance: float64 for integers. */
 template <class In>
 using float_of_variance = std::conditional_t<std::is_integral_v<In>, double, In>;
 
-/* Sums of differences from a number near all elements, and of their squares, in float64. That
- * number is the mean, as near as the elements' own type has it: a second pass over what registers
- * or shared memory hold. However far off, what is summed up tells how far: the error of squares is
- * of deviations and n times that distance's square.
+/* Sums of differences from a reference number, and of their squares, in float64. The reference is
+ * the mean, rounded to the elements' own type, so a row is read twice from registers or shared
+ * memory. The sum of differences tells its distance from the true mean; the error of the squares is
+ * relative to the squared deviations plus n times that distance squared.
  *
- * Elements of 11 bits need none. If their magnitudes are within a factor of 2^10, the sum of up to
- * 2^11 squares is exact; and otherwise that of deviations is half of the largest square, of which
- * the squares are at most n, so that roundings are felt 2 n^2 / 2^53 at most. */
+ * 16-bit floats need no reference. If their magnitudes are within a factor of 2^10, the sum of up
+ * to 2^11 squares is exact. Otherwise the squared deviations add up to at least half of the largest
+ * square, of which there are at most n, so the relative error is at most 2 n^2 / 2^53. */
 template <class V, class In>
 struct row_fold<variance<V>, In, false> : row_fold_of_spreads<float_of_variance<In>> {
     static constexpr bool keeps_lost = std::is_same_v<float_of_variance<In>, double>;
     static constexpr unsigned lanes = 2;
 
     struct two_sums {
-        double sum, squares, lost; /* of squares, too much */
+        double sum, squares, lost; /* excess of squares */
 
         static __device__ __forceinline__ two_sums merge(two_sums a, two_sums b)
         {
@@ -67,8 +67,8 @@ struct row_fold<variance<V>, In, false> : row_fold_of_spreads<float_of_variance<
     }
 
   private:
-    /* One thread may have all of a row: of float64, whose sums have no more digits than results,
-     * it keeps what each addition rounds off (Kahan 1965), unless there is no number to keep. */
+    /* A single thread may sum a whole row. In float64, where sums have no spare digits, it uses
+     * compensated summation (Kahan 1965), unless the error is not finite. */
     static __device__ __forceinline__ void add(two_sums &own, double d)
     {
         own.sum += d;
@@ -81,7 +81,7 @@ struct row_fold<variance<V>, In, false> : row_fold_of_spreads<float_of_variance<
         }
     }
 
-    /* Of halves of elements, since those of the largest would add up to more than there is. */
+    /* Sums half of each element, so that the largest numbers do not overflow. */
     template <class Row>
     static __device__ __forceinline__ double near_mean(const Row &row, const row_numbers &numbers)
     {
@@ -107,7 +107,7 @@ template <class In>
 struct row_fold<variance<complex<double>>, In, false>
     : row_fold_by_states<variance<complex<double>>, In> {};
 
-/* Of bytes: sums are integers, and so are n times deviations. */
+/* For bytes, the sums are integers, and so are n times the squared deviations. */
 struct sums_of_bytes {
     int64_t sum, squares;
 

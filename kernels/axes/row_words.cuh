@@ -1,4 +1,4 @@
-/* Rows of neighbouring columns, of which one load has as many as 16 bytes have. */
+/* Helpers for vectors: the elements of adjacent columns that one 16-byte load brings. */
 #pragma once
 
 #include "../vector.cuh"
@@ -6,7 +6,7 @@
 namespace KERNELS
 {
 
-/* Element number k of a vector's words, or of elements. */
+/* Element k of an array of words or of elements. */
 template <class In, class Unit, unsigned N>
 __device__ __forceinline__ In element_at(const Unit (&units)[N], unsigned k)
 {
@@ -23,7 +23,7 @@ __device__ __forceinline__ In element_at(const Unit (&units)[N], unsigned k)
     return element;
 }
 
-/* A vector full of one element. */
+/* A vector that repeats one element. */
 template <class In>
 __device__ __forceinline__ vec16 vector_of(In element)
 {
@@ -36,7 +36,7 @@ __device__ __forceinline__ vec16 vector_of(In element)
     return vector;
 }
 
-/* 16 bytes of 32, from byte `begin` on, which is a multiple of an element's size. */
+/* 16 bytes from byte `begin` of 32; `begin` is a multiple of the element size. */
 template <class In>
 __device__ __forceinline__ vec16 joined(const vec16 &low, const vec16 &high, unsigned begin)
 {
@@ -55,7 +55,7 @@ __device__ __forceinline__ vec16 joined(const vec16 &low, const vec16 &high, uns
     return row;
 }
 
-/* Element by element, those that there are, `Step` from each other. */
+/* Load `count` elements one by one, `Step` apart; the rest of the vector repeats the first. */
 template <class In, unsigned Step = 1>
 __device__ __forceinline__ vec16 edge_of_row(const char *at, unsigned count)
 {
@@ -69,8 +69,8 @@ __device__ __forceinline__ vec16 edge_of_row(const char *at, unsigned count)
     return row;
 }
 
-/* f(power), known as it is compiled, for each power of two that `count` is made of, the largest
- * first; it is less than 2 * Most. */
+/* Call f with each power of two in `count`'s binary representation, largest first, as a
+ * compile-time constant. `count` is less than 2 * Most. */
 template <unsigned Most, class F>
 __device__ __forceinline__ void by_powers(unsigned count, F f)
 {
@@ -80,7 +80,7 @@ __device__ __forceinline__ void by_powers(unsigned count, F f)
         by_powers<Most / 2>(count, f);
 }
 
-/* A word's bytes as numbers: truth values become 0 and 1. */
+/* A word's bytes as numbers: booleans become 0 or 1. */
 template <class In>
 __device__ __forceinline__ uint32_t numbers_of_bytes(uint32_t word)
 {
@@ -88,11 +88,11 @@ __device__ __forceinline__ uint32_t numbers_of_bytes(uint32_t word)
     return std::is_same_v<In, boolean> ? truth_of_bytes(word) >> 7 : word;
 }
 
-/* What adds and multiplies such numbers. */
+/* The packing that adds and multiplies such numbers. */
 template <class In>
 using packing_of_numbers = packing<std::conditional_t<std::is_same_v<In, uint8_t>, In, int8_t>>;
 
-/* Four rows of four bytes as columns: byte k of column c is byte c of row k. */
+/* Transpose four rows of four bytes: byte k of column c is byte c of row k. */
 struct four_columns {
     uint32_t at[4];
 
@@ -109,8 +109,8 @@ struct four_columns {
     }
 };
 
-/* Calls take(column, word) with the bytes of up to four rows of a column in one word, and 0 in
- * place of those that are not there. */
+/* Call take(column, word) with the bytes of up to four rows of a column in one word; missing rows
+ * are 0. */
 template <unsigned Rows, class Vector, class Take>
 __device__ __forceinline__ void each_column_of_bytes(const Vector (&rows)[Rows], Take take)
 {

@@ -1,5 +1,5 @@
-/* Where the elements of a short row are, as folds of rows ask for them (row_folds.cuh): in
- * registers, or in shared memory, where a team, one thread or a few of a warp, reads it. */
+/* Access to the elements of a short row (row_folds.cuh): in registers, or in shared memory, where a
+ * team, one thread or a few of a warp, reads it. */
 #pragma once
 
 #include "../load/copies.cuh"
@@ -7,12 +7,11 @@
 namespace KERNELS
 {
 
-/* Elements as folds of rows take them: bytes by words. */
+/* The type in which folds of rows take elements: words for bytes. */
 template <class In>
 using unit_of = std::conditional_t<sizeof(In) == 1, uint32_t, In>;
 
-/* f(size), known as it is compiled, of a size that is one of the powers of two from Most down to
- * Least. */
+/* Call f with `size` as a compile-time constant; it is a power of two from Least to Most. */
 template <unsigned Most, unsigned Least, class F>
 __device__ __forceinline__ void with_power(unsigned size, F f)
 {
@@ -24,7 +23,7 @@ __device__ __forceinline__ void with_power(unsigned size, F f)
 
 /* ---- rows in registers ---- */
 
-/* The first `count` bytes of a word, filled up. */
+/* The first `count` bytes of a word, padded with those of `fill`. */
 __device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count, uint32_t fill)
 {
 #ifdef __CUDA_ARCH__
@@ -35,7 +34,7 @@ __device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count, uin
 #endif
 }
 
-/* Of few elements, one thread's own. */
+/* A row of few elements in one thread's registers. */
 template <class In, unsigned N>
 struct row_in_registers {
     const unit_of<In> *units;
@@ -81,8 +80,8 @@ struct row_in_registers {
 
 /* ---- rows in shared memory ---- */
 
-/* Where packs are kept: in eight that lie in all banks each has a place that depends on its row's
- * number, too, so that the packs that several threads read at a time lie in different banks. */
+/* Swizzle of packs in shared memory: a pack's place among eight, which span all banks, also depends
+ * on its row, so that several threads read packs from different banks. */
 struct swizzle {
     unsigned mask, shift;
 
@@ -92,9 +91,9 @@ struct swizzle {
     }
 };
 
-/* What is the same for all rows of a thread. */
+/* A thread's parameters for all of its rows. */
 struct team_share {
-    unsigned n, loads; /* of a row: elements, and whole loads */
+    unsigned n, loads; /* elements of a row, and full loads */
     unsigned team, number;
     swizzle swizzled;
 };
@@ -104,7 +103,7 @@ struct row_of_team {
     const team_share &share;
     shared<const char> at;
 
-    /* Merging takes its two in either order. */
+    /* merge must be commutative. */
     template <class T, class F>
     __device__ __forceinline__ T together(T x, F merge) const
     {
@@ -115,7 +114,7 @@ struct row_of_team {
     }
 };
 
-/* By loads of so many bytes, of which rows are multiples; of a team, or of one thread alone. */
+/* A row that is a multiple of `Bytes`, the size of a load, read by a team or by one thread. */
 template <class In, unsigned Bytes, bool Alone>
 struct row_of_loads : row_of_team<In> {
     using row_of_team<In>::share;
@@ -169,7 +168,7 @@ struct row_of_loads : row_of_team<In> {
     }
 };
 
-/* Of bytes that begin anywhere. */
+/* A row of 1-byte elements at any alignment. */
 struct row_of_bytes : row_of_team<int8_t> {
     __device__ __forceinline__ row_of_bytes(const team_share &all, shared<const char> staged,
                                             unsigned row)

@@ -1,10 +1,10 @@
-/* Columns along axes, of elements of a known type: neighbours in memory belong to different
- * results. A thread makes as many of them as 16 bytes have; column_rows.cuh says how it reads them,
- * and accumulator.cuh what it keeps of them. Threads of a block share tall columns among them, and
- * blocks very tall ones (column_tables.cuh).
+/* Column reductions of a known element type: adjacent elements belong to different results. A
+ * thread reduces as many columns as 16 bytes hold, by the loads of column_rows.cuh into an
+ * accumulator (accumulator.cuh). The threads of a block share tall columns, and blocks share very
+ * tall ones (column_tables.cuh).
  *
- * Short rows that lie one after the other are coalesced to one long row, and what its columns
- * become is folded in the end, as are neighbouring columns of one result. */
+ * Short contiguous rows are coalesced to one long row, whose columns are merged at the end, as are
+ * adjacent columns of one result. */
 #pragma once
 
 #include "accumulator_variance.cuh"
@@ -15,12 +15,12 @@
 namespace KERNELS
 {
 
-/* Whether what is kept merges by words. */
+/* Whether an accumulator merges by words. */
 template <class Columns>
 constexpr bool columns_merge = std::is_base_of_v<merges_words, Columns>;
 
-/* The first of a team's threads in a warp gets what all of them in it have, and then the first of
- * them all. */
+/* Merge the words of a team's threads: first within each warp, then across warps, into the team's
+ * first thread. */
 template <class Columns>
 __device__ __forceinline__ void merge_words(Columns &own, rows_taken &taken, const teammate &me,
                                             const column_part &part)
@@ -54,8 +54,8 @@ __device__ __forceinline__ void merge_words(Columns &own, rows_taken &taken, con
     }
 }
 
-/* Threads of a block at most: such that a multiprocessor has a whole number of blocks, and what
- * they leave each other fits. */
+/* The largest block: a multiprocessor must hold a whole number of blocks, and the states that
+ * threads exchange must fit into shared memory. */
 template <class Fold, class In>
 constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 {
@@ -66,7 +66,7 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
                : threads;
 }
 
-/* Columns of the last dimension. */
+/* Columns in the last outer dimension. */
 __device__ __forceinline__ uint64_t columns_in_a_row(const kernel_axes &x)
 {
     return x.launch.column.coalesced > 1 ? uint64_t(columns_of_row(x)) * x.launch.column.coalesced
@@ -74,11 +74,11 @@ __device__ __forceinline__ uint64_t columns_in_a_row(const kernel_axes &x)
                                          : x.results * x.launch.inner;
 }
 
-/* Which columns and rows a thread has. */
+/* A thread's columns and rows. */
 struct columns_share {
     unsigned group, split; /* the block's */
     column_place place;
-    uint64_t step; /* rows from one of its own to the next */
+    uint64_t step; /* rows from one of the thread's to the next */
 
     __device__ __forceinline__ columns_share(const kernel_axes &x, const teammate &me,
                                              unsigned columns)
@@ -97,13 +97,13 @@ struct columns_share {
                                            x.results * x.launch.inner * x.launch.column.coalesced;
     }
 
-    /* Columns that there are from the first of its own on. */
+    /* Columns from the thread's first on. */
     __device__ __forceinline__ uint64_t left(const kernel_axes &x) const
     {
         return columns_in_a_row(x) - place.first;
     }
 
-    /* The first of its columns, which are so many bytes apart, and what it becomes. */
+    /* The first of the thread's columns, which are `beside` bytes apart, and of its results. */
     __device__ __forceinline__ result_place at(const kernel_axes &x, int64_t beside) const
     {
         const unsigned last = x.outer.count - 1;
@@ -115,8 +115,8 @@ struct columns_share {
     }
 };
 
-/* Once rows are taken: what is found anew takes no registers meanwhile. Where 512 threads share a
- * multiprocessor's there are enough of them. */
+/* The thread's place, recomputed after the rows have been read to save registers meanwhile. If a
+ * multiprocessor has 512 threads, there are enough registers to keep it. */
 template <class Fold, class In>
 __device__ __forceinline__ teammate place_found_again(const kernel_axes &x)
 {
@@ -124,8 +124,8 @@ __device__ __forceinline__ teammate place_found_again(const kernel_axes &x)
     return place_in_team(x, kept ? threadIdx.x : not_known(threadIdx.x));
 }
 
-/* A thread's rows: of two reduced dimensions, those of the inner one for each of its own. How many
- * it has taken in. */
+/* Accumulate a thread's rows and return how many there were. With two reduced dimensions, the
+ * thread takes all rows of the inner one for each of its indices in the outer one. */
 template <bool Strided, unsigned Ahead, bool Deep, class In, class Columns>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x)
 {
@@ -155,7 +155,7 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
     return end;
 }
 
-/* The states that the first parts have once words are merged. */
+/* Bring the states of the first parts to shared memory, after words have been merged. */
 template <class T, unsigned Columns>
 __device__ __forceinline__ column_table<T> bring_merged(const T (&states)[Columns],
                                                         const teammate &me, const column_part &part)
@@ -169,8 +169,8 @@ __device__ __forceinline__ column_table<T> bring_merged(const T (&states)[Column
     return table;
 }
 
-/* Whether each thread stores what its columns become: where few stores take it, or shared memory
- * would cost more, be it for large states or for finding each result's place anew. */
+/* Whether threads store their own columns' results: if that takes few stores, or if using shared
+ * memory would cost more, for large states or for recomputing each result's place. */
 template <class Fold>
 __device__ __forceinline__ bool stores_packs(const kernel_axes &x, unsigned columns)
 {
@@ -179,13 +179,13 @@ __device__ __forceinline__ bool stores_packs(const kernel_axes &x, unsigned colu
             x.result.bytes[0] * columns <= STORED_TOGETHER);
 }
 
-/* Where a thread's results go, and how many they are. */
+/* Where a thread's results go, and their number. */
 struct results_place {
     int64_t place;
     unsigned count;
 };
 
-/* The states that a thread's columns become. False: they have become results, and are stored. */
+/* Compute the states of a thread's columns. Returns false if results have already been stored. */
 template <class Columns, bool Strided, unsigned Ahead, class Fold, class In, unsigned N>
 __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x)
 {

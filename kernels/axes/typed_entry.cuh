@@ -1,6 +1,6 @@
-/* Kernels along axes that know what type elements are, where those of strided_entry.cuh find it out
- * as they run: loads are then as wide as they come, and values are no wider than they have to be.
- * And lists of these types. */
+/* Lookup of the kernels along axes that are specialized for the elements' type, unlike those of
+ * strided_entry.cuh, which convert elements at run time: loads are as wide as possible, and values
+ * no wider than necessary. And lists of these types. */
 #pragma once
 
 #include "../entry.cuh"
@@ -22,8 +22,8 @@ using complex_floats = pairs<pair<ELEMENT_COMPLEX64, ELEMENT_COMPLEX128>, pair<E
 
 using all_floats = joined_pairs<real_floats, complex_floats>;
 
-/* Sums and products of unsigned integers are the same bits as those of signed ones. Of sums that
- * become means all are of int64. */
+/* Sums and products of unsigned integers have the same bits as those of signed ones. Sums for means
+ * are all of int64. */
 using integers_in_64_bits = joined_pairs<
     accumulated_in<ELEMENT_INT64, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16, ELEMENT_INT32,
                    ELEMENT_INT64, ELEMENT_UINT8, ELEMENT_UINT16, ELEMENT_UINT32>,
@@ -32,7 +32,7 @@ using integers_in_64_bits = joined_pairs<
           pair<ELEMENT_UINT32, ELEMENT_UINT64, int64_t>,
           pair<ELEMENT_UINT64, ELEMENT_UINT64, int64_t>>>;
 
-/* Unsigned integers as signed ones. */
+/* Unsigned integers are reduced as signed ones. */
 using signed_integers = joined_pairs<
     accumulated_in<ELEMENT_INT64, ELEMENT_INT8, ELEMENT_INT16, ELEMENT_INT32, ELEMENT_INT64>,
     pairs<pair<ELEMENT_UINT8, ELEMENT_INT64, int64_t, int8_t>,
@@ -42,19 +42,18 @@ using signed_integers = joined_pairs<
 
 using truth_values = accumulated_in<ELEMENT_INT64, ELEMENT_BOOL>;
 
-/* Elements that are compared (order.cuh), and those that are zero or not, whatever the bits of
- * those that are not. */
+/* Elements that are compared (order.cuh), and elements that are only tested for zero, for which any
+ * type with the same zero will do. */
 using compared = joined_pairs<real_floats, signed_integers>;
 using zero_or_not_floats = pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>,
                                  pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32, float, float16>,
                                  pair<ELEMENT_FLOAT32>, pair<ELEMENT_FLOAT64>>;
 using zero_or_not = joined_pairs<zero_or_not_floats, complex_floats, signed_integers, truth_values>;
 
-/* Elements whose states are float64. */
+/* Elements whose states are in float64. */
 using numbers = joined_pairs<all_floats, integers_in<ELEMENT_FLOAT64>>;
 
-/* Columns, also of every second element, of which there are kernels of some types only; and columns
- * that no threads share. */
+/* Columns, split or not; there are kernels for every second element of some types only. */
 template <template <class> class Fold, class Pairs, class Strided, class Unsplit>
 const void *kernel_of_columns(const kernel_key &key)
 {
@@ -71,8 +70,8 @@ const void *kernel_of_columns(const kernel_key &key)
     });
 }
 
-/* All others: long rows, as columns are; short ones, or such that lie apart or whose elements do;
- * any elements, one by one; and batch invariant ones, of floats, for other sums are exact. */
+/* All other kernels: long rows, also of every second element; short rows, contiguous or strided;
+ * elements loaded one by one; and batch-invariant ones of floats (integer sums are exact). */
 template <template <class> class Fold, class Pairs, class Strided>
 const void *kernel_of_rows(const kernel_key &key)
 {

@@ -1,11 +1,10 @@
-/* Long rows along axes, of elements of a known type, at memory bandwidth. A team of threads,
- * 2^team of a block, makes a result and reads its rows by packs, as the default method reads an
- * array (vector.cuh); several blocks may share a result, and then one row.
+/* Long rows of a known element type, at memory bandwidth. A team of 2^team threads of a block
+ * computes a result and reads its rows by packs, as the default method reads an array (vector.cuh).
+ * Several blocks may share a result, and even a row.
  *
- * A row may begin and end anywhere. Packs that are left when no batch is full are one more batch,
- * with stand-ins where there are none; the few elements before the first pack and after the last
- * are taken singly, by different threads, and loaded before anything else. Of every second element
- * packs are made of two each (stride2.cuh). */
+ * Rows may be misaligned. Packs that do not fill a batch are padded to one more batch. The few
+ * elements before the first pack and after the last are loaded singly, by different threads, before
+ * anything else. For every second element, a pack is assembled from two (stride2.cuh). */
 #pragma once
 
 #include "../load/stride2.cuh"
@@ -17,8 +16,8 @@
 namespace KERNELS
 {
 
-/* A block of the largest size, and how many of a multiprocessor: that leaves a thread registers
- * enough. */
+/* The largest block, and the resident blocks per multiprocessor that leave threads enough
+ * registers. */
 constexpr unsigned threads_of_rows = 1u << LONG_ROWS_BLOCK;
 
 template <class Fold, class In, bool Strided>
@@ -26,16 +25,16 @@ constexpr unsigned blocks_of_rows = LONG_ROWS_RESIDENT(sizeof(state_of<Fold>), s
 
 /* ---- a row ---- */
 
-/* Those who share a row, or the rows that lie above each other, and one of them. */
+/* One of the threads that share a row, or a stack of rows. */
 struct reader {
     unsigned rank, threads;
 };
 
-/* Packs that lie above each other: where, and how many elements come between the beginnings of two.
- */
+/* The same pack of each row of a stack: its address in the first row, the bytes between rows, and
+ * the elements between the packs' positions. */
 struct packs_in_stack {
     global<const char> at;
-    int64_t distance; /* in bytes */
+    int64_t distance;
     uint64_t step;
 
     __device__ __forceinline__ vec16 operator[](unsigned i) const
@@ -44,20 +43,20 @@ struct packs_in_stack {
     }
 };
 
-/* Vectors of a batch: loads in flight a thread. */
+/* Vectors per batch, and loads in flight per thread. */
 template <class Fold, class In>
 constexpr unsigned packs_of_row = LONG_ROWS_PACKS(sizeof(state_of<Fold>), sizeof(In));
 
-/* A thread's share of a row: the accumulator of its vectors, of narrow elements word by word, which
- * leaves fewer lanes to merge; and the state of what is not in it, which are single elements and
- * vectors that were too many for the accumulator. */
+/* A thread's share of a row: the accumulator of its vectors (word by word for narrow elements,
+ * which leaves fewer lanes to merge), and the state of all else: single elements, and vectors
+ * beyond the accumulator's capacity. */
 template <class Fold, class In>
 struct row_accumulator {
     static constexpr unsigned words = sizeof(In) < sizeof(uint32_t) ? 1 : 4, parts = 4 / words;
     using accumulator_type = accumulator<Fold, In, words>;
     in_order<accumulator_type, Fold, In> lanes;
     inversion<Fold, In> inverted;
-    uint32_t taken = 0; /* parts of vectors */
+    uint32_t taken = 0; /* parts of vectors in lanes */
     state_of<Fold> state = Fold::identity();
 
     __device__ __forceinline__ explicit row_accumulator(const kernel_results &results)
@@ -84,7 +83,7 @@ struct row_accumulator {
         return taken > ROWS_A_BLOCK - 2 * parts * packs_of_row<Fold, In>;
     }
 
-    /* Vector number k begins at position first + k * pitch. */
+    /* Merge the accumulator into the state and reset it. Vector k begins at first + k * pitch. */
     __device__ __forceinline__ void flush(uint64_t first, uint64_t pitch)
     {
         const auto all = lanes.across(taken);
@@ -101,9 +100,8 @@ struct row_accumulator {
     }
 };
 
-/* What fills up a batch and changes no state: nothing to a sum, to extremes the worst element,
- * which comes after all that is as bad, and zero where a fold counts, which is told how many are
- * there. */
+/* The element that pads batches without changing the state: -0 for sums; for extremes the worst
+ * element, at positions after all others; zero for folds that use the number of valid elements. */
 template <class Fold, class In>
 __device__ __forceinline__ In neutral_element()
 {
@@ -115,18 +113,18 @@ __device__ __forceinline__ In neutral_element()
         constexpr In greatest = ends<In>::greatest;
         return greatest;
     } else {
-        In element = {}; /* NaN that is left out has all bits set */
+        In element = {}; /* for nanargmin, a NaN */
         if constexpr (std::is_same_v<Fold, nanargmin<V>>)
             memset(&element, 0xff, sizeof element);
         return element;
     }
 }
 
-/* Vectors rank, rank + threads, ... below `count`; the first of all begins at `first`. Beyond the
- * last it is loaded again: loads on a condition would wait for each other. The last batch is
- * everybody's or nobody's; and where rows that are neighbours may differ by a vector, `even` is
- * false and it is for none full, so that the threads of a warp do not wait for each other, either.
- */
+/* Accumulate vectors rank, rank + threads, ... below `count`; vector 0 begins at position `first`.
+ * In the last batch, loads beyond the end repeat the last vector, since conditional loads would
+ * wait for each other. A batch is full for all threads or for none. If not `even`, neighboring rows
+ * may differ by a vector; then no thread takes the last batch as a full one, so that a warp does
+ * not diverge. */
 template <class Fold, class In, class Packs>
 __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, const Packs &packs,
                                               unsigned count, const reader &me, uint64_t first,
@@ -172,7 +170,7 @@ __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, co
         own.flush(first + uint64_t(start) * packs.step, pitch);
 }
 
-/* Packs of a row that lie one after the other, and its singles. */
+/* The consecutive packs of a row, and its single elements. */
 template <class In, bool Strided>
 struct row_of_packs : in_packs<In> {
     using in_packs<In>::in_packs;
@@ -195,16 +193,15 @@ struct row_of_packs<In, true> : every_second_in_packs<In> {
     }
 };
 
-/* Elements before a row's first pack and after its last, at most. */
+/* The maximum number of elements before a row's first pack and after its last. */
 template <class In, bool Strided>
 constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1) + Strided;
 
-/* How many of them a thread loads before anything else: all that it has, if 8 share the row. */
+/* How many of them a thread loads first: all of its own if 8 threads share the row. */
 template <class In, bool Strided>
 constexpr unsigned early_singles = singles_of_row<In, Strided> / 8 + 1;
 
-/* n elements, the first of which has the position `position`: all that lie there, or every second.
- */
+/* Accumulate n elements from `position` on: consecutive ones, or every second. */
 template <bool Strided, class Fold, class In>
 __device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
                                                global<const In> data, uint64_t n, const reader &me,
@@ -234,8 +231,8 @@ __device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
 
 /* ---- a result ---- */
 
-/* This thread's share of rows that are whole packs and lie above each other at one distance: the
- * same pack of some of them. */
+/* Accumulate this thread's share of a stack of rows, which are whole packs at a constant distance:
+ * the same pack of some of the rows. */
 template <class Fold, class In>
 __device__ __forceinline__ void take_typed_stack(row_accumulator<Fold, In> &all,
                                                  const kernel_axes &x, unsigned own,
@@ -248,16 +245,15 @@ __device__ __forceinline__ void take_typed_stack(row_accumulator<Fold, In> &all,
                                 unsigned(x.rows.items), me, x.rows.base + first, true);
 }
 
-/* What a result is made of: rows, of n elements each. Or tiles of a list, of which this is the
- * first. */
+/* The rows of a result, of n elements each; or, for a list of arrays, the first of its tiles. */
 struct rows_of_result {
     global<const char> data;
     uint64_t n, items, position;
     global<const list_tile> others;
 };
 
-/* This thread's share of a result's rows. Blocks or parts of them that have none to themselves
- * share one. */
+/* Fold this thread's share of a result's rows. Groups of `readers` threads take a row each; all
+ * threads share each row if there is only one group. */
 template <class Fold, class In, bool Strided>
 __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, unsigned rank,
                                                           const rows_of_result &rows)
@@ -297,8 +293,8 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     return own.state;
 }
 
-/* What the blocks that share a result have left, once the last of them is there: false for all
- * others. */
+/* Store this block's partial result. The last of the blocks that share the result merges all of
+ * them and returns true; the others return false. */
 template <class Fold>
 __device__ __forceinline__ bool
 exchange_rows(unsigned splits, unsigned split, state_of<Fold> &state,
@@ -320,8 +316,7 @@ exchange_rows(unsigned splits, unsigned split, state_of<Fold> &state,
     return true;
 }
 
-/* Which of the blocks that share a result this one is, and of which, and where they leave their
- * states. */
+/* This block's number among those that share a result, and where their partial results are. */
 struct share_of_result {
     unsigned splits, split;
     uint64_t result, first;

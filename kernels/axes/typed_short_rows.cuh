@@ -1,10 +1,10 @@
-/* Short rows, of elements of a known type.
+/* Short rows of a known element type.
  *
- * Rows that 16 bytes hold several of are loaded so and folded in registers. All others a block
- * brings to shared memory, one after the other: by copies of 16 bytes whatever a row's length if
- * they lie like that, and by narrower ones if need be (gathered.cuh). A team, one thread or a few
- * of a warp, reads each of them from there: by loads of up to 16 bytes, or, where rows of bytes
- * begin anywhere, by words that are moved into place. */
+ * If 16 bytes hold several rows, they are loaded and folded in registers. Otherwise a block packs
+ * its rows into shared memory: by 16-byte copies for any row length if they are contiguous, and by
+ * narrower ones if not (gathered.cuh). A team, one thread or a few of a warp, then reads each row
+ * from there: by loads of up to 16 bytes or, if rows of bytes are misaligned, by words that are
+ * shifted into place. */
 #pragma once
 
 #include "gathered.cuh"
@@ -16,7 +16,7 @@ namespace KERNELS
 
 /* ---- several rows a load ---- */
 
-/* A row that is folded: a result, or a state. */
+/* Fold a row to a result or, if its type has none here, to a state. */
 template <class Fold, class In, class Row>
 __device__ __forceinline__ auto folded(const Row &row, const row_numbers &numbers)
 {
@@ -38,14 +38,13 @@ __device__ __forceinline__ global<folded_row<Fold, In>> results_of(const kernel_
     return static_cast<folded_row<Fold, In> *>(x.result.at[0]) + x.outer.first;
 }
 
-/* A block's rows, one after the other or at one distance: some of all rows or, of Batches, of one
- * batch. */
+/* A block's rows, at a constant distance: some of all rows or, if Batches, of one batch. */
 template <bool Batches>
 struct rows_of_block {
-    global<const char> from; /* the first row of all, */
-    int64_t place;           /* and its result's place */
-    uint64_t first, left;    /* the first that is the block's, and how many there are from it on */
-    unsigned count;          /* the block's */
+    global<const char> from; /* the first row of all or of the batch */
+    int64_t place;           /* its result's place */
+    uint64_t first, left;    /* the block's first row, and the rows from it on */
+    unsigned count;          /* of the block */
 
     __device__ __forceinline__ explicit rows_of_block(const kernel_axes &x)
         : from(static_cast<const char *>(x.from.data)), place(x.outer.first)
@@ -67,7 +66,7 @@ struct rows_of_block {
         count = left < most ? unsigned(left) : most;
     }
 
-    /* Where the result of one of all rows goes. */
+    /* The place of a row's result. */
     __device__ __forceinline__ int64_t place_of(const kernel_axes &x, uint64_t row) const
     {
         int64_t outer = 0;
@@ -79,20 +78,20 @@ struct rows_of_block {
         return place + outer + int64_t(row) * x.outer.output_strides[last(x)];
     }
 
-    /* The dimension in which rows are neighbours. */
+    /* The innermost outer dimension. */
     static __device__ __forceinline__ unsigned last(const kernel_axes &x)
     {
         return Batches ? x.outer.count - 1 : 0;
     }
 
-    /* Whether all rows are of two dimensions, so that places are not at one distance. */
+    /* Whether rows span two dimensions, so that their results are not at one distance. */
     __device__ __forceinline__ bool are_in_two(const kernel_axes &x) const
     {
         return Batches && x.launch.row.dimensions > 1;
     }
 };
 
-/* A thread's results, each so many rows after the one before. */
+/* A thread's results, `apart` rows from each other. */
 template <class Fold, class In, class Rows>
 struct results_of_thread {
     const kernel_axes &x;
@@ -123,14 +122,14 @@ struct results_of_thread {
     }
 };
 
-/* How many rows of so many bytes a thread makes; csrc/schedule/launch_typed_rows.c asks, too. */
+/* Rows of `row` bytes per thread; csrc/schedule/launch_typed_rows.c uses this, too. */
 __host__ __device__ constexpr unsigned rows_in_registers(unsigned row)
 {
     constexpr unsigned most = ROWS_IN_REGISTERS;
     return BYTES_IN_REGISTERS / row < most ? BYTES_IN_REGISTERS / row : most;
 }
 
-/* Results of rows that lie in registers one after the other. */
+/* Results of Count consecutive rows in registers, which make one store. */
 template <class Fold, class In, unsigned Count>
 struct rows_together {
     using store = pack<folded_row<Fold, In>, Count>;
@@ -153,7 +152,7 @@ struct rows_together {
     }
 };
 
-/* As many rows as one load takes, and as their results make one store. */
+/* The rows of one load whose results make one store: as many as fit both. */
 template <class Fold, class In, unsigned N>
 struct rows_of_load {
     static constexpr unsigned row = N * sizeof(In), result = sizeof(folded_row<Fold, In>),
@@ -163,7 +162,7 @@ struct rows_of_load {
     using together = rows_together<Fold, In, count>;
 };
 
-/* The last block's, one by one. */
+/* The rows of the last block, one by one. */
 template <class Fold, class In, unsigned N>
 __device__ __forceinline__ void fold_last_in_registers(const kernel_axes &x,
                                                        const row_numbers &numbers, uint64_t first)
@@ -203,7 +202,7 @@ __device__ __forceinline__ void fold_in_registers(const kernel_axes &x)
 
 /* ---- rows in shared memory ---- */
 
-/* Starts to copy vectors to shared memory, swizzled. */
+/* Start copying vectors to shared memory, swizzled. */
 __device__ __forceinline__ shared<const char>
 start_swizzled(shared<char> to, global<const char> from, unsigned vectors, swizzle swizzled)
 {
@@ -213,8 +212,8 @@ start_swizzled(shared<char> to, global<const char> from, unsigned vectors, swizz
     return to;
 }
 
-/* Rows of an odd number of packs together, and as many of them as their results make a store: by
- * one thread. How many rows there are such of. */
+/* One thread folds as many rows as their results fill a store; together these are an odd number of
+ * packs. Returns the number of rows that this covers. */
 template <class Fold, class In, unsigned N>
 __device__ __forceinline__ unsigned
 fold_rows_together(const kernel_axes &x, shared<const char> staged, unsigned rows, uint64_t result)
@@ -240,7 +239,7 @@ fold_rows_together(const kernel_axes &x, shared<const char> staged, unsigned row
     return rows / count * count;
 }
 
-/* The same for some lengths; of results that are larger than elements none. */
+/* The same for some row lengths, if results are no larger than elements; otherwise returns 0. */
 template <class Fold, class In>
 __device__ __forceinline__ unsigned
 fold_some_together(const kernel_axes &x, shared<const char> staged, unsigned rows, uint64_t result)
@@ -255,7 +254,7 @@ fold_some_together(const kernel_axes &x, shared<const char> staged, unsigned row
     return 0;
 }
 
-/* Rows from the first on, each by a team. */
+/* Fold rows from `first` on, each by a team. */
 template <class Fold, class In, class Row, class Rows>
 __device__ __forceinline__ void fold_rows_of_team(const kernel_axes &x, const team_share &share,
                                                   shared<const char> staged, unsigned first,
@@ -273,13 +272,13 @@ __device__ __forceinline__ void fold_rows_of_team(const kernel_axes &x, const te
     }
 }
 
-/* Loads of so many bytes: other folds than those of native results take 8 bytes by twos of 4. */
+/* The widest load below 16 bytes: folds without native results take 8 bytes by two loads of 4. */
 template <class Fold, class In>
 constexpr unsigned longest_of_rows = stores_native<Fold, In> || sizeof(In) > sizeof(uint32_t)
                                          ? sizeof(uint64_t)
                                          : sizeof(uint32_t);
 
-/* A block's rows, one after the other. */
+/* Bring a block's rows to shared memory, contiguously. */
 template <class In, bool Strided>
 __device__ __forceinline__ shared<const char>
 brought_rows(const kernel_axes &x, const rows_of_block<Strided> &rows, const swizzle &swizzled)
@@ -333,12 +332,12 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
             });
 }
 
-/* Rows that lie one after the other. */
+/* Fold contiguous rows. */
 template <class Fold, class In>
 __device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
 {
     if constexpr (stores_native<Fold, In>)
-        if (x.launch.row.packed) /* rows that are staged do not wait for a table of jumps */
+        if (x.launch.row.packed) /* staged rows skip this jump table */
             return with_power<16 / sizeof(In), 2>(x.launch.row.packed, [&](auto n) {
                 fold_in_registers<Fold, In, decltype(n)::value>(x);
             });
@@ -347,8 +346,8 @@ __device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
 
 /* ---- the kernel ---- */
 
-/* A thread has so few registers that so many blocks fit on a multiprocessor; Turing's have room for
- * 1024 threads. */
+/* The resident blocks per multiprocessor, which limit the registers of a thread. Turing's
+ * multiprocessors hold 1024 threads. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 constexpr unsigned short_rows_blocks = 4;
 #else

@@ -1,9 +1,9 @@
-/* Reductions along axes of elements of a known type that may lie anywhere, each loaded by itself,
- * in little code: what is small, and what is neither rows nor columns that other kernels take.
+/* Reductions along axes of a known element type, at any strides, by one load per element, in little
+ * code: for small arrays, and for layouts that are neither rows nor columns of other kernels.
  *
- * Where a result's elements come in short runs, each of a run's places is a column of its own. A
- * block has the columns of some neighbouring results side by side, and several threads a column,
- * which share the runs; then the threads of a result merge what they have. */
+ * If a result's elements come in short runs, each place of a run is a column of its own. A block
+ * has the columns of some neighboring results side by side, and several threads per column, which
+ * share the runs; then a result's threads merge their states. */
 #pragma once
 
 #include "along.cuh"
@@ -12,24 +12,24 @@
 namespace KERNELS
 {
 
-/* A block of the largest size, and how many of a multiprocessor by a state's bytes: registers that
- * loads need, and no more. */
+/* The largest block, and the resident blocks per multiprocessor by the bytes of a state: enough
+ * registers for the loads, and no more. */
 constexpr unsigned threads_of_strided = 1u << STRIDED_BLOCK;
 template <unsigned State>
 constexpr unsigned strided_blocks = State > 32  ? 3
                                     : State > 8 ? 4
                                                 : 5;
 
-/* Loads under way in a thread. */
+/* Loads in flight per thread. */
 template <class In>
 constexpr unsigned strided_loads = sizeof(In) > sizeof(uint64_t) ? STRIDED_LOADS / 2
                                                                  : STRIDED_LOADS;
 
-/* A thread's share of a column: every step-th of its rows, from number k on. */
+/* A thread's share of a column: every step-th row, from row k on. */
 struct column_share {
     global<const char> column;
     unsigned k, step;
-    unsigned place, inner; /* of the column among a row's, so that positions are known */
+    unsigned place, inner; /* the column's index in a run of `inner`, for positions */
 
     __device__ __forceinline__ in_steps places() const
     {
@@ -50,7 +50,7 @@ take_loaded(state_of<Fold> &state, const In (&loaded)[strided_loads<In>], const 
     take_values<Fold>(state, values, places, valid);
 }
 
-/* Rows of one dimension, which lie at one distance. */
+/* Fold rows of one dimension. */
 template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> fold_column(const kernel_axes &x, column_share share,
                                                       unsigned count, int64_t stride)
@@ -80,7 +80,7 @@ __device__ __forceinline__ state_of<Fold> fold_column(const kernel_axes &x, colu
     return state;
 }
 
-/* Rows of two dimensions. Beyond the last the first is loaded again. */
+/* Fold rows of two dimensions. In place of rows beyond the last, the first is loaded. */
 template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> fold_column_of_two(const kernel_axes &x,
                                                              column_share share)
@@ -118,8 +118,8 @@ __device__ __forceinline__ state_of<Fold> fold_column_of_two(const kernel_axes &
     return state;
 }
 
-/* The first of `members` threads gets the fold of all their states; of each group that a block has,
- * of which there are so many. By all threads of the block. */
+/* Merge the states of each group of `members` threads as a tree; the result is in the group's first
+ * thread. Called by all threads of the block. */
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> fold_members(state_of<Fold> state, unsigned member,
                                                        unsigned members, unsigned group,

@@ -1,15 +1,14 @@
-/* Columns along axes, of elements of a known type, that a thread makes alone, from their first row
- * to their last, in registers. UNSPLIT_LOADS loads are under way before it waits for any: of rows
- * of one load's columns or, where rows are few, of several loads' columns.
+/* Columns of a known element type that one thread reduces from the first row to the last, in
+ * registers. UNSPLIT_LOADS loads are in flight: of the rows of one load's columns or, if rows are
+ * few, of several loads' columns.
  *
- * Results are neighbours, as columns are. Where they are of usual types and those of one load take
- * more than 16 bytes, threads of a warp exchange what they are made of, and neighbours store
- * neighbours; of other folds each stores what its states become. A result may have several columns,
- * whole loads of them, and loads are half as long where rows of batches are.
+ * Results are contiguous, like the columns. If they have NumPy's usual type and those of one load
+ * take more than 16 bytes, threads of a warp exchange them so that neighboring threads store
+ * adjacent pieces; for other folds each thread stores its own states' results. A result may span
+ * several columns, whole loads of them; loads have half the width if rows of batches do.
  *
- * Where rows begin off boundaries, each thread loads the 16 bytes at a boundary in which its
- * columns begin, and gets those in which they end from its neighbour; a warp's last thread loads
- * only. */
+ * If rows are misaligned, each thread loads the aligned 16 bytes in which its columns begin, and
+ * gets those in which they end from its neighbor; a warp's last thread only loads. */
 #pragma once
 
 #include "accumulator_minima.cuh"
@@ -24,21 +23,21 @@ namespace KERNELS
 
 /* ---- places ---- */
 
-/* A thread's own: one load's columns, those that there are. There may be batches of columns: of
- * whole loads and at boundaries, or each warp has some of one batch. */
+/* A thread's columns: those of one load, as far as they exist. Batches of columns are either whole
+ * aligned loads, or each warp has columns of a single batch. */
 template <class In, bool Batches, unsigned Words = 4>
 struct unsplit_vector {
     static constexpr unsigned columns = lanes_of<In, Words>;
-    const char *at; /* the first row */
-    int64_t place;  /* the first result's */
+    const char *at; /* in the first row */
+    int64_t place;  /* place of the first result */
     unsigned count;
-    bool loads, whole; /* loads may be taken of all rows, and all that columns want is in them */
+    bool loads, whole; /* all rows may be loaded; the loads contain all of the thread's columns */
 
     __device__ __forceinline__ unsplit_vector(const kernel_axes &x, unsigned number)
     {
         const unsigned lane = threadIdx.x % warp_size,
                        together = warp_size - x.launch.column.shifted;
-        /* The last first: its edge takes long, and is done before all others are. */
+        /* In reverse order: the last block has an edge, which takes long. */
         const uint64_t block = gridDim.x - 1 - blockIdx.x,
                        warp =
                            (block * x.launch.column.unsplit + number) * (blockDim.x / warp_size) +
@@ -72,7 +71,7 @@ struct unsplit_vector {
         place = own.place;
     }
 
-    /* The last lane makes no columns; one of them beyond a batch's end still loads. */
+    /* The last lane has no columns of its own; one lane beyond a batch's end still loads. */
     __device__ __forceinline__ void find_in_batch_of_warp(const kernel_axes &x, unsigned warp,
                                                           unsigned lane)
     {
@@ -84,7 +83,7 @@ struct unsplit_vector {
         loads = loads && batch < x.outer.shape[0] && column < x.outer.shape[1] + columns;
     }
 
-    /* Where loads are shifted, columns beyond the last are made, too, and not stored. */
+    /* If rows are misaligned, columns beyond the last are computed, too, but not stored. */
     __device__ __forceinline__ void find(const kernel_axes &x, unsigned batch, uint64_t column,
                                          bool makes)
     {
@@ -105,7 +104,7 @@ struct unsplit_vector {
             find_boundaries(x, last + length * sizeof(In));
     }
 
-    /* Of rows, the first of which and of all batches reach so many bytes far. */
+    /* Set what may be loaded; the first rows of all batches end at byte `reach`. */
     __device__ __forceinline__ void find_boundaries(const kernel_axes &x, uint64_t reach)
     {
         const uint64_t down = (x.rows.items - 1) * uint64_t(x.from.strides[0]);
@@ -119,7 +118,7 @@ struct unsplit_vector {
 
 /* ---- loads ---- */
 
-/* The next rows, those that there are. */
+/* Load the next rows; missing ones are 0. */
 template <unsigned Loads, class Vector, class Pack>
 __device__ __forceinline__ void load_unsplit(Vector (&loaded)[Loads], const kernel_axes &x,
                                              const Pack &own, uint32_t taken)
@@ -147,7 +146,7 @@ __device__ __forceinline__ void load_unsplit(Vector (&loaded)[Loads], const kern
     }
 }
 
-/* What was loaded at boundaries becomes what columns are. By all threads of a warp. */
+/* Shift aligned loads into the thread's columns. Called by all threads of a warp. */
 template <class In, unsigned Loads, class Pack>
 __device__ __forceinline__ void join_shifted(vec16 (&loaded)[Loads], const kernel_axes &x,
                                              const Pack &own, uint32_t taken)
@@ -166,7 +165,7 @@ __device__ __forceinline__ void join_shifted(vec16 (&loaded)[Loads], const kerne
 
 /* ---- rows ---- */
 
-/* The first of them, and the next come first then, so that there is one code for each number. */
+/* Accumulate the first Rows rows and move the others up: one copy of code per number of rows. */
 template <unsigned Rows, class Columns, class Vector, unsigned Loads>
 __device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Loads],
                                            uint32_t &taken)
@@ -182,7 +181,7 @@ __device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Lo
         loaded[k] = loaded[k + Rows];
 }
 
-/* Rows, and then half as many at a time, as long as there are so many. */
+/* Accumulate `left` rows: Rows at a time, then half as many, and so on. */
 template <unsigned Rows, class Columns, class Vector, unsigned Loads>
 __device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Loads],
                                            uint32_t taken, unsigned left)
@@ -199,7 +198,7 @@ __device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Lo
         left, [&](auto rows) { take_first<decltype(rows)::value>(columns, loaded, taken); });
 }
 
-/* Where loads would take more than there is. */
+/* Accumulate rows element by element, if vectorized loads would leave the array. */
 template <class In, class Columns, class Pack>
 __device__ __forceinline__ void take_edge_rows(Columns &columns, const kernel_axes &x,
                                                const Pack &own)
@@ -213,8 +212,8 @@ __device__ __forceinline__ void take_edge_rows(Columns &columns, const kernel_ax
 
 /* ---- results ---- */
 
-/* Of so many neighbours in a warp each has as many pieces: then piece number k is what neighbour
- * number k had at this thread's number. */
+/* Transpose pieces among N neighboring threads of a warp: afterwards, piece k of thread j is the
+ * former piece j of thread k. */
 template <unsigned N, class T>
 __device__ __forceinline__ void turn_in_warp(T (&pieces)[N])
 {
@@ -233,7 +232,7 @@ __device__ __forceinline__ void turn_in_warp(T (&pieces)[N])
     }
 }
 
-/* Results that are not of usual types: a thread's own. */
+/* Store a thread's results, of any type. */
 template <class Fold, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_states(const kernel_axes &x, const Columns &columns,
                                              const Pack &own)
@@ -247,7 +246,7 @@ __device__ __forceinline__ void store_states(const kernel_axes &x, const Columns
         store_at_once<Fold>(x.result, states, own.place, own.count);
 }
 
-/* A result of 2^team neighbours' columns, by all threads of a warp. */
+/* Store a result whose columns span 2^team threads. Called by all threads of a warp. */
 template <class Fold, class Columns, class Pack>
 __device__ __forceinline__ void store_across(const kernel_axes &x, const Columns &columns,
                                              const Pack &own)
@@ -263,7 +262,7 @@ __device__ __forceinline__ void store_across(const kernel_axes &x, const Columns
                                 ((own.place - x.outer.first) >> (x.launch.load + team)));
 }
 
-/* Results of usual types, by all threads of a warp. */
+/* Store results of NumPy's usual type. Called by all threads of a warp. */
 template <class Fold, class In, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_native(const kernel_axes &x, const row_numbers &numbers,
                                              const Columns &columns, const Pack &own)
@@ -312,8 +311,8 @@ __device__ __forceinline__ void store_columns(const kernel_axes &x, const row_nu
 
 /* ---- the kernel ---- */
 
-/* One load's columns, of so many words: half of the loads are under way while what the others
- * brought is taken. */
+/* Fold the columns of one load of `Words` words: half of the loads are in flight while the other
+ * half is accumulated. */
 template <class Fold, class In, unsigned Words>
 __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
 {
@@ -354,7 +353,7 @@ __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
     store_columns<Fold, In, columns>(x, numbers, made, own);
 }
 
-/* Several loads' columns, of rows so few that all loads are under way at once. */
+/* Fold the columns of several loads; rows are so few that all loads are in flight together. */
 template <class Fold, class In, unsigned Packs>
 __device__ __forceinline__ void fold_unsplit_vectors(const kernel_axes &x)
 {

@@ -1,5 +1,5 @@
-/* Results that stay on the device. One kernel for all reductions and types: a switch over types at
- * its end, compiled once a reduction, took longer than all else. */
+/* Compute a result that stays on the device from a state. One kernel for all reductions and types:
+ * compiling a switch over types for each reduction took longer than everything else. */
 #pragma once
 
 #include "../accumulators.cuh"
@@ -9,7 +9,7 @@
 namespace KERNELS
 {
 
-/* One thread. `counted` is the device's own count of what took part, null where the host knows. */
+/* One thread. `counted` is the device's count of the elements, null if the host knows it. */
 __global__ void finish_on_device(global<const void> state, enum reduction reduction,
                                  struct finish how, global<const uint64_t> counted,
                                  enum element out_type, global<unsigned char> out,

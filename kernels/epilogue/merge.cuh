@@ -1,5 +1,5 @@
-/* The merging of a few states, those that an array's pieces have left. One kernel for all folds and
- * types, since there is next to nothing to do. */
+/* Merge a few states, the partial results of an array's pieces. One kernel for all folds and types,
+ * since the work is small. */
 #pragma once
 
 #include "../accumulators.cuh"
@@ -22,7 +22,7 @@ __device__ __forceinline__ void merge_typed(global<const void> states, uint64_t 
     *static_cast<state_of<Fold> *>(merged) = state;
 }
 
-/* One thread of the grid merges n states in their order. */
+/* Merge n states, in order, in one thread. */
 __global__ void merge_few(global<const void> states, uint64_t n, global<void> merged,
                           global<unsigned>, struct epilogue, enum fold fold,
                           enum element accumulator)

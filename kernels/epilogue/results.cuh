@@ -1,4 +1,4 @@
-/* What becomes of a state in the kernel that made it: a result among many. */
+/* Turn states into results and store them, in the kernel that computed the states. */
 #pragma once
 
 #include "../mailbox.cuh"
@@ -9,7 +9,7 @@
 namespace KERNELS
 {
 
-/* By way of the widest types; results lie at multiples of their size, or of 8 bytes. */
+/* Store a value given in the widest type. Results are aligned to their size, or to 8 bytes. */
 __device__ __forceinline__ void store_wide(struct scalar_wide value, enum element type,
                                            unsigned bytes, global<unsigned char> at)
 {
@@ -29,7 +29,7 @@ __device__ __forceinline__ void store_wide(struct scalar_wide value, enum elemen
         seen_as<uint64_t>(at)[1] = words[1];
 }
 
-/* f(finishing<REDUCTION_name>()) of one of the reductions that rest on a fold. */
+/* Call f with the finishing of `reduction`, one of the reductions that use the fold. */
 template <class Fold, class F>
 __device__ __forceinline__ void with_finishing(enum reduction reduction, F f)
 {
@@ -40,7 +40,7 @@ __device__ __forceinline__ void with_finishing(enum reduction reduction, F f)
 #include "common/reductions.def"
 }
 
-/* A number, rounded once. A GPU's instructions give one NaN for all. */
+/* Round a number to float16 once. A GPU's instructions return one NaN for all. */
 template <class Number>
 __device__ __forceinline__ uint16_t half_of_number(Number value)
 {
@@ -56,7 +56,7 @@ __device__ __forceinline__ uint16_t half_of_number(Number value)
 #endif
 }
 
-/* A value's bits as a type of its kind that is no wider. */
+/* The bits of a value converted to a type of the same kind that is no wider. */
 template <class Bits, class V>
 __device__ __forceinline__ Bits narrowed(enum element type, V value)
 {
@@ -76,8 +76,7 @@ __device__ __forceinline__ Bits narrowed(enum element type, V value)
     return bits;
 }
 
-/* So many neighbours, all of them in one store where they lie at a boundary, or in two where they
- * take 32 bytes. */
+/* Store N adjacent values: by one store if they are aligned, or by two if they take 32 bytes. */
 template <class Bits, class V, unsigned N>
 __device__ __forceinline__ void store_run(enum element type, global<void> at, int64_t place,
                                           const V (&values)[N], unsigned count)
@@ -96,7 +95,7 @@ __device__ __forceinline__ void store_run(enum element type, global<void> at, in
                 target[k] = run.at[k];
 }
 
-/* Values as a type of their kind that is no wider; of an answer's values number `which`. */
+/* Store values as a type of the same kind that is no wider; as value `which` of a result. */
 template <class V, unsigned N>
 __device__ __forceinline__ void store_values(const struct kernel_results &results, int64_t place,
                                              const V (&values)[N], unsigned count,
@@ -123,7 +122,7 @@ __device__ __forceinline__ void add_findings(const struct kernel_results &result
         atomicOr(results.findings, found);
 }
 
-/* Extremes are among the values that they are made of. */
+/* Whether a fold's result is one of its elements. */
 template <class Fold>
 struct is_extreme : std::false_type {};
 template <class V, template <class> class Order>
@@ -131,7 +130,7 @@ struct is_extreme<best_value<V, Order>> : std::true_type {};
 template <class V, template <class> class Order>
 struct is_extreme<best_number<V, Order>> : std::true_type {};
 
-/* A value as it was before it was compared in the order of kernels that know the elements' type. */
+/* Undo the inversion of bits that kernels of a known type apply before comparing. */
 template <class V>
 __device__ __forceinline__ V in_own_order(const struct kernel_results &results, V value)
 {
@@ -142,7 +141,7 @@ __device__ __forceinline__ V in_own_order(const struct kernel_results &results, 
     return value;
 }
 
-/* The same of an extreme, and any other value as it is. */
+/* The same for extremes; other values are returned unchanged. */
 template <class Fold, class V>
 __device__ __forceinline__ V in_order_of(const struct kernel_results &results, V value)
 {
@@ -151,7 +150,7 @@ __device__ __forceinline__ V in_order_of(const struct kernel_results &results, V
     return value;
 }
 
-/* So many states as values, each what value(state) is. */
+/* Store value(state) of each state. */
 template <class Fold, unsigned N, class Value>
 __device__ __forceinline__ void store_as_values(const struct kernel_results &results,
                                                 const state_of<Fold> (&states)[N], int64_t place,
@@ -164,7 +163,7 @@ __device__ __forceinline__ void store_as_values(const struct kernel_results &res
     store_values(results, place, values, count, which);
 }
 
-/* By way of an answer, as a complex type that is no wider. */
+/* Store complex results, by way of a struct answer, in a type that is no wider. */
 template <class Finishing, class Fold, unsigned N>
 __device__ __forceinline__ void store_complex_values(const struct kernel_results &results,
                                                      const state_of<Fold> (&states)[N],
@@ -182,7 +181,7 @@ __device__ __forceinline__ void store_complex_values(const struct kernel_results
     }
 }
 
-/* The same of a reduction: see fold.cuh. */
+/* Store a reduction's results by its finishing (fold.cuh). */
 template <class Finishing, class Fold, unsigned N>
 __device__ __forceinline__ void store_finished(const struct kernel_results &results,
                                                const state_of<Fold> (&states)[N], int64_t place,
@@ -225,7 +224,7 @@ __device__ __forceinline__ void store_run_of_states(const struct kernel_results 
     constexpr bool is_stored_as_it_is =
         is_stored<Fold>::value && std::is_arithmetic_v<value_of<Fold>>;
     constexpr bool integers = std::is_same_v<Fold, sum<int64_t>>;
-    /* A quotient is rounded once, and one of integers is no integer. */
+    /* Divide in float64: the quotient is rounded only once, and that of integers is no integer. */
     if constexpr (is_stored_as_it_is && (integers || std::is_same_v<state, float>))
         if (results.divisor != 0 && (integers || results.bytes[0] < sizeof(float)))
             return store_as_values<Fold>(results, states, place, count, [&](const state &s) {
@@ -240,8 +239,8 @@ __device__ __forceinline__ void store_run_of_states(const struct kernel_results 
     });
 }
 
-/* So many neighbours in memory, where results.at_once. What the caller wants values that are
- * compared or multiplied to begin with is one more of them. */
+/* Store the results of adjacent states, if results.at_once. The caller's initial value is merged
+ * into values that are compared or multiplied. */
 template <class Fold, unsigned N>
 __device__ __forceinline__ void store_at_once(const struct kernel_results &results,
                                               const state_of<Fold> (&states)[N], int64_t place,
@@ -266,7 +265,7 @@ __device__ __forceinline__ global<unsigned char> result_at(const struct kernel_r
     return static_cast<unsigned char *>(results.at[value]) + place * results.bytes[value];
 }
 
-/* By way of an answer. */
+/* Store a result by way of a struct answer. */
 template <class Fold>
 __device__ __forceinline__ void store_answer_of(const struct kernel_results &results,
                                                 const state_of<Fold> &state, uint64_t count,

@@ -1,4 +1,4 @@
-/* Results that go where they were not made: to an array of any strides and another type. */
+/* Store results in an array of any strides and another type. */
 #pragma once
 
 #include "../array.cuh"
@@ -6,8 +6,8 @@
 namespace KERNELS
 {
 
-/* Values of `bytes` each. One kernel for all types, whose switches are slow to compile; results are
- * few beside what they are made of. */
+/* Values have `bytes` bytes each. One kernel for all types, whose switches are slow to compile;
+ * results are few compared with the elements. */
 __global__ void store(global<const unsigned char> values, enum element type, unsigned bytes,
                       uint64_t n, SHARED_PARAMETER(layout) to)
 {

@@ -1,5 +1,5 @@
-/* Copies to shared memory that nobody's registers are needed for, of 4, 8 or 16 bytes each, where
- * the GPU has them; a thread waits for its own. */
+/* Asynchronous copies to shared memory, of 4, 8 or 16 bytes each, which use no registers; ordinary
+ * copies on GPUs that have none. A thread waits for its own. */
 #pragma once
 
 #include "../vector.cuh"
@@ -20,7 +20,7 @@ __device__ __forceinline__ void start_copy(shared<void> to, global<const void> f
                      : "memory");
 }
 
-/* Until all copies that this thread has started are done. */
+/* Wait for all copies that this thread has started. */
 __device__ __forceinline__ void await_copies()
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
@@ -39,8 +39,8 @@ __device__ __forceinline__ void await_copies() {}
 
 #endif
 
-/* Starts to copy bytes to shared memory, at a boundary of 16 bytes or as far from it as they are
- * where they lie. */
+/* Start copying bytes to shared memory, where they have the same offset from a 16-byte boundary as
+ * in global memory. Returns where they begin. */
 __device__ __forceinline__ shared<const char> start_copies(shared<char> to, global<const char> from,
                                                            unsigned bytes)
 {

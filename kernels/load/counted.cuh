@@ -1,4 +1,4 @@
-/* Counts of a warp's threads, added to one in memory. */
+/* Add the counts of a warp's threads to one in memory. */
 #pragma once
 
 #include "../reductions/sum.cuh"
@@ -7,7 +7,7 @@
 namespace KERNELS
 {
 
-/* By all threads of a warp. */
+/* Called by all threads of a warp. */
 __device__ __forceinline__ void add_count(global<unsigned long long> counted, uint64_t count)
 {
     const int64_t total = warp_fold<sum<int64_t>>(int64_t(count));

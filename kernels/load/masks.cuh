@@ -1,6 +1,6 @@
-/* Masks: how many elements they let through, and their bits, eight to a byte, back to a byte an
- * element, which is what kernels read. A host's mask takes an eighth of the bus so, and its bytes
- * are written at the GPU's own rate. */
+/* Masks: counting unmasked elements, and expanding bit masks, eight elements to a byte, to the byte
+ * masks that kernels read. A host's mask is sent as bits, which take an eighth of the bus; the
+ * bytes are then written at the GPU's own rate. */
 #pragma once
 
 #include "../vector.cuh"
@@ -9,7 +9,7 @@
 namespace KERNELS
 {
 
-/* Adds to *counted the elements that the mask lets through. */
+/* Add the number of unmasked elements to *counted. */
 __global__ void count_selected(SHARED_PARAMETER(layout) from, uint64_t n,
                                global<unsigned long long> counted)
 {
@@ -20,7 +20,7 @@ __global__ void count_selected(SHARED_PARAMETER(layout) from, uint64_t n,
     add_count(counted, count);
 }
 
-/* n bytes of bits, the lowest first. */
+/* Expand n bytes of bits, lowest bit first. */
 __global__ void unpack(global<const unsigned char> bits, uint64_t n, global<pack<uint8_t, 8>> mask)
 {
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;

@@ -1,5 +1,5 @@
-/* Integers of one or two bytes, by the 4-byte words that they lie in: their sum, their squares' and
- * the best of them, with a few instructions a word. */
+/* Reductions of 1-byte and 2-byte integers by 4-byte words: sums, sums of squares and extremes,
+ * with a few instructions per word. */
 #pragma once
 
 #include "../reductions/extremes.cuh"
@@ -9,7 +9,7 @@ namespace KERNELS
 
 /* ---- words ---- */
 
-/* The bytes of a, from 0 on, and of b, from 4 on, that a selector names, lowest first. */
+/* The bytes selected from a (0 to 3) and b (4 to 7) by hexadecimal digits, lowest first. */
 __device__ __forceinline__ uint32_t selected_bytes(uint32_t a, uint32_t b, uint32_t selector)
 {
 #ifdef __CUDA_ARCH__
@@ -23,7 +23,7 @@ __device__ __forceinline__ uint32_t selected_bytes(uint32_t a, uint32_t b, uint3
 #endif
 }
 
-/* The greater or the less of each of two signed halves. */
+/* The minimum or maximum of each of two signed halves. */
 template <bool Least>
 __device__ __forceinline__ uint32_t best_of_signed_halves(uint32_t a, uint32_t b)
 {
@@ -39,7 +39,7 @@ __device__ __forceinline__ uint32_t best_of_signed_halves(uint32_t a, uint32_t b
 #endif
 }
 
-/* The low half of 8 bytes that are moved down by so many. */
+/* The low word of 8 bytes that are shifted right by `bytes`. */
 __device__ __forceinline__ uint32_t moved_down(uint32_t low, uint32_t high, unsigned bytes)
 {
 #ifdef __CUDA_ARCH__
@@ -55,15 +55,14 @@ __device__ __forceinline__ Word moved_up(Word word, unsigned by)
     return Word(uint32_t(word) << by);
 }
 
-/* Element number k of a word, counted from its lowest bits. A word is signed if its elements are.
- */
+/* Element k of a word, counted from its lowest bits; sign-extended if Word is signed. */
 template <unsigned Bits, class Word>
 __device__ __forceinline__ Word element_of_word(Word word, unsigned k)
 {
     return moved_up(word, 32 - Bits - Bits * k) >> (32 - Bits);
 }
 
-/* Two or four elements a word. */
+/* Two or four elements per word. */
 template <unsigned Bits, class Word>
 struct elements_in {
     using word = Word;
@@ -75,7 +74,7 @@ struct elements_in {
         return Word(bits_of_word);
     }
 
-    /* A word full of an element. */
+    /* A word that repeats an element. */
     FOLD_FUNCTION uint32_t repeated(Word x)
     {
         constexpr uint32_t mask = (1u << Bits) - 1;
@@ -99,7 +98,7 @@ struct elements_in {
     FOLD_FUNCTION int64_t squares(Word x, int64_t onto)
     {
 #ifdef __CUDA_ARCH__
-        if constexpr (Bits == 8) /* a batch's fit into a word */
+        if constexpr (Bits == 8) /* a batch's squares fit into a word */
             onto = __dp4a(x, x, Word(onto));
         else
 #endif
@@ -109,7 +108,7 @@ struct elements_in {
         return onto;
     }
 
-    /* It fits into a word. */
+    /* The product fits into a word. */
     FOLD_FUNCTION Word product(Word x)
     {
         Word whole = element_of_word<Bits>(x, 0);
@@ -120,7 +119,7 @@ struct elements_in {
     }
 };
 
-/* How an element type lies in words. */
+/* How an element type is packed in words. */
 template <class In>
 struct packing {
     static constexpr unsigned bits = 0;
@@ -135,16 +134,15 @@ struct packing<int16_t> : elements_in<16, int> {};
 template <>
 struct packing<uint16_t> : elements_in<16, unsigned> {};
 
-/* The highest bit of elements that are 0, and perhaps of some above them. */
+/* Sets the highest bit of elements that are 0, and possibly of some above them. */
 template <unsigned Bits>
 __host__ __device__ __forceinline__ uint32_t zeros_of(uint32_t x)
 {
-    constexpr uint32_t ones = ~0u / ((1u << Bits) - 1); /* 1 in each */
+    constexpr uint32_t ones = ~0u / ((1u << Bits) - 1); /* 1 in each element */
     return (x - ones) & ~x & (ones << (Bits - 1));
 }
 
-/* 0x80 in every byte that is not 0: adding 0x7f carries into its highest bit, if that is not set.
- */
+/* 0x80 in every byte that is not 0: adding 0x7f to the low bits carries into the highest bit. */
 __host__ __device__ __forceinline__ uint32_t truth_of_bytes(uint32_t x)
 {
     constexpr uint32_t low = 0x7f7f7f7f;
@@ -204,8 +202,8 @@ struct least_and_greatest {
     Word least, greatest;
 };
 
-/* Of words, the one with the best element at the top is as good as any: so the best of all is found
- * at the top of the words, or of the words moved up by an element, or by two, or three. */
+/* The word with the best top element is itself the best word, so the extremes are at the top of the
+ * best words, for each of the positions from which elements can be shifted to the top. */
 template <class In, unsigned N>
 __device__ __forceinline__ least_and_greatest<typename packing<In>::word>
 extremes_of(const in_words<In, N> &x)
@@ -228,7 +226,7 @@ extremes_of(const in_words<In, N> &x)
     return all;
 }
 
-/* The smallest of truth values is whether all are true, the largest whether any is. */
+/* The minimum of booleans is whether all are true, the maximum whether any is. */
 template <unsigned N>
 __device__ __forceinline__ least_and_greatest<unsigned> extremes_of(const in_words<boolean, N> &x)
 {

@@ -1,11 +1,11 @@
-/* How folds take in integers of one or two bytes: by words, and next to none of them converted.
+/* How folds reduce 1-byte and 2-byte integers by words, converting few of them singly.
  *
- * packed<Fold, In> derives from std::true_type where a fold has such a way, and has
+ * packed<Fold, In> derives from std::true_type if a fold supports this, and has
  *
  *     template <unsigned N, class Positions>
  *     static void take(state &s, const in_words<In, N> &x, Positions at);
  *
- * x being N words, at most a batch: 64 elements of one byte, or 32 of two. */
+ * where x is N words, at most a batch: 64 elements of one byte, or 32 of two. */
 #pragma once
 
 #include "../reductions.cuh"
@@ -79,7 +79,7 @@ struct packed<extremes<V>, In, if_narrow<In>> : std::true_type {
     }
 };
 
-/* The best of a batch first; where it is, only where it matters. */
+/* Finds the batch's best value first, and its position only if it improves the state. */
 template <class V, template <class> class Order, class In>
 struct packed<position_of_best<V, Order>, In, if_narrow<In>> : std::true_type {
     using fold = position_of_best<V, Order>;
@@ -93,7 +93,7 @@ struct packed<position_of_best<V, Order>, In, if_narrow<In>> : std::true_type {
     }
 
   private:
-    /* First the word, and then the element in it: rare, so it is to need few registers. */
+    /* First the word, then the element in it. Rarely called, so it should use few registers. */
     template <unsigned N>
     FOLD_FUNCTION unsigned first_of(const in_words<In, N> &x, uint32_t wanted)
     {
@@ -112,7 +112,7 @@ struct packed<position_of_best<V, Order>, In, if_narrow<In>> : std::true_type {
     }
 };
 
-/* Exact, since there are 2, 4, 8 ... elements. */
+/* Exact, since the number of elements is a power of two. */
 template <class In, unsigned N>
 __device__ __forceinline__ variance_state<double> variance_state_of(const in_words<In, N> &x)
 {

@@ -1,5 +1,4 @@
-/* The limit that every reduction is measured against: a kernel that reads memory and does next to
- * nothing with it. */
+/* The upper bound for every reduction: a kernel that reads memory and does almost nothing else. */
 #pragma once
 
 #include "../vector.cuh"
@@ -8,7 +7,7 @@ namespace KERNELS
 {
 
 /* Each block reads tiles of blockDim.x * Loads packs; a thread has `Loads` of 16 bytes in flight.
- * The words are folded by exclusive or, which costs less than the loads do, and stored under a
+ * The words are combined by exclusive or, which costs less than the loads, and stored under a
  * condition that the compiler cannot rule out. */
 template <unsigned Loads>
 __global__ void read(global<const pack<unsigned>> data, uint64_t n, global<unsigned> sink)

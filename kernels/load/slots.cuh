@@ -1,9 +1,9 @@
-/* What a thread reads of a row at a time: as many values as fill its slots, of any type that
- * becomes them, and which of them take part.
+/* A thread's loads from a row: as many values as fill its slots, of any type that converts to them,
+ * and which of these are included.
  *
- * One kernel serves all layouts and all types of elements that become one type of values, so that
- * kernels are few: what differs is settled once for all slots, by branches that a whole warp takes
- * together. */
+ * One kernel serves all layouts and all element types that convert to one value type, to keep the
+ * number of kernels small. The differences are resolved once for all slots, by branches that are
+ * uniform in a warp. */
 #pragma once
 
 #include "../vector.cuh"
@@ -17,8 +17,8 @@ namespace KERNELS
 template <class V>
 constexpr unsigned slots_of = SLOTS_BYTES / sizeof(V);
 
-/* Runs of 2^run slots that are neighbours in the row; a run begins 2^pitch elements after the one
- * before it. Slot 0 is number `first` of the array. */
+/* Positions of the slots: runs of 2^run adjacent elements, whose beginnings are 2^pitch elements
+ * apart. Slot 0 is element `first` of the array. */
 struct placing {
     uint64_t first;
     unsigned run, pitch;
@@ -33,14 +33,14 @@ struct placing {
         return first + offset(k);
     }
 
-    /* The bits of the slots less than `distance` elements after slot 0; no run is cut in two. */
+    /* A mask of the slots less than `distance` elements after slot 0; no run is cut. */
     __device__ __forceinline__ uint32_t before(int distance) const
     {
         const unsigned runs = distance > 0 ? (unsigned(distance) + (1u << pitch) - 1) >> pitch : 0;
         return low_bits(runs << run);
     }
 
-    /* The same where runs may be cut. */
+    /* The same if runs may be cut. */
     __device__ __forceinline__ uint32_t cut_before(int distance) const
     {
         if (distance <= 0)
@@ -53,12 +53,12 @@ struct placing {
 
 /* ---- elements ---- */
 
-/* How long a run may be that one load takes. */
+/* The maximum number of elements per load. */
 template <class In>
 constexpr unsigned longest_load = 16 / sizeof(In);
 
-/* Where a thread's slots are read: one by one, `step` bytes apart, or runs of them that are, as
- * long as one load takes. */
+/* Addresses of a thread's slots: single elements that are `step` bytes apart, or runs that are, of
+ * as many elements as one load takes. */
 struct slots_in_memory {
     const char *at;
     int64_t step;
@@ -73,7 +73,7 @@ struct slots_in_memory {
     }
 };
 
-/* All of them. */
+/* All slots. */
 struct all_slots : slots_in_memory {
     bool in_runs;
     static constexpr bool cuts = false;
@@ -84,7 +84,7 @@ struct all_slots : slots_in_memory {
     }
 };
 
-/* Those whose bits are set. */
+/* The slots whose bits are set. */
 struct some_slots : slots_in_memory {
     uint32_t bits;
     static constexpr bool in_runs = false, cuts = false;
@@ -98,9 +98,9 @@ struct some_slots : slots_in_memory {
     }
 };
 
-/* The same in runs, some of which may be cut. */
+/* The same in runs, which may be cut. */
 struct some_of_runs : slots_in_memory {
-    uint32_t bits, whole; /* the latter those of a run that is not cut */
+    uint32_t bits, whole; /* whole: those of a run that is not cut */
     static constexpr bool in_runs = true, cuts = true;
 
     __device__ __forceinline__ bool has(unsigned k) const
@@ -109,7 +109,7 @@ struct some_of_runs : slots_in_memory {
     }
 };
 
-/* Those of a run's elements that are there. */
+/* Load the existing elements of a run. */
 template <class In, unsigned Length>
 __device__ __forceinline__ void load_cut(In (&run)[Length], const char *at, uint32_t there)
 {
@@ -146,7 +146,7 @@ __device__ __forceinline__ void load_elements(In (&x)[N], const Slots &from)
     }
 }
 
-/* Elements of one size, in words that hold larger ones, too. */
+/* Load elements of the size of Bits into words that are at least as large. */
 template <class Bits, class Word, unsigned N, class Slots>
 __device__ __forceinline__ void load_bits(Word (&words)[N], const Slots &from)
 {
@@ -168,8 +168,8 @@ __device__ __forceinline__ void convert(V (&x)[N], const Word (&words)[N])
     }
 }
 
-/* Whether there are elements of a type beside V's own that become values of type V without being
- * rounded or cut; strided_entry.cuh says the same by enumerators. */
+/* Whether elements of type In, other than V, convert to V without rounding or overflow;
+ * strided_entry.cuh has the same for enumerators. */
 template <class V, class In>
 constexpr bool becomes = std::is_same_v<V, float>     ? sizeof(In) == 2 && !std::is_integral_v<In>
                          : std::is_same_v<V, double>  ? std::is_integral_v<In> || sizeof(In) == 4
@@ -178,7 +178,7 @@ constexpr bool becomes = std::is_same_v<V, float>     ? sizeof(In) == 2 && !std:
 template <class V>
 constexpr bool becomes<V, boolean> = std::is_same_v<V, double> || std::is_same_v<V, int64_t>;
 
-/* What elements that become values of type V are loaded into. */
+/* The word into which elements that convert to V are loaded. */
 template <class V>
 struct slot {
     using type = std::conditional_t<sizeof(V) == sizeof(uint32_t), uint32_t, uint64_t>;
@@ -189,7 +189,7 @@ struct slot<complex<double>> {
     using type = complex<double>;
 };
 
-/* Elements of so many bytes, or of the words' own. */
+/* Load elements of `bytes` bytes. */
 template <unsigned N, class Slots>
 __device__ __forceinline__ void load_words(uint32_t (&words)[N], unsigned bytes, const Slots &from)
 {
@@ -227,7 +227,7 @@ __device__ __forceinline__ void load_words(complex<double> (&words)[N], unsigned
         words[k] = {double(narrow[k].real), double(narrow[k].imag)};
 }
 
-/* Elements that begin in the lowest byte of a word. */
+/* Convert elements, which begin in the lowest byte of a word, to values. */
 template <class V, class Word, unsigned N>
 __device__ __forceinline__ void decode(V (&x)[N], const Word (&words)[N], enum element input)
 {
@@ -255,7 +255,7 @@ __device__ __forceinline__ void decode(V (&x)[N], const Word (&words)[N], enum e
     convert<V>(x, words);
 }
 
-/* Brings the next of several elements in a word to its lowest byte. */
+/* Shift the next of several elements in a word to its lowest byte. */
 template <class Word, unsigned N>
 __device__ __forceinline__ void shift_words(Word (&words)[N], unsigned bytes)
 {
@@ -268,14 +268,14 @@ __device__ __forceinline__ void shift_words(Word (&words)[N], unsigned bytes)
 
 /* ---- masks ---- */
 
-/* Bit k: whether byte k is not 0. */
+/* Bit k is set if byte k is not 0. */
 __device__ __forceinline__ uint32_t bytes_set(uint32_t word)
 {
     return ((truth_of_bytes(word) >> 7) * 0x10204080) >> 28;
 }
 
-/* The slots that a mask with a byte an element lets through, where the bytes of four slots are
- * neighbours; slot 0's lies at `at`. Read in aligned words, so up to 3 bytes more on both sides. */
+/* The slots whose byte in the mask is not 0, if the bytes of four slots are adjacent; that of slot
+ * 0 is at `at`. Reads aligned words, so up to 3 bytes beyond either end. */
 template <unsigned N>
 __device__ __forceinline__ uint32_t valid_by_words(const unsigned char *at, const placing &places)
 {
@@ -297,7 +297,7 @@ __device__ __forceinline__ uint32_t valid_by_words(const unsigned char *at, cons
     return valid;
 }
 
-/* The same byte by byte, of the slots that are there. */
+/* The same byte by byte, for the slots in `there`. */
 template <unsigned N>
 __device__ __forceinline__ uint32_t valid_by_bytes(const unsigned char *at, int64_t stride,
                                                    const placing &places, uint32_t there)

@@ -1,6 +1,5 @@
-/* Packs of every second element, as those of all: two that lie one after the other are loaded, and
- * what counts of them makes one. A sector of which every second element is wanted is read as a
- * whole anyway. */
+/* Packs of every second element: each is assembled from two consecutive packs. Every sector
+ * contains selected elements, so this reads no more memory than single loads would. */
 #pragma once
 
 #include "../vector.cuh"
@@ -8,14 +7,14 @@
 namespace KERNELS
 {
 
-/* Whether those that count are odd ones of elements at boundaries. */
+/* Whether the first selected element is the second of an aligned pair. */
 template <class In>
 __device__ __forceinline__ bool is_odd(global<const In> data)
 {
     return address_of(data) / sizeof(In) % 2;
 }
 
-/* Takes four words of eight. What counts is `odd` places further on in all of them. */
+/* Select four words of eight: elements 0, 2, ... or, if `odd`, 1, 3, ... */
 template <class In>
 __device__ __forceinline__ void
 take_every_second(const uint32_t (&low)[4], const uint32_t (&high)[4], bool odd, uint32_t (&to)[4])
@@ -37,7 +36,7 @@ take_every_second(const uint32_t (&low)[4], const uint32_t (&high)[4], bool odd,
     }
 }
 
-/* The same of memory: pack number k. */
+/* Pack k of selected elements, from memory. */
 template <class In>
 __device__ __forceinline__ vec16 pack_of_every_second(global<const vec16> from, uint64_t k,
                                                       bool odd)
@@ -48,8 +47,8 @@ __device__ __forceinline__ vec16 pack_of_every_second(global<const vec16> from, 
     return made;
 }
 
-/* n elements, every second from `data` on, as packs (see in_packs), of which each has 32 bytes that
- * lie between the first and the last; and singles before them and after them. */
+/* n elements, every second from `data` on, as packs (see in_packs). Each pack's 32 bytes are
+ * between the first and the last element; the elements before and after the packs are singles. */
 template <class In>
 struct every_second_in_packs {
     global<const vec16> packs;

@@ -1,10 +1,10 @@
-/* Arrays that are not flat, at memory bandwidth: rows that do not touch, elements that do not, and
- * masks, for the default method.
+/* The default method for arrays that are not flat, at memory bandwidth: rows that are not
+ * contiguous, strided elements, and masks.
  *
- * A group of neighbouring threads, its lanes, at most a warp, shares a row or a stretch of a long
- * one, so that a row's place is worked out once for many elements; short rows get small groups. The
- * group moves through it window by window, each thread filling its slots at once. How wide all that
- * is, the host has worked out. */
+ * A group of neighboring threads (lanes), at most a warp, shares a row or a stretch of a long one,
+ * so that a row's offset is computed once for many elements; short rows get small groups. The group
+ * moves through it window by window; each thread fills its slots with independent loads. The host
+ * chooses the sizes. */
 #pragma once
 
 #include "../vector.cuh"
@@ -14,19 +14,19 @@
 namespace KERNELS
 {
 
-/* A struct kernel_rows, under a name of this namespace. */
+/* Counterpart of struct kernel_rows. */
 struct strided : kernel_rows {};
 
-/* A stretch of a row, as one thread sees it. */
+/* A stretch of a row. */
 struct stretch {
     const char *data; /* element 0 of the row */
     const unsigned char *mask;
-    uint64_t position; /* of it in the array */
-    int64_t begin;     /* below 0 where the stretch begins in front of the row */
-    bool in_runs;      /* it begins where a run can be loaded */
+    uint64_t position; /* of element 0 in the array */
+    int64_t begin;     /* negative if the stretch begins before the row */
+    bool in_runs;      /* it is aligned, so runs can be loaded */
 };
 
-/* Item number `item` of all stretches, of elements that lie `base` further on than the array's. */
+/* Stretch number `item`; elements are at offset `base` from the array's. */
 template <class Layout>
 __device__ __forceinline__ stretch stretch_of(const Layout &from, const kernel_stretches &array,
                                               uint64_t item, const offsets &base)
@@ -43,7 +43,7 @@ __device__ __forceinline__ stretch stretch_of(const Layout &from, const kernel_s
             array.run > 0 && before == lead};
 }
 
-/* Where a stretch ends, at the latest with its row. */
+/* The end of a stretch, at most that of its row. */
 template <class Layout>
 __device__ __forceinline__ int64_t end_of(const Layout &from, const kernel_stretches &array,
                                           const stretch &x)
@@ -53,24 +53,24 @@ __device__ __forceinline__ int64_t end_of(const Layout &from, const kernel_stret
     return end < length ? end : length;
 }
 
-/* Whether narrow elements are loaded several to a slot, out of their order: folds with a small
- * state have registers left for it. */
+/* Whether several narrow elements are loaded per slot, out of order: if the fold has a small state,
+ * there are registers for it. */
 template <class Fold>
 constexpr bool packs = !is_indexed<Fold>::value && sizeof(state_of<Fold>) <= sizeof(uint64_t) &&
                        sizeof(value_of<Fold>) <= sizeof(uint64_t);
 
-/* Whether means of floats are made of it, so that it counts what a mask shows; fold_makes_means is
- * the host's word for it. Registers are too few to count where nobody asks. */
+/* Whether the fold is used for means of floats, so that unmasked elements are counted; the host's
+ * counterpart is fold_makes_means. Other folds lack the registers to count. */
 template <class Fold>
 constexpr bool makes_means = false;
 
 template <class V>
 constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
 
-/* The window that begins at element `begin` of the row, of a stretch that ends at `end`, as its
- * group's thread number `lane` takes it. Returns how many elements it has, and adds to `valid`, if
- * the fold `Counts`, how many of them a mask lets through. What to do where all slots are filled is
- * compiled `Twice`, without a look at which are. */
+/* Accumulate a thread's part (`lane` of its group) of the window that begins at element `begin` of
+ * the row, in a stretch that ends at `end`. Returns the number of elements in the window and, if
+ * `Counts`, adds the number of unmasked ones to `valid`. If `Twice`, a second copy of the code
+ * handles the case that all slots are filled without checking them. */
 template <class Fold, bool Counts = makes_means<Fold>, bool Twice = true, class Layout>
 __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &valid,
                                                 const Layout &from, const kernel_stretches &array,

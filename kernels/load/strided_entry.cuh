@@ -1,5 +1,5 @@
-/* The kernels of arrays that are not flat, and those along axes: one of a fold and the values that
- * it takes in, for all elements that become such values without being rounded or cut. */
+/* Lookup of the kernels of arrays that are not flat, and of those along axes for any type: one per
+ * fold and value type, for all elements that convert to it without rounding or overflow. */
 #pragma once
 
 #include "../axes/few.cuh"
@@ -10,8 +10,8 @@
 namespace KERNELS
 {
 
-/* The values that elements of a type may become on their way to an accumulator of its type:
- * find(key, entry) calls entry(value). */
+/* The value types to which elements are converted for an accumulator: find(key, entry) calls
+ * entry(value). */
 struct floats_only {
     template <class Entry>
     static const void *find(const kernel_key &key, Entry entry)
@@ -34,7 +34,7 @@ struct floats_only {
     }
 };
 
-/* Unsigned64 is what values of uint64 are folded as. */
+/* uint64 values are reduced as Unsigned64. */
 template <class Unsigned64 = uint64_t>
 struct all_values {
     template <class Entry>
@@ -54,7 +54,7 @@ struct all_values {
     }
 };
 
-/* Of a fold, the kernel of a kind. Descriptions have states too large for one of few elements. */
+/* The kernel of a fold and a kind. The states of `describe` are too large for KERNEL_FEW. */
 template <template <class> class Fold, class Values>
 const void *strided_kernel(const kernel_key &key)
 {

@@ -1,5 +1,5 @@
-/* Copies of an array in the accumulator's type, its elements one after the other: what the in-place
- * rungs fold, and all rungs where they have no kernel for the array as it lies. */
+/* Contiguous copies of an array in the accumulator's type: for the in-place rungs, and for all
+ * rungs that cannot read the array's layout or type. */
 #pragma once
 
 #include "../array.cuh"
@@ -9,7 +9,7 @@
 namespace KERNELS
 {
 
-/* Of a flat array, which has no mask. */
+/* Copy a flat array without a mask. */
 template <class In, class Acc>
 __global__ void flat_copy(global<const In> data, uint64_t n, global<Acc> target)
 {
@@ -18,15 +18,14 @@ __global__ void flat_copy(global<const In> data, uint64_t n, global<Acc> target)
         target[i] = Acc(data[i]);
 }
 
-/* An accumulator that elements are gathered into, in words that a store takes whole. */
+/* An accumulator as words that are stored whole. */
 struct gathered_words {
     uint64_t at[sizeof(union scalar) / sizeof(uint64_t)];
 };
 
-/* Of a layout of any type, from position `first` on, element by element. Where a mask hides one,
- * `fill` is there instead and, unless nobody wants to know, a 0 in `valid`. One kernel for all
- * types: their switches are slow to compile. The accumulators are those of 8 bytes, and complex128.
- */
+/* Copy elements of any layout and type, from position `first` on. Masked elements are replaced by
+ * `fill` and, unless `valid` is null, marked by a 0 there. One kernel for all types, since their
+ * switches are slow to compile. Accumulators have 8 bytes or are complex128. */
 __global__ void gathered_copy(SHARED_PARAMETER(layout) from, uint64_t n, global<uint64_t> target,
                               enum element accumulator, union scalar fill,
                               global<unsigned char> valid, uint64_t first)

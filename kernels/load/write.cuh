@@ -1,4 +1,4 @@
-/* What the host has to say, as an argument, which a graph keeps, where its memory may be gone. */
+/* Write words given as a kernel argument: a graph keeps it, while host memory may be gone. */
 #pragma once
 
 #include "../device.cuh"
@@ -8,7 +8,7 @@
 namespace KERNELS
 {
 
-/* One block. */
+/* Launched with one block. */
 __global__ void write(SHARED_PARAMETER(written_words) words, unsigned count,
                       global<uint64_t> target)
 {

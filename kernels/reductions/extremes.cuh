@@ -1,6 +1,6 @@
-/* Least and greatest elements, where they are, and both in one read. A best value is one value: NaN
- * wins, and of equal values the first. A position's state is a value and its index, of which the
- * largest stands for none. */
+/* Minima, maxima, both in one pass, and their positions. An extreme's state is one value: NaN wins,
+ * and of equal values the first. A position's state is a value and its index; the largest index
+ * means that there is none. */
 #pragma once
 
 #include "../fold.cuh"
@@ -19,7 +19,7 @@ struct order {
         return Least ? a < b : a > b;
     }
 
-    /* Of numbers. */
+    /* For numbers that are not NaN. */
     FOLD_FUNCTION V best(V a, V b)
     {
         return Least ? least_number(a, b) : greatest_number(a, b);
@@ -82,7 +82,7 @@ struct finishing<REDUCTION_max> : finishing<REDUCTION_min> {};
 
 /* ---- truth values ---- */
 
-/* The product of truth values: whether all are true. What there is of nothing is not zero. */
+/* The product of booleans is whether all are true. The state of no elements is not zero. */
 template <>
 struct finishing<REDUCTION_prod_of_truth> {
     template <class Fold>
@@ -93,8 +93,7 @@ struct finishing<REDUCTION_prod_of_truth> {
     }
 };
 
-/* The largest of truth values: whether there is a true one. What there is of nothing is less than
- * zero. */
+/* The maximum of booleans is whether any is true. The state of no elements is less than zero. */
 template <class Fold>
 __host__ __device__ __forceinline__ bool is_any_true(const struct finish &how,
                                                      const state_of<Fold> &state)
@@ -112,7 +111,7 @@ struct finishing<REDUCTION_sum_of_truth> {
     }
 };
 
-/* Their sum, divided: NaN of nothing, and then a truth value again. */
+/* Their sum divided by their number: NaN for no elements; then converted to a boolean. */
 template <>
 struct finishing<REDUCTION_mean_of_truth> {
     template <class Fold>
@@ -170,7 +169,7 @@ struct finishing<REDUCTION_ptp> : finishing_alone<REDUCTION_ptp> {
 
 /* ---- positions ---- */
 
-/* Without bytes between or after its members, which nobody would write and everybody copy. */
+/* Without padding bytes, which would be copied without having been written. */
 template <class V, bool = sizeof(V) == sizeof(uint32_t)>
 struct value_at {
     V value;
@@ -194,7 +193,7 @@ struct value_at<V, true> {
     }
 };
 
-/* Whether NaN wins, or is left out. */
+/* NaN wins or, if SkipsNan, is skipped. */
 template <class V, template <class> class Order, bool SkipsNan = false>
 struct position_of_best {
     using value = V;
@@ -229,7 +228,7 @@ struct position_of_best {
         return b.index < a.index ? b : a;
     }
 
-    /* The best value first, and its position only where it matters. */
+    /* Finds the best value first, and its position only if it improves the state. */
     template <unsigned N, class Positions, class Valid>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid)
     {

@@ -1,8 +1,8 @@
-/* The logarithm of the sum of exponentials. A state is the greatest value m and the sum of
- * exp(x - m), which cannot overflow: Blanchard, Higham and Higham (2021), "Accurately computing the
- * log-sum-exp and softmax functions". Two merge as those of Milakov and Gimelshein (2018), "Online
- * normalizer calculation for softmax", so that memory is read once. Of complex values m is the
- * greatest real part. */
+/* The logarithm of the sum of exponentials. A state is the maximum m and the sum of exp(x - m),
+ * which cannot overflow: Blanchard, Higham and Higham (2021), "Accurately computing the log-sum-exp
+ * and softmax functions". States merge as in Milakov and Gimelshein (2018), "Online normalizer
+ * calculation for softmax", so that memory is read once. For complex values m is the greatest real
+ * part. */
 #pragma once
 
 #include "../fold.cuh"
@@ -10,8 +10,8 @@
 namespace KERNELS
 {
 
-/* exp(d), d <= 0. Relative errors grow as |d| times the type's unit roundoff: those of large |d|
- * belong to terms that are small beside the greatest, which is 1. */
+/* exp(d), d <= 0. The relative error grows as |d| times the type's unit roundoff, but terms of
+ * large |d| are small compared with the greatest term, which is 1. */
 __host__ __device__ __forceinline__ float exponential(float d)
 {
 #ifdef __CUDA_ARCH__
@@ -26,7 +26,7 @@ __host__ __device__ __forceinline__ double exponential(double d)
     return exp(d);
 }
 
-/* The same of what merges: not inlined, as it would be often. */
+/* The same for merging states; not inlined, since it has many call sites. */
 __host__ __device__ __noinline__ inline double ratio(double d)
 {
     return exp(d);
@@ -93,7 +93,7 @@ struct logsumexp {
     }
 
   private:
-    /* Infinities differ from each other by nothing. */
+    /* Equal maxima are compared first, since inf - inf is NaN. */
     FOLD_FUNCTION wide sum_beside(const state &s, double greatest)
     {
         return s.greatest == greatest ? s.sum : s.sum * ratio(s.greatest - greatest);
@@ -107,7 +107,7 @@ struct logsumexp {
         for (unsigned k = 0; k < N; k++)
             greatest = valid(k) && (x[k] > greatest || is_nan(x[k])) ? x[k] : greatest;
         s = {double(greatest), sum_beside(s, double(greatest))};
-        if (!(greatest - greatest == 0)) { /* an infinity, or NaN: no sum makes a difference */
+        if (!(greatest - greatest == 0)) { /* an infinity or NaN: the sum does not matter */
             s.sum = 1;
             return;
         }

@@ -1,5 +1,5 @@
-/* Sums, products, variances and extremes of what is not NaN. Floats only: other types have none,
- * and are folded as if NaN did not exist. */
+/* Sums, products, variances and extremes that skip NaN. Floats only: for other types the plain
+ * folds are used. */
 #pragma once
 
 #include "extremes.cuh"
@@ -10,8 +10,8 @@
 namespace KERNELS
 {
 
-/* A sum and how many numbers are in it. One of float32 is kept in float64, so that no bytes lie
- * between the two. */
+/* A sum and the number of its terms. A float32 sum is kept in float64, so that the struct has no
+ * padding. */
 template <class V>
 struct nansum {
     using value = V;
@@ -98,7 +98,7 @@ struct finishing<REDUCTION_nanvar> : finishing_spread_of_numbers<false> {};
 template <>
 struct finishing<REDUCTION_nanstd> : finishing_spread_of_numbers<true> {};
 
-/* NaN is what there is of nothing, and loses. */
+/* NaN is the identity: it loses to any number. */
 template <class V, template <class> class Order>
 struct best_number : value_fold<V> {
     FOLD_FUNCTION V identity()
@@ -121,7 +121,7 @@ using nanmax = best_number<V, by_greatest>;
 template <>
 struct finishing<REDUCTION_nansum> : finishing_total {};
 
-/* How many numbers there are is told, too. */
+/* The second value is the number of elements that are not NaN. */
 template <>
 struct finishing<REDUCTION_nanmean> {
     template <class Fold>

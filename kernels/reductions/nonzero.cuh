@@ -1,4 +1,4 @@
-/* Elements that are not zero; whether any or all are is a matter of their number. */
+/* The number of nonzero elements, from which any, all, count_nonzero and norm_0 follow. */
 #pragma once
 
 #include "../fold.cuh"

@@ -1,8 +1,7 @@
-/* Norms of all elements as one vector. States are float64, whatever the elements.
- *
- * Squares of float64 overflow and underflow, so those of large and of small magnitudes are summed
- * apart, scaled: Blue (1978), "A portable Fortran program to find the Euclidean norm of a vector",
- * with the constants of Anderson (2017), "Algorithm 978: safe scaling in the level 1 BLAS". */
+/* Vector norms, in float64 for all types. Squares of float64 overflow and underflow, so those of
+ * large and of small numbers are summed separately, scaled: Blue (1978), "A portable Fortran
+ * program to find the Euclidean norm of a vector", with the constants of Anderson (2017),
+ * "Algorithm 978: safe scaling in the level 1 BLAS". */
 #pragma once
 
 #include "extremes.cuh"
@@ -17,12 +16,12 @@ struct blue {
     static constexpr double times_small = 0x1p537, times_large = 0x1p-538;
 };
 
-/* Sums of squares, the outer ones scaled. */
+/* Sums of squares; those of small and large numbers are scaled. */
 struct scaled_squares {
     double small, middle, large;
 };
 
-/* Of numbers that are narrower than float64 none overflow, or vanish. */
+/* Squares of numbers narrower than float64 neither overflow nor underflow. */
 struct plain_squares {
     double middle;
 };
@@ -78,7 +77,7 @@ struct norm2 {
     }
 
   private:
-    /* Whether a square is as good as any number; of narrower types all are. */
+    /* Whether a square needs no scaling; always true for types narrower than float64. */
     FOLD_FUNCTION bool is_plain(double x)
     {
         const double size = fabs(x);

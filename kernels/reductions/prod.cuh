@@ -1,4 +1,4 @@
-/* Products. A state is one value; integers wrap around. */
+/* Products. A state is one value. Integers wrap around. */
 #pragma once
 
 #include "../fold.cuh"
@@ -19,15 +19,15 @@ struct prod : value_fold<V> {
         return V(wrapping(a) * wrapping(b));
     }
 
-    /* What is told of a product. */
+    /* The result of a state. */
     FOLD_FUNCTION V ended(V x)
     {
         return x;
     }
 };
 
-/* Multiplying by a complex one is not nothing: it makes NaN of an infinity's other part. So the one
- * that stands for nothing has a negative zero, and is left out. */
+/* Multiplication by complex 1 changes values: it turns an infinity's other part into NaN. So the
+ * identity is 1 with an imaginary part of -0, which merge recognizes and skips. */
 template <class T>
 struct prod<complex<T>> : value_fold<complex<T>> {
     FOLD_FUNCTION complex<T> identity()
@@ -40,8 +40,8 @@ struct prod<complex<T>> : value_fold<complex<T>> {
         return x.real == 1 && x.imag == 0 && signbit(x.imag);
     }
 
-    /* NumPy multiplies the first element with one. To do that at the end would make NaN of products
-     * that overflow on the way. */
+    /* NumPy multiplies the first element by 1. Doing so at the end would turn products that
+     * overflow on the way into NaN. */
     FOLD_FUNCTION complex<T> lift(complex<T> x, uint64_t index)
     {
         return index == 0 ? complex<T>(1) * x : x;
@@ -58,7 +58,7 @@ struct prod<complex<T>> : value_fold<complex<T>> {
     }
 };
 
-/* A NaN that the caller begins with is not left out. */
+/* Uses prod for the initial value, so that an initial NaN is not skipped. */
 template <>
 struct finishing<REDUCTION_prod> {
     template <class Fold>

@@ -1,4 +1,4 @@
-/* Sums and means. A state is one value; integers wrap around. */
+/* Sums and means. A state is one value. Integers wrap around. */
 #pragma once
 
 #include "../fold.cuh"
@@ -19,7 +19,7 @@ struct sum : value_fold<V> {
         return added(a, b);
     }
 
-    /* NumPy adds to zero, which makes zero of negative zeros. */
+    /* NumPy adds to zero, which turns a sum of negative zeros into zero. */
     FOLD_FUNCTION V stored(V total, double divisor)
     {
         const V all = added(V(0), total);
@@ -27,7 +27,7 @@ struct sum : value_fold<V> {
     }
 };
 
-/* NumPy adds to zero unless the caller says otherwise, which makes zero of negative zeros. */
+/* NumPy adds to zero unless the caller says otherwise, which turns -0 into 0. */
 template <class V>
 __host__ __device__ __forceinline__ V total_of(const struct finish &how, V total)
 {
@@ -47,7 +47,7 @@ __host__ __device__ __forceinline__ struct scalar_wide mean_of(const struct fini
         return wide_answer(double(total) / count);
 }
 
-/* Zero times the other part is what NumPy's division by a complex number makes of infinities. */
+/* NumPy divides by a complex number: zero times the other part turns infinities into NaN. */
 template <class T>
 __host__ __device__ __forceinline__ struct scalar_wide mean_of(const struct finish &,
                                                                complex<T> total, double count)
@@ -56,7 +56,7 @@ __host__ __device__ __forceinline__ struct scalar_wide mean_of(const struct fini
     return wide_answer((real + imag * 0.0) / count, (imag - real * 0.0) / count);
 }
 
-/* Of states that are sums, or become such. */
+/* For states that are sums, or convert to one. */
 struct finishing_total {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)

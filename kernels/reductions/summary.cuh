@@ -1,4 +1,4 @@
-/* All that `describe` tells, in one read. NaNs are counted and otherwise left out. */
+/* All statistics of `describe` in one pass. NaNs are counted and otherwise skipped. */
 #pragma once
 
 #include "extremes.cuh"
@@ -8,7 +8,7 @@
 namespace KERNELS
 {
 
-/* Rare, so the code is to be small: values that a loop's index chooses are not in registers. */
+/* The rare case, so its code is small: values indexed at run time are not in registers. */
 template <class Fold, unsigned N, class V, class Valid>
 __host__ __device__ __forceinline__ void take_one_by_one(state_of<Fold> &s, const V (&x)[N],
                                                          Valid valid)
@@ -23,12 +23,12 @@ __host__ __device__ __forceinline__ void take_one_by_one(state_of<Fold> &s, cons
             s = Fold::merge(s, Fold::lift(values[k], 0));
 }
 
-/* The sum of those that are valid; `whole` is what they add up to in float64. */
+/* The sum of the valid values; `whole` is their sum in float64. */
 template <class Total, unsigned N, class V, class Valid>
 __host__ __device__ __forceinline__ Total total_of_batch(const V (&x)[N], wide_of<V> whole,
                                                          Valid valid)
 {
-    if constexpr (std::is_integral_v<V> && sizeof(V) < sizeof(double)) /* exact so far */
+    if constexpr (std::is_integral_v<V> && sizeof(V) < sizeof(double)) /* `whole` is exact */
         return Total(whole);
     else if constexpr (std::is_integral_v<V>)
         return added_in_lanes<N, Total>(
@@ -41,7 +41,7 @@ template <class V>
 struct summary {
     using value = V;
     using wide = wide_of<V>;
-    /* Integers are summed in 64 bits, where they wrap as NumPy's do, all else in float64. */
+    /* Integers are summed in 64 bits and wrap as NumPy's do, all others in float64. */
     using wide_integer = std::conditional_t<std::is_signed_v<V>, int64_t, uint64_t>;
     using total = std::conditional_t<std::is_integral_v<V>, wide_integer, wide>;
     struct state {
@@ -78,7 +78,7 @@ struct summary {
         constexpr unsigned part = 8 * sizeof(double) / sizeof(wide);
         wide whole = wide(0);
         const variance_state<wide> numbers = variance_state_of<part, N>(x, whole, valid);
-        if (is_nan(whole)) /* one of them is, or there are both infinities */
+        if (is_nan(whole)) /* one of them is NaN, or there are infinities of both signs */
             return take_one_by_one<summary>(s, x, valid);
         s.numbers = merged(s.numbers, numbers);
         s.sum = sum<total>::merge(s.sum, total_of_batch<total>(x, whole, valid));
@@ -90,7 +90,7 @@ struct summary {
     }
 };
 
-/* A mean of floats is their sum, divided, as if by `mean`; a sum of integers may have wrapped. */
+/* The mean of floats is their sum divided, as in `mean`; a sum of integers may have wrapped. */
 template <>
 struct finishing<REDUCTION_describe> {
     template <class Fold>

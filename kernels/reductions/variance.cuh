@@ -1,7 +1,7 @@
-/* Variances. A state is a count, a mean and the sum of squared deviations from it, in float64; two
- * merge by the formula of Chan, Golub and LeVeque (1983), "Algorithms for computing the sample
- * variance". A batch is taken in with two passes over its registers, so that a division and the
- * rounding errors of a merge come once a batch and not once an element. */
+/* Variances. A state is a count, a mean and the sum of squared deviations from it, in float64.
+ * States merge by the formula of Chan, Golub and LeVeque (1983), "Algorithms for computing the
+ * sample variance". A batch is reduced in two passes over its registers, so that the division and
+ * the rounding errors of a merge occur once per batch and not once per element. */
 #pragma once
 
 #include "../fold.cuh"
@@ -16,13 +16,13 @@ struct variance_state {
     double deviation; /* sum of |x - mean|^2 */
 };
 
-/* part / whole: of any number by a count. */
+/* part / whole, where `whole` is a count. */
 __host__ __device__ __forceinline__ double ratio_of_counts(double part, double whole)
 {
 #ifdef __CUDA_ARCH__
-    /* Counts have none of the cases for which a GPU's division calls a function, and saves
-     * registers for it: two of Newton's steps make 20 good bits of a reciprocal 53, and a residual
-     * rounds. */
+    /* Counts avoid the cases for which a GPU's division calls a function, for which it reserves
+     * registers. Two Newton steps refine 20 good bits of the reciprocal to 53, and a residual step
+     * rounds the quotient. */
     double inverse;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(inverse) : "d"(whole));
     inverse = fma(inverse, fma(-whole, inverse, 1.0), inverse);
@@ -48,7 +48,7 @@ __host__ __device__ __forceinline__ variance_state<W> merged(variance_state<W> a
             a.deviation + b.deviation + squared(delta) * (a.count * share)};
 }
 
-/* The same for two of one count, which takes no division. */
+/* The same for states of equal counts, which takes no division. */
 template <class W>
 __host__ __device__ __forceinline__ variance_state<W> merged_equals(variance_state<W> a,
                                                                     variance_state<W> b)
@@ -58,8 +58,8 @@ __host__ __device__ __forceinline__ variance_state<W> merged_equals(variance_sta
             a.deviation + b.deviation + squared(delta) * (0.5 * a.count)};
 }
 
-/* Of those of N numbers, a power of two, from number `First` on, that are valid; their sum is added
- * to `total`. So many at a time as leave a thread's registers room. */
+/* The state of the valid ones of N values, a power of two, from value `First` on; their sum is
+ * added to `total`. At most Part values are widened at a time, to limit registers. */
 template <unsigned Part, unsigned N, unsigned First = 0, class V, unsigned All, class Valid>
 __host__ __device__ __forceinline__ variance_state<wide_of<V>>
 variance_state_of(const V (&x)[All], wide_of<V> &total, Valid valid)
@@ -100,7 +100,7 @@ struct variance {
         return {0, wide(0), 0};
     }
 
-    /* A number that is not finite deviates from itself by NaN. */
+    /* The deviation of a number that is not finite is NaN. */
     FOLD_FUNCTION state lift(V x, uint64_t)
     {
         const wide mean = widen(x);
@@ -120,8 +120,8 @@ struct variance {
     }
 };
 
-/* About another point than the mean the squares' sum is larger by what their distance makes. Of
- * real numbers that point is a complex one's real part. */
+/* The squared deviations about a given point, which exceed those about the mean by the count times
+ * the squared distance. For real values the point is the real part of `mean`. */
 template <class W>
 __host__ __device__ __forceinline__ double deviation_about(const struct complex128 &mean,
                                                            const variance_state<W> &state)
@@ -131,7 +131,7 @@ __host__ __device__ __forceinline__ double deviation_about(const struct complex1
     return state.deviation + state.count * squared(difference(state.mean, point));
 }
 
-/* NumPy divides by what is left of the count, and by no less than zero. */
+/* NumPy divides by count - ddof, and by no less than zero. */
 template <class State>
 __host__ __device__ __forceinline__ double variance_of(const struct finish &how, const State &state)
 {

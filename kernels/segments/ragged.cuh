@@ -1,5 +1,5 @@
-/* What kernels of segments have in common: launches that begin early, and tiles, so many of the
- * sequence that elements and ends of segments are (struct kernel_segments). */
+/* Code that the segment kernels share: launches that overlap the previous one, and tiles of the
+ * merged sequence of elements and segment ends (struct kernel_segments). */
 #pragma once
 
 #include "../axes/along.cuh"
@@ -8,7 +8,7 @@
 namespace KERNELS
 {
 
-/* A struct kernel_segments, under a name of this namespace. */
+/* Counterpart of struct kernel_segments. */
 struct ragged : kernel_segments {};
 
 __device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t k)
@@ -18,10 +18,10 @@ __device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t 
 
 /* ---- launches ---- */
 
-/* From there on kernels are compiled with a way to wait for others. */
+/* The first architecture with programmatic dependent launch. */
 #define WAITING_ARCHITECTURE 900
 
-/* Until the launch before this one has ended, where it need not have before this one began. */
+/* Wait until the previous launch has ended, if this one may have begun before that. */
 __device__ __forceinline__ void await_launch()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= WAITING_ARCHITECTURE
@@ -29,7 +29,7 @@ __device__ __forceinline__ void await_launch()
 #endif
 }
 
-/* Lets the next launch begin, once all blocks have come this far. */
+/* Allow the next launch to begin once all blocks have called this. */
 __device__ __forceinline__ void let_next_begin()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= WAITING_ARCHITECTURE
@@ -46,8 +46,8 @@ __device__ __forceinline__ const char *element_at(const ragged &x, uint64_t elem
 
 constexpr unsigned neighbours_at_once = 4;
 
-/* Calls take(values, places, valid) with this thread's share of neighbours: every 2^team-th, four
- * at a time. */
+/* Call take(values, places, valid) with this thread's share of contiguous elements: every
+ * 2^team-th, four at a time. */
 template <class Fold, class Count, class Take>
 __device__ __forceinline__ void each_neighbours(const ragged &x, const char *at, Count n,
                                                 unsigned number, unsigned team, Take take)
@@ -98,14 +98,14 @@ __device__ __forceinline__ void store_segment(const ragged &x, const state_of<Fo
 
 /* ---- tiles ---- */
 
-/* What a tile has: elements, and ends of segments, of which the first may have begun before it. */
+/* A tile: some elements and segment ends. The first segment may have begun in an earlier tile. */
 struct tile_of_segments {
-    uint64_t element, segment; /* the first of either */
+    uint64_t element, segment; /* indices of the first of each */
     unsigned elements, ends;
 
     tile_of_segments() = default;
 
-    /* So many ends come before it, and before the next. */
+    /* `first` and `last` are the numbers of ends before this tile and before the next. */
     __device__ __forceinline__ tile_of_segments(const ragged &x, uint64_t number, uint64_t first,
                                                 uint64_t last)
     {
@@ -118,11 +118,11 @@ struct tile_of_segments {
     }
 };
 
-/* Where a tile's first segment begins. */
+/* The beginning of a tile's first segment. */
 struct first_segment {
     uint64_t begins;
-    unsigned lead; /* elements of the tile before it */
-    bool carries;  /* it has begun in an earlier tile */
+    unsigned lead; /* elements of the tile before the segment */
+    bool carries;  /* it began in an earlier tile */
 
     __device__ __forceinline__ first_segment(const ragged &x, const tile_of_segments &tile)
         : begins(tile.segment < x.of.count ? uint64_t(x.of.offsets[tile.segment]) : x.of.elements)
@@ -133,11 +133,11 @@ struct first_segment {
     }
 };
 
-/* What a tile has of a segment; after the last end, of the one that goes on. */
+/* The part of a segment in a tile; after the last end, of the segment that continues beyond it. */
 struct part_of_segment {
     unsigned begin, n;
     bool ends;
-    bool alone; /* it has no end of its own, and is the element that it begins with */
+    bool alone; /* an empty range: its first element */
 
     __device__ __forceinline__ part_of_segment(const ragged &x, const tile_of_segments &tile,
                                                const first_segment &first,
@@ -169,8 +169,8 @@ store_part(const ragged &x, const tile_of_segments &tile, bool carries, const pa
 
 enum { TILE_THREADS = 256 };
 
-/* Of so many threads a multiprocessor has room for at a time, with the registers that values take;
- * an older one has it for 1024 threads. */
+/* Resident blocks per multiprocessor, given the registers that values take; older ones hold 1024
+ * threads. */
 constexpr unsigned blocks_of_tiles(size_t value_bytes)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800

@@ -1,6 +1,6 @@
-/* Tiles of segments in shared memory. Every thread folds as many neighbours, however long segments
- * are, and leaves what a segment comes to where its last element was; a scan tells each what those
- * before it have left of a segment that ends among its own. */
+/* Segmented reduction of a tile in shared memory. Every thread folds the same number of elements,
+ * however long segments are, and stores a segment's state in place of its last element. A scan adds
+ * what earlier threads have accumulated of a segment that ends among the thread's elements. */
 #pragma once
 
 #include "../axes/along.cuh"
@@ -11,8 +11,8 @@
 namespace KERNELS
 {
 
-/* Elements that a thread takes: an odd number of packs, so that neighbours read theirs from
- * different banks. */
+/* Elements per thread: an odd number of packs, so that neighboring threads read from different
+ * banks. */
 template <class V>
 constexpr unsigned scanned = SCANNED_BYTES / sizeof(V);
 
@@ -21,8 +21,8 @@ static_assert(scanned<float> <= 32, "a word marks them");
 
 /* ---- elements in shared memory ---- */
 
-/* Brings elements to shared memory, at a boundary of 16 bytes or as far from it as they are where
- * they lie: by copies that every thread starts. */
+/* Brings elements to shared memory by copies that every thread starts. They have the same offset
+ * from a 16-byte boundary as in global memory. */
 struct copying {
     shared<const char> brought;
 
@@ -41,16 +41,16 @@ struct copying {
     }
 };
 
-/* From there on GPUs have copies that one thread starts for all. */
+/* The first architecture with bulk copies. */
 #define BULK_ARCHITECTURE 900
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= BULK_ARCHITECTURE
 
-/* The same by one copy that a thread starts for all. */
+/* The same by one bulk copy that a single thread starts. */
 struct bringing {
     shared<mbarrier> brought;
 
-    /* By all threads, before a barrier. */
+    /* Called by all threads, before a barrier. */
     __device__ __forceinline__ explicit bringing(shared<char> barrier)
         : brought(seen_as<mbarrier>(barrier))
     {
@@ -60,7 +60,7 @@ struct bringing {
         }
     }
 
-    /* What no pack is made of is a few elements, which copies of their own bring. */
+    /* The few elements outside of packs are copied separately. */
     template <class V>
     __device__ __forceinline__ void start(shared<char> room, global<const char> bytes_from,
                                           unsigned bytes) const
@@ -93,22 +93,22 @@ using bringing = copying;
 
 #endif
 
-/* What a tile has in place of elements: values as they lie, if states are no larger and can be left
- * there; else states of one element each, which threads make of these. */
+/* The contents of a tile: the elements as they are, if they are values and a state fits in place of
+ * one; otherwise states of one element each. */
 template <class Fold, bool AsTheyLie>
 using staged_of = std::conditional_t<AsTheyLie, value_of<Fold>, state_of<Fold>>;
 
-/* A tile in shared memory. Places are counted from the pack that its first element lies in. */
+/* A tile in shared memory. Places are counted from the pack that contains its first element. */
 template <class Fold, bool AsTheyLie>
 struct scanned_tile {
     using V = staged_of<Fold, AsTheyLie>;
     shared<V> data;         /* of place 0 */
-    shared<uint32_t> marks; /* of each thread: which of its elements are the last of something */
-    shared<uint16_t> ends;  /* of segments, counted from the tile's first element */
-    unsigned shift;         /* the place of that */
+    shared<uint32_t> marks; /* per thread: which of its elements end something */
+    shared<uint16_t> ends;  /* segment ends, counted from the tile's first element */
+    unsigned shift;         /* place of the tile's first element */
     std::conditional_t<AsTheyLie, bringing, copying> elements;
 
-    /* Nothing is marked. */
+    /* Initially nothing is marked. */
     __device__ __forceinline__ scanned_tile()
         : marks(block_memory<uint32_t>()), elements(before_elements() - SCAN_BARRIER)
     {
@@ -125,7 +125,7 @@ struct scanned_tile {
         atomicOr(marks + place / scanned<V>, 1u << place % scanned<V>);
     }
 
-    /* Starts to bring the elements. */
+    /* Start copying the elements. */
     __device__ __forceinline__ void start(const ragged &x, const tile_of_segments &tile)
     {
         const char *const from = element_at(x, tile.element);
@@ -142,7 +142,7 @@ struct scanned_tile {
         }
     }
 
-    /* Of elements that are no values as they lie. */
+    /* Convert elements to states. */
     __device__ __forceinline__ void make_states(const ragged &x, unsigned n) const
     {
         __syncthreads();
@@ -155,8 +155,8 @@ struct scanned_tile {
                               });
     }
 
-    /* By all threads, once nothing is marked. What lies before the first segment is a thing of its
-     * own, and so is what goes on after the tile. */
+    /* Load the tile and mark where segments end; also the elements before the first segment, and
+     * those of the segment that continues after the tile. Called by all threads. */
     __device__ __forceinline__ first_segment bring(const ragged &x, const tile_of_segments &tile)
     {
         start(x, tile);
@@ -182,8 +182,8 @@ struct scanned_tile {
 
 /* ---- the scan ---- */
 
-/* Folds a thread's elements, each state to the next mark, and leaves it there; the last, which no
- * mark ends, is the result. */
+/* Fold a thread's elements, and store the state at each mark. Returns the state after the last
+ * mark. */
 template <class Fold, bool AsTheyLie>
 __device__ __forceinline__ state_of<Fold> fold_to_marks(shared<staged_of<Fold, AsTheyLie>> data,
                                                         uint32_t marks)
@@ -211,7 +211,7 @@ __device__ __forceinline__ state_of<Fold> fold_to_marks(shared<staged_of<Fold, A
     return state;
 }
 
-/* What all threads before this one have left since the last mark. By all threads of a block. */
+/* What earlier threads have accumulated since the last mark. By all threads of a block. */
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> carried_here(state_of<Fold> left, bool marked)
 {
@@ -250,7 +250,7 @@ __device__ __forceinline__ state_of<Fold> carried_here(state_of<Fold> left, bool
 
 /* ---- the kernel ---- */
 
-/* What a tile has of a segment, once all states are where elements were. */
+/* The state of a tile's part of a segment, once states have been stored in place of elements. */
 template <class Fold, bool AsTheyLie>
 __device__ __forceinline__ state_of<Fold>
 state_of_part(const ragged &x, const tile_of_segments &tile, const part_of_segment &part,
@@ -267,8 +267,8 @@ state_of_part(const ragged &x, const tile_of_segments &tile, const part_of_segme
     return state;
 }
 
-/* This block's tile, if offsets rise. What there is to load is asked for at the same time, so
- * splits are 0 where nobody has stored them. */
+/* Find this block's tile; returns false if offsets are not sorted. All words are loaded together,
+ * before it is known whether the splits have been stored; they are 0 if not. */
 __device__ __forceinline__ bool find_tile(const ragged &x, tile_of_segments &tile)
 {
     const uint64_t number = blockIdx.x;

@@ -1,11 +1,11 @@
-/* Segments of an array, each reduced to a result. Segments may be of any lengths, most of them
- * short and a few very long, so blocks share elements and not segments: each takes a tile of the
- * sequence that elements and ends of segments are (struct kernel_segments), and folds what lies
- * there of each segment (scanned.cuh). Segments that reach over a tile's ends leave a state for
- * every tile that they lie in, which are folded by a launch of their own, always in the same order.
+/* Segmented reductions. Segments may have any lengths, most of them short and a few very long, so
+ * blocks share elements and not segments: each takes a tile of the merged sequence of elements and
+ * segment ends (struct kernel_segments), and folds each segment's part in it (scanned.cuh).
+ * Segments that span several tiles leave a state in each, which another launch merges, always in
+ * the same order.
  *
- * That takes offsets that rise. All others, and few, take the plain way: a team a segment, a block
- * for each long one. Which way it is to be, a first launch finds out on the device.
+ * This requires sorted offsets, which a first launch checks on the device. If they are not, and for
+ * small arrays, a team reduces each segment, and a block each long one.
  *
  * The tiles are those of Merrill and Garland, "Merge-based parallel sparse matrix-vector
  * multiplication", SC 2016. */
@@ -20,8 +20,8 @@ namespace KERNELS
 
 /* ---- the survey ---- */
 
-/* A block takes so many ends, and all tiles that begin after the end before them and no later than
- * the last of them. */
+/* A block checks SURVEYED ends, and finds the tiles that begin after the end before them and no
+ * later than the last of them. */
 __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
 {
     const shared<uint64_t> places = block_memory<uint64_t>();
@@ -50,15 +50,15 @@ __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
 
 /* ---- one by one ---- */
 
-/* What becomes a result: a segment wherever it lies, or states. */
+/* The input of one result: a segment's elements, or states. */
 struct work_item {
-    uint64_t parts; /* elements, or states; 0 where there is nothing */
-    uint64_t first; /* of them */
+    uint64_t parts; /* elements or states; may be 0 */
+    uint64_t first; /* index of the first part */
     uint64_t n, k;  /* elements and number of the segment */
     bool there;
 };
 
-/* One that does not lie in the array is nothing. */
+/* A whole segment; one outside of the array has no elements. */
 __device__ __forceinline__ work_item whole_segment(const ragged &x, uint64_t k)
 {
     work_item item = {0, 0, 0, k, k < x.of.count};
@@ -74,8 +74,8 @@ __device__ __forceinline__ work_item whole_segment(const ragged &x, uint64_t k)
     return item;
 }
 
-/* What the tiles that a segment reaches over have left of it: the tails of all but the last, and
- * that one's head. A tile's number stands for the segment that ends in it. */
+/* The states of a segment that spans several tiles: the tails of all but the last tile, and the
+ * head of the last. The segment is identified by the tile in which it ends. */
 __device__ __forceinline__ work_item carried_segment(const ragged &x, uint64_t number)
 {
     work_item item = {0, 0, 0, 0, false};
@@ -104,8 +104,8 @@ take_states(state_of<Fold> &state, const work_item &item, global<const state_of<
         state = Fold::merge(state, k < last ? tails[item.first + k] : heads[item.first + last]);
 }
 
-/* The first of a team's threads gets the fold of all their states; a team that is more than a warp
- * is a block. */
+/* Fold the states of a team; the result is in its first thread. A team of more than a warp is a
+ * block. */
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> fold_team_or_block(unsigned team, state_of<Fold> state)
 {
@@ -123,10 +123,10 @@ __device__ __forceinline__ state_of<Fold> fold_team_or_block(unsigned team, stat
     return state;
 }
 
-/* Most segments that reach over a tile's end have two states, and few more than a handful. */
+/* Most segments that span tiles have two states, and few have more than a handful. */
 constexpr unsigned carried_team = 2, carried_most = 16 << carried_team;
 
-/* The number of the first bit that is set from one on, `count` where there is none. */
+/* The index of the first set bit at or after `from`, or `count`. */
 __device__ __forceinline__ unsigned next_set(shared<const uint32_t> bits, unsigned from,
                                              unsigned count)
 {
@@ -140,8 +140,8 @@ __device__ __forceinline__ unsigned next_set(shared<const uint32_t> bits, unsign
     return count;
 }
 
-/* All segments, or those that tiles have left: each by a team, and after them, where one has many
- * parts, each of these by all of the block. */
+/* Fold all segments, or those that span tiles: each by a team; afterwards, those with many parts by
+ * the whole block, one by one. */
 template <class Fold>
 __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                               global<state_of<Fold>> tails)
@@ -160,7 +160,7 @@ __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>>
     const uint64_t count = carried ? x.tiles : x.of.count;
     uint64_t first = uint64_t(blockIdx.x) * teams;
 #pragma unroll 1
-    for (unsigned turn = teams; first < count;) { /* that of a long one, or of all others */
+    for (unsigned turn = teams; first < count;) { /* a long segment, or all others */
         const bool alone = turn < teams;
         const unsigned team = alone ? x.block : few, number = threadIdx.x & ((1u << team) - 1),
                        at = alone ? turn : threadIdx.x >> few;

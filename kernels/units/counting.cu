@@ -1,5 +1,5 @@
-/* Instantiates the rungs for sums once more, for the simulated device alone, with pointers that
- * count. */
+/* Instantiates the rungs for sums once more, for the simulated device only, with pointers that
+ * count accesses. */
 #define GRED_COUNTING
 
 #include "../lab/counted_fold.cuh"

@@ -1,4 +1,4 @@
-/* Instantiates the kernels of exact sums, and lists the addresses. */
+/* Instantiates the kernels of exact sums, and looks them up. */
 #include "../entry.cuh"
 #include "common/kernels.h"
 

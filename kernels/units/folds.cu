@@ -1,5 +1,5 @@
-/* Instantiates the default method for folds that are not on the ladder, those of the group
- * GRED_GROUP, and lists the addresses. A few groups, so that they can be compiled side by side. */
+/* Instantiates the default method for the folds of the group GRED_GROUP, which are not on the
+ * ladder, and looks its kernels up. Groups are compiled in parallel. */
 #include "../axes/typed_entry.cuh"
 #include "../load/strided_entry.cuh"
 #include "../reductions.cuh"
@@ -9,7 +9,7 @@ namespace KERNELS
 namespace
 {
 
-/* Types that a group has no kernel for are gathered, into the widest type of their kind. */
+/* Types without a kernel are converted to the widest type of their kind by a gathering copy. */
 using own_values =
     joined_pairs<accumulated_in<ELEMENT_INT32, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16,
                                 ELEMENT_UINT8, ELEMENT_UINT16, ELEMENT_INT32>,
@@ -44,8 +44,8 @@ const void *kernel_of_fold(const kernel_key &key)
 
 } // namespace
 
-/* GROUP_n(FOLD): FOLD(fold, its pairs of a flat array, its values of others, its pairs along axes
- * whose type is known, unless typed.cu compiles these, and of columns that no threads share). */
+/* GROUP_name(FOLD) lists FOLD(fold, pairs for flat arrays, values for others, pairs for kernels
+ * along axes of a known type, unless typed.cu compiles these, and pairs for unsplit columns). */
 #define GROUP_argmins(FOLD)       FOLD(argmin, own_values, all_values<>, pairs<>)
 #define GROUP_argmaxs(FOLD)       FOLD(argmax, own_values, all_values<>, pairs<>)
 #define GROUP_nan_variances(FOLD) FOLD(nanvariance, floating_pairs, floats_only, all_floats)
@@ -70,7 +70,7 @@ const void *kernel_of_fold(const kernel_key &key)
     FOLD(variance, averages, floats_only, pairs<>)                                                 \
     FOLD(summary, own_values, all_values<>, pairs<>)
 
-/* For compilers that need little time for a kernel. */
+/* Larger groups, for compilers that need little time per kernel. */
 #define GROUP_norms(FOLD) GROUP_norm1s(FOLD) GROUP_norm2s(FOLD) GROUP_infinity_norms(FOLD)
 #define GROUP_nans(FOLD)                                                                           \
     GROUP_nan_sums(FOLD) GROUP_nan_extremes(FOLD) GROUP_nan_positions(FOLD)                        \

@@ -1,5 +1,5 @@
-/* The kernels beside the rungs, and the one function through which the host's C code finds any
- * kernel: it asks the compilation unit that has kernels of that kind and fold. */
+/* Kernels other than rungs, and the one function by which the host's C code finds any kernel: it
+ * asks the compilation unit that has the kernels of that kind and fold. */
 #include "../entry.cuh"
 #include "../epilogue/finish.cuh"
 #include "../epilogue/merge.cuh"
@@ -18,7 +18,7 @@ using finder = const void *(kernel_key);
 #define FOLD(name, ...) finder name##_kernel;
 #include "common/reductions.def"
 
-/* Folds that typed.cu compiles. */
+/* The folds that typed.cu compiles. */
 #define TYPED_FOLDS(FOLD) FOLD(sum) FOLD(prod) FOLD(min) FOLD(argmin) FOLD(variance) FOLD(nonzero)
 
 #define TYPED(name) finder name##_columns_kernel, name##_rows_kernel;
@@ -31,7 +31,7 @@ bool segments_follow();
 #ifdef __CUDACC__
 library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
 #else
-/* The simulated device has none. */
+/* The simulated device has no library. */
 static library_reduce *library_entry(enum fold, enum element, enum element)
 {
     return nullptr;
@@ -41,7 +41,7 @@ static library_reduce *library_entry(enum fold, enum element, enum element)
 namespace
 {
 
-/* Flat arrays, and those of any layout. */
+/* Kernels of flat arrays, and of any layout and type. */
 const void *fold_kernel(kernel_key key)
 {
     static finder *const finders[] = {
@@ -53,8 +53,8 @@ const void *fold_kernel(kernel_key key)
     return finders[key.fold](key);
 }
 
-/* All extremes are minima (axes/order.cuh), and those of truth values say whether there is a true
- * one, or a false one. */
+/* The fold that computes an extreme: all are minima (axes/order.cuh), and those of booleans follow
+ * from the number of true values. */
 enum fold fold_of_extreme(enum fold fold, enum element input)
 {
     switch (fold) {
@@ -72,7 +72,7 @@ enum fold fold_of_extreme(enum fold fold, enum element input)
     }
 }
 
-/* Along axes, of elements of a known type. */
+/* Kernels along axes of a known element type. */
 const void *typed_kernel(kernel_key key)
 {
     const bool rows = key.kind >= KERNEL_TYPED_ROWS;
@@ -95,7 +95,7 @@ const void *read_kernel(unsigned shape)
     return entries[shape];
 }
 
-/* Of no fold in particular. */
+/* Kernels of no particular fold. */
 const void *other_kernel(kernel_key key)
 {
     switch (key.kind) {
@@ -124,7 +124,7 @@ const void *other_kernel(kernel_key key)
     }
 }
 
-/* Kinds that one unit has lie together: who finds them, by the last of each. */
+/* The unit that has each range of kinds, given by the last kind of the range. */
 const void *find(kernel_key key)
 {
     static const struct {

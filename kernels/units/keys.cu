@@ -1,5 +1,5 @@
-/* The kernels of reductions by key: of sums and of extremes one of the values that elements become
- * without being rounded; and those of order statistics, one of each width of elements. */
+/* The kernels of reductions by key: sums and extremes, one per value type to which elements convert
+ * without rounding; and order statistics, one per element width. */
 #include "../entry.cuh"
 #include "../keys/extremes.cuh"
 #include "../keys/finish.cuh"
@@ -18,7 +18,7 @@ const void *of_values(enum kernel_kind kind)
     return kind == KERNEL_KEYS ? KERNEL_ENTRY(add_by_key<V>) : KERNEL_ENTRY(extremes_by_key<V>);
 }
 
-/* What sorts rows of so many elements in a thread's registers. */
+/* The kernel that sorts rows of n elements in a thread's registers. */
 template <class K, unsigned Least = 8>
 const void *sorter(unsigned n)
 {
@@ -28,7 +28,7 @@ const void *sorter(unsigned n)
     return KERNEL_ENTRY(sort_rows<K, Least>);
 }
 
-/* 0: of any number. */
+/* n = 0 means any length. */
 template <class K>
 const void *of_length(unsigned n)
 {

@@ -1,5 +1,5 @@
-/* Instantiates the rungs for GPUs of compute capability 9.0 and later, and lists the addresses.
- * They are compiled for these alone; no_later_methods.cu stands in where there are none. */
+/* Instantiates the rungs for GPUs of compute capability 9.0 and later, and looks them up. Compiled
+ * for these only; without them, no_later_methods.cu takes its place. */
 #include "../entry.cuh"
 #include "../ladder/23_bulk.cuh"
 #include "../ladder/24_cluster.cuh"

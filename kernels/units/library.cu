@@ -1,5 +1,5 @@
-/* The yardstick: CUB's DeviceReduce, with gred's folds, as a library_reduce. The simulated device
- * has no library. */
+/* The baseline: CUB's DeviceReduce with gred's folds, as a library_reduce. The simulated device has
+ * no library. */
 #include "../entry.cuh"
 #include "../reductions.cuh"
 

@@ -1,5 +1,5 @@
-/* Instantiates every rung for one fold, GRED_FOLD, and lists the addresses. One fold a compilation,
- * so that they can be compiled side by side. */
+/* Instantiates every rung for the fold GRED_FOLD, and looks them up. There is one compilation per
+ * fold, so that they run in parallel. */
 #include "../load/strided_entry.cuh"
 #include "../reductions.cuh"
 
@@ -12,8 +12,8 @@ namespace KERNELS
 namespace
 {
 
-/* The default method's other types. Unsigned 64-bit sums and products are the same bits as signed
- * ones. Least and largest elements need no more than the smallest accumulator. */
+/* The other types of the default method. Unsigned 64-bit sums and products have the same bits as
+ * signed ones. Minima and maxima use the smallest sufficient accumulator. */
 using integers = std::conditional_t<
     widens<GRED_FOLD>,
     joined_pairs<accumulated_in<ELEMENT_INT64, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16>,
@@ -26,7 +26,7 @@ using integers = std::conditional_t<
 using floats =
     pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>, pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32>,
           pair<ELEMENT_COMPLEX64>, pair<ELEMENT_COMPLEX128>>;
-/* Means are made of sums, for which integers are folded in float64. */
+/* Sums for means, in which integers are accumulated as float64. */
 using means = std::conditional_t<
     std::is_same_v<GRED_FOLD<double>, sum<double>>,
     joined_pairs<integers_in<ELEMENT_FLOAT64>, accumulated_in<ELEMENT_FLOAT64, ELEMENT_FLOAT32>,

@@ -1,4 +1,4 @@
-/* In place of later_methods.cu, where no GPU of compute capability 9.0 or later is compiled for. */
+/* Replaces later_methods.cu if no GPU of compute capability 9.0 or later is compiled for. */
 #include "../device.cuh"
 #include "common/kernels.h"
 

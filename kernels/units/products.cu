@@ -1,4 +1,4 @@
-/* Instantiates the kernels that add products, and lists the addresses. */
+/* Instantiates the kernels of sums of products, and looks them up. */
 #include "../entry.cuh"
 #include "common/kernels.h"
 
@@ -20,7 +20,7 @@ const void *exact_sum_of_products(enum element input)
     });
 }
 
-/* Unsigned 64-bit sums of products are the same bits as signed ones. */
+/* Unsigned 64-bit sums of products have the same bits as signed ones. */
 using dot_pairs = pairs<
     pair<ELEMENT_BOOL, ELEMENT_INT64>, pair<ELEMENT_INT8, ELEMENT_INT64>,
     pair<ELEMENT_INT16, ELEMENT_INT64>, pair<ELEMENT_INT32, ELEMENT_INT64>, pair<ELEMENT_INT64>,

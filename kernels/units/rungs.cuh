@@ -1,5 +1,5 @@
-/* The rungs' kernels by method, element types and block size. Before this, RUNG_FOLD<Acc> names the
- * fold; later rungs, of compute capability 9.0, are there if RUNG_LATER is. */
+/* The rungs' kernels by method, element types and block size. The including file defines
+ * RUNG_FOLD<Acc>, the fold, and RUNG_LATER if the rungs for compute capability 9.0 are included. */
 #pragma once
 
 #include "../entry.cuh"
@@ -14,8 +14,8 @@ namespace KERNELS
 namespace
 {
 
-/* The block sizes that rungs of each block and of the default block are compiled for, 0 where it is
- * known at run time: on the simulated device always, which computes and counts the same. */
+/* The block sizes for which rungs of `each_block` and of `default_block` are compiled; 0 means
+ * known at run time, as always on the simulated device, where results and counts are the same. */
 #ifdef __CUDACC__
 #define EACH_BLOCK(block)    (block)
 #define DEFAULT_BLOCK(block) ((block) == 256 ? 256 : 0)
@@ -24,8 +24,8 @@ namespace
 #define DEFAULT_BLOCK(block) 0
 #endif
 
-/* A rung's template arguments depend on what it reads, its own working copy, which is of the
- * accumulator's type, or the caller's array; the block size is among them or not. */
+/* A rung's template arguments depend on its input: its own working copy in the accumulator's type,
+ * or the caller's array. They may include the block size. */
 #define IN_PLACE_any_block(name)  KERNEL_ENTRY(name<RUNG_FOLD<Acc>>)
 #define IN_PLACE_each_block(name) KERNEL_ENTRY(name<RUNG_FOLD<Acc>, block()>)
 #define READS_any_block(name)     KERNEL_ENTRY(name<RUNG_FOLD<Acc>, global<const In>>)

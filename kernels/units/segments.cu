@@ -1,5 +1,4 @@
-/* The kernels of segments: two of a fold and the values that it takes in, as those along axes, and
- * the survey of offsets. */
+/* The kernels of segments: those of each fold and value type, and the survey of offsets. */
 #include "../entry.cuh"
 #include "../load/strided_entry.cuh"
 #include "../segments/scanned.cuh"
@@ -11,7 +10,7 @@ namespace KERNELS
 namespace
 {
 
-/* Tiles of values as they lie, if they are words and a state is left where one was; tiles of
+/* Tiles of elements as they are, if values are words and a state fits in place of one; tiles of
  * states; or segments one by one. */
 template <template <class> class Fold, class Values>
 const void *of_values(const kernel_key &key)
@@ -31,7 +30,7 @@ const void *of_values(const kernel_key &key)
 
 const void *of_fold(const kernel_key &key)
 {
-    using unsigned_as_signed = all_values<int64_t>; /* the same bits */
+    using unsigned_as_signed = all_values<int64_t>; /* the results have the same bits */
     switch (key.fold) {
     case FOLD_sum:
         return of_values<sum, unsigned_as_signed>(key);
@@ -49,9 +48,9 @@ const void *of_fold(const kernel_key &key)
 }
 
 #ifdef __CUDA_ARCH_LIST__
-/* A GPU may get what was compiled for an earlier one, which does not wait. */
+/* A GPU may run code compiled for an earlier one, which does not wait. */
 constexpr int compiled_for[] = {__CUDA_ARCH_LIST__};
-constexpr bool all_wait = compiled_for[0] >= WAITING_ARCHITECTURE; /* in rising order */
+constexpr bool all_wait = compiled_for[0] >= WAITING_ARCHITECTURE; /* the list is in rising order */
 #else
 constexpr bool all_wait = false;
 #endif

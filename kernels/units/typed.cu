@@ -1,5 +1,5 @@
-/* Kernels along axes that know the elements' type (axes/typed_entry.cuh), of the folds that are
- * asked for most. Of one fold, GRED_FOLD, a compilation, or of its columns only, or its rows. */
+/* Kernels along axes of a known element type (axes/typed_entry.cuh), for the most used folds: one
+ * compilation per fold, GRED_FOLD, or one each for its columns and its rows. */
 #include "../axes/typed_entry.cuh"
 
 namespace KERNELS
@@ -7,11 +7,10 @@ namespace KERNELS
 namespace
 {
 
-/* Truth values are added and counted, and bytes are not counted. */
+/* The most used types. Booleans matter only to sum and nonzero, and int8 not to nonzero. */
 using often = joined_pairs<real_floats, accumulated_in<ELEMENT_INT64, ELEMENT_INT8>>;
 
-/* A fold's types, those that there are kernels of every second element of, too, and those of
- * columns that no threads share. */
+/* A fold's types, the types with kernels for every second element, and those of unsplit columns. */
 template <class All, class Often = often, class Unsplit = Often>
 struct types {
     using all = All;
@@ -19,7 +18,7 @@ struct types {
     using unsplit = Unsplit;
 };
 
-/* Sums and products of integers are of 64 bits, means and variances float64; all else is of the
+/* Sums and products of integers have 64 bits, means and variances float64; all others are of the
  * elements' own kind. */
 template <class Fold>
 struct types_of : types<compared> {};
