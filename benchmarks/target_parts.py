@@ -78,7 +78,7 @@ def axes_part(results: Results) -> str:
         held = sum(row["met"] for row in with_target)
         said = (
             f"Device time on one {record.title(kept['machine'])}, compared in the same run with "
-            "the time to read and write its memory, and with CuPy, PyTorch and, for some sums, JAX. "
+            "the time to read and write its memory, and with CuPy, PyTorch and (some sums) JAX. "
             "For small arrays the time is that of whole calls. Targets met: "
             f"{held} of {len(with_target)}."
         )
