@@ -31,16 +31,16 @@ PLOTS = {
     "figures.json/exact": {"exact": "exact_plot.speed_figure"},
 }
 CAPTIONS = {
-    "ladder": "The ladder: bandwidth of every method, beside the read limit",
+    "ladder": "The ladder: bandwidth of every method, and the read limit",
     "bandwidth": "Bandwidth over array size",
     "block_size": "Bandwidth over block size",
     "time": "Kernel time over array size",
-    "roofline": "The roofline, and every rung's predicted time beside its measured one",
-    "cost": "What a sum costs over its size: points, fits and the best plain read",
+    "roofline": "The roofline, and predicted and measured time of every rung",
+    "cost": "Time of a sum over its size: points, fits and the best plain read",
     "versus_time": "Time of a whole call over array size, every library",
-    "versus_ratio": "How many times faster than the best peer, every case",
-    "axes": "Along axes: how many times faster than the best peer, and what share of the limit",
-    "exact": "Bandwidth of whole calls over array size: exact sums, fast ones and other libraries",
+    "versus_ratio": "Speed-up over the best peer, every case",
+    "axes": "Along axes: speed-up over the best peer, and share of the limit",
+    "exact": "Bandwidth of whole calls over array size: exact and fast sums, and other libraries",
 }
 
 

@@ -37,9 +37,9 @@ def ladder_part(results: Results) -> str:
     head = ["#", "method", "the idea", "time", "GB/s", "of the read limit", "speed-up"]
     what = f"{run['op']} of {units.size_text(run['size'])} {run['dtype']}"
     below = (
-        f"{sentence(what)} in {run['dtype']} on one {record.title(kept['machine'])}, all "
-        f"passes, medians. The read limit, {units.bandwidth_text(limit * 1e9)}, is the fastest "
-        "that kernels which only read were in the same run; the speed-up is over "
+        f"{sentence(what)}, accumulated in {run['dtype']}, on one {record.title(kept['machine'])}: "
+        f"median times of all passes. The read limit, {units.bandwidth_text(limit * 1e9)}, is the "
+        "bandwidth of the fastest read-only kernel in the same run; the speed-up is over "
         f"`{first['method'] if first else ''}`."
     )
     return markdown_table(head, "rllrrrr", table) + "\n\n" + below
@@ -111,7 +111,7 @@ def _summed_up(found: Sequence[Outcome]) -> str:
     ratios = [one.ratio for one in found if one.ratio is not None]
     ahead = sum(ratio >= 1 for ratio in ratios)
     average = units.speedup_text(mean_ratio(found) or 0)
-    return f"Of {len(ratios)} cases with a peer, gred is ahead in {ahead}: {average} on average."
+    return f"gred is faster in {ahead} of {len(ratios)} cases with a peer, {average} on average."
 
 
 def roofline_part(results: Results) -> str:
@@ -142,12 +142,13 @@ def _errors(kept: Record) -> str:
     run, numbers = kept["run"], len(kept["fitted"])
     own = [abs(_error(row)) for row in record.rows_of(kept)]
     ladder = {"median": statistics.median(own), "most": max(own)}
-    array = f"{run['op']} of {units.size_text(run['size'])} {run['dtype']} in {run['dtype']}"
+    array = f"{run['op']} of {units.size_text(run['size'])} {run['dtype']}"
     return (
-        f"{sentence(array)} on one {record.title(kept['machine'])}, all passes: "
-        f"{_how_far(ladder)}. The {numbers} fitted numbers come from {kept['seen']['points']} "
-        f"points of the sweep over sizes and block sizes ({_how_far(kept['seen'])}) and hold for "
-        f"its {kept['unseen']['points']} other points, too ({_how_far(kept['unseen'])})."
+        f"{sentence(array)}, accumulated in {run['dtype']}, on one "
+        f"{record.title(kept['machine'])}, all passes: "
+        f"{_how_far(ladder)}. The {numbers} parameters were fitted to {kept['seen']['points']} "
+        f"points of the sweep over sizes and block sizes ({_how_far(kept['seen'])}); for its "
+        f"{kept['unseen']['points']} other points: {_how_far(kept['unseen'])}."
     )
 
 
@@ -186,7 +187,7 @@ def _fits(kept: Record) -> str:
     )
     return (
         f"Sum of n {kept['run']['dtype']}, n = 1, 2, 4, ... {units.size_text(rows[-1]['n'])}: "
-        f"{fits}. Fitted with the least sum of relative errors; all measured in one run."
+        f"{fits}. The fits minimize the sum of relative errors; all points are from one run."
     )
 
 
@@ -208,7 +209,7 @@ def _above_the_fits(kept: Record) -> str:
     tolerance = units.percent_text(curve.TOLERANCE)
     if not table:
         return f"No point is more than {tolerance} above its fit."
-    head = ["point", "blocks", "measured", "above its fit", "of which reading is above its own"]
+    head = ["point", "blocks", "measured", "above its fit", "share due to reading"]
     return f"Points more than {tolerance} above their fit:\n\n" + markdown_table(
         head, "lrrrr", table
     )
@@ -220,8 +221,8 @@ def _beyond_reading(rows: Sequence[Record]) -> str:
     for row in rows:
         needed[row["grid"] > 1].append((row["device_ns"] - row["limit_ns"]) * 1e-9)
     texts = [
-        f"{units.time_text(max(0.0, statistics.median(seconds)))} where there {blocks}"
-        for blocks, seconds in (("is one block", needed[False]), ("are several", needed[True]))
+        f"{units.time_text(max(0.0, statistics.median(seconds)))} with {blocks}"
+        for blocks, seconds in (("one block", needed[False]), ("several", needed[True]))
         if seconds
     ]
-    return f"Device time beyond the best plain read's, medians: {', '.join(texts)}."
+    return f"Median device time beyond that of the best plain read: {', '.join(texts)}."

@@ -1,9 +1,9 @@
-"""Writes what the kept results say into README.md and docs/figures.md, and draws plots.
+"""Generates parts of README.md and docs/figures.md, and the plots, from the stored results.
 
-    python benchmarks/report.py            rewrite the pages and redraw what changed
+    python benchmarks/report.py            rewrite the pages and redraw changed plots
     python benchmarks/report.py --check    exit status 1 if they disagree with the results
 
-A part of a page stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`.
+A generated part of a page is between `<!-- generated: NAME -->` and `<!-- end: NAME -->`.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def filled(text: str, results: Results) -> str:
 
 
 def check_parts(pages: Sequence[Path]) -> None:
-    """Raise SystemExit unless every part stands on one of the pages, and nothing else does."""
+    """Raise SystemExit unless the pages contain all parts and no unknown ones."""
     found = [match[2] for page in pages for match in MARKED.finditer(page.read_text("utf-8"))]
     names = ", ".join(page.name for page in pages)
     for problem in (

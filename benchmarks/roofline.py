@@ -28,13 +28,13 @@ RESULTS = Path(__file__).resolve().parent / "results" / "nvidia-h200"
 SIZES = tuple(2**k for k in (16, 20, 24, 28))
 # The numbers of a GPU that are fitted, and what they are.
 FREE = {
-    "start": "the events that measure",
-    "launch": "a pass's launch",
-    "block_interval": "from one block's start to the next one's",
-    "block_life": "a block's beginning and end",
-    "memory_latency": "a load from memory, among many",
-    "cache_latency": "one from L2",
-    "request_cycles": "a warp's request to global memory, with the instructions around it",
+    "start": "overhead of the timing events",
+    "launch": "launch of a pass",
+    "block_interval": "interval between block starts",
+    "block_life": "start and end of a block",
+    "memory_latency": "latency of a load from memory under load",
+    "cache_latency": "latency of a load from L2",
+    "request_cycles": "a warp's request to global memory, with the surrounding instructions",
     "arrival": "a warp's arrival at a barrier",
 }
 STEPS, WIDTH = 40, 0.1

@@ -77,9 +77,9 @@ def axes_part(results: Results) -> str:
         with_target = [row for row in rows if row["met"] is not None]
         held = sum(row["met"] for row in with_target)
         said = (
-            f"Device time on one {record.title(kept['machine'])}, beside the time in which its "
-            "memory could be read and written, and beside CuPy, PyTorch and, for some sums, "
-            "JAX, all in the same run; of small arrays whole calls. Targets met: "
+            f"Device time on one {record.title(kept['machine'])}, compared in the same run with "
+            "the time to read and write its memory, and with CuPy, PyTorch and (some sums) JAX. "
+            "For small arrays the time is that of whole calls. Targets met: "
             f"{held} of {len(with_target)}."
         )
         grouped = [row for row in rows if row["group"]]
@@ -92,14 +92,14 @@ def exact_part(results: Results) -> str:
     parts = []
     for folder, kept in results.each("figures.json/exact"):
         rows = record.rows_of(kept)
-        of_cub = "CUB's reproducible sums, `gpu_to_gpu`, were not at hand."
+        of_cub = "CUB's reproducible sums, `gpu_to_gpu`, were not available."
         if any(exact_figures.CUB in row["what"] for row in rows):
-            alike = "rounded, but alike on every GPU"
+            alike = "rounded, but equal on every GPU"
             of_cub = f"CUB's sums are its reproducible ones, `gpu_to_gpu`: {alike}."
         said = (
-            f"On one {record.title(kept['machine'])}: the same numbers, most of which cancel, "
-            "in eight orders. The exact sum is that of Python's fractions; errors are in units "
-            f"in the last place of what it rounds to. {of_cub}"
+            f"On one {record.title(kept['machine'])}: sums of the same numbers, most of which "
+            "cancel, in eight orders. The exact sum is computed with Python's fractions; errors "
+            f"are in units in the last place of its rounded value. {of_cub}"
         )
         parts += [said, _orders(rows), plots_of(results, folder, "figures.json/exact")]
     return "\n\n".join(["## Exactly right", *parts, *_exactness_of_auto(results)]) if parts else ""
@@ -118,14 +118,13 @@ def _exactness_of_auto(results: Results) -> Iterator[str]:
     if short:
         farthest = min(short, key=_share_of_target)
         yield (
-            '`method="auto"` adds floats of whole arrays exactly once all targets of '
-            "exact sums are met, on the GPU and on the host. "
-            f"Of these figures {held}, so it stays fast. "
+            '`method="auto"` does not sum floats of whole arrays exactly until all targets of '
+            f"exact sums are met, on the GPU and on the host; {held}. "
             f"The farthest from its target, at {units.percent_text(_share_of_target(farthest))} "
-            f"of it, is: {farthest['what']}, {shown_value(farthest)} of {shown_target(farthest)}."
+            f"of it: {farthest['what']}, {shown_value(farthest)} of {shown_target(farthest)}."
         )
     else:
-        yield f"Of the targets of exact sums, on the GPU and on the host, {held}."
+        yield f"Targets of exact sums, on the GPU and on the host: {held}."
     yield groups_table(rows)
 
 
@@ -139,7 +138,7 @@ def _share_of_target(row: Record) -> float:
 def _orders(rows: Sequence[Record]) -> str:
     """Make the table of different sums and errors, a line for everybody who adds."""
     measured = {row["what"]: row["value"] for row in rows}
-    head, lines = ["who adds"], {who: [who] for who in (*exact_figures.WHO.values(), "NumPy")}
+    head, lines = ["library"], {who: [who] for who in (*exact_figures.WHO.values(), "NumPy")}
     for dtype, (kind, short) in itertools.product(exact_figures.TYPES, exact_figures.ORDERS_TOLD):
         head.append(f"{dtype}: {short}")
         for who, line in lines.items():

@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: `sphinx-build -W docs OUT`, with `pip install '.[docs]'`."""
+"""Sphinx configuration: `sphinx-build -W docs OUT`, with `pip install '.[docs]'`."""
 
 import importlib.util
 import sys
@@ -14,21 +14,21 @@ version = release = gred.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "generated"]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 
-# A name that nothing defines is a warning, and with -W an error; so is a link within the site.
+# Warn about unresolved names and internal links; -W turns warnings into errors.
 nitpicky = True
-# What the standard library, NumPy and others define has no page here.
+# Names of the standard library, NumPy and other packages have no page on this site.
 nitpick_ignore_regex = [("py:.*", r"(?!gred\b).*")]
 
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
-# Notebooks are kept with their outputs, which notebooks/run.py checks.
+# Notebooks are stored with their outputs, which notebooks/run.py checks.
 nb_execution_mode = "off"
 
-# `gred.sum` in a docstring is a link, `a`, a parameter, is not.
+# `gred.sum` in a docstring becomes a link; `a`, a parameter, does not.
 default_role = "autolink"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-# Not everybody has these; their docstrings are for all.
+# Optional dependencies of modules that are documented even if they are not installed.
 autodoc_mock_imports = [
     name for name in ("dask", "mpi4py", "torch") if not importlib.util.find_spec(name)
 ]

@@ -1,7 +1,7 @@
-"""What pages take from the code while the site is built: no copy goes stale.
+"""Sphinx directives that generate content from the code while the site is built.
 
-`records` is a table of gred's own, `picture` a rung drawn from its run, `command` what a command
-prints, `commands` the help of all of them, `step` a rung with its figures, `gallery` the pictures
+`records` is a table that gred returns, `picture` a picture of a rung's run, `command` a command's
+output, `commands` the help of all commands, `step` a rung with its figures, `gallery` the pictures
 of all rungs, and `members` the reference of names.
 """
 
@@ -24,16 +24,16 @@ from gred.cli import command
 
 PICTURES = Path(__file__).parent / "pictures"
 
-# What commands believe to print to.
+# Output width and colors of the commands.
 os.environ |= {"COLUMNS": "110", "NO_COLOR": "1"}
 
 
 class CommandError(Exception):
-    """A command that a page shows has failed."""
+    """A command of a page has failed."""
 
 
 class Records(SphinxDirective):
-    """`{records} methods`: what the function of that name lists, as a table."""
+    """`{records} methods`: the records that the function of that name returns, as a table."""
 
     required_arguments = 1
 
@@ -45,7 +45,7 @@ class Records(SphinxDirective):
 
 
 def records_table(records: Any) -> str:
-    """Write records as a table of Markdown; the column that names them is set as code."""
+    """Return records as a Markdown table, with their names formatted as code."""
     titles, *rows = records.rows()
     named = titles.index(type(records).__name__.lower().removesuffix("s"))
     for row in rows:
@@ -56,7 +56,7 @@ def records_table(records: Any) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table of Markdown."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -66,7 +66,7 @@ def _escaped(text: str) -> str:
 
 
 class Command(SphinxDirective):
-    """`{command} explain shuffle --size 1000`: what `python -m gred` prints with these words."""
+    """`{command} explain shuffle --size 1000`: the output of `python -m gred` with these words."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -83,7 +83,7 @@ class Command(SphinxDirective):
 
 
 def printed(words: Sequence[str]) -> str:
-    """Run a command of gred's, and return what it prints, without colours."""
+    """Run a gred command and return its output, without colors."""
     output, notes = io.StringIO(), io.StringIO()
     with redirect_stdout(output), redirect_stderr(notes):
         status = command.main(words)
@@ -93,13 +93,13 @@ def printed(words: Sequence[str]) -> str:
 
 
 class Picture(SphinxDirective):
-    """`{picture} shuffle --size 32`: what `python -m gred show` draws with these words."""
+    """`{picture} shuffle --size 32`: the drawing of `python -m gred show` with these words."""
 
     required_arguments = 1
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        """Draw it beside Sphinx's own files, which takes it from there."""
+        """Draw it into the doctree directory, from which Sphinx copies it."""
         words = shlex.split(self.arguments[0])
         folder = Path(self.env.doctreedir, "pictures")
         folder.mkdir(parents=True, exist_ok=True)
@@ -116,12 +116,12 @@ class Picture(SphinxDirective):
 
 
 class Step(SphinxDirective):
-    """`{step} shuffle`: its picture, speed and counters; `{step}` alone draws all steps."""
+    """`{step} shuffle`: its picture, speed and counters; without a rung, a plot of all steps."""
 
     optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Draw the plot beside Sphinx's own files, which takes it from there."""
+        """Draw the plot into the doctree directory, from which Sphinx copies it."""
         method = self.arguments[0] if self.arguments else None
         path = Path(self.env.doctreedir, "pictures", f"step_{method}.svg")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,38 +149,38 @@ class Gallery(SphinxDirective):
 
 
 def pictured(method: str) -> str:
-    """Show the committed picture of a rung; with a width Sphinx links it to the file."""
+    """Return the committed picture of a rung; because of the width Sphinx links it to the file."""
     path = f"/pictures/{method}.svg"
     return f"```{{image}} {path}\n:alt: {method}, step by step\n:width: 100%\n```"
 
 
 class Commands(SphinxDirective):
-    """`{commands}`: a section for each job of `python -m gred`, with its help."""
+    """`{commands}`: a section for each subcommand of `python -m gred`, with its help."""
 
     def run(self) -> list[nodes.Node]:
-        """Have each command asked for its help."""
+        """Generate a `command` directive for the help of each subcommand."""
         text = "\n\n".join(f"## {job}\n\n```{{command}} {job} --help\n```" for job in jobs())
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 
 def jobs() -> list[str]:
-    """List the jobs that have a name."""
+    """List the named subcommands."""
     return sorted(command._JOBS)
 
 
 class Members(SphinxDirective):
-    """`{members} reductions`: the reference of those names of `gred`."""
+    """`{members} reductions`: the reference of that group of names of `gred`."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Have autodoc write them."""
+        """Generate an autodoc directive for each name."""
         text = "\n".join(map(entry, GROUPS[self.arguments[0]]()))
         return self.parse_text_to_nodes(f"```{{eval-rst}}\n{text}\n```\n")
 
 
 def entry(name: str) -> str:
-    """Call autodoc for a name of `gred`."""
+    """Return the autodoc directive for a name of `gred`."""
     kind = directive(name)
     members = "" if kind == "autofunction" else "   :members:\n"
     inherited = "   :inherited-members:\n" if name.startswith("Exact") else ""  # words
@@ -188,7 +188,7 @@ def entry(name: str) -> str:
 
 
 def directive(name: str) -> str:
-    """Name the directive of autodoc's that a name of `gred` takes."""
+    """Return the kind of autodoc directive for a name of `gred`."""
     named = getattr(gred, name)
     if isinstance(named, ModuleType):
         return "automodule"
@@ -198,7 +198,7 @@ def directive(name: str) -> str:
 
 
 def reductions() -> list[str]:
-    """List the functions that reduce, in the order of gred's table."""
+    """List the reductions, in the order of `gred.reductions`."""
     return [*(reduction.name for reduction in gred.reductions()), "dot", "reduceat"]
 
 
@@ -217,20 +217,20 @@ GROUPS = {"reductions": reductions, "functions": functions, "classes": classes}
 
 
 def is_field(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """Leave out the fields of a named tuple: the signature has them."""
+    """Skip the fields of a named tuple, which the signature contains."""
     is_field = type(obj).__name__ == "_tuplegetter"
     return True if is_field else None
 
 
 def without_last_blank_lines(app: Sphinx, page: nodes.document) -> None:
-    """Cut what doctest needs below an example, and nobody likes to see."""
+    """Remove the blank lines that doctest needs after an example."""
     for block in page.findall(nodes.literal_block):
         block.rawsource = block.astext().rstrip()
         block.children = [nodes.Text(block.rawsource)]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx of the directives."""
+    """Register the directives and event handlers with Sphinx."""
     app.add_directive("records", Records)
     app.add_directive("command", Command)
     app.add_directive("picture", Picture)

@@ -1,4 +1,4 @@
-"""The figures of the tutorial's steps, as text and SVG: what was measured and what is counted."""
+"""Measured times and counts of the tutorial's steps, as text and SVG."""
 
 import json
 from collections.abc import Sequence
@@ -44,13 +44,13 @@ line { stroke: #c0392b; stroke-dasharray: 4 3; } text.limit { fill: #c0392b; }
 
 
 def measured() -> dict[str, Any]:
-    """Read the ladder as it was measured: the run, and a row for each method."""
+    """Read the measured ladder: the run, and a row for each method."""
     kept = json.loads(LADDER.read_text(encoding="utf-8"))
     return {**kept["run"], "rows": {row["method"]: row for row in kept["rows"]}}
 
 
 def said(method: str) -> str:
-    """Say how fast a step is, and how much faster than the one before."""
+    """Describe the bandwidth of a step, and its speed-up over the previous one."""
     ladder = measured()
     rate = ladder["rows"][method]["gb_per_s"]
     text = (
@@ -64,7 +64,7 @@ def said(method: str) -> str:
 
 
 def counted(method: str) -> list[list[str]]:
-    """Count a step and the one before: a row for each counter."""
+    """Count a step and the previous one: a row for each counter."""
     methods = STEPS[max(0, STEPS.index(method) - 1) :][: 1 + (method != STEPS[0])]
     ones = np.ones(COUNTED, np.float32)
     totals = [gred.counters(ones, method=one, block_size=256).total for one in methods]
@@ -81,7 +81,7 @@ def _number(value: float) -> str:
 
 
 def bars(now: str | None = None, methods: Sequence[str] = STEPS) -> str:
-    """Draw what was measured of the steps as bars, the one that the reader is at in full colour."""
+    """Draw the measured bandwidths of the steps as bars, the current step in full color."""
     ladder, left, width, height = measured(), 160, 460, 24
     limit = ladder["limit_gb_per_s"]
     place = methods.index(now) if now else len(methods)

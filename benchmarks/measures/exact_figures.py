@@ -47,7 +47,7 @@ AXES_SIZE, RESULTS = 256 * MIB, 64
 ORDERS, CANCELLING = 8, 1 << 18
 # What is measured of the orders, and a word for a table's head.
 DISTINCT, WORST = "distinct sums of 8 orders", "the worst error"
-ORDERS_TOLD = ((DISTINCT, "different sums"), (WORST, "off by at most, ulp"))
+ORDERS_TOLD = ((DISTINCT, "different sums"), (WORST, "worst error, ulp"))
 
 CUB = reproducible_cub.NAME
 
