@@ -91,10 +91,10 @@ ROUNDED = {"products": ["-ffp-contract=off"]}
 # all such calls are inlined, nor do those on its own headers; clang lacks the latter.
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 VECTOR_FLAGS += ["-Wno-unknown-warning-option"]
-# Reductions' states need many square roots, and nobody reads errno.
+# Finalizing states takes many square roots; errno is not used.
 STATES_FLAGS = ["-O3", "-fno-math-errno", "-falign-loops=32", "-Wno-psabi"]
 # Units of kernels/cpu/, compiled for each instruction set, the slowest first. Without trapping
-# math, conditional conversions can be vectorized.
+# math, conversions may run unconditionally.
 UNITS = {
     "columns": [],
     "vectors": [],
@@ -107,7 +107,7 @@ LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL", *ALIASES]
 
 def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
     """List the kernels' compilations: source, name, definitions; the slowest come first."""
-    # Split for ptxas, which is slow, but not for the host's compiler.
+    # Split for ptxas, which is slow; the host's compiler would only read the headers again.
     parts = {"columns": ["-DGRED_COLUMNS=1"], "rows": ["-DGRED_COLUMNS=0"]}
     units = [
         ("typed.cu", f"{fold}_{part}", [f"-DGRED_FOLD={fold}", *columns])

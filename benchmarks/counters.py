@@ -192,9 +192,11 @@ def differences(rows: list[dict[str, Any]], multiprocessors: int) -> Iterator[st
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=600, help="for the cases, under ncu")
-    parser.add_argument("--method", nargs="+", choices=rungs(), help="by default all with counters")
-    parser.add_argument("--ncu", default="ncu", help="the program")
+    parser.add_argument(
+        "--seconds", type=float, default=600, help="time limit for the cases under ncu"
+    )
+    parser.add_argument("--method", nargs="+", choices=rungs(), help="default: all with counters")
+    parser.add_argument("--ncu", default="ncu", help="Nsight Compute's program")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of results")
     parser.add_argument("--cases", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -154,8 +154,8 @@ def formula(fit: Fit) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--largest", type=options.parse_size, default=LARGEST, help="elements")
-    parser.add_argument("--device", help="as of gred.sum; the first GPU, if there is one")
+    parser.add_argument("--largest", type=options.parse_size, default=LARGEST, help="most elements")
+    parser.add_argument("--device", help="as for gred.sum; default: the first GPU, if any")
     parser.add_argument("--out", type=Path, default=RESULTS, help="results folder")
     given = parser.parse_args()
     device = options.resolve_device(given.device)

@@ -209,7 +209,7 @@ def main() -> None:
     parser.add_argument("--mib", type=lambda text: tuple(map(int, text.split(","))), default=SIZES)
     parser.add_argument("--types", type=listed, default=TYPES)
     parser.add_argument("--ops", type=listed, default=OPS)
-    parser.add_argument("--only", default="", help="what a layout's name has to contain")
+    parser.add_argument("--only", default="", help="part of the names of the layouts to measure")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []

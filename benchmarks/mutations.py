@@ -101,9 +101,11 @@ def keep(rows: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="defects; by default all")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="defects; default: all")
     parser.add_argument("--workers", default="auto", help="processes of pytest, as for its -n")
-    parser.add_argument("--expected", action="store_true", help="only where they are expected")
+    parser.add_argument(
+        "--expected", action="store_true", help="run only the tests that should fail"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     chosen = [one for one in DEFECTS if not arguments.only or one.name in arguments.only]

@@ -249,11 +249,11 @@ def within(seconds: float, measured: Iterator[Measured]) -> Iterator[Measured]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--host", action="store_true", help="on the host, not on a GPU")
-    parser.add_argument("--seed", type=int, help="one of a run before")
+    parser.add_argument("--seed", type=int, help="seed of an earlier run")
     parser.add_argument("--calls", type=int, default=1000)
     parser.add_argument("--compiled", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=math.inf)
-    parser.add_argument("--worst", type=int, default=25, help="how many to print")
+    parser.add_argument("--worst", type=int, default=25, help="number of worst calls to print")
     parser.add_argument("--out", type=Path, help="results folder")
     given = parser.parse_args()
     seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed

@@ -26,7 +26,7 @@ from gred.prediction import H200, Gpu
 
 RESULTS = Path(__file__).resolve().parent / "results" / "nvidia-h200"
 SIZES = tuple(2**k for k in (16, 20, 24, 28))
-# The fitted parameters of a GPU: the time or rate of what.
+# The fitted parameters of a GPU, and their meanings.
 FREE = {
     "start": "the events that measure",
     "launch": "a pass's launch",
@@ -111,7 +111,7 @@ def predicted(point: Point) -> Record:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--fit", action="store_true", help="fit, print, and write nothing")
+    parser.add_argument("--fit", action="store_true", help="print a new fit, and write nothing")
     given = parser.parse_args()
     sweep = list(points(record.rows_of(record.read_json(RESULTS / "sweep.json"))))
     seen = [point for point in sweep if is_fitted(point.row)]
