@@ -60,7 +60,7 @@ NAMED = {
         106: ("crash", "null pointer", ""),  # the last, as it ends the process
     },
 }
-# A mistake that shows only if a thread reads what another has stored before.
+# Other orders than forwards: in this one no thread reads what another stores later.
 ORDERS = {(PLAIN, 108): "backwards"}
 
 

@@ -115,7 +115,7 @@ GIANT_METHODS += ("shuffle_vector", "atomic", "last_block", "cooperative", "cub"
 
 @pytest.fixture(scope="module")
 def giant():
-    """More than 2^32 int32 on the GPU, of noise with a period coprime to powers of two."""
+    """More than 2^32 int32 on the GPU, of noise with an odd period."""
     needed = 4 * BIG
     if free_bytes() < 5 * needed:
         pytest.skip(f"the GPU has less than {5 * needed / 2**30:.0f} GiB free")

@@ -83,7 +83,7 @@ NO_DDOFS = ("1", "a", b"1", [], {}, object(), 1j, [1, 2], np.array([1, 2]), None
 
 @pytest.mark.parametrize("name", OF_SPREADS)
 def test_ddof_is_what_is_taken_from_the_count(name, device):
-    """Under both of its names, where it has two; other things than numbers are refused."""
+    """Under both of its names, where it has two; anything but a number is refused."""
     x = np.random.default_rng(9).normal(size=40)
     function = partial(getattr(gred, name), device=device)
     for keyword in ("ddof", "correction") if name in SPREADS else ("ddof",):
