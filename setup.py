@@ -1,7 +1,7 @@
-"""What setuptools cannot say: kernels are compiled again for the simulated device, side by side.
+"""Builds gred: kernels are compiled for GPUs, and once more for the simulated device.
 
-The host's C++ compiler makes kernels for the simulated device, nvcc, if it is there, for GPUs;
-`build_backend/` knows where nvcc is and how it is called.
+nvcc, if it is found, compiles them for GPUs, and the host's C++ compiler for the simulated device.
+Compilers run in parallel. `build_backend/` finds nvcc and chooses its options.
 """
 
 import os
@@ -43,7 +43,7 @@ CUDA_GROUPS = (
 SIMULATED_GROUPS = ("norms", "others", "nans")
 TYPED_FOLDS = ("variance", "sum", "argmin", "min", "nonzero", "prod")
 LOOPS = "kernels/cpu/loops.cpp"
-# As csrc/common/processor.h has them.
+# Compiler flags of the instruction sets in csrc/common/processor.h.
 INSTRUCTIONS = {"baseline": []}
 if platform.machine() in ("x86_64", "AMD64"):
     INSTRUCTIONS["baseline"] = ["-O1"]  # for the few processors that lack AVX2
@@ -53,10 +53,10 @@ LIBRARY = "library.cu"
 CUDA_TABLE = "kernels_cuda"
 COUNTING = ("counting.cu", "counting", [])
 LATER, NO_LATER = "later_methods.cu", "no_later_methods.cu"
-REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
+REGISTERS = 64  # per thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
 ABSENT_CUDA = "csrc/cuda/absent.c"
 CUDA_SOURCES = sorted(set(map(str, Path("csrc/cuda").glob("*.c"))) - {ABSENT_CUDA})
-SANITIZED = bool(os.environ.get("GRED_SANITIZE"))  # gcc then warns of what is not so
+SANITIZED = bool(os.environ.get("GRED_SANITIZE"))  # gcc then warns of false positives
 WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("GRED_WERROR") else []
 WARNINGS = [] if SANITIZED else WARNINGS
 NVCC_WARNINGS = ["-Werror", "all-warnings"] if WARNINGS else []
@@ -64,8 +64,8 @@ SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZED else []
 CHECKS = ["-Og", "-g1", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", *SANITIZERS]
 CHECKS += ["-fno-sanitize=null,object-size,pointer-overflow"]  # AddressSanitizer sees these
 CHECKS = CHECKS if SANITIZED else []
-# The host's loops have one source for all instructions: AVX2's are sanitized, which are on nearly
-# every machine, and the tests run them; AVX-512's are these then.
+# All instruction sets share the sources of the host's loops. Sanitizers check those of AVX2, which
+# nearly every machine has, and AVX-512's are then aliases of these.
 UNCHECKED = ["-O0"] if SANITIZED else []
 UNSANITIZED = ("baseline",) if "avx2" in INSTRUCTIONS else ()
 ALIASES = []
@@ -82,20 +82,19 @@ HOST_C = [
 ]
 HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *WARNINGS]
 HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas", "-Wno-pass-failed"]
-# The rungs that people run and count are optimized. All else for the simulated device is called for
-# its answers and not for its speed, and compiles in half the time; with -O0 tests take longer by
-# more than compiling takes less.
+# The rungs, which users run and count, are optimized. Other kernels of the simulated device are not
+# run for speed, and compile in half the time; -O0 would slow the tests by more than it saves.
 OPTIMIZED_SOURCES = ("methods.cu", "counting.cu")
-# Products are rounded before anything is added to them, also where one instruction does both.
+# Products must be rounded before they are added, also on machines with fused multiply-add.
 ROUNDED = {"products": ["-ffp-contract=off"]}
-# All instructions are to make the same bits. What GCC says of vectors that cross a call, and of its
-# own headers, is of no concern where no call is left; clang does not know that warning's name.
+# All instruction sets must give the same bits. GCC's warnings on vectors in calls do not matter, as
+# all such calls are inlined, nor do those on its own headers; clang lacks the latter.
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 VECTOR_FLAGS += ["-Wno-unknown-warning-option"]
-# What becomes of states: square roots of many, and nobody asks errno how they went.
+# Finalizing states takes many square roots; errno is not used.
 STATES_FLAGS = ["-O3", "-fno-math-errno", "-falign-loops=32", "-Wno-psabi"]
-# Of kernels/cpu/, compiled for each set of instructions, the slowest first. Moves trap nothing, so
-# that what is converted on one condition can be converted in any case.
+# Units of kernels/cpu/, compiled for each instruction set, the slowest first. Without trapping
+# math, conversions may run unconditionally.
 UNITS = {
     "columns": [],
     "vectors": [],
@@ -107,8 +106,8 @@ LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL", *ALIASES]
 
 
 def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
-    """List the compilations of the kernels: source, name, definitions. The slowest are first."""
-    # ptxas takes long, and the host's compiler reads the same headers once more.
+    """List the kernels' compilations: source, name, definitions; the slowest come first."""
+    # Split for ptxas, which is slow; the host's compiler would only read the headers again.
     parts = {"columns": ["-DGRED_COLUMNS=1"], "rows": ["-DGRED_COLUMNS=0"]}
     units = [
         ("typed.cu", f"{fold}_{part}", [f"-DGRED_FOLD={fold}", *columns])
@@ -125,14 +124,14 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
 
 
 class Job(NamedTuple):
-    """One call of a compiler: what it is called with, but for its source and its object."""
+    """One run of a compiler: its command without the source and the object."""
 
     words: list[str]
     source: Path
     target: Path
 
     def run(self) -> None:
-        """Compile, unless the same command has seen the same files before."""
+        """Compile, unless the same command has already compiled the same files."""
         listing, stamp = self.target.with_suffix(".d"), self.target.with_suffix(".command")
         command = [*self.words, "-MMD", "-MF", str(listing), "-c", str(self.source)]
         command += ["-o", str(self.target)]
@@ -147,7 +146,7 @@ class Job(NamedTuple):
         stamp.write_text(repr(command))
 
     def is_current(self, listing: Path) -> bool:
-        """Tell whether the object is younger than every file that the compiler listed."""
+        """Return whether the object is newer than every file that the compiler listed."""
         _, _, files = listing.read_text().replace("\\\n", " ").partition(": ")
         built = self.target.stat().st_mtime
         return all(
@@ -157,7 +156,7 @@ class Job(NamedTuple):
 
 
 class BuildExt(build_ext):
-    """Compiles everything side by side, and leaves linking to setuptools."""
+    """Compile everything in parallel, and leave linking to setuptools."""
 
     def build_extension(self, ext: Extension) -> None:
         """Compile an extension's sources, and let setuptools link them."""
@@ -166,17 +165,17 @@ class BuildExt(build_ext):
             list(pool.map(Job.run, jobs))
         ext.sources = []
         ext.extra_objects += [str(job.target) for job in jobs]
-        self.force = True  # linking is quick, and what objects there are may have changed
+        self.force = True  # linking is quick, and the existing objects may have changed
         super().build_extension(ext)
 
     def jobs(self, ext: Extension) -> list[Job]:
-        """List what is compiled for an extension."""
+        """List the compilations for an extension."""
         if ext.name == JAX:
             return self.jax_jobs(ext)
         return self.core_jobs(ext) if ext.name == CORE else self.plain_jobs(ext, [])
 
     def core_jobs(self, ext: Extension) -> list[Job]:
-        """Add what the machine offers to the core, and list what is compiled for it."""
+        """Configure the core for this machine, and list its compilations."""
         nvcc = find_nvcc(os.environ)
         toolkit = Toolkit(nvcc, os.environ) if nvcc else None
         if toolkit:
@@ -190,19 +189,19 @@ class BuildExt(build_ext):
             ("GRED_CUDA_VERSION", f'"{toolkit.version if toolkit else ""}"'),
             ("GRED_ARCHITECTURES", f'"{" ".join(toolkit.architectures) if toolkit else ""}"'),
         ]
-        # The slowest first: the last to be started is the last to end.
+        # The slowest first, so that none of them ends last.
         jobs = self.host_jobs() + (self.cuda_jobs(toolkit) if toolkit else [])
         jobs += self.simulated_jobs()
         return jobs + self.plain_jobs(ext, CUDA_SOURCES if toolkit else [ABSENT_CUDA])
 
     def cuda_jobs(self, toolkit: Toolkit) -> list[Job]:
-        """One call of nvcc a unit."""
+        """List one run of nvcc per unit."""
         jobs = []
         for source, name, defines in kernel_units(CUDA_TABLE):
             least = HOPPER if source == LATER else 0
             if not toolkit.from_on(least):
                 source, least = NO_LATER, 0
-            assembles = toolkit.architectures != [PTX]  # a driver does, and is not told
+            assembles = toolkit.architectures != [PTX]  # else the driver does, without this option
             limited = source != LIBRARY and assembles
             registers = [f"-maxrregcount={REGISTERS}"] if limited else []
             command = toolkit.command(tuned=source == LIBRARY, least=least)
@@ -212,23 +211,23 @@ class BuildExt(build_ext):
         return jobs
 
     def simulated_jobs(self) -> list[Job]:
-        """One call of the host's C++ compiler a unit, and one for the rungs that count."""
+        """List one run of the host's C++ compiler per unit, and one for the counting rungs."""
         cxx = [*os.environ.get("CXX", "g++").split(), *HOST_CXX]
         jobs = []
         units = [*kernel_units("kernels_simulated"), COUNTING]
-        # Of a function that several units have, the first's is linked: an optimized one.
+        # Of a function in several units, the linker takes the first copy: an optimized one.
         units.sort(key=lambda unit: unit[0] not in OPTIMIZED_SOURCES)
         for source, name, defines in units:
             level = "-O1" if source in OPTIMIZED_SOURCES else "-Og"
             level = "-O0" if SANITIZED else level
-            checks = [] if name in SIMULATED_GROUPS else CHECKS  # other units have that source, too
+            checks = [] if name in SIMULATED_GROUPS else CHECKS  # other units share that source
             command = [*cxx, *checks, level, *ROUNDED.get(name, []), *defines, "-x", "c++"]
             target = self.object(f"kernels/simulated_{name}")
             jobs.append(Job(command, Path("kernels/units", source), target))
         return jobs
 
     def host_jobs(self) -> list[Job]:
-        """Compile the host's loops, without the options that Python was built with."""
+        """List the host's loops, compiled without the options that Python was built with."""
         cxx = os.environ.get("CXX", "g++").split()
         loops = [*cxx, *HOST_CXX, *STATES_FLAGS, *CHECKS, "-DGRED_HOST_LOOPS=host_loops"]
         loops += ["-x", "c++"]
@@ -244,20 +243,20 @@ class BuildExt(build_ext):
         return jobs
 
     def plain_jobs(self, ext: Extension, more: list[str]) -> list[Job]:
-        """One call of the C compiler a source; setuptools would compile them one by one."""
+        """List one run of the C compiler per source, to be run in parallel."""
         words = [*self.compiler.compiler_so, *ext.extra_compile_args]
         words += [f"-I{folder}" for folder in (*ext.include_dirs, *self.include_dirs)]
         words += [f"-D{name}={value}" for name, value in ext.define_macros]
         return [Job(words, Path(source), self.object(source)) for source in ext.sources + more]
 
     def jax_jobs(self, ext: Extension) -> list[Job]:
-        """One call of the host's C++ compiler a source, with XLA's headers."""
+        """List one run of the host's C++ compiler per source, with XLA's headers."""
         words = [*os.environ.get("CXX", "g++").split(), *HOST_CXX, *CHECKS, "-isystem", headers()]
         words += [f"-I{folder}" for folder in self.include_dirs]
         return [Job(words, Path(source), self.object(source)) for source in ext.sources]
 
     def object(self, source: str) -> Path:
-        """Name the object of a source; names alone are not unique, so it keeps its folders."""
+        """Return the object of a source, including its folders, as file names are not unique."""
         return Path(self.build_temp, source).with_suffix(".o")
 
 
@@ -267,7 +266,7 @@ SOURCES = sorted(set(map(str, Path("csrc").rglob("*.c"))) - APART)
 
 
 def extension(name: str, sources: list[str]) -> Extension:
-    """Describe an extension: what its plain C is compiled and linked with."""
+    """Describe an extension, with options for compiling its plain C and linking it."""
     return Extension(
         name,
         sources=sources,

@@ -1,4 +1,4 @@
-"""Reductions along axes as a heat map: colour tells of the best peer, the number of the limit."""
+"""A heat map of reductions along axes: color for the best peer, a number for the limit."""
 
 import math
 import re
@@ -13,19 +13,19 @@ from gred.cli.record import Record, rows_of, title
 
 WHAT = re.compile(r"(\w+) (\w+) (\(.*), ([\d.]+ [KMG]iB): (of the limit|.*'s time over gred's)")
 ALONE = "#d9d9d9"
-# As green, or as red, as it gets.
+# Ratios of the greenest and the reddest color.
 NORM = LogNorm(1 / 4, 4, clip=True)
 
 
 class Cell(NamedTuple):
-    """A case: how many times as fast as the best peer, and which share of the limit."""
+    """A case: the speed relative to the best peer, and the share of the limit."""
 
     ratio: float
     share: float
 
 
 def cells(kept: Record) -> dict[tuple[str, tuple[str, str, str]], Cell]:
-    """Find the cases, by shape and by size, type and reduction."""
+    """Return the cases, by shape and by size, type and reduction."""
     found: dict[tuple[str, tuple[str, str, str]], Cell] = {}
     for row in rows_of(kept):
         if match := WHAT.match(row["what"]):
@@ -38,7 +38,7 @@ def cells(kept: Record) -> dict[tuple[str, tuple[str, str, str]], Cell]:
 
 
 def heat_figure(kept: Record) -> Figure:
-    """Draw shapes down; sizes, types and reductions across."""
+    """Draw shapes as rows, and sizes, types and reductions as columns."""
     found = cells(kept)
     shapes = list(dict.fromkeys(shape for shape, _ in found))
     across = sorted({column for _, column in found}, key=_order)

@@ -1,4 +1,4 @@
-"""Times whole sums on a GPU for every shape of a launch: what csrc/schedule/schedule.c rests on.
+"""Times whole sums on a GPU for every launch shape, as a basis for csrc/schedule/schedule.c.
 
 python benchmarks/block_sizes.py
 """
@@ -16,19 +16,19 @@ from gred import _testing
 
 TYPES = ("int8", "int16", "float32", "float64", "complex128")
 BLOCKS = (64, 128, 256, 512, 1024)
-ELEMENTS = (4, 8, 16, 32)  # that a thread gets at least
+ELEMENTS = (4, 8, 16, 32)  # per thread, at least
 BYTES = tuple(1 << power for power in (12, 14, 16, 17, 18, 19, 20, 21, 22, 24, 26))
-BEST = 5  # shapes shown
+BEST = 5  # shapes printed
 AS_IT_IS = (0, 0)
 
 
 def force(shape: tuple[int, int]) -> None:
-    """Launch so many threads a block, and give each so many elements, from now on."""
+    """Use this many threads per block and elements per thread from now on."""
     _testing.force("shape", dict(zip(("block", "data_blocks"), shape, strict=True)))
 
 
 def shaped(array: Any, shape: tuple[int, int]) -> Callable[[], Any]:
-    """Give a call that sums the array with so many threads a block and elements a thread."""
+    """Return a call that sums the array with these threads per block and elements per thread."""
 
     def call() -> Any:
         force(shape)
@@ -38,7 +38,7 @@ def shaped(array: Any, shape: tuple[int, int]) -> Callable[[], Any]:
 
 
 def main() -> None:
-    """Print the microseconds of a sum as it is, and with the best shapes, a row a size."""
+    """Print the microseconds of a sum by default and with the best shapes, one row per size."""
     shapes = [AS_IT_IS, *itertools.product(BLOCKS, ELEMENTS)]
     for dtype, nbytes in itertools.product(TYPES, BYTES):
         array = cupy.ones(nbytes // np.dtype(dtype).itemsize, dtype)

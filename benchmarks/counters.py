@@ -1,12 +1,12 @@
-"""Has a profiler count what rungs do to memory on a GPU, and says where gred.counters differs.
+"""Compares the memory accesses of rungs, counted by a profiler on a GPU, with gred.counters.
 
     python benchmarks/counters.py [--seconds 600] [--method NAME ...] [--ncu PROGRAM] [--out DIR]
 
-Nsight Compute has to be there. All rungs with counters, or those named, blocks of 32 to 1024
-threads, lengths with tails, int32, float32, float64; as many cases as fit into the time, the most
-telling first. Results go to DIR/<machine>/counters.json (benchmarks/results unless said otherwise),
-which tests compare the simulated device with; those of other rungs stay there. Exit status: 0
-nothing differs but what has a name, 1 something does.
+Needs Nsight Compute. The cases are all rungs with counters, or those named, in blocks of 32 to 1024
+threads, for lengths with tails, int32, float32 and float64; as many as fit into the time, the most
+informative first. Results go to DIR/<machine>/counters.json (default: benchmarks/results), which
+tests compare with the simulated device; those of other rungs stay there. The exit status is 0 if
+all differences are known ones, else 1.
 """
 
 import argparse
@@ -34,7 +34,7 @@ DTYPES = ("int32", "float64", "float32")
 SIZES = (2**16 + 3, 1003)
 WHOLE = 2**20
 
-# What Nsight Compute calls what gred.counters calls so.
+# Nsight Compute's names of the counters.
 METRICS = {
     "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
@@ -46,13 +46,13 @@ METRICS = {
     "shared_store_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
 }
 
-# What may differ: the hardware's arbitration adds wavefronts to shared loads, a share of them and,
-# where there are few, some; and blocks that wait for the grid look as often as time allows.
+# Known differences: arbitration adds wavefronts to shared loads, by a share of them or, if they are
+# few, by a number; and blocks waiting at a grid barrier poll any number of times.
 NOISE, FEW, POLLS = 0.02, 4, 0.05
 
 
 class Case(NamedTuple):
-    """One call; elements are added up in their own type."""
+    """One call, which sums elements in their own type."""
 
     method: str
     dtype: str
@@ -65,7 +65,7 @@ def rungs() -> list[str]:
 
 
 def cases(methods: list[str]) -> Iterator[Case]:
-    """List what is counted, the most telling first."""
+    """Yield the cases, the most informative first."""
     for rung in methods:
         yield Case(rung, "int32", WHOLE, 256)
     for dtype, size, block in itertools.product(DTYPES, SIZES, BLOCKS):
@@ -77,7 +77,7 @@ def cases(methods: list[str]) -> Iterator[Case]:
 
 
 def run_cases(methods: list[str], seconds: float, kept: Path) -> None:
-    """Run case after case while there is time; keep each with the number of its passes."""
+    """Run cases until the time is over, and record each with its number of passes."""
     end = time.monotonic() + seconds
     with kept.open("w", encoding="utf-8") as lines:
         for case in cases(methods):
@@ -94,13 +94,13 @@ def run_cases(methods: list[str], seconds: float, kept: Path) -> None:
 def profiled(
     ncu: str, methods: list[str], seconds: float
 ) -> tuple[list[tuple[Case, int]], list[dict[str, str]], str]:
-    """Give the cases with their passes, what was counted of each pass, and the profiler's name."""
+    """Return the cases with their passes, the counts of each pass, and the profiler's name."""
     version = subprocess.run([ncu, "--version"], capture_output=True, text=True, check=True).stdout
     version = re.sub(r".*Version (\S+).*", r"Nsight Compute \1", version, flags=re.DOTALL)
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder, "cases")
         words = [ncu, "--csv", "--page", "raw", "--print-units", "base"]
-        words += ["--clock-control", "none", "--cache-control", "none"]  # it is not timed
+        words += ["--clock-control", "none", "--cache-control", "none"]  # nothing is timed
         words += ["--metrics", ",".join(METRICS.values())]
         words += ["--kernel-name-base", "function"]
         words += ["--kernel-name", f"regex:^({'|'.join(methods)})$"]
@@ -112,12 +112,12 @@ def profiled(
         if done.returncode or first is None:
             sys.exit(f"{' '.join(words)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         ran = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
-        rows = list(csv.DictReader(lines[first:]))[1:]  # units come first
+        rows = list(csv.DictReader(lines[first:]))[1:]  # the first row has units
     return [(Case(*case), passes) for *case, passes in ran], rows, version
 
 
 def counted(launches: list[dict[str, str]], ran: list[tuple[Case, int]]) -> list[dict[str, Any]]:
-    """Put launches, which come in order, to the cases' passes."""
+    """Assign launches, which are in order, to the cases' passes."""
     if len(launches) != sum(passes for _, passes in ran):
         sys.exit(f"{len(launches)} launches were counted, {sum(p for _, p in ran)} were made")
     rows, rest = [], iter(launches)
@@ -130,11 +130,11 @@ def counted(launches: list[dict[str, str]], ran: list[tuple[Case, int]]) -> list
     return rows
 
 
-# ---- beside the simulated device ----
+# ---- comparison with the simulated device ----
 
 
 def vectorised(case: Case) -> int:
-    """Count a block's spared wavefronts: nvcc knows the stride where the size is compiled in."""
+    """Count the wavefronts a block saves where nvcc knows the stride from the block size."""
     if (case.method, case.block_size) != ("shared_strided", 256):
         return 0
     warps = case.block_size // 2 // 32
@@ -142,19 +142,19 @@ def vectorised(case: Case) -> int:
 
 
 def stored_twice(case: Case) -> int:
-    """Count a block's spared stores: nvcc knows that one of 32 begins with its last levels."""
+    """Count the stores a block of 32 saves, as nvcc knows that it starts with the last levels."""
     if case.block_size != 32 or case.method not in ("shared_complete", "shared_grid_stride"):
         return 0
     return np.dtype(case.dtype).itemsize // 4
 
 
 def jostled(case: Case) -> int:
-    """Count a block's stores that hardware may count twice: of 8 bytes by one lane of each warp."""
+    """Count a block's 8-byte stores, by one lane per warp, that the hardware may count twice."""
     return 32 if (case.dtype, case.block_size) == ("float64", 1024) else 0
 
 
 def differing(counts: gred.Counts, row: dict[str, Any], case: Case) -> Iterator[str]:
-    """Name what differs without a reason between the simulator's counts and the profiler's."""
+    """Yield the counters with unexplained differences between simulator and profiler."""
     polls = (POLLS * row["global_load_requests"] + counts.blocks) * (case.method == "cooperative")
     spared = vectorised(case) * counts.blocks
     noise = row["shared_load_wavefronts"] - (counts.shared_load_wavefronts - spared)
@@ -177,7 +177,7 @@ def differing(counts: gred.Counts, row: dict[str, Any], case: Case) -> Iterator[
 
 
 def differences(rows: list[dict[str, Any]], multiprocessors: int) -> Iterator[str]:
-    """Compare pass by pass; a line for each figure that differs without a reason."""
+    """Compare pass by pass; yield a line for each unexplained difference."""
     for case, group in itertools.groupby(rows, lambda row: Case(*list(row.values())[:4])):
         x = np.ones(case.size, case.dtype)
         options: dict[str, Any] = {"method": case.method, "block_size": case.block_size}
@@ -192,9 +192,11 @@ def differences(rows: list[dict[str, Any]], multiprocessors: int) -> Iterator[st
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=600, help="for the cases, under ncu")
-    parser.add_argument("--method", nargs="+", choices=rungs(), help="by default all with counters")
-    parser.add_argument("--ncu", default="ncu", help="the program")
+    parser.add_argument(
+        "--seconds", type=float, default=600, help="time limit for the cases under ncu"
+    )
+    parser.add_argument("--method", nargs="+", choices=rungs(), help="default: all with counters")
+    parser.add_argument("--ncu", default="ncu", help="Nsight Compute's program")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of results")
     parser.add_argument("--cases", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -1,10 +1,10 @@
-"""Measures what a sum costs over n = 1, 2, 4, ... 2^33, and fits latency + bytes / bandwidth to it.
+"""Measures the cost of a sum for n = 1, 2, 4, ... 2^33, and fits latency + bytes / bandwidth to it.
 
     python benchmarks/curve.py [--largest 2**33] [--device cuda] [--out DIR]
 
-Results go to DIR/<machine>/curve.json (benchmarks/results unless said otherwise). Whole calls go
-round so many parts of one array that the cache has forgotten one when its turn comes again; what
-is too small for that lies in the cache, as it would in use. Device times are of memory.
+Results go to DIR/<machine>/curve.json (default: benchmarks/results). Whole calls cycle through
+parts of one array that together exceed the cache, so that each is cold when its turn comes. Arrays
+that are too small for that stay in the cache, as in use. Device times are for cold memory.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from gred.cli import data, libraries, options, record, units
 
 LARGEST = 1 << 33
 DTYPE = np.dtype(np.float32)
-# Of the device's memory; the read limit needs as much once more.
+# Share of the device's memory for the array; the read limit needs the same amount again.
 SHARE = 0.4
 OVER_CACHE, MOST_PARTS = 4, 64
 ALIGNED = 64
@@ -32,13 +32,13 @@ SECONDS_A_POINT, FEWEST, MOST = 0.1, 15, 500
 SAMPLES, LIMIT_SAMPLES = 15, 5
 LEAST_READ = 1024
 ITERATIONS = 200
-# How far above the fit a point may be, unless there is a reason.
+# The largest excess over the fit that needs no explanation.
 TOLERANCE = 0.15
 KINDS = {"call_ns": "whole call", "device_ns": "device time", "limit_ns": "best plain read"}
 
 
 class Fit(NamedTuple):
-    """Seconds of `latency`, and bytes a second of `bandwidth`."""
+    """Latency in seconds, and bandwidth in bytes per second."""
 
     latency: float
     bandwidth: float
@@ -48,10 +48,10 @@ class Fit(NamedTuple):
 
 
 def fitted(nbytes: Sequence[float], seconds: Sequence[float]) -> Fit:
-    """Fit latency + bytes / bandwidth with the least sum of relative errors, not squared.
+    """Fit latency + bytes / bandwidth with the least sum of absolute relative errors.
 
-    So a point counts as much at a microsecond as at a second, and single ones that lie far off
-    draw the line hardly at all. By iteratively reweighted least squares.
+    Points at microseconds and at seconds count alike, and single outliers have little influence.
+    The method is iteratively reweighted least squares.
     """
     largest, weights = max(nbytes), np.ones(len(nbytes))
     terms = np.stack((np.ones(len(nbytes)), np.array(nbytes) / largest), 1)
@@ -63,7 +63,7 @@ def fitted(nbytes: Sequence[float], seconds: Sequence[float]) -> Fit:
 
 
 def measure(device: Any, largest: int) -> list[record.Record]:
-    """Measure whole calls, device times and plain reads at every power of two."""
+    """Measure whole calls, device times and plain reads for every power of two."""
     carrier = libraries.assemble(device.name, ()).carriers[0]
     largest = min(largest, int(SHARE * device.memory) // DTYPE.itemsize)
     drawn = data.random_array(min(largest, data.PERIOD), DTYPE, "sum")
@@ -91,7 +91,7 @@ def _point(device: Any, array: Any, n: int) -> record.Record:
 
 
 def _parts(device: Any, array: Any, n: int) -> tuple[list[Any], bool]:
-    """Cut parts to go round, and tell whether the cache will have forgotten each."""
+    """Return parts of the array, and whether each is cold after a cycle through all."""
     enough, step = OVER_CACHE * device.l2_cache, max(n, ALIGNED)
     wanted = max(2, math.ceil(enough / (n * DTYPE.itemsize)))
     count = min(wanted, len(array) // step) if wanted <= MOST_PARTS else 1
@@ -100,7 +100,7 @@ def _parts(device: Any, array: Any, n: int) -> tuple[list[Any], bool]:
 
 
 def _calls(parts: Sequence[Any]) -> list[float]:
-    """Time whole calls in seconds, as many as SECONDS_A_POINT allow."""
+    """Return the seconds of whole calls, as many as SECONDS_A_POINT allows."""
     turns, seconds = itertools.cycle(parts), []
     for _ in range(3):
         gred.sum(next(turns))
@@ -117,12 +117,12 @@ def fits_of(rows: Sequence[record.Record]) -> dict[str, Fit]:
 
 
 def excess(fit: Fit, row: record.Record, kind: str) -> float:
-    """Say how many seconds a point is above its fit."""
+    """Return by how many seconds a point exceeds its fit."""
     return float(row[kind] * 1e-9 - fit.seconds(row["nbytes"]))
 
 
 def cost_figure(kept: record.Record) -> Any:
-    """Draw times over bytes, the fits as lines, and rings round what is too far above them."""
+    """Draw times over bytes, the fits as lines, and circles around points far above them."""
     from matplotlib.figure import Figure
 
     from gred.cli import plots
@@ -154,8 +154,8 @@ def formula(fit: Fit) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--largest", type=options.parse_size, default=LARGEST, help="elements")
-    parser.add_argument("--device", help="as of gred.sum; the first GPU, if there is one")
+    parser.add_argument("--largest", type=options.parse_size, default=LARGEST, help="most elements")
+    parser.add_argument("--device", help="as for gred.sum; default: the first GPU, if any")
     parser.add_argument("--out", type=Path, default=RESULTS, help="results folder")
     given = parser.parse_args()
     device = options.resolve_device(given.device)

@@ -1,4 +1,4 @@
-"""A defect that mutations.py plants: one substitution in one file, which compiles."""
+"""A defect that mutations.py plants: one substitution in one file, which still compiles."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ KINDS = ("edge", "type", "race", "leak", "error path")
 
 
 class Defect(NamedTuple):
-    """What is planted: `old`, which occurs once in the file, becomes `new`."""
+    """A substitution: `old`, which occurs once in the file, becomes `new`."""
 
     name: str
     kind: str
@@ -17,7 +17,7 @@ class Defect(NamedTuple):
     tests: str
 
     def planted(self, text: str) -> str:
-        """Give the file's text with the defect; ValueError where the table is out of date."""
+        """Return the file's text with the defect; raise ValueError if `old` does not occur once."""
         if (found := text.count(self.old)) != 1:
             raise ValueError(f"{self.name}: {self.file} has what is replaced {found} times, not 1")
         return text.replace(self.old, self.new)

@@ -1,4 +1,4 @@
-"""Defects that mutations.py plants, one at a time. The tests named are tried first."""
+"""Defects that mutations.py plants, one at a time. The named tests run first."""
 
 from defect import KINDS, Defect
 from kernel_defects import KERNELS

@@ -1,4 +1,4 @@
-"""How fast exact sums are over size, beside fast ones and other libraries' sums."""
+"""The speed of exact sums over size, compared with fast sums and other libraries."""
 
 import re
 from typing import Any
@@ -17,7 +17,7 @@ COLOURS = dict(
 
 
 def points(kept: Record) -> dict[str, dict[str, dict[float, float]]]:
-    """Find bytes and bytes a second, by type and who adds."""
+    """Return bytes and bytes per second, by type and library."""
     found: dict[str, dict[str, dict[float, float]]] = {}
     for row in rows_of(kept):
         if match := WHAT.fullmatch(row["what"]):

@@ -1,11 +1,11 @@
-"""Measures the figures that have targets, and says which are met.
+"""Measures the figures that have targets, and reports which are met.
 
     python benchmarks/figures.py [--part gpu,arrays,...] [--out DIR]
 
-`--help` lists the parts; some are divided, and `--part host-types/sum` or `host-types/sum/16MiB` is
-such a piece. Results go to DIR/<machine>/figures.json (benchmarks/results unless said
-otherwise), where parts measured earlier on the same machine stay. Exit status 1 if a target is
-not met, or if a rung is slower than in the results that are kept.
+`--help` lists the parts; some are divided into pieces, such as `--part host-types/sum` or
+`host-types/sum/16MiB`. Results go to DIR/<machine>/figures.json (default: benchmarks/results),
+where parts measured earlier on the same machine stay. The exit status is 1 if a target is missed
+or a rung is slower than in the kept results.
 """
 
 import argparse
@@ -90,11 +90,11 @@ GROUPS = {
     for name, parts in (("cpu", CPU_PARTS), ("gpu", GPU_PARTS), ("host", HOST_PARTS))
 }
 NAMES = tuple(dict.fromkeys((*GROUPS, *map(whole, PARTS))))
-REPEATED = ("part", "group")  # columns of few texts, which stand once in a file
+REPEATED = ("part", "group")  # columns with few distinct texts, each stored once
 
 
 def parse_parts(text: str) -> list[str]:
-    """List the parts named, all of `cpu`, `gpu` or `host`, and the pieces of those divided."""
+    """Return the named parts, all parts of `cpu`, `gpu` or `host`, and all pieces of parts."""
     parts: list[str] = []
     for name in text.split(","):
         for member in GROUPS.get(name, (name,)):
@@ -106,7 +106,7 @@ def parse_parts(text: str) -> list[str]:
 
 
 def kept_rungs(machine: record.Record) -> dict[str, float]:
-    """Read how fast the rungs are in the results that are kept of the same machine."""
+    """Return the rungs' speeds in the kept results of the same machine."""
     path = RESULTS / record.slug(machine) / "figures.json"
     known = record.rows_of(record.read_json(path)) if path.exists() else []
     return {row["what"]: row["value"] for row in known if row["part"] == "gpu"}
@@ -120,7 +120,7 @@ def slower_rungs(before: dict[str, float], rows: Sequence[Figure]) -> Iterator[s
 
 
 def write(folder: Path, machine: record.Record, part: str, rows: list[Figure]) -> Path:
-    """Put a part measured now into the machine's file, beside those measured before."""
+    """Write a part's results to the machine's file, and keep those of other parts."""
     path = place_of(folder, machine, "figures.json")
     known: record.Record = {"machines": {}, "rows": []}
     if path.exists():
@@ -145,7 +145,7 @@ def write(folder: Path, machine: record.Record, part: str, rows: list[Figure]) -
 
 
 def measured(part: str) -> Iterator[Figure]:
-    """Measure a part, name it in its rows, and print these as they come, and how long it took."""
+    """Measure a part; print and yield its rows, and print how long it took."""
     start = time.perf_counter()
     for row in PARTS[part]():
         verdict = {None: "", True: "  met", False: "  NOT MET"}[row["met"]]
@@ -170,12 +170,12 @@ def main() -> int:
     machine = record.describe_machine(device)
     before = kept_rungs(machine)
     rows: list[Figure] = []
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ran out of time sends it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # sent at a job's time limit
     for part in parts:
         mine: list[Figure] = []
         try:
             mine.extend(measured(part))
-        finally:  # what was measured before an error is worth keeping
+        finally:  # keep what was measured before an error
             written = write(given.out, machine, part, mine)
         rows += mine
     print(f"wrote {written}")

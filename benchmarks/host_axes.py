@@ -1,10 +1,10 @@
-"""What reductions along axes cost on the host, beside NumPy, bottleneck and PyTorch.
+"""Compares reductions along axes on the host with NumPy, bottleneck and PyTorch.
 
     python benchmarks/host_axes.py [--mib 1,16] [--types float32,int8] [--ops sum,argmax]
                                    [--only columns] [--json FILE]
 
-A ratio is the better library's time over gred's. Times are medians of calls, one of each library by
-turns; a case takes a few calls or a few hundredths of a second.
+A ratio is the best other library's time over gred's. Times are medians of calls, for which the
+libraries take turns; a case takes a few calls or a few hundredths of a second.
 """
 
 import argparse
@@ -34,32 +34,32 @@ TYPES = ("float32", "float16", "float64", "int8", "int32", "bool")
 TARGET_TYPES = TYPES[:4]
 OPS = ("sum", "max", "mean", "argmax", "var")
 SIZES = (1, 16, 256)
-# What is measured at the smaller sizes alone, whose only target is to be no slower.
+# Measured at the smaller sizes only; their only target is not to be slower.
 MASKED = "masked-"
 OTHERS = (
     *("prod", "min", "any", "count_nonzero", "nansum", "nanmax", "norm", "ptp"),
     *(f"{MASKED}{op}" for op in ("sum", "mean", "var")),
 )
 OTHER_SIZES = SIZES[:2]
-# Of these NumPy's takes one axis, or another meaning with two.
+# NumPy takes one axis for these, or two with another meaning.
 OF_ONE_AXIS = ("argmax", "norm")
 NEVER_SLOWER, MEDIAN_TARGET = 1.0, 2.0
-# A case takes so many turns and seconds, but no more turns once it has taken long. A first call may
-# be the first to touch memory, and counts only where it takes far too long for another.
+# A case takes at least SECONDS, and TURNS turns unless these take LONG. A first call, which may
+# touch new memory, counts only if it takes TOO_LONG, in which case there is no second one.
 TURNS, SECONDS, LONG, TOO_LONG = 3, 0.02, 0.25, 1.0
-PERIOD = 1 << 20  # elements that are drawn; arrays repeat them
-# So long PyTorch's threads wait for work on their cores, once they have had some.
+PERIOD = 1 << 20  # distinct elements, which arrays repeat
+# How long PyTorch's threads occupy their cores after they have had work.
 SETTLING = 0.02
 
 LIBRARIES = ("NumPy", "bottleneck", "PyTorch")
-# On many cores, those that use them.
+# Libraries that use several cores.
 THREADED = ("PyTorch",)
 
 Beside = tuple[str, ...]
 
 
 def shapes(elements: int) -> Iterator[tuple[str, Any, int | tuple[int, int]]]:
-    """Name layouts: what becomes of a flat array, and the axes that are reduced."""
+    """Yield layouts: a name, a function of the flat array, and the reduced axes."""
     for n in LENGTHS:
         if n <= elements // 2:
             yield f"rows of {n}", by((-1, n)), 1
@@ -112,7 +112,7 @@ def mask_for(x: Any) -> Any:
 
 
 def torchs(torch: Any, op: str, x: Any, axis: Any) -> Call:
-    """Find PyTorch's call: of integers it wants to be told what to make means of."""
+    """Return PyTorch's call; means of integers are computed in float64."""
     y = torch.from_numpy(x)
     if op in ("mean", "var") and not y.is_floating_point():
         return lambda: getattr(torch, op)(y.to(torch.float64), dim=axis)
@@ -120,7 +120,7 @@ def torchs(torch: Any, op: str, x: Any, axis: Any) -> Call:
 
 
 def library(name: str) -> Any:
-    """Import what may not be there."""
+    """Import a library, or return None."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -128,7 +128,7 @@ def library(name: str) -> Any:
 
 
 def typical(found: dict[str, Call]) -> dict[str, float]:
-    """Time calls by turns in a random order, cores settled: median seconds of each that works."""
+    """Time calls in turns, in random order; return the median seconds of those that work."""
     order, seconds, settling = random.Random(0), {}, SETTLING if "PyTorch" in found else 0.0
     for name, call in found.items():
         try:
@@ -149,7 +149,7 @@ def typical(found: dict[str, Call]) -> dict[str, float]:
 
 
 class Measured(NamedTuple):
-    """What was measured of a layout: the best other library's time over gred's."""
+    """A layout's result: the best other library's time over gred's."""
 
     layout: str
     ratio: float
@@ -160,7 +160,7 @@ class Measured(NamedTuple):
 def cases(
     op: str, dtype: str, nbytes: int, only: str = "", beside: Beside = LIBRARIES
 ) -> Iterator[Measured]:
-    """Measure every layout that another library can, or those whose names have that in them."""
+    """Measure the layouts, optionally by name, that another library can reduce."""
     array = flat(dtype, nbytes)
     for name, shaped, axis in shapes(array.size):
         if only not in name or (op in OF_ONE_AXIS and isinstance(axis, tuple)):
@@ -181,7 +181,7 @@ def cases(
 def measure(
     where: str, median_target: float | None, op: str, nbytes: int, beside: Beside = LIBRARIES
 ) -> Iterator[Figure]:
-    """Compare a reduction of one size with the best of the others: the worst and median layouts."""
+    """Compare a reduction of one size with the best library: worst and median layouts."""
     for dtype in TARGET_TYPES:
         measured = list(cases(op, dtype, nbytes, beside=beside))
         worst = min(measured, key=lambda case: case.ratio)
@@ -209,7 +209,7 @@ def main() -> None:
     parser.add_argument("--mib", type=lambda text: tuple(map(int, text.split(","))), default=SIZES)
     parser.add_argument("--types", type=listed, default=TYPES)
     parser.add_argument("--ops", type=listed, default=OPS)
-    parser.add_argument("--only", default="", help="what a layout's name has to contain")
+    parser.add_argument("--only", default="", help="part of the names of the layouts to measure")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []

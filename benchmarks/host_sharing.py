@@ -1,9 +1,9 @@
-"""Times sums on one thread and on all, called at once and after a pause.
+"""Times sums on one thread and on all, back to back and after pauses.
 
     python benchmarks/host_sharing.py
 
-It shows how long calls have to be for threads to pay, awake and asleep: what the limits in
-csrc/cpu/tiles.c rest on.
+It shows how long calls have to be for threads, awake or asleep, to pay off: the basis for the
+limits in csrc/cpu/tiles.c.
 """
 
 import sys
@@ -18,7 +18,7 @@ PAUSE, TURNS = 0.0005, 300
 
 
 def shared_times(count: int, pause: float) -> str:
-    """Time a sum on one thread and on all: medians in microseconds, after a pause or none."""
+    """Return a sum's median microseconds on one thread and on all, after pauses if any."""
     array = np.ones(count, np.float32)
     most, found = gred.threads(), []
     for threads in (1, most):

@@ -1,11 +1,11 @@
-"""Measures what it costs to find out where an array lies: parsing its interface, and nothing more.
+"""Measures the overhead of parsing an array's interface.
 
     python benchmarks/interface_overhead.py
 
-For each library that is here: the time of a call that views an array, as every reduction does
-first, less that of a function that does nothing. A row is the median of many turns, each of many
-calls, the two functions turn about. Where no library has a GPU, the simulated device's stand-in
-shows what an interface costs.
+For each installed library: the time of a call that views an array, as every reduction does first,
+less that of a function that does nothing. A row is the median of many turns of many calls, with the
+two functions alternating. Without a GPU library, the simulated device's array shows the cost of an
+interface.
 """
 
 import importlib
@@ -24,7 +24,7 @@ GOALS = {"cupy": 1.5}
 
 
 class Overhead(NamedTuple):
-    """Seconds a call, for each turn, over those of a function that does nothing; goal in us."""
+    """Seconds per call, for each turn, beyond a function that does nothing; the goal is in us."""
 
     name: str
     seconds: list[float]
@@ -44,7 +44,7 @@ def of_numpy() -> Any:
 
 
 class Described:
-    """The least an object can do: its interface is ready, and has only to be read."""
+    """An object with a precomputed interface, the cheapest possible."""
 
     def __init__(self, array: SimulatedArray) -> None:
         self.memory = array.memory
@@ -63,7 +63,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
 
 
 def seconds_a_call(function: Callable[[Any], Any], array: Any) -> float:
-    """Time one turn; the loop's own cost is in both functions' times, and goes out."""
+    """Time one turn; both functions include the loop's cost, which cancels."""
     calls = range(CALLS)
     start = time.perf_counter()
     for _ in calls:
@@ -72,9 +72,9 @@ def seconds_a_call(function: Callable[[Any], Any], array: Any) -> float:
 
 
 def measure(name: str) -> Overhead:
-    """Measure one library; whatever it raises where it has no GPU is raised."""
+    """Measure one library; its errors, as without a GPU, propagate."""
     array = MAKERS[name]()
-    functions = _core.parse, callable  # which is in C, too, and reads nothing of the array
+    functions = _core.parse, callable  # also a C function, which reads nothing of the array
     for function in functions:
         seconds_a_call(function, array)
     over = []
@@ -85,12 +85,12 @@ def measure(name: str) -> Overhead:
 
 
 def measure_all() -> tuple[list[Overhead], dict[str, str]]:
-    """Measure all libraries that are here, and say why the others are not."""
+    """Measure all installed libraries, and return the errors of the others."""
     rows, missing = [], {}
     for name in MAKERS:
         try:
             rows.append(measure(name))
-        except Exception as error:  # a library without a GPU raises what it likes
+        except Exception as error:  # a library without a GPU may raise anything
             missing[name] = f"{type(error).__name__}: {error}".splitlines()[0][:100]
     return rows, missing
 

@@ -1,6 +1,6 @@
-"""The results that are kept, a folder a machine, and what pages and plots are made of them with.
+"""The kept results, one folder per machine, and helpers for the pages and plots made from them.
 
-A plot holds the digest of the data it shows, so a check needs no drawing.
+A plot contains the digest of its data, so that it can be checked without drawing.
 """
 
 import os
@@ -12,8 +12,7 @@ from gred.cli.record import Record
 
 RESULTS = Path(__file__).resolve().parent / "results"
 NOTHING = "*No results are kept yet.*"
-# Results file, or a part of the figures' file: the plots of it, by module and name of the function
-# that draws them.
+# By results file, or part of the figures' file: its plots, with the functions that draw them.
 PLOTS = {
     "ladder.json": {"ladder": "gred.cli.plots.ladder_figure"},
     "sweep.json": {
@@ -50,7 +49,7 @@ class Results:
         self.folders = sorted(path for path in folder.glob("*") if path.is_dir())
 
     def read(self, folder: Path, name: str) -> Record | None:
-        """Read one file of one machine, or one part of its figures, all pieces, if it is kept."""
+        """Read a machine's file, or a part of its figures with all pieces, if it exists."""
         name, _, part = name.partition("/")
         path = folder / name
         kept = record.read_json(path) if path.exists() else None
@@ -60,12 +59,12 @@ class Results:
         return {"machine": kept["machines"][part], "rows": rows} if rows else None
 
     def each(self, name: str) -> Iterator[tuple[Path, Record]]:
-        """Read one file, or one part of the figures, of every machine that has it."""
+        """Yield a file, or a part of the figures, of every machine that has it."""
         read = ((folder, self.read(folder, name)) for folder in self.folders)
         return ((folder, kept) for folder, kept in read if kept)
 
     def shown(self) -> tuple[Path, Record] | None:
-        """Find the machine whose ladder is shown, and that: one with a GPU before any other."""
+        """Return the ladder to show and its folder, preferably of a machine with a GPU."""
 
         def is_no_gpu(pair: tuple[Path, Record]) -> bool:
             return not pair[1]["machine"]["device"]["name"].startswith("cuda")
@@ -77,7 +76,7 @@ class Results:
 
 
 def place_of(folder: Path, machine: Record, name: str) -> Path:
-    """Give the place of a machine's file, in a folder that is made if need be."""
+    """Return the path of a machine's file, and create its folder."""
     path = folder / record.slug(machine) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
@@ -96,7 +95,7 @@ def plots_of(results: Results, folder: Path, source: str) -> str:
 
 
 def stale_plots(results: Results) -> Iterator[tuple[Path, str, Record]]:
-    """Find plots that are missing or show other data: where, drawn by what, from what."""
+    """Yield plots that are missing or outdated: the path, the drawing function, and the data."""
     for folder in results.folders:
         for source, names in PLOTS.items():
             kept = results.read(folder, source)
@@ -108,7 +107,7 @@ def stale_plots(results: Results) -> Iterator[tuple[Path, str, Record]]:
 
 
 def markdown_table(head: Sequence[str], aligned: str, rows: Sequence[Sequence[str]]) -> str:
-    """Write a table; `aligned` has a letter a column, l or r."""
+    """Format a table; `aligned` has a letter per column, l or r."""
     rule = ["---:" if side == "r" else "---" for side in aligned]
     lines = [head, rule, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
@@ -119,7 +118,7 @@ def sentence(text: str) -> str:
 
 
 def machine_text(machine: Record) -> str:
-    """Describe a machine, its device and what it runs."""
+    """Describe a machine, its device and its software."""
     device = machine["device"]
     words = [f"**{record.title(machine)}**"]
     if device["compute_capability"]:

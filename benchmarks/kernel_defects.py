@@ -1,4 +1,4 @@
-"""Defects of kernels, of their launch configurations and of what they are given."""
+"""Defects of kernels, their launch configurations and their arguments."""
 
 from defect import Defect
 

@@ -1,4 +1,4 @@
-"""Keeps the H200's times of the ladder in the package, for `python -m gred` where there is no GPU.
+"""Stores the H200's times of the ladder in the package, for `python -m gred` without a GPU.
 
 python benchmarks/ladder_times.py      write python/gred/cli/h200.json from the kept results
 """
@@ -15,7 +15,7 @@ _FIELDS = ("number", "method", "block_size", "median_ns")
 
 
 def text() -> str:
-    """Make the file: a ladder's record of the rungs, without the samples."""
+    """Return the file's text: a ladder's record of the rungs, without the samples."""
     kept = record.read_json(KEPT)
     rows = [{name: row[name] for name in _FIELDS} for row in kept["rows"]]
     machine = {"gred": kept["machine"]["gred"], "date": kept["machine"]["date"]}

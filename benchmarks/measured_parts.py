@@ -1,4 +1,4 @@
-"""The report of the ladder, of gred beside other libraries, of predictions, and of a sum's cost."""
+"""Report parts: the ladder, comparisons with libraries, predictions, and the cost of a sum."""
 
 import statistics
 from collections import Counter
@@ -18,7 +18,7 @@ TIMES = ("predicted", "measured")
 
 
 def ladder_part(results: Results) -> str:
-    """Show the ladder as a table: what each method's idea is, and what it brought."""
+    """Show the ladder as a table of the methods' ideas and speeds."""
     found = results.shown()
     if not found:
         return NOTHING
@@ -72,7 +72,7 @@ def plots_part(results: Results) -> str:
 
 
 def versus_part(results: Results) -> str:
-    """Show gred beside its peers, machine by machine."""
+    """Compare gred with its peers, for each machine."""
     parts = []
     for folder, kept in results.each("versus.json"):
         found = outcomes(record.rows_of(kept))
@@ -92,7 +92,7 @@ def _versions(kept: Record) -> str:
 
 
 def _over_sizes(kept: Record, found: Sequence[Outcome]) -> str:
-    """Make a table of what was measured at the most sizes."""
+    """Make a table of the case measured at the most sizes."""
     counts = Counter(series(one.case) for one in found)
     if not counts:
         return NOTHING
@@ -115,7 +115,7 @@ def _summed_up(found: Sequence[Outcome]) -> str:
 
 
 def roofline_part(results: Results) -> str:
-    """Set the predicted time of every rung beside the measured one, machine by machine."""
+    """Compare the predicted time of every rung with the measured one, for each machine."""
     parts = []
     for folder, kept in results.each("roofline.json"):
         shown = (_predictions(record.rows_of(kept)), _errors(kept), _fitted(kept))
@@ -167,11 +167,11 @@ def _how_far(errors: Record) -> str:
     return f"median error {median}, at most {most}"
 
 
-# ---- what a sum costs ----
+# ---- the cost of a sum ----
 
 
 def curve_part(results: Results) -> str:
-    """Show what a sum costs over its size, machine by machine: the fits, and what is above them."""
+    """Show the cost of a sum by size, for each machine: the fits, and the points above them."""
     parts = []
     for folder, kept in results.each("curve.json"):
         plots = plots_of(results, folder, "curve.json")
@@ -192,7 +192,7 @@ def _fits(kept: Record) -> str:
 
 
 def _above_the_fits(kept: Record) -> str:
-    """List the points too far above their fit, beside how far reading alone is above its own."""
+    """List the points far above their fit, and how much of this reading alone explains."""
     rows = record.rows_of(kept)
     fits = curve.fits_of(rows)
     reading = fits.pop("limit_ns")
@@ -216,7 +216,7 @@ def _above_the_fits(kept: Record) -> str:
 
 
 def _beyond_reading(rows: Sequence[Record]) -> str:
-    """Tell what a device needs beside reading, in one block and in several."""
+    """Report the device time beyond reading, for one block and for several."""
     needed: dict[bool, list[float]] = {True: [], False: []}
     for row in rows:
         needed[row["grid"] > 1].append((row["device_ns"] - row["limit_ns"]) * 1e-9)

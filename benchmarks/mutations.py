@@ -1,7 +1,7 @@
-"""Whether the tests' default run finds defects: those of defects.py, planted one after another.
+"""Plants the defects of defects.py one at a time, and checks that the default tests find them.
 
-Each is planted in a scratch copy of the tree, which is built again, without CUDA. First the tests
-run in which it is expected, then all. In the end, without any defect, what failed has to pass.
+Each is planted in a scratch copy of the tree, which is rebuilt without CUDA. The tests expected to
+fail run first, then all. At the end, the failed tests must pass without any defect.
 
     python benchmarks/mutations.py                        all of them
     python benchmarks/mutations.py --only "tile of 32"    some; results of others stay
@@ -26,12 +26,12 @@ from defects import DEFECTS
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks/results/mutations.json"
 FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
-SECONDS = 3600  # of a run of the tests; one that takes longer has found nothing
+SECONDS = 3600  # limit of a run of the tests; beyond it, nothing counts as found
 LEFT_OUT = (".git", "__pycache__", ".hypothesis", "_build")
 
 
 class Tree:
-    """A scratch copy of the tree, with what is built there already."""
+    """A scratch copy of the tree, including what is already built."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Tree:
             **os.environ,
             "GRED_CUDA_ARCHS": "none",
             "PYTHONPATH": str(folder / "python"),
-            "PYTHONDONTWRITEBYTECODE": "1",  # a source may be changed twice in a second
+            "PYTHONDONTWRITEBYTECODE": "1",  # a source may change twice within a second
         }
         self.build()
 
@@ -49,7 +49,7 @@ class Tree:
         subprocess.run(command, cwd=self.folder, env=self.environment, check=True)
 
     def first_failure(self, chosen: list[str], workers: str) -> str | None:
-        """Run tests up to the first that fails; a run that fails otherwise is an error."""
+        """Run tests up to the first failure; raise if pytest fails otherwise."""
         command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-rfE", "-n", workers]
         child = subprocess.Popen(
             [*command, *chosen],
@@ -74,7 +74,7 @@ class Tree:
 
 
 def try_defect(tree: Tree, defect: Defect, workers: str, only_expected: bool) -> dict[str, Any]:
-    """Plant a defect, see which test fails first, and take it out again."""
+    """Plant a defect, find the first failing test, and restore the file."""
     path = tree.folder / defect.file
     before = path.read_text(encoding="utf-8")
     path.write_text(defect.planted(before), encoding="utf-8")
@@ -92,7 +92,7 @@ def try_defect(tree: Tree, defect: Defect, workers: str, only_expected: bool) ->
 
 
 def keep(rows: list[dict[str, Any]], path: Path) -> None:
-    """Write rows beside those of other defects that are kept, in the table's order."""
+    """Write rows, in the table's order, and keep those of other defects."""
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     by_name = {row["name"]: row for row in [*kept, *rows]}
     ordered = [by_name[defect.name] for defect in DEFECTS if defect.name in by_name]
@@ -101,9 +101,11 @@ def keep(rows: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="defects; by default all")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="defects; default: all")
     parser.add_argument("--workers", default="auto", help="processes of pytest, as for its -n")
-    parser.add_argument("--expected", action="store_true", help="only where they are expected")
+    parser.add_argument(
+        "--expected", action="store_true", help="run only the tests that should fail"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     chosen = [one for one in DEFECTS if not arguments.only or one.name in arguments.only]

@@ -1,12 +1,12 @@
-"""Measures calls that are drawn at random, on a GPU or on the host, beside other libraries.
+"""Compares random calls, on a GPU or on the host, with other libraries.
 
     python benchmarks/random_calls.py [--host] [--seed N] [--calls N] [--compiled N] [--seconds N]
                                       [--worst N] [--out DIR]
 
-Each run draws other calls, unless it is told the seed of one before. A ratio is the best other
-library's time over gred's: device time on a GPU, of calls that find nothing in the caches; a
-call's on the host. `--compiled` has torch.compile make the first N calls, too. Results go to
-DIR/<machine>/random_calls.json, if DIR is given.
+Each run draws other calls, unless it is given the seed of an earlier one. A ratio is the best other
+library's time over gred's: device time with cold caches on a GPU, a call's time on the host.
+`--compiled` adds torch.compile for the first N calls. Results go to DIR/<machine>/random_calls.json
+if DIR is given.
 """
 
 import argparse
@@ -37,16 +37,16 @@ PATIENCE = 20e-3
 SHORT = 20e-6
 LARGE = 128 * MIB
 PERIOD = 1 << 22
-BATCH = 200  # calls that are measured type by type, so that --seconds leaves out some of every type
+BATCH = 200  # calls that are grouped by type, so that --seconds cuts off every type alike
 LIBRARIES = ("gred", "NumPy", "bottleneck", "CuPy", "PyTorch", "torch.compile")
 
 
 class Measured(NamedTuple):
-    """What was measured of a call; seconds of every library."""
+    """A measured call, and the seconds of every library."""
 
     call: Drawn
     seconds: dict[str, float]
-    limit: float | None  # seconds in which memory could be read and written
+    limit: float | None  # seconds for reading and writing the memory
 
     @property
     def ours(self) -> float:
@@ -76,11 +76,11 @@ class Measured(NamedTuple):
         return f"{self.ratio:6.2f} x {self.best}, {limit}{ours}: {self.call}, {size}"
 
 
-# ---- what others call it ----
+# ---- other libraries' calls ----
 
 
 def of_torch(torch: Any, call: Drawn, x: Any) -> Call | None:
-    """Find PyTorch's call, if it has one."""
+    """Return PyTorch's call, or None."""
     axis = call.axis
     if call.op in ("nanvar", "nanargmax"):
         return None
@@ -98,7 +98,7 @@ def of_torch(torch: Any, call: Drawn, x: Any) -> Call | None:
 
 
 def of_numpy(numpy: Any, call: Drawn, x: Any) -> Call:
-    """Find the call of NumPy, or of CuPy, which has the same."""
+    """Return the call of NumPy, or of CuPy, which has the same functions."""
     function = numpy.linalg.norm if call.op == "norm" else getattr(numpy, call.op)
     return lambda: function(x, axis=call.axis)
 
@@ -107,7 +107,7 @@ def of_numpy(numpy: Any, call: Drawn, x: Any) -> Call:
 
 
 class Gpu:
-    """A GPU's libraries, and memory that calls are views of."""
+    """The libraries on a GPU, and memory that calls view."""
 
     def __init__(self, compiled: int) -> None:
         limits = Limits()
@@ -117,7 +117,7 @@ class Gpu:
         self._flat: dict[str, Any] = {}
 
     def flat(self, dtype: str) -> Any:
-        """Make a tensor that the largest call is a view of, and twice as long."""
+        """Return a tensor twice as long as the largest call's."""
         if dtype not in self._flat:
             n = 2 * GPU_BYTES[1] // SIZES[dtype] + 2
             torch, whole = self.torch, np.random.default_rng(0).integers(-100, 100, PERIOD)
@@ -132,7 +132,7 @@ class Gpu:
         function, stream = getattr(gred, call.op), self.times.stream
         theirs = of_torch(self.torch, call, tensor)
         found: dict[str, Call] = {"gred": lambda: function(array, axis=call.axis)}
-        if call.op != "median":  # which goes by the libraries' current streams
+        if call.op != "median":  # which uses the libraries' current streams
             out = function(array, axis=call.axis, stream=stream)
             if not hasattr(out, "__cuda_array_interface__"):
                 out = self.cupy.asarray(out)
@@ -204,7 +204,7 @@ class Host:
                 yield Measured(call, typical(self.calls(call)), None)
 
 
-# ---- what came of it ----
+# ---- summary ----
 
 
 def share(found: Sequence[Measured], holds: Callable[[Measured], bool]) -> str:
@@ -249,11 +249,11 @@ def within(seconds: float, measured: Iterator[Measured]) -> Iterator[Measured]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--host", action="store_true", help="on the host, not on a GPU")
-    parser.add_argument("--seed", type=int, help="one of a run before")
+    parser.add_argument("--seed", type=int, help="seed of an earlier run")
     parser.add_argument("--calls", type=int, default=1000)
     parser.add_argument("--compiled", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=math.inf)
-    parser.add_argument("--worst", type=int, default=25, help="how many to print")
+    parser.add_argument("--worst", type=int, default=25, help="number of worst calls to print")
     parser.add_argument("--out", type=Path, help="results folder")
     given = parser.parse_args()
     seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed

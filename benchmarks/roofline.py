@@ -1,11 +1,11 @@
-"""Predicts times that were measured, and fits what the model cannot take from a data sheet.
+"""Predicts measured times, and fits the parameters of the model that no data sheet gives.
 
-    python benchmarks/roofline.py            write roofline.json beside an H200's ladder.json
-    python benchmarks/roofline.py --fit      fit the H200's eight numbers anew, and print them
+    python benchmarks/roofline.py            write roofline.json next to an H200's ladder.json
+    python benchmarks/roofline.py --fit      refit the H200's eight parameters, and print them
 
-The fit sees these points of sweep.json: all rungs at 2^28 in blocks of 32, 256 and 1024, at 2^16 in
-blocks of 256, and last_block at 2^24 in blocks of 32, the only one where one block folds for long.
-All else checks it: other block sizes, other sizes, and ladder.json, which was measured later.
+The fit uses these points of sweep.json: all rungs at 2^28 in blocks of 32, 256 and 1024, at 2^16 in
+blocks of 256, and last_block at 2^24 in blocks of 32, the only one where one block reduces for
+long. All others validate it: other sizes and block sizes, and ladder.json, measured later.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from gred.prediction import H200, Gpu
 
 RESULTS = Path(__file__).resolve().parent / "results" / "nvidia-h200"
 SIZES = tuple(2**k for k in (16, 20, 24, 28))
-# The numbers of a GPU that are fitted, and what they are.
+# The fitted parameters of a GPU, and their meanings.
 FREE = {
     "start": "overhead of the timing events",
     "launch": "launch of a pass",
@@ -41,19 +41,19 @@ STEPS, WIDTH = 40, 0.1
 
 
 class Point(NamedTuple):
-    """One measured time, and what was counted of it."""
+    """A measured time, and the counters of its run."""
 
     row: Record
     counted: Counters
 
     def error(self, gpu: Gpu) -> float:
-        """Give how far the prediction is from the measured time, as a share of that."""
+        """Return the prediction's error relative to the measured time."""
         predicted = prediction.predict(self.counted, gpu).seconds
         return predicted / (1e-9 * self.row["median_ns"]) - 1
 
 
 def is_fitted(row: Record) -> bool:
-    """Tell whether the fit sees a row of the sweep."""
+    """Return whether the fit uses a row of the sweep."""
     place = (row["size"], row["block_size"])
     if place[0] == 2**28:
         return place[1] in (32, 256, 1024)
@@ -66,7 +66,7 @@ def counted(row: Record) -> Point:
 
 
 def points(rows: Sequence[Record]) -> Iterator[Point]:
-    """Count rows of rungs, but for grids that have changed since: the cooperative rung's."""
+    """Yield rungs' rows with counters, except cooperative ones whose grid has changed since."""
     for row in rows:
         if row["number"] is None or row["size"] not in SIZES:
             continue
@@ -76,7 +76,7 @@ def points(rows: Sequence[Record]) -> Iterator[Point]:
 
 
 def fitted(seen: Sequence[Point], gpu: Gpu) -> Gpu:
-    """Fit the free numbers to logarithms of times: least squares, far points weighing less."""
+    """Fit the free parameters to logarithms of times by least squares that downweight outliers."""
     for _ in range(STEPS):
         far = _logarithms(seen, gpu)
         slopes = np.array([_logarithms(seen, _nudged(gpu, name, 0.01)) - far for name in FREE])
@@ -111,7 +111,7 @@ def predicted(point: Point) -> Record:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--fit", action="store_true", help="fit, print, and write nothing")
+    parser.add_argument("--fit", action="store_true", help="print a new fit, and write nothing")
     given = parser.parse_args()
     sweep = list(points(record.rows_of(record.read_json(RESULTS / "sweep.json"))))
     seen = [point for point in sweep if is_fitted(point.row)]

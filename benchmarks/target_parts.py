@@ -1,4 +1,4 @@
-"""The report of targets and what was measured, along axes and of exact sums, too."""
+"""Report parts: targets and measurements, reductions along axes, and exact sums."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ def shown_target(row: Record) -> str:
 
 
 def _groups(rows: Sequence[Record]) -> Iterator[str]:
-    """Sum up targets of many cases each, then list every case that misses its own."""
+    """Summarize targets with many cases, then list every case that misses its target."""
     yield groups_table(rows)
     short = [row for row in rows if row["met"] is False]
     if short:
@@ -54,7 +54,7 @@ def _groups(rows: Sequence[Record]) -> Iterator[str]:
 
 
 def groups_table(rows: Sequence[Record]) -> str:
-    """Sum up every group by its worst case, and how many are met."""
+    """Summarize every group by its worst case and the number of targets met."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for row in rows:
         groups.setdefault((row["group"], shown_target(row)), []).append(row)
@@ -70,7 +70,7 @@ def groups_table(rows: Sequence[Record]) -> str:
 
 
 def axes_part(results: Results) -> str:
-    """Show reductions along axes beside the limit and other libraries, if they are measured."""
+    """Compare reductions along axes with the limit and other libraries, where measured."""
     parts = []
     for folder, kept in results.each("figures.json/axes"):
         rows = record.rows_of(kept)
@@ -88,7 +88,7 @@ def axes_part(results: Results) -> str:
 
 
 def exact_part(results: Results) -> str:
-    """Show what sums other libraries make, and how fast exact ones are, if they are measured."""
+    """Show other libraries' sums, and the speed of exact ones, where measured."""
     parts = []
     for folder, kept in results.each("figures.json/exact"):
         rows = record.rows_of(kept)
@@ -106,11 +106,11 @@ def exact_part(results: Results) -> str:
 
 
 def _exactness_of_auto(results: Results) -> Iterator[str]:
-    """Say whether whole arrays' sums are exact by themselves, and what keeps them from it."""
+    """Report whether sums of whole arrays are exact by default, and what prevents it."""
     rows = []
     for _, kept in results.each("figures.json"):
         for row in record.rows_of(kept):
-            group = row.get("group") or row["what"]  # what stands alone is a group of one
+            group = row.get("group") or row["what"]  # a single row is its own group
             if row["met"] is not None and "exact sum" in group:
                 rows.append({**row, "group": group})
     short = [row for row in rows if not row["met"]]
@@ -129,14 +129,14 @@ def _exactness_of_auto(results: Results) -> Iterator[str]:
 
 
 def _share_of_target(row: Record) -> float:
-    """Say what share of its target a figure reaches: 1 where it is just met."""
+    """Return the share of its target that a figure reaches: 1 if it is just met."""
     if row["at_least"] is not None:
         return float(row["value"] / row["at_least"])
     return float(row["at_most"] / row["value"])
 
 
 def _orders(rows: Sequence[Record]) -> str:
-    """Make the table of different sums and errors, a line for everybody who adds."""
+    """Make the table of distinct sums and errors, one line per library."""
     measured = {row["what"]: row["value"] for row in rows}
     head, lines = ["library"], {who: [who] for who in (*exact_figures.WHO.values(), "NumPy")}
     for dtype, (kind, short) in itertools.product(exact_figures.TYPES, exact_figures.ORDERS_TOLD):

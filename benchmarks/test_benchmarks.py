@@ -1,10 +1,10 @@
-"""For pytest-benchmark: the ladder, and gred beside its peers, on the best device.
+"""Benchmarks for pytest-benchmark: the ladder, and gred and its peers, on the best device.
 
     pytest benchmarks/ --benchmark-only
 
-`test_sum` takes methods over array sizes and block sizes, by the kernels' own times;
-`test_versus` the cases of `python -m gred versus --quick`, by whole calls until the answer is on
-the host. Each also says its bandwidth, or its bytes, and the read limit.
+`test_sum` measures kernel times of methods by array and block size; `test_versus` measures the
+cases of `python -m gred versus --quick`, as whole calls with the result on the host. Both also
+report the bandwidth or bytes, and the read limit.
 """
 
 import functools
@@ -36,7 +36,7 @@ RUNGS = [
 
 
 class KernelClock:
-    """A clock that stands still but while a kernel runs, so that pytest-benchmark times kernels."""
+    """A clock that only advances while a kernel runs, so that pytest-benchmark times kernels."""
 
     now = 0.0
 
@@ -49,7 +49,7 @@ CLOCK = KernelClock()
 
 @functools.lru_cache(maxsize=1)
 def data_of(size):
-    """Make the array of that size, its sum and the read limits, once for all its cases."""
+    """Return the array of this size, its sum and the read limits, cached for all its cases."""
     array = random_array(size, "int32")
     limits = {name: read_limit(name, array.nbytes, ROUNDS) for name in {DEVICE, "host"}}
     return array, numpy_answer(array, "sum"), limits
@@ -58,7 +58,7 @@ def data_of(size):
 @pytest.mark.benchmark(timer=CLOCK)
 @pytest.mark.parametrize(("size", "method", "block_size"), RUNGS)
 def test_sum(benchmark, size, method, block_size):
-    """Take `ROUNDS` kernel times of one method at one block size on one array."""
+    """Take `ROUNDS` kernel times of one method with one block size."""
     array, answer, limits = data_of(size)
     device = device_for(method, DEVICE)
     options = {"method": method.name, "block_size": block_size, "device": device}
@@ -79,7 +79,7 @@ def test_sum(benchmark, size, method, block_size):
     benchmark.extra_info["limit_gb_per_s"] = round(limits[device] * 1e-9, 3)
 
 
-# ---- beside other libraries ----
+# ---- other libraries ----
 
 GPU = next((device.name for device in gred.devices() if device.name.startswith("cuda")), None)
 PLACE = resolve_device(GPU or "host")
@@ -95,7 +95,7 @@ PAIRS = [
 
 @functools.lru_cache(maxsize=1)
 def field():
-    """Import the libraries, once they are needed."""
+    """Import the libraries on first use."""
     return libraries.assemble(PLACE.name, libraries.peers_on(PLACE.name))
 
 
@@ -113,13 +113,13 @@ class Stages:
 
 @functools.lru_cache(maxsize=1)
 def asked(case):
-    """Find out what is right, once for all libraries."""
+    """Return the truth and the setup of a case, cached for all libraries."""
     return contest.asked(case, Stages.of(case))
 
 
 @pytest.mark.parametrize(("case", "key"), PAIRS)
 def test_versus(benchmark, case, key):
-    """Time one library in one case, every round with the next copy; what it lacks is skipped."""
+    """Time one library in one case, with another copy each round; skip what it cannot do."""
     library = next((one for one in field().libraries if one.key == key), None)
     if library is None:
         pytest.skip(field().absent.get(key, "not here"))

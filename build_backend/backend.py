@@ -1,4 +1,4 @@
-"""The build backend: setuptools', which asks for CUDA's compiler and JAX where they are wanted."""
+"""The build backend: setuptools', which also requires CUDA's compiler and JAX where needed."""
 
 import os
 
@@ -11,17 +11,17 @@ import xla
 
 
 def more_requirements() -> list[str]:
-    """List the wheels of CUDA's compiler that this build needs here, and JAX."""
+    """List the wheels of CUDA's compiler, and JAX, that this build needs."""
     nvcc = toolkit.toolkit_nvcc(os.environ)
     cuda = wheels.requirements(os.environ, nvcc, wheels.driver_version())
     return cuda + xla.requirements(os.environ)
 
 
 def get_requires_for_build_wheel(config_settings: dict | None = None) -> list[str]:
-    """Add these to what setuptools needs."""
+    """Add this build's requirements to those of setuptools."""
     return build_meta.get_requires_for_build_wheel(config_settings) + more_requirements()
 
 
 def get_requires_for_build_editable(config_settings: dict | None = None) -> list[str]:
-    """Add these to what setuptools needs."""
+    """Add this build's requirements to those of setuptools."""
     return build_meta.get_requires_for_build_editable(config_settings) + more_requirements()

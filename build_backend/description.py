@@ -1,7 +1,7 @@
-"""The long description that a package index shows: README.md with links that lead somewhere.
+"""The long description for package indexes: README.md with absolute links.
 
-An index has none of the repository's files. Where the repository has an address, links to its files
-begin with it; otherwise they become plain text, and pictures are left out.
+An index has none of the repository's files. If the repository has an address, links to its files
+start with it; otherwise they become plain text, and pictures are removed.
 """
 
 import re
@@ -12,7 +12,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)]*)\)")
 
 
 def long_description(readme: Path, address: str = ADDRESS) -> str:
-    """Read the README, and turn its relative links into addresses."""
+    """Return the README with its relative links replaced."""
 
     def link(match: re.Match[str]) -> str:
         mark, text, path = match.groups()

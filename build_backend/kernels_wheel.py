@@ -1,8 +1,8 @@
 """Makes the wheel of kernels for GPUs: `python build_backend/kernels_wheel.py WHEEL... --out DIR`.
 
-A wheel of gred that was built with CUDA has some 80 MB, one without a few. What is
-different is the core alone. So it goes into a package of its own, gred-cuda13, that holds nothing
-else; gred finds it as it is imported, and takes its own core where there is none.
+A wheel of gred that was built with CUDA has some 80 MB, one without a few. They differ only in the
+core, which therefore gets a package of its own, gred-cuda13; gred looks for it when it is imported,
+and otherwise uses its own core.
 """
 
 import argparse
@@ -24,7 +24,7 @@ MODULE = '"""The core of gred with kernels for NVIDIA GPUs, which gred finds by 
 
 
 def kernels_wheel(wheel: Path, folder: Path) -> Path:
-    """Put the core of a wheel into one of its own, which goes into the folder."""
+    """Write the core of a wheel to a wheel of its own in the folder."""
     with zipfile.ZipFile(wheel) as whole:
         [core] = [name for name in whole.namelist() if Path(name).match("gred/_core.*.so")]
         version = wheel.name.split("-")[1]
@@ -44,7 +44,7 @@ def kernels_wheel(wheel: Path, folder: Path) -> Path:
 
 
 def record(files: dict[str, bytes], own: str) -> str:
-    """List files with digests and sizes, as wheels do."""
+    """List files with digests and sizes in a wheel's format."""
     lines = []
     for name, data in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

@@ -1,4 +1,4 @@
-"""The CUDA toolkit that kernels are compiled with: where nvcc is, and how it is called."""
+"""The CUDA toolkit that compiles the kernels: where nvcc is, and its options."""
 
 import os
 import re
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import wheels
 
-# -O1 is for the stubs that nvcc leaves to the host's compiler; device code is always optimised.
-# That compiler also reads all machine code as text, of which there is a tenth when compressed.
+# -O1 is for the stubs that nvcc leaves to the host's compiler; device code is always optimized.
+# That compiler also reads all machine code as text, a tenth as much when compressed.
 # --Ofast-compile halves the time of nvcc, but kernels take longer (945 calls on an H100): with
-# "mid" 4 times as long on median; with "min" float16 sums along axes take twice as long.
+# "mid" 4 times as long in the median; with "min" float16 sums along axes take twice as long.
 FLAGS = ["-std=c++17", "-O1", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
 FLAGS += ["-Xfatbin", "-compress-all"]
 HOPPER, BLACKWELL = 90, 100
@@ -22,7 +22,7 @@ EVERY, PTX = "all", "ptx"
 
 
 def toolkit_nvcc(environment: Mapping[str, str]) -> Path | None:
-    """Look for nvcc in CUDA_HOME, CUDA_PATH, PATH, and the usual place, in this order."""
+    """Find nvcc in CUDA_HOME, CUDA_PATH, PATH, and the usual place, in this order."""
     homes = [environment.get("CUDA_HOME"), environment.get("CUDA_PATH")]
     candidates = [Path(home, "bin", "nvcc") for home in homes if home]
     on_path = shutil.which("nvcc", path=environment.get("PATH"))
@@ -32,7 +32,7 @@ def toolkit_nvcc(environment: Mapping[str, str]) -> Path | None:
 
 
 def find_nvcc(environment: Mapping[str, str]) -> Path | None:
-    """Choose an nvcc: a toolkit's, else the wheels'; GRED_CUDA=wheels takes the wheels' alone."""
+    """Find nvcc in a toolkit, else in the wheels; GRED_CUDA=wheels uses only the wheels."""
     in_wheels = wheels.installed_nvcc(sys.path)
     if wheels.wants_wheels(environment):
         if in_wheels is None:
@@ -48,7 +48,7 @@ def find_nvcc(environment: Mapping[str, str]) -> Path | None:
 
 
 def without_nvcc(environment: Mapping[str, str], driver: tuple[int, int] | None) -> str:
-    """Say why there is no nvcc, and what would bring it."""
+    """Explain why there is no nvcc, and how to get one."""
     if not wheels.wants_cuda(environment):
         return "CUDA left out"
     if driver is None:
@@ -63,13 +63,13 @@ def without_nvcc(environment: Mapping[str, str], driver: tuple[int, int] | None)
 
 
 def cuda_version(nvcc: Path) -> str:
-    """Ask nvcc for its release, such as "13.0"."""
+    """Return nvcc's release, such as "13.0"."""
     text = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     return re.search(r"release (\d+\.\d+)", text)[1]
 
 
 def library_folder(nvcc: Path) -> Path:
-    """Find the folder of libcudart_static.a; a system's nvcc may be a link or a script."""
+    """Return the folder of libcudart_static.a; a system's nvcc may be a link or a script."""
     dry = subprocess.run(
         [nvcc, "--dryrun", "-x", "cu", os.devnull], capture_output=True, text=True, check=False
     )
@@ -99,32 +99,32 @@ def present_architectures() -> list[str]:
 
 
 def known_architectures(nvcc: Path) -> list[int]:
-    """List the architectures that this nvcc can compile for, in rising order."""
+    """List the architectures that this nvcc supports, in increasing order."""
     command = [nvcc, "--list-gpu-arch"]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return sorted({int(number) for number in re.findall(r"compute_(\d+)", listing)})
 
 
 def every_architecture(known: list[int]) -> list[str]:
-    """List one of every major version, the first."""
+    """List the first architecture of every major version."""
     first_of_major = {number // 10: number for number in reversed(known) if number >= 75}
     return [str(number) for number in sorted(first_of_major.values())]
 
 
 def default_architectures(known: list[int], present: list[str]) -> list[str]:
-    """Choose the GPUs' that are here, if nvcc knows them, else PTX.
+    """Choose the architectures of this machine's GPUs, if nvcc supports them, else PTX.
 
-    Machine code for every major version takes minutes, and who builds without a GPU may never use
-    one; PTX runs on all of them, once a driver has compiled it.
+    Machine code for every major version takes minutes, and a build without a GPU may never be used
+    on one; PTX runs on all of them, once a driver has compiled it.
     """
     here = present and all(int(architecture) in known for architecture in present)
     return present if here else [PTX]
 
 
 def asked_architectures(text: str) -> list[str]:
-    """Read GRED_CUDA_ARCHS: "all", "ptx", or numbers such as 80 or 90a.
+    """Parse GRED_CUDA_ARCHS: "all", "ptx", or numbers such as 80 or 90a.
 
-    These are between semicolons, commas or spaces.
+    Semicolons, commas or spaces separate them.
     """
     asked = [word for word in re.split(r"[;, ]+", text) if word]
     for word in asked:
@@ -138,17 +138,17 @@ def asked_architectures(text: str) -> list[str]:
 
 
 def number_of(architecture: str) -> int:
-    """Drop the suffix of an architecture."""
+    """Return an architecture's number without its suffix."""
     return int(re.match(r"\d+", architecture)[0])
 
 
 def architecture_groups(architectures: list[str], *, tuned: bool) -> list[list[str]]:
-    """Put together what one run of nvcc's front end can serve, in rising order.
+    """Group architectures that share a run of nvcc's front end, in increasing order.
 
-    It runs once a virtual architecture, from which machine code for any later chip can be made: the
-    lowest of a group. For CUB, which chooses its tuning by the virtual architecture, those up to
-    Hopper and those from Blackwell on stay apart; nothing else is tuned so. With a suffix, an
-    architecture has instructions of its own, and is alone.
+    The front end runs once per virtual architecture, from which machine code for any later chip can
+    be made: the lowest of a group. CUB chooses its tuning by the virtual architecture, so if
+    `tuned`, those up to Hopper and those from Blackwell on are separate. An architecture with a
+    suffix has instructions of its own, and a group of its own.
     """
     groups: dict[object, list[str]] = {}
     for architecture in sorted(set(architectures), key=lambda a: (number_of(a), a)):
@@ -159,7 +159,7 @@ def architecture_groups(architectures: list[str], *, tuned: bool) -> list[list[s
 
 
 def architecture_flags(architectures: list[str], *, tuned: bool) -> list[str]:
-    """Machine code for each, and PTX of the newest group for chips to come."""
+    """Return options for machine code for each, and PTX of the newest group for later chips."""
     groups = architecture_groups(architectures, tuned=tuned)
     lasting = [group[0] for group in groups if group[0].isdigit()][-1:]
     flags = []
@@ -170,10 +170,10 @@ def architecture_flags(architectures: list[str], *, tuned: bool) -> list[str]:
 
 
 class Toolkit:
-    """One nvcc, what it compiles for, and the libraries beside it."""
+    """An nvcc, the architectures it compiles for, and its libraries."""
 
     def __init__(self, nvcc: Path, environment: Mapping[str, str]):
-        """Settle the architectures: GRED_CUDA_ARCHS, else the GPU's that is here, else PTX."""
+        """Choose the architectures: GRED_CUDA_ARCHS, else those of the GPUs here, else PTX."""
         self.nvcc = nvcc
         self.version = cuda_version(nvcc)
         known = known_architectures(nvcc)
@@ -186,7 +186,7 @@ class Toolkit:
         self.libraries = library_folder(nvcc)
 
     def __str__(self) -> str:
-        """Say in one line what is compiled, and what else could be."""
+        """Describe in one line what is compiled, and the alternatives."""
         kernels = f"gred: kernels for CUDA {self.version}, by {self.nvcc}"
         if self.architectures != [PTX]:
             return f"{kernels}, in machine code for {' '.join(self.architectures)}"
@@ -196,14 +196,14 @@ class Toolkit:
         )
 
     def command(self, *, tuned: bool, least: int = 0) -> list[str]:
-        """Call nvcc with what all kernels are compiled with; CUB's are tuned, some are for few."""
+        """Return nvcc's command; `tuned` is for CUB, `least` is the lowest architecture used."""
         if self.architectures == [PTX]:
             virtual = f"compute_{max(self.lowest, least)}"
             return [str(self.nvcc), *FLAGS, f"-gencode=arch={virtual},code={virtual}"]
         return [str(self.nvcc), *FLAGS, *architecture_flags(self.from_on(least), tuned=tuned)]
 
     def from_on(self, least: int) -> list[str]:
-        """List the architectures that have what the first with some number has brought."""
+        """List the architectures from this number on."""
         if self.architectures == [PTX]:
             return [PTX]
         return [one for one in self.architectures if number_of(one) >= least]

@@ -1,8 +1,8 @@
-"""CUDA's compiler as wheels, which a build asks for where there is a driver and no nvcc.
+"""CUDA's compiler as wheels, required for a build if there is a driver but no nvcc.
 
-Only CUDA 13 has all of it: the wheels of CUDA 12 hold parts of nvcc, but not nvcc. They unpack into
-one folder that is laid out like a toolkit. The first three must be of one version; what they
-compile runs on every driver of CUDA 13 and later.
+Only CUDA 13 has all of it: the wheels of CUDA 12 have parts of nvcc, but not nvcc. They unpack into
+one folder with a toolkit's layout. The first three must have the same version; what they compile
+runs with every driver of CUDA 13 and later.
 """
 
 import ctypes
@@ -31,12 +31,12 @@ ONE_OF_EACH = (
 
 
 def wants_cuda(environment: Mapping[str, str]) -> bool:
-    """Tell whether to build for GPUs at all; sanitizers and nvcc do not go together."""
+    """Return whether to build for GPUs, which sanitizers rule out."""
     return environment.get("GRED_CUDA_ARCHS") != "none" and not environment.get("GRED_SANITIZE")
 
 
 def wants_wheels(environment: Mapping[str, str]) -> bool:
-    """Tell whether GRED_CUDA asks for the wheels, also without a driver or beside an nvcc."""
+    """Return whether GRED_CUDA requires the wheels, also without a driver or with another nvcc."""
     asked = environment.get("GRED_CUDA", "")
     if asked not in ("", "wheels"):
         sys.exit(
@@ -50,9 +50,9 @@ def wants_wheels(environment: Mapping[str, str]) -> bool:
 def requirements(
     environment: Mapping[str, str], nvcc: Path | None, driver: tuple[int, int] | None
 ) -> list[str]:
-    """Choose the wheels that a build needs, if any.
+    """Return the wheels that a build needs, if any.
 
-    `nvcc` is the one that a toolkit brought; `driver` the CUDA that the driver runs.
+    `nvcc` is a toolkit's; `driver` is the CUDA version that the driver supports.
     """
     if wants_wheels(environment):
         return WHEELS
@@ -61,7 +61,7 @@ def requirements(
 
 
 def installed_nvcc(folders: Iterable[str]) -> Path | None:
-    """Look for nvcc in folders of packages, and for one file of each wheel that it needs."""
+    """Find nvcc in package folders that have a file of each wheel it needs."""
     for folder in folders:
         root = Path(folder, FOLDER)
         if all((root / name).exists() for name in ONE_OF_EACH):
@@ -70,7 +70,7 @@ def installed_nvcc(folders: Iterable[str]) -> Path | None:
 
 
 def driver_version() -> tuple[int, int] | None:
-    """Ask the driver which CUDA it runs; None where there is none."""
+    """Return the CUDA version that the driver supports, or None without a driver."""
     try:
         version = ctypes.c_int()
         if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version)) == 0:
@@ -81,7 +81,7 @@ def driver_version() -> tuple[int, int] | None:
 
 
 def version_of_smi() -> tuple[int, int] | None:
-    """Ask nvidia-smi; some systems keep the driver's library where it is not looked for."""
+    """Return nvidia-smi's answer, as a driver's library may be in an unusual folder."""
     try:
         shown = subprocess.run(["nvidia-smi"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):

@@ -1,7 +1,7 @@
-"""XLA's headers, which gred._jax is compiled with, of JAX: only where GRED_JAX=1 asks for it.
+"""XLA's headers for compiling gred._jax, which come with JAX; only used if GRED_JAX=1.
 
-What a build makes shall not depend on what else is installed; and XLA takes handlers of its own
-version or an older one, so that whoever asks for them may choose the JAX.
+A build must not depend on what else is installed. XLA takes handlers of its own or an older
+version, so the user may choose the version of JAX.
 """
 
 import importlib
@@ -12,7 +12,7 @@ REQUIREMENT = "jax>=0.6"
 
 
 def wants_jax(environment: Mapping[str, str]) -> bool:
-    """Tell whether GRED_JAX asks for gred's part for JAX."""
+    """Return whether GRED_JAX requests gred._jax."""
     asked = environment.get("GRED_JAX", "")
     if asked not in ("", "1"):
         sys.exit(
@@ -23,12 +23,12 @@ def wants_jax(environment: Mapping[str, str]) -> bool:
 
 
 def requirements(environment: Mapping[str, str]) -> list[str]:
-    """List what a build needs for it."""
+    """List what a build of it requires."""
     return [REQUIREMENT] if wants_jax(environment) else []
 
 
 def headers() -> str:
-    """Ask JAX where XLA's headers are."""
+    """Return the folder of XLA's headers in JAX."""
     try:
         return importlib.import_module("jax.ffi").include_dir()
     except ImportError as error:

@@ -1,11 +1,11 @@
-"""What test_host_loops.py checks, in a process whose loops are of instructions that it asks for.
+"""Checks that test_host_loops.py runs in a process with a chosen instruction set.
 
     export PYTHONPATH=$(printf %s: tests/*/)
     GRED_INSTRUCTIONS=avx2 python -c "from host_loops import *; report(CHECKS)"  # or some of them
 
-Each check compares with what is exactly right, unless `python -O` leaves that out. Printed are the
-instructions and then, a line a check, a digest of all results' bits, which are to be the same for
-all instructions and numbers of threads.
+Each check compares results with exact ones, unless `python -O` skips assertions. The output is the
+instruction set and then, for each check, a digest of the bits of all results so far, which must be
+the same for every instruction set and number of threads.
 """
 
 import ctypes
@@ -30,14 +30,14 @@ import gred
 ORDERS = (1, 2, np.inf, -np.inf)
 UNIT = {dtype: 2.0**-24 for dtype in FLOATS} | {np.dtype(np.float64): 2.0**-53}
 CHUNK = 4096
-# Around every register, step of lanes, run of steps, block and chunk.
+# Lengths around a register, a step of all lanes, a run of steps, a block and a chunk.
 AROUND = (128, 256, 512, 1024, 2048, CHUNK, 2 * CHUNK)
 LENGTHS = (*range(1, 68), *(n + k for n in AROUND for k in (-1, 0, 1)), 21 * CHUNK + 17)
-DIGEST = hashlib.sha256()  # of all so far
+DIGEST = hashlib.sha256()  # of all results so far
 
 
 def note(results):
-    """Put results' bits into the digest; all NaNs are one."""
+    """Add the results' bits to the digest; all NaNs count as the same."""
     plain = home(np.array(results))
     if plain.dtype.kind in "fc":
         plain[plain != plain] = np.nan
@@ -46,13 +46,13 @@ def note(results):
 
 
 def expect(results, right, *about) -> None:
-    """Note results that are to be these; `python -O` only notes them."""
+    """Note results and compare them with the expected ones; `python -O` only notes them."""
     note(results)
     assert np.all(results == right), about
 
 
 def random_elements(dtype: np.dtype, n: int, seed: int) -> np.ndarray:
-    """Draw elements: integers from all of their type, floats around 0, with a few zeros."""
+    """Draw integers from the whole range of their type, or floats around 0 with a few zeros."""
     random = np.random.default_rng(seed)
     if dtype in INTEGERS:
         return values(dtype, "any bits", n, random)
@@ -61,16 +61,16 @@ def random_elements(dtype: np.dtype, n: int, seed: int) -> np.ndarray:
     return x
 
 
-# ---- what is right ----
+# ---- expected results ----
 
 
 def additions(n: int) -> int:
-    """Bound the additions that an element takes part in, by NumPy's: log2 n and a dozen."""
+    """Bound the additions per element as for NumPy's pairwise sum: log2(n) + 12."""
     return 12 + math.ceil(math.log2(max(n, 2)))
 
 
 def near(got, parts: np.ndarray, dtype: np.dtype, n: int | None = None) -> bool:
-    """Tell whether a sum of floats, rounded to their type at last, is as right as it has to be."""
+    """Return whether a sum of floats, rounded to `dtype`, is within the error bound."""
     parts = parts.astype(np.float64)
     exact, magnitude = math.fsum(parts), math.fsum(abs(parts))
     error = additions(n or parts.size) * UNIT[dtype] * magnitude
@@ -79,7 +79,7 @@ def near(got, parts: np.ndarray, dtype: np.dtype, n: int | None = None) -> bool:
 
 
 def check_sum(x: np.ndarray, name: str = "sum") -> None:
-    """Hold a sum against a tighter bound than that of any order."""
+    """Check a sum of floats against a tighter bound than one for any order of additions."""
     if x.dtype in INTEGERS:
         return check(name, x)
     got = note(quietly(name, x))
@@ -106,7 +106,7 @@ def check_norms(x: np.ndarray) -> None:
 
 
 def check_all(x: np.ndarray) -> None:
-    """Check what makes no sum; of floats also what leaves NaN out."""
+    """Check every reduction that is not a sum, and for floats also those that skip NaN."""
     numbers = () if x.dtype in INTEGERS else ("nanmin", "nanmax")
     for name in (*EXTREMES, "minmax", *COUNTS, *numbers, "var", "describe"):
         check(name, x)
@@ -125,13 +125,13 @@ def check_each(x: np.ndarray) -> None:
 
 
 def protect_around(begin: int, size: int, how: int = 0) -> None:
-    """Let nobody touch the pages before and behind these bytes, or let all."""
+    """Set the protection of the pages before and after these bytes; 0 allows no access."""
     for page in (begin - mmap.PAGESIZE, begin + size):
         assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(page), mmap.PAGESIZE, how) == 0
 
 
 def guarded(pages: int) -> np.ndarray:
-    """Get memory between two pages that nobody may touch."""
+    """Allocate memory between two inaccessible pages."""
     whole = np.frombuffer(mmap.mmap(-1, (pages + 2) * mmap.PAGESIZE), np.uint8)
     inside = whole[mmap.PAGESIZE : -mmap.PAGESIZE]
     protect_around(inside.ctypes.data, inside.size)
@@ -139,7 +139,7 @@ def guarded(pages: int) -> np.ndarray:
 
 
 def lengths() -> None:
-    """Every length around what loops go by, of arrays that begin or end where memory does."""
+    """Check lengths around the loops' boundaries, in arrays that begin or end at a guard page."""
     memory = guarded(343)
     for dtype, n in chosen(itertools.product(EVERY_TYPE, LENGTHS)):
         nbytes = n * dtype.itemsize
@@ -152,7 +152,7 @@ def lengths() -> None:
 
 
 def at_every_offset(n: int) -> Iterator[np.ndarray]:
-    """Lay n elements of each type at every offset of a register, in bytes."""
+    """Yield n elements of each type at the byte offsets within a register."""
     for dtype in EVERY_TYPE:
         memory = np.zeros(n * dtype.itemsize + 64, np.uint8)
         for offset in chosen(range(0, 64, 1 if dtype.itemsize <= 4 else 3), dtype):
@@ -167,7 +167,7 @@ def alignments() -> None:
 
 
 def specials() -> None:
-    """What is special, at every place of a register and around the end of a chunk."""
+    """Check special values at every position in a register and around the end of a chunk."""
     for dtype in (*FLOATS, *COMPLEX):
         part = PARTS.get(dtype, dtype)
         least = float(ml_dtypes.finfo(part).smallest_subnormal)
@@ -182,7 +182,7 @@ def specials() -> None:
 
 
 def scales() -> None:
-    """Norms of numbers whose squares are not in float64's range, alone and beside others."""
+    """Check norms of numbers whose squares are outside float64's range."""
     many, one = (0.0, 1.0, 1e-300, 1e300), (1e-320, 1e-200, 1e-145, 1.0, 1e140, 1e150, 1e290)
     every = list(itertools.product((1, 40, CHUNK, CHUNK + 41), many, one))
     for dtype in (FLOATS[3], COMPLEX[1]):
@@ -194,7 +194,7 @@ def scales() -> None:
 
 
 def ends() -> None:
-    """The ends of integers, so many of them that sums of few bits overflow soon, if they do."""
+    """Check integer extremes, in enough elements to overflow a narrow accumulator."""
     for dtype in INTEGERS[1:]:
         info = np.iinfo(dtype)
         for n in chosen((1, 127, 128, CHUNK - 1, CHUNK, 3 * CHUNK + 5), dtype):
@@ -213,7 +213,7 @@ def ends() -> None:
 
 
 def halves() -> None:
-    """Every float of 16 bits."""
+    """Check every 16-bit float."""
     for dtype in HALVES:
         every = np.arange(2**16, dtype=np.uint16).view(dtype)
         sums = [gred.sum(every[k : k + 1], dtype=np.float32) for k in range(every.size)]
@@ -223,7 +223,7 @@ def halves() -> None:
 
 
 def settled() -> None:
-    """What stops early, stopped by one element wherever it is."""
+    """Check reductions that stop early, with the deciding element at various positions."""
     n = 70 * CHUNK + 3
     places = [0, 1, 63, 64, CHUNK - 1, CHUNK, 16 * CHUNK, n // 2, n - CHUNK, n - 1]
     for dtype, others, place in chosen(itertools.product(EVERY_TYPE, (0, 1), (*places, n))):
@@ -236,7 +236,7 @@ def settled() -> None:
 
 
 def first_of_equals() -> None:
-    """Positions of equals, of both zeros and of several NaNs, near and far from each other."""
+    """Check positions of equal extremes, of both zeros and of several NaNs, near and far apart."""
     n, random = 40 * CHUNK + 77, np.random.default_rng(3)
     for dtype, _ in chosen(itertools.product((*INTEGERS[1:], *FLOATS), range(30))):
         x = np.full(n, 1, dtype)
@@ -256,7 +256,7 @@ def first_of_equals() -> None:
 
 
 def accuracy() -> None:
-    """Sums whose roundings all go the same way, which is where an order of additions shows."""
+    """Check sums whose rounding errors all have the same sign, so that the order matters."""
     for dtype in FLOATS[2:]:
         step = 2 * UNIT[dtype]
         for n in chosen((100, CHUNK, 2**17 + 5, 2**19), dtype):
@@ -267,10 +267,10 @@ def accuracy() -> None:
 
 
 def pairwise() -> None:
-    """What NumPy's pairwise sum is worst at, and what these are: ours err less at their worst."""
+    """Compare the worst cases of NumPy's pairwise sum and of gred's: gred's error is no larger."""
     for dtype, n in itertools.product(FLOATS[2:], (128, CHUNK, 2**17)):
-        lost = UNIT[dtype]  # rounded away where it is added to 1
-        # NumPy adds to the first 8 of 128, gred to the first 128 bytes of 8 times as many.
+        lost = UNIT[dtype]  # rounded away when it is added to 1
+        # NumPy has 8 accumulators per 128 elements, gred has 128 bytes of them per 1024 bytes.
         worst_of = {"NumPy": (128, 8), "gred": (1024 // dtype.itemsize, 128 // dtype.itemsize)}
         errors = {}
         for name, (run, ones) in worst_of.items():
@@ -302,7 +302,7 @@ def products() -> None:
             check("prod", x)
             x[n // 2] = 0
             check("prod", x)
-    for dtype in INTEGERS[1:]:  # what a product in twice the bits has to hold
+    for dtype in INTEGERS[1:]:  # extremes, which a product in twice the bits has to hold
         ends = (np.iinfo(dtype).min, np.iinfo(dtype).max)
         for value, n in itertools.product(ends, (1, 2, 3, 4, 7, 8)):
             x = np.ones(200, dtype)
@@ -311,7 +311,7 @@ def products() -> None:
 
 
 def bits() -> None:
-    """Sums whose last bits depend on the order."""
+    """Note sums whose last bits depend on the order of additions."""
     for dtype, n in itertools.product(EVERY_TYPE, (1000, 3 * CHUNK + 11, 100 * CHUNK + 1)):
         x = random_elements(dtype, n, n)
         numbers = () if dtype in INTEGERS else WITHOUT_NAN

@@ -1,7 +1,7 @@
-"""What test_host_loops.py checks of layouts, in a process whose loops are of other instructions.
+"""Checks of array layouts that test_host_loops.py runs with a chosen instruction set.
 
-Arrays that are strided, masked, of the other byte order or converted are brought together before
-they are folded; of integers, and of floats that are integers, sums then miss no element unseen.
+Strided, masked, byte-swapped and converted elements are gathered before they are reduced. The sums
+of integers and of integer-valued floats are exact, so every missed element shows.
 """
 
 import itertools
@@ -17,20 +17,20 @@ from thin import chosen
 
 import gred
 
-# Around registers of 16 to 64 bytes, words of masks and blocks of them, in elements of 1 to 16.
+# Around registers of 16 to 64 bytes and words and blocks of masks, for elements of 1 to 16 bytes.
 LENGTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 257, 1023, 1025, 2049)
 LENGTHS += (CHUNK + 1,)
 Views = Iterator[tuple[np.ndarray, np.ndarray | None]]  # arrays and their masks, if any
 
 
 def whole_numbers(dtype: np.dtype, n: int, seed: int) -> np.ndarray:
-    """Draw elements whose sums no type rounds: integers of few bits are of all their type."""
+    """Draw elements whose sums are exact; integers come from the whole range of their type."""
     flavour = "any bits" if dtype in INTEGERS else "small"
     return values(dtype, flavour, n, np.random.default_rng([seed, n]))
 
 
 def check(x: np.ndarray, shown: np.ndarray | None) -> None:
-    """Compare a sum, and a position, with what NumPy and Python make of a copy."""
+    """Compare a sum and a position with NumPy's of a copy."""
     got = note(gred.sum(x) if shown is None else gred.sum(x, where=shown))
     place = None if shown is not None else note(gred.argmax(x))
     if not __debug__:
@@ -53,7 +53,7 @@ def checked(views: Callable[[], Views]) -> Callable[[], None]:
 
 
 def part(memory: np.ndarray, n: int, dtype: np.dtype, stride: int, at_end: bool) -> np.ndarray:
-    """Take so many elements, at a distance, of which memory begins or ends with one."""
+    """Return n elements, `stride` apart, that begin or end where the memory does."""
     nbytes = ((n - 1) * stride + 1) * dtype.itemsize
     elements = (memory[memory.size - nbytes :] if at_end else memory[:nbytes]).view(dtype)
     return elements[::stride] if stride else np.broadcast_to(elements[:1], n)
@@ -61,7 +61,7 @@ def part(memory: np.ndarray, n: int, dtype: np.dtype, stride: int, at_end: bool)
 
 @checked
 def rows() -> Views:
-    """Of every length, distance, byte order and mask; bytes that are not 0 are as true as 1."""
+    """Yield rows of every length, stride, byte order and mask; every nonzero mask byte is true."""
     memory, bytes_ = guarded(81), guarded(4)
     every = itertools.product(EVERY_TYPE, LENGTHS, (1, 2, 3, 5), (0, 1, 2, 3), (False, True))
     for dtype, n, stride, mask_stride, at_end in chosen(every):
@@ -82,7 +82,7 @@ def rows() -> Views:
 
 
 def cut(a: np.ndarray) -> Iterator[np.ndarray]:
-    """View an array in many ways, in some of them elements again and again."""
+    """Yield views of an array, some of which repeat elements."""
     yield from (a[:, 1:-1, ::2], a[::-1, ::3, ::5], a[..., :3])
     yield from (a[:, :, 1:-1].transpose(1, 0, 2), a[:, ::2].T)
     for again in (a[:, :, :1], a[:, :1], a[:1, :, 3:4]):
@@ -92,7 +92,7 @@ def cut(a: np.ndarray) -> Iterator[np.ndarray]:
 
 @checked
 def dimensions() -> Views:
-    """Rows and columns of arrays, masks in another order, and elements again and again."""
+    """Yield multidimensional views, also with repeated elements, and masks in other orders."""
     masks = np.random.default_rng(0).random((6, 50, 70)) < 0.5
     for dtype in EVERY_TYPE:
         x = whole_numbers(dtype, masks.size, 3).reshape(masks.shape)
@@ -103,7 +103,7 @@ def dimensions() -> Views:
 
 @checked
 def long_rows() -> Views:
-    """Rows about as long as those that are folded where they lie, and as a chunk, up to a guard."""
+    """Yield rows about as long as a chunk, or as rows reduced in place, up to a guard page."""
     memory = guarded(40)
     for dtype in EVERY_TYPE:
         for n in (960 // dtype.itemsize, 1500, CHUNK - 1, CHUNK, CHUNK + 1):
@@ -119,7 +119,7 @@ def long_rows() -> Views:
 
 
 def bits() -> None:
-    """Sums that are rounded: as right as those of flat arrays, and alike for any threads."""
+    """Check that rounded sums are as accurate as for flat arrays, and equal for any threads."""
     random = np.random.default_rng(5)
     for dtype in FLOATS:
         x = (random.random((300, 1003)) / 10).astype(dtype)
@@ -138,7 +138,7 @@ def bits() -> None:
 
 
 def alone(value: np.ndarray, place: int, to: np.dtype) -> np.ndarray:
-    """Convert a value in the midst of zeros, and as the last."""
+    """Convert a value that is surrounded by zeros, and one at the end of an array."""
     x = np.zeros(70, value.dtype)
     x[place] = value
     return home(note(np.array([gred.sum(x, dtype=to), gred.sum(x[: place + 1], dtype=to)])))
@@ -155,7 +155,7 @@ def values_of(dtype: np.dtype) -> np.ndarray:
 
 
 def conversions() -> None:
-    """Every type to every type, at places of their own in a register."""
+    """Convert every type to every type, at various positions in a register."""
     for dtype, to in chosen(itertools.product(EVERY_TYPE, EVERY_TYPE)):
         for place, value in enumerate(values_of(dtype)):
             with silenced():
@@ -166,7 +166,7 @@ def conversions() -> None:
 
 
 def halves() -> None:
-    """Between each two neighbours of 16 bits, at the middle and close to it, and what rounds."""
+    """Convert all float16 values, the midpoints between them, and the midpoints' neighbors."""
     half = np.dtype(np.float16)
     finite = np.arange(0x7C01, dtype=np.uint16).view(half).astype(np.float64)
     finite[-1] = 2.0**16

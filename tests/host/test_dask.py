@@ -1,4 +1,4 @@
-"""`gred.dask`: reductions are those of the whole array, to the last bit, however it is cut."""
+"""`gred.dask`: reductions have the same bits as those of the whole array, however it is chunked."""
 
 import asyncio
 import contextlib
@@ -40,7 +40,7 @@ computed, cut = methodcaller("compute", scheduler="synchronous"), da.from_array
 
 
 def drawn(dtype="f8"):
-    """Draw what a type has: a few zeros and NaN, and of float64 so many sizes that sums round."""
+    """Draw elements with a few zeros and NaN; float64 has such a range that sums round."""
     random, dtype = np.random.default_rng(5), np.dtype(dtype)
     x = random.normal(size=SHAPE) * np.exp2(random.integers(-9, 9, SHAPE))
     more = np.exp2(random.integers(-200, 200, SHAPE))
@@ -54,7 +54,7 @@ def drawn(dtype="f8"):
 
 
 def check(name, x, want, *arguments, **options):
-    """Compute by all chunkings, and look at what is said before."""
+    """Compute with every chunking, and check the shape and type announced before."""
     for chunks, split_every in zip(CHUNKS, (None, 2, 3), strict=True):
         reduce = partial(getattr(gred.dask, name), split_every=split_every)
         lazy = reduce(cut(x, chunks), *arguments, **options)
@@ -69,7 +69,7 @@ def check(name, x, want, *arguments, **options):
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("name", [*EXACT, *OTHERS])
 def test_results_are_those_of_the_whole_array(name, dtype):
-    """Sums of floats are the exact ones, and integers' wrap; masks and dimensions are as there."""
+    """Sums of floats are exact and those of integers wrap; masks and keepdims work as in gred."""
     x, mask = drawn(dtype), np.random.default_rng(6).random(SHAPE) < 0.8
     mask[0] = mask[:, 0] = True
     wraps = name in ("sum", "nansum") and x.dtype.kind in "iub"
@@ -84,7 +84,7 @@ def test_results_are_those_of_the_whole_array(name, dtype):
             whole = x
             if axis == () and name in ("var", "std", "norm", "nanvar", "nanstd"):
                 continue
-            if "where" in options and name in OTHERS:  # where each place has something shown
+            if "where" in options and name in OTHERS:  # every result has an unmasked element
                 whole, shown, axis = np.where(mask, x, x[0]), {}, 0
             want = getattr(gred, name)(whole, axis=axis, **own, **shown)
             check(name, x, want, axis, **options)
@@ -110,7 +110,7 @@ PAIRS += [(kind, kind) for kind in ("i1", "i8", "u1", "u8", "?")]
 
 
 def vector(dtype, seed):
-    """Draw numbers of which products of 64 bits wrap."""
+    """Draw numbers; products of those of 64 bits wrap."""
     x, dtype = np.random.default_rng(seed).normal(size=5000) * 90, np.dtype(dtype)
     x = x * 2.0**50 if dtype in (np.int64, np.uint64) else x
     x = x + 1j * x[::-1] if dtype.kind == "c" else x
@@ -197,7 +197,7 @@ def test_results_are_lazy_and_go_on_as_any_others():
 
 
 def asked(x):
-    """Ask for results of every kind."""
+    """Request results of every kind."""
     line, reductions = x.reshape(-1), gred.dask
     keys = da.arange(x.size, chunks=100) % 5
     return [
@@ -224,9 +224,9 @@ def expected():
 
 @pytest.fixture(scope="module")
 def client():
-    """Start two workers, and leave them and each other all the time and memory there is.
+    """Start a cluster of two workers, without limits on time or memory.
 
-    A cluster sets its parent's OMP_NUM_THREADS, for workers of a thread: that is taken back.
+    A cluster sets OMP_NUM_THREADS in its parent, for single-threaded workers; this is undone.
     """
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     waiting = ("comm.timeouts.connect", "comm.timeouts.tcp", "deploy.lost-worker-timeout")
@@ -239,7 +239,7 @@ def client():
             with cluster.get_client() as client:
                 yield client
         finally:
-            with contextlib.suppress(asyncio.TimeoutError, KeyError):  # of workers that end late
+            with contextlib.suppress(asyncio.TimeoutError, KeyError):  # workers that end late
                 cluster.close()
 
 
@@ -263,7 +263,7 @@ def test_clusters_of_any_size_make_the_same_bits(expected, client):
 
 
 def lose_a_worker(block, marker):
-    """End the process that comes here first, once."""
+    """End the first process that runs this, once."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
         os._exit(1)
@@ -302,7 +302,7 @@ def test_partials_have_room_for_a_million_parts():
     assert same(rounded(doubled, float, divided=True), [-sys.float_info.max / 2])
 
 
-# ---- what is refused ----
+# ---- refusals ----
 
 FLOATS, WHOLE, SQUARE = da.ones(3), da.ones(3, dtype=int), da.ones((2, 2))
 SIX = da.ones(6, chunks=4)

@@ -1,4 +1,4 @@
-"""`gred.dask`: descriptions, reductions by key and quantiles, however their arrays are cut."""
+"""`gred.dask`: descriptions, reductions by key and quantiles, for any chunks."""
 
 import itertools
 import pickle
@@ -102,11 +102,11 @@ SHARES = [(0.3, SHAPE), ([0.0, 1.0, 0.5], (4, 3, 5))]
 SHARES += [(np.linspace(0, 1, 40).reshape(8, 5), (6, 1, 2))]
 
 
-@pytest.mark.parametrize("method", METHODS[:10])  # but those by the distribution
+@pytest.mark.parametrize("method", METHODS[:10])  # all but those that use the distribution
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "u8", "i1", "?", ">f4"])
 @pytest.mark.parametrize(("q", "chunks"), SHARES, ids=range(3))
 def test_quantiles_are_numpys(dtype, method, q, chunks):
-    """As exactly as NumPy computes what lies between two elements, in float64."""
+    """Interpolation between two elements is as accurate as NumPy's in float64."""
     x = np.nan_to_num(drawn(dtype))
     x = x.clip(-1e30, 1e30) if dtype == "f8" else x
     want = np.quantile(x if x.dtype.kind in "iu" else x.astype("f8"), q, method=method)

@@ -1,4 +1,4 @@
-"""What the host promises beside right answers: positions, and results that are rounded once."""
+"""The host's results under masks and along axes: positions, roundings and output tiles."""
 
 import itertools
 
@@ -16,7 +16,7 @@ EVERY_HALF = np.arange(1 << 16, dtype=np.uint16)
 
 
 def masks(shape):
-    """Draw masks of every density and layout; bytes that are not 0 are as true as 1."""
+    """Yield masks of every density and layout; every nonzero byte is true."""
     random = np.random.default_rng(sum(shape))
     drawn = random.random([2 * n for n in shape]) < 0.7
     drawn[..., 0] = drawn[0] = False
@@ -28,12 +28,12 @@ def masks(shape):
     for again in (drawn[inner][-1], drawn[inner][..., -1:], False):
         yield np.broadcast_to(again, shape)
     yield drawn[inner][::-1]
-    # The last one, one in some chunks, nearly all, and all but many neighbours.
+    # Only the last element, one in some chunks, nearly all, and all but a long run.
     yield from (k == k.size - 1, k % 20_000 == 7, k % 11 > 0, (k < 10) | (k > 5000))
 
 
 def views(x):
-    """Bring the same kind of array to the loops in every way that there is."""
+    """Yield the array in every layout that the loops treat differently."""
     yield from (x, x[::-3], x.astype(x.dtype.newbyteorder()))
     yield x[: x.size // 7 * 7].reshape(-1, 7).T
     yield np.broadcast_to(x[:5000], (3, min(x.size, 5000)))
@@ -68,11 +68,11 @@ def test_the_first_of_what_a_mask_shows_is_a_position_however_bad_it_is(dtype):
             assert np.array_equal(getattr(gred, name)(x, axis), mask.argmax(axis)), name
 
 
-# ---- many results at once ----
+# ---- many results ----
 
 
 def apart(name, x, **options):
-    """Reduce columns to every third place, and leave the others as they are."""
+    """Reduce columns into every third element of `out`, and check that the others are untouched."""
     out = np.zeros((x.shape[1], 3), x.dtype)
     getattr(gred, name)(x, axis=0, out=out[:, 1], **options)
     assert not out[:, ::2].any()
@@ -83,7 +83,7 @@ def apart(name, x, **options):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", range(1, 9))
 def test_means_of_few_rows_are_divided_and_rounded_as_numpys(n, dtype):
-    """NumPy adds rows one after the other, too, as long as they are few."""
+    """NumPy, too, adds few rows one after the other."""
     kind, random = np.finfo(dtype), np.random.default_rng(n)
     for columns in (2, 15, 64, 65, 127, 128, 129, 5000):
         x = random.standard_normal((n, columns)).astype(dtype)
@@ -99,7 +99,7 @@ def test_means_of_few_rows_are_divided_and_rounded_as_numpys(n, dtype):
 @quiet
 @pytest.mark.parametrize("half", [np.dtype(np.float16), BFLOAT16], ids=str)
 def test_halves_are_rounded_to_nearest_and_ties_to_even(half):
-    """Two are added in float32, and divided in float64."""
+    """Two halves are added in float32, and the mean is divided in float64."""
     random = np.random.default_rng(3)
     for k in range(8):
         x = np.stack([EVERY_HALF, random.permutation(EVERY_HALF), np.zeros_like(EVERY_HALF)])
@@ -114,7 +114,7 @@ def test_halves_are_rounded_to_nearest_and_ties_to_even(half):
 
 @quiet
 def test_spreads_of_halves_are_rounded_to_nearest_and_ties_to_even():
-    """Half the distance of two numbers is exact, and so is its square where those have few bits."""
+    """Half the distance of two numbers is exact, and so is its square if it has few bits."""
     x = np.zeros((2, 1 << 15), np.float16)
     x[0] = EVERY_HALF[: 1 << 15].view(np.float16)
     distances = np.where(np.isfinite(x[0]), x[0].astype(np.float64) / 2, np.nan)
@@ -128,7 +128,7 @@ def test_spreads_of_halves_are_rounded_to_nearest_and_ties_to_even():
 @pytest.mark.parametrize("given", ["int8", "uint16", "bool", "uint32"])
 @pytest.mark.parametrize("name", ["min", "max"])
 def test_what_is_hidden_loses_to_an_initial_value_beyond_the_elements_type(name, given):
-    """The worst of a narrow type would win against it."""
+    """The identity of the narrow type would win against it."""
     x = (np.arange(40) % 3).reshape(10, 4).astype(given)
     shown = np.ones((10, 4), bool)
     shown[:, 1] = False
@@ -147,7 +147,7 @@ INTO_INTEGERS = ("int32", "int64", "uint64", "int16")
 @quiet
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_means_are_of_what_the_mask_shows(shape):
-    """Sums are exact: the quotient is rounded once, or cut off where it is to be an integer."""
+    """Sums are exact; the quotient is rounded once, or truncated for integers."""
     numbers = np.random.default_rng(1).integers(0, 9, shape)
     given = [numbers.astype(dtype) for dtype in ("f2", "f4", "f8", "c8", "i1", "i4", "u4", "?")]
     for x, mask in itertools.product(given, (np.ones(shape, bool), *masks(shape))):
@@ -167,7 +167,7 @@ def test_means_are_of_what_the_mask_shows(shape):
                     assert same(got, expected.astype(dtype or got.dtype))
 
 
-# ---- output tiles of several blocks, and rows that their beginnings settle ----
+# ---- output tiles of several blocks, and rows that stop early ----
 
 TYPES = ("float32", "float64", "int8", "float16", "bool", "complex64", ">i4")
 BLOCKS = [(7, 3, 2), (60, 4, 5), (2, 300, 2), (400, 2, 3, 2), (3, 40, 2, 9), (90, 16, 1, 4)]
@@ -177,7 +177,7 @@ BLOCKS += [(5, 2, 70, 3, 2)]
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", BLOCKS, ids=str)
 def test_a_tile_of_several_blocks_is_of_numpys_elements(shape, dtype):
-    """Few rows, of columns that are few or apart; integers, whose sums no order of them rounds."""
+    """Reduce few rows of few or strided columns, of integers, whose sums are exact in any order."""
     random = np.random.default_rng(len(shape))
     whole = random.integers(0, 9, [2 * n for n in shape]).astype(dtype)
     every_second = [slice(None, 2 * n, 2) for n in shape]
@@ -194,7 +194,7 @@ def test_a_tile_of_several_blocks_is_of_numpys_elements(shape, dtype):
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32"])
 @pytest.mark.parametrize("rows", [1, 3, 500])
 def test_a_row_is_settled_by_no_element_that_others_have(rows, dtype):
-    """One element differs, which some rows have early and others late, or none does."""
+    """One element differs: early in some rows and late in others, or in none."""
     names = ("any", "all", *(("min", "max", "argmin", "argmax") if dtype == "bool" else ()))
     for n, place in itertools.product((127, 129, 300, 4096, 9000), (0, 127, 128, 298, 4095, 8999)):
         for others in (0, 1):
@@ -207,7 +207,7 @@ def test_a_row_is_settled_by_no_element_that_others_have(rows, dtype):
 
 
 def test_nothing_behind_short_rows_is_read():
-    """Rows of fewer elements than are looked at first, which overlap, up to the end of a page."""
+    """Overlapping rows, shorter than what is inspected first, up to the end of a page."""
     memory = guarded(1)
     end = memory[memory.size - 1008 :].view(np.complex128)
     end[:] = 0

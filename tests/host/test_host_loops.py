@@ -1,4 +1,4 @@
-"""The host's loops are right, and make the same bits, whatever instructions they are made of."""
+"""The host's loops are right, and give the same bits, for every instruction set."""
 
 import hashlib
 import platform
@@ -25,10 +25,9 @@ def run(program: str, **environment: str) -> list[str]:
 
 @pytest.mark.parametrize("program", ["host_loops", "host_moves", "axes_loops"])
 def test_all_instructions_are_right_and_make_the_same_bits(program):
-    """All checks are run with the best instructions; all others are to make the same bits.
+    """Run all checks with the best instruction set, and compare the others' bits with it.
 
-    These need not be held against what is right once more: Python leaves assertions out. Sanitizers
-    see the best alone.
+    The others run without assertions. Sanitizers run only the best.
     """
     made, *digests = run(program, GRED_INSTRUCTIONS=BEST)
     assert made == BEST
@@ -47,7 +46,7 @@ def test_any_number_of_threads_makes_the_same_bits(checks, monkeypatch, threads_
     assert len(made) == 1
 
 
-@pytest.mark.unsanitized  # the sanitized run names instructions itself
+@pytest.mark.unsanitized  # the sanitized run sets the instructions itself
 @pytest.mark.parametrize("asked", ["avx9", "neon", "AVX2", "", *SETS])
 def test_the_name_of_no_instructions_is_warned_of(asked):
     code = """

@@ -1,7 +1,6 @@
-"""The pool of threads, the mailbox and the simulated memory's list, in small programs of their own.
+"""The thread pool, the mailbox and the simulated memory's list, compiled as small programs.
 
-Without Python a checker can watch them. That takes a C compiler; without one there is nothing to
-see here.
+Sanitizers can check them there, without Python. All tests skip without a C compiler.
 """
 
 import ctypes
@@ -21,17 +20,17 @@ SOURCES = ("tests/threads/pool.c", "csrc/threads/threads.c", "csrc/threads/share
 SOURCES += ("csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
 SOURCES += ("csrc/common/processor.c", "csrc/common/layout.c", "csrc/common/spare.c")
 PYTHON = f"-I{sysconfig.get_path('include')}"
-# Gathering is left out, and the program's own processor_cores comes first.
+# The gathering code is not linked, and the program's own processor_cores takes precedence.
 LINKED = ("-no-pie", "-Wl,--unresolved-symbols=ignore-in-object-files", "-Wl,-z,muldefs")
 NO_LIMIT = 2**32 - 1
 
-# They are compiled with sanitizers, or without, by themselves.
+# The programs are compiled with or without sanitizers of their own.
 pytestmark = [needs_compiler, pytest.mark.unsanitized]
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """Compile the program with these flags, once; without a sanitizer that it wants, skip."""
+    """Compile the program with these flags, once; skip if their sanitizer is not available."""
 
     @functools.cache
     def compile_it(*flags: str) -> Path:
@@ -49,7 +48,7 @@ def compiled(tmp_path_factory):
 
 
 def run(*words) -> str:
-    """Run a program that decides by itself how many threads there are."""
+    """Run a program with the default number of threads."""
     environment = {name: text for name, text in os.environ.items() if name != "OMP_NUM_THREADS"}
     environment["TSAN_OPTIONS"] = "halt_on_error=1"
     return output_of(words, env=environment)
@@ -59,7 +58,7 @@ STRICT = ("-Wall", "-Wextra", "-Werror")
 THREAD, MEMORY = ("-fsanitize=thread",), ("-fsanitize=address,undefined",)
 TRIALS = [
     *((trial, STRICT) for trial in ("callers", "held up", "brief", "threads", "forks")),
-    # Of sums every element counts; of what settles one is enough, and what follows is left alone.
+    # A sum needs every element; a reduction that stops early skips those after the deciding one.
     *((trial, THREAD) for trial in ("callers", "held up", "brief", "folds")),
     *((trial, MEMORY) for trial in ("callers", "held up", "threads")),
 ]
@@ -67,20 +66,20 @@ TRIALS = [
 
 @pytest.mark.parametrize(("trial", "flags"), TRIALS)
 def test_pool(compiled, trial, flags):
-    """Every piece is done once, by all threads or by a few, wherever others are held up.
+    """Every piece is processed once, by all threads or a few, wherever others are held up.
 
-    No two threads race, and they let go of their memory, where a sanitizer watches.
+    With a sanitizer, no two threads race and all memory is freed.
     """
     run(compiled(*flags), trial)
 
 
-# ---- the control group ----
+# ---- control groups ----
 
 OF_VERSION_1 = ("cpu/a/cpu.cfs_quota_us: 250000", "cpu/a/cpu.cfs_period_us: 50000")
 OF_VERSION_1 += ("cpu/cpu.cfs_quota_us: -1", "cpu/cpu.cfs_period_us: 100000")
 OF_VERSION_1 += ("m/cpu.max: 100000 100000",)
 NESTED = ("a/cpu.max: 200000 100000", "a/b/cpu.max: max 100000", "a/b/c/cpu.max: 900000 100000")
-GROUPS = {  # the process's groups, files with what is in them, and cores
+GROUPS = {  # the process's groups, files with their contents, and cores
     "none": ("", (), NO_LIMIT),
     "no limit": ("0::/a\n", ("a/cpu.max: max 100000",), NO_LIMIT),
     "three cores": ("0::/a\n", ("a/cpu.max: 300000 100000",), 3),
@@ -113,7 +112,7 @@ def test_the_quota_of_a_control_group_is_kept(processor, tmp_path, lines, files,
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert processor.cgroup_cores(os.fsencode(tmp_path)) == cores
-    assert processor.cgroup_cores(b"") >= 1  # that of the group here
+    assert processor.cgroup_cores(b"") >= 1  # the process's own group
 
 
 # ---- the mailbox ----
@@ -163,7 +162,7 @@ def test_a_result_is_there_with_its_last_word_and_is_not_an_earlier_launchs(post
     assert is_awaited()
     post(later, 0, 2)
     assert read(1) == [2]
-    # Tags that begin again are taken for no older ones.
+    # When tags wrap around, older words are not taken for new ones.
     words[0] = words[1] = 1 << 32 | 7
     mailbox.tag = 2**32 - 1
     again = posts.mailbox_next(mailbox, 8)
@@ -179,7 +178,7 @@ def test_a_result_is_there_with_its_last_word_and_is_not_an_earlier_launchs(post
 
 
 def test_a_forked_childs_threads_make_one_lock_between_them(tmp_path):
-    """Without Python: its lock, where it has one, would keep the threads apart."""
+    """Run without Python, whose own lock could keep the threads apart."""
     files = ("tests/native/forked_memory.c", "csrc/simulated/memory.c")
     name = library(tmp_path / "memory.so", *files)._name
     code = f"import ctypes; print(ctypes.CDLL({name!r}).fork_children(120))"

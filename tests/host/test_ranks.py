@@ -1,10 +1,10 @@
-"""Exact sums over ranks of MPI and of torch.distributed: the same bits for every number of them.
+"""Exact sums over ranks of MPI and torch.distributed: the same bits for every number of ranks.
 
     mpiexec -n 4 python tests/host/test_ranks.py
     torchrun --standalone --nproc-per-node 2 tests/host/test_ranks.py nccl
 
-is what the tests have every rank do: the first prints a digest of the total, once all ranks have
-found all ways to make the same.
+is what every rank of the tests runs: once all ways of summing agree on all ranks, the first rank
+prints a digest of the total.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.unsanitized
 
 
 def tell(rank, size, whole):
-    """Print what was made, as the first rank."""
+    """Print the number of ranks and the digest, on the first rank."""
     if rank == 0:
         print(size, hashlib.sha256(whole.to_bytes()).hexdigest(), flush=True)
 
@@ -38,7 +38,7 @@ def numbers():
 
 
 def shares(rank, size, own=np.asarray):
-    """Give exact results of all numbers, and of those that a rank has, in arrays of its own."""
+    """Yield exact results of all numbers and of a rank's share, which is in arrays from `own`."""
     x = numbers()
     rows, keys = x[:10_000].reshape(100, 100), np.arange(10_000) % 7
     for of in (
@@ -55,7 +55,7 @@ def shares(rank, size, own=np.asarray):
 
 
 def totals(comm):
-    """Make totals by every call that there is, and return one of them."""
+    """Compute totals by every call, and return one of them."""
     from mpi4py import MPI
 
     last, wholes, parts = comm.size - 1, *zip(*shares(comm.rank, comm.size), strict=True)
@@ -83,7 +83,7 @@ def totals(comm):
 
 
 def check_splits(comm):
-    """Add up parameters, and their squares, however they are split among the ranks."""
+    """Sum parameters and their squares, however they are split among the ranks."""
     random, (rank, size) = np.random.default_rng(11), (comm.rank, comm.size)
     parameters = [
         (random.normal(size=shape) * np.exp2(random.integers(-60, 60, shape))).astype("f4")
@@ -105,7 +105,7 @@ def check_splits(comm):
 
 
 def check_refusals(comm):
-    """What one rank cannot do raises on all; no communicator is not the world."""
+    """An error on one rank raises on all; a null communicator is refused."""
     from mpi4py import MPI
 
     part, (*_, sums, moments, _, _) = gred.ExactSum([1.0]), [of for _, of in shares(0, 1)]
@@ -145,7 +145,7 @@ def rank_of_mpi():
 
 
 def rank_of_torch(backend, meeting_place="env://"):
-    """Check all, and print what was made."""
+    """Run all checks, and print the digest."""
     import torch
     import torch.distributed as dist
 
@@ -171,11 +171,11 @@ def rank_of_torch(backend, meeting_place="env://"):
     dist.destroy_process_group()
 
 
-# ---- as many ranks on this machine, and what the first of them has to say ----
+# ---- several ranks on this machine, and the first rank's output ----
 
 
 def run_mpi(n, *_):
-    """Open MPI starts nothing for root unless it is told twice."""
+    """Open MPI runs as root only if two variables allow it."""
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = [MPIEXEC, "-n", str(n), sys.executable, __file__]
     from processes import output_of
@@ -184,8 +184,8 @@ def run_mpi(n, *_):
 
 
 def run_torch(n, folder, backend):
-    """They meet in a file: a port that is free now may be somebody's when they want it."""
-    from processes import printed  # which the ranks themselves need not find
+    """The ranks meet in a file, as a port that is free now may be taken when they open it."""
+    from processes import printed  # not needed by the ranks themselves
 
     code = f"import test_ranks; test_ranks.rank_of_torch({backend!r}, 'file://{folder}/of_{n}')"
     options = {"path": True, "WORLD_SIZE": str(n), **ONE_THREAD}

@@ -1,7 +1,4 @@
-"""Python's threads may reduce at once, others go on while one does, and Ctrl-C ends a long run.
-
-gred's own threads are few, bounded or not to be had; a child of who has threads has its own.
-"""
+"""Reductions in several Python threads, Ctrl-C, forks, and the bound on gred's own threads."""
 
 import contextlib
 import contextvars
@@ -28,9 +25,9 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def test_other_threads_go_on_while_one_reduces():
-    """Only a core that has let go of the interpreter leaves this thread a chance to count.
+    """This thread counts only while a reduction has released the GIL.
 
-    One that is busy elsewhere may miss it, so there are more reductions until it has counted.
+    On a busy machine it may miss that, so reductions repeat until it has counted.
     """
     array = np.ones(200_000, np.int32)
     turns, interval = [], sys.getswitchinterval()
@@ -54,7 +51,7 @@ def test_other_threads_go_on_while_one_reduces():
 
 
 def test_the_order_of_threads_belongs_to_its_own_context():
-    """A thread that starts afresh runs forwards; one that copies the context runs as this one."""
+    """A new thread starts with the default order; one with a copied context keeps the order."""
 
     look = partial(gred._core.thread_order.get, None)
     with gred.thread_order("backwards"):
@@ -71,7 +68,7 @@ WRONG += [(np.zeros(3), {"dtype": "O"}, TypeError), (["text"], {}, TypeError)]
 
 
 def go_through(jobs, seed):
-    """Call what a program could mix, of shared arrays, in an order of its own."""
+    """Make the calls, on shared arrays and among failing calls, in this thread's own order."""
     for k in np.random.default_rng(seed).permutation(len(jobs)):
         name, arrays, want = jobs[k]
         check(name, told(CALLS[name].run(*arrays)), want)
@@ -93,7 +90,7 @@ def test_sixteen_threads_make_what_each_makes_alone():
 
 # ---- Ctrl-C ----
 
-# Late is who goes on for a second and works all the while: others may be at work, too.
+# A call is late if it goes on for a second while it uses the processors; the machine may be busy.
 INTERRUPTED = """
 import os, signal, sys, threading, time, warnings
 import numpy as np
@@ -163,7 +160,7 @@ LONG = {"simulated": (2**20, 'method="neighbored", device="simulated"'), "host":
 
 @pytest.mark.parametrize(("n", "how"), LONG.values(), ids=LONG)
 def test_a_handler_that_returns_lets_a_run_go_on(n, how):
-    """Some of the signals may have come beside the run: it grows until enough have not."""
+    """Some signals may arrive outside the run, so it grows until enough arrive during it."""
     code = f"""
     import signal, numpy as np, gred
     seen = []
@@ -241,7 +238,7 @@ def all_right():
     reduce_all()
     assert not wrong, wrong
 """
-# Sanitizers' own locks are not let go of in a child, either.
+# A child does not release the sanitizers' own locks, either.
 BUSY = """
 over = threading.Event()
 def busy():
@@ -264,21 +261,21 @@ BUSY = pytest.param(BUSY, id="busy", marks=pytest.mark.unsanitized)
 
 @pytest.mark.parametrize("code", [pytest.param("in_a_child(all_right)", id="idle"), BUSY])
 def test_a_forked_process_can_reduce_whatever_other_threads_do(code):
-    """What those threads hold at that moment, nobody lets go of in the child.
+    """In the child, locks that those threads held at the fork stay locked.
 
-    What OpenMP is told of stacks is for other libraries.
+    OMP_STACKSIZE, which is for OpenMP, must not change gred's threads.
     """
     after = "all_right()\nin_a_child(all_right)\nall_right()\nprint('all right')"
     told = printed(REDUCING, FORKING, code, after, path=True, OMP_STACKSIZE="16k")
     assert told == "all right\n"
 
 
-# ---- few threads, or none to be had ----
+# ---- few threads, or none available ----
 
 
 @pytest.mark.unsanitized  # a sanitizer starts a thread of its own
 def test_where_no_thread_can_be_started_fewer_reduce():
-    """The superuser may always start one, so this is a user who owns nothing else."""
+    """Root may always start threads, so the process becomes an unprivileged user."""
     code = """
     with contextlib.suppress(OSError):
         os.setgid(65534)
@@ -304,7 +301,7 @@ tasks = lambda: len(os.listdir('/proc/self/task'))
 x = np.ones(1 << 22)
 before, most = tasks(), gred.threads()
 """
-# Threads that a large reduction leaves beside the caller's.
+# Print how many threads a large reduction leaves running besides the caller's.
 THREADS_STARTED = """
 gred.sum(x[:60_000])
 assert tasks() == before, "small work starts none"
@@ -315,14 +312,14 @@ print(tasks() - before)
 
 
 def alone(code: str, asked: str = "", *, cores: int = CORES) -> str:
-    """Run code in a process that has done nothing before, with so many threads and cores."""
+    """Run code in a fresh process with this OMP_NUM_THREADS and number of cores."""
     bound = f"import os; os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{cores}])"
     variables = {"OMP_NUM_THREADS": asked} if asked else {}
     return printed(bound, START, code, dropped=("OMP_NUM_THREADS",), **variables).strip()
 
 
 def quota() -> float:
-    """Tell how many cores the control group allows, in version 2 of its interface."""
+    """Return the number of cores that the control group (version 2) allows."""
     with contextlib.suppress(OSError, ValueError):
         limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return max(1, int(limit) // int(period))
@@ -358,7 +355,7 @@ def test_what_is_no_number_of_threads_is_refused(n):
         gred.threads(n)
 
 
-# Memory for each thread of a call is taken before all have a part in the work.
+# Memory for each thread of a call is allocated before the work is shared.
 CHANGING = """
 import threading
 x = np.random.default_rng(0).integers(-99, 99, 1 << 21).astype("float64")[::2]
@@ -382,7 +379,7 @@ ended.append(True)
 changing.join()
 print(right)
 """
-BOUNDS = {  # code of a process that has done nothing before, and what it prints
+BOUNDS = {  # code for a fresh process, and its output
     "one thread starts no other": ("gred.threads(1); gred.sum(x); print(tasks() - before)", "0"),
     "a bound can be lifted": (
         "gred.threads(1); gred.sum(x); gred.threads(most)\n"
@@ -417,7 +414,7 @@ def test_long_arrays_of_every_type_are_shared_and_short_ones_are_not(name, threa
             assert ("threads" in said) is shares, dtype
 
 
-# ---- threadpoolctl, whichever of the two is imported first ----
+# ---- threadpoolctl, imported before or after gred ----
 
 LIMITED = """
 [pool] = [one for one in threadpoolctl.threadpool_info() if one["user_api"] == "gred"]

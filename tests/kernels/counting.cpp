@@ -1,5 +1,5 @@
-/* Kernels whose accesses are known, for the counters: a thread accesses element at[thread] of
- * memory, or none where that is negative. */
+/* Kernels with known accesses, for tests of the counters: a thread accesses element at[thread] of
+ * memory, or none if that is negative. */
 #define GRED_COUNTING
 
 #include "run/counting.h"
@@ -12,7 +12,7 @@
 namespace KERNELS
 {
 
-/* What a vector load takes. */
+/* A 16-byte vector element. */
 struct alignas(16) pack {
     uint32_t at[4];
 };
@@ -33,14 +33,14 @@ __global__ void shared_store(const int *at, global<T>, T *kept)
         x[at[threadIdx.x]] = kept[threadIdx.x];
 }
 
-/* Lanes come to the same line as often as their numbers say: turn k is of those that have one. */
+/* A thread loads the same element at[threadIdx.x] times, so that turns have different lanes. */
 __global__ void turns(const int *at, global<uint32_t> memory, uint32_t *kept)
 {
     for (int k = 0; k < at[threadIdx.x]; k++)
         kept[threadIdx.x] = memory[threadIdx.x];
 }
 
-/* The lower half of a warp's lanes loads twice, before a barrier and with all others behind it. */
+/* The lower half of a warp loads before a barrier, and then all lanes load after it. */
 __global__ void again(const int *, global<uint32_t> memory, uint32_t *kept)
 {
     for (unsigned round = 0; round < 2; round++) {
@@ -62,7 +62,7 @@ const named_kernel kernels[] = {
 
 } // namespace KERNELS
 
-/* Adds up what all lines of one event have counted: requests, lanes, pieces and conflicts. */
+/* Adds up requests, lanes, pieces and conflicts over all source lines of one event. */
 extern "C" int count_kernel(const char *name, unsigned block, const int *at, int event, int order,
                             uint64_t sums[4])
 {

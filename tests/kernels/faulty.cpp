@@ -1,6 +1,6 @@
-/* Kernels with the mistakes that the simulated device is there to find, and the same without them.
+/* Kernels with mistakes that the simulated device must find, and the same kernels without them.
  * Most sum the values 0 to blockDim.x - 1 of every block into results[blockIdx.x]. Those with a
- * race look right to somebody who runs threads in one order only. */
+ * race give the right result in one order of threads. */
 #include "entry.cuh"
 #include "hopper.cuh"
 #include "launched.h"
@@ -11,8 +11,9 @@
 namespace KERNELS
 {
 
-/* A tree in shared memory; thread 0 has the sum. What the author put at the end of each level: of
- * a block, and where a warp has all that is left, whose lanes do not run in lockstep either. */
+/* A tree in shared memory; returns the sum in thread 0. `Block` and `Warp` say which barriers
+ * follow a level: __syncthreads, and __syncwarp where one warp does the rest, whose lanes do not
+ * run in lockstep either. */
 template <bool Block, bool Warp>
 unsigned added_up(unsigned value)
 {
@@ -38,14 +39,14 @@ __global__ void tree(unsigned *results)
         results[blockIdx.x] = sum;
 }
 
-/* Half a warp shuffles with a mask that names all of it. */
+/* Half a warp shuffles with a full mask. */
 __global__ void half_a_shuffle(unsigned *results)
 {
     if (threadIdx.x % warp_size < warp_size / 2)
         results[blockIdx.x] = __shfl_down_sync(whole_warp, threadIdx.x, 1);
 }
 
-/* One block of a cooperative grid does not come to the grid's barrier. */
+/* One block of a cooperative grid never reaches the grid's barrier. */
 __global__ void absent_block(unsigned *results)
 {
     if (blockIdx.x == 0)
@@ -57,8 +58,8 @@ __global__ void absent_block(unsigned *results)
 
 alignas(16) static unsigned numbers[SIMULATOR_BLOCK_MAX + 1], zeros[SIMULATOR_BLOCK_MAX];
 
-/* The block's numbers are copied to shared memory, and then zeros to the same place. It must wait
- * for them, and with the zeros until all threads have taken their number. */
+/* The block's numbers are copied to shared memory, and then zeros to the same place. The kernel
+ * must wait for each copy, and must not start the second until all threads have read the first. */
 template <bool Filled, bool Taken>
 __global__ void copies(unsigned *results)
 {
@@ -86,7 +87,7 @@ __global__ void copies(unsigned *results)
         results[blockIdx.x] = value;
 }
 
-/* One copy, and a barrier that waits for `announced` bytes of it. */
+/* One copy, and a barrier that expects `Announced` bytes. */
 template <unsigned First, unsigned Announced, bool Waits>
 __global__ void one_copy(unsigned *results)
 {
@@ -105,8 +106,8 @@ __global__ void one_copy(unsigned *results)
 
 /* ---- clusters ---- */
 
-/* Each block gives its sum to the next one of its cluster, which must have begun, and must wait for
- * it. */
+/* Each block stores its sum in the next block of its cluster, which must have started, and waits
+ * for the sum that it receives. */
 template <bool Begun, bool Given>
 __global__ void neighbours(unsigned *results)
 {
@@ -153,7 +154,7 @@ static const named_kernel kernels[] = {
 
 } // namespace KERNELS
 
-/* The message is the simulator's. Two launches, so that one after a failure is tried, too. */
+/* Launches a kernel twice, to test a launch after a failure; returns the simulator's message. */
 extern "C" int run_kernel(const char *name, uint64_t grid, unsigned block, int order, uint64_t seed,
                           unsigned *results, char *message, size_t message_bytes)
 {

@@ -1,4 +1,4 @@
-/* Kernels by name, each launched alone on a simulated device. */
+/* Kernels by name, for single launches on a simulated device. */
 #pragma once
 
 #include "simulated/launch.h"
@@ -12,7 +12,7 @@ struct named_kernel {
     bool together; /* all blocks are one cluster */
 };
 
-/* Returns what the simulator does. */
+/* Launches a kernel and returns the simulator's result. */
 template <size_t N>
 const struct failure *launched(const named_kernel (&kernels)[N], const char *name,
                                struct simulator *device, uint64_t grid, unsigned block,

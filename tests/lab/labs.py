@@ -1,4 +1,4 @@
-"""What tests of the laboratory need."""
+"""Helpers for the tests of gred.lab."""
 
 import shutil
 from pathlib import Path
@@ -17,7 +17,7 @@ LAB = [pytest.mark.unsanitized, pytest.mark.usefixtures("patient_lab"), needs_co
 
 
 def found(rung, *jobs, seconds=600.0, kind="counting"):
-    """Run in one process, and give what is found in each run."""
+    """Run the jobs in one process, and return what is found in each."""
     build = rung._build
     answers = processes.answers({**build.asked(kind), "jobs": jobs}, seconds)
     return [checking._heard(build, *pair) for pair in zip(jobs, answers, strict=False)]

@@ -1,6 +1,6 @@
-"""gred.counters counts what arithmetic by hand and a profiler on a GPU count.
+"""gred.counters agrees with counts by hand and by a profiler on a GPU.
 
-gred.accesses records what threads do one by one, and steps are made of it.
+gred.accesses records the accesses of each thread, from which drawings compute steps.
 """
 
 import ctypes
@@ -42,8 +42,8 @@ def test_counts_are_those_of_a_profiler(benchmarks, rung):
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("rung", ["neighbored", "shared_strided", "shared_sequential"])
 def test_no_figure_of_a_profiler_differs_unseen(benchmarks, rung):
-    """One sector, wavefront or conflict less is named, and more noise than there is."""
-    script = benchmarks.counters  # which has a profiler count, and knows what may differ
+    """One sector, wavefront or conflict less is reported, and so is more than the usual noise."""
+    script = benchmarks.counters  # runs the profiler, and knows which counts may differ
     usual = {"method": rung, "dtype": "int32", "size": 65539, "block_size": 256, "pass": 1}
     (row,) = (row for row in ROWS if usual.items() <= row.items())
     for name in script.METRICS:
@@ -55,19 +55,19 @@ def test_no_figure_of_a_profiler_differs_unseen(benchmarks, rung):
     assert len(list(script.differences([row | noisy], 132))) == (0 if rung == "neighbored" else 2)
 
 
-# A warp shuffles 5 times: each of a block's 8 warps, which leaves a word, and the one that folds
-# these. Who folds partials does all that again.
+# A reduction by a block has 5 shuffles in each of 8 warps, and 5 in the warp that merges their
+# results. Merging the blocks' partial results takes as many again.
 SHUFFLES = (8 + 1) * 5
 OF_TICKETS = {"shuffle_requests": 4 * SHUFFLES, "atomic_requests": 3}
 N = 3 * 256 * 32
-# Of elements that 3 blocks of 256 threads take, what these do.
+# By rung: the elements of 3 blocks of 256 threads, and their counts.
 DONE = {
     "shuffle": (N // 4, {"shuffle_requests": 3 * SHUFFLES, "shuffle_lanes": 96 * SHUFFLES}),
     "shuffle_vector": (N, {"shuffle_requests": 3 * SHUFFLES, "atomic_requests": 0}),
     "atomic": (N, {"shuffle_requests": 3 * SHUFFLES, "atomic_requests": 3}),
     "last_block": (N, OF_TICKETS),
     "cooperative": (N, OF_TICKETS | {"grid_barriers": 1}),
-    # A copy brings 16 KiB; no thread loads an element; all read shared memory by 16 bytes.
+    # A copy brings 16 KiB; no thread loads elements; shared memory is read 16 bytes at a time.
     "bulk": (
         N,
         {
@@ -82,7 +82,7 @@ DONE = {
             "global_store_requests": 4,
         },
     ),
-    # Each block stores one word to the first one's shared memory; one cluster draws no ticket.
+    # Each block stores a word in the first block's shared memory; one cluster needs no ticket.
     "cluster": (
         N // 4,
         {
@@ -103,14 +103,14 @@ def test_rungs_do_what_arithmetic_says(rung):
     assert {name: getattr(got, name) for name in counts} == counts
 
 
-# Of a block and of a warp, in blocks of 256 threads; of the first ones no warp has any.
+# Barriers per block and per warp, in blocks of 256 threads.
 BARRIERS = {"halving": (0, 0), "interleaved": (8, 0), "unroll8": (1 + 8, 0), "shuffle": (1, 0)}
 BARRIERS |= {"unroll_warps8": (1 + 2, 6), "complete_unroll8": (1 + 4, 6)}
 BARRIERS |= {"template_unroll8": (1 + 2, 6), "shared_last_warp": (1 + 2, 10)}
-# Elements of one block, and what its 8 warps do: loads of an element each, dependent ones.
+# A block's elements, and its 8 warps' element loads and dependent loads.
 DEPENDENT = {
     "halving": (512, 16, 8),
-    "interleaved": (256, 20, 16),  # its first level's loads go with those of the elements
+    "interleaved": (256, 20, 16),  # its first level loads together with the elements
     "unroll8": (2048, 76, 20),
     "shared_first_add": (512, 16, 8),
     "shuffle_vector": (8192, 64, 16),
@@ -127,7 +127,7 @@ def test_barriers_are_counted_once_a_block_and_loads_with_nothing_in_between_as_
 
 
 def test_divergence_is_seen_in_the_lanes_and_misalignment_in_the_sectors():
-    """Of 32 lanes the modulo leaves 16 at the first level; packed threads come 32 at a time."""
+    """The modulo leaves 16 of 32 lanes active at the first level; packed threads fill warps."""
     strides = [2**k for k in range(8)]
     warps = {"neighbored": sum(256 // max(32, 2 * stride) for stride in strides)}
     warps["neighbored_less"] = sum(-(-stride // 32) for stride in strides)
@@ -135,7 +135,7 @@ def test_divergence_is_seen_in_the_lanes_and_misalignment_in_the_sectors():
         got = first_pass(rung, 2**14)
         assert (got.merge_lanes, got.merge_requests) == (255 * got.blocks, active * got.blocks)
         assert got.active_lanes == 255 / active
-    # An array that lies on the device is counted where it lies: a sector a request more.
+    # An array on the device is counted in place: misaligned, it takes one more sector per request.
     x, requests = SimulatedArray(np.ones(2**12 + 1, np.float32)), 2**12 // 32
     for part, sectors in ((x[:-1], 4), (x[1:], 5)):
         got = gred.counters(part, method="shared_sequential").passes[0]
@@ -145,7 +145,7 @@ def test_divergence_is_seen_in_the_lanes_and_misalignment_in_the_sectors():
 
 
 def test_grids_are_those_of_the_gpu_that_is_counted_for():
-    """A GPU's multiprocessor has 65,536 registers, a thread 40 of them, and 32 blocks at most."""
+    """A GPU's multiprocessor has 65,536 registers, a thread uses 40, and at most 32 blocks fit."""
     for count, blocks in ((1, 4), (8, 32), (132, 128)):
         assert first_pass("shuffle_vector", 2**20, multiprocessors=count).blocks == blocks
     for block, resident in ((32, 32), (128, 12), (256, 6), (1024, 1)):
@@ -153,7 +153,7 @@ def test_grids_are_those_of_the_gpu_that_is_counted_for():
         assert got.blocks == got.atomic_requests == 2 * resident
 
 
-# ---- kernels whose accesses are known, compiled against the simulator alone ----
+# ---- kernels with known accesses, compiled with the simulator only ----
 
 EVENTS = ("global_load", "global_store", "shared_load", "shared_store")
 ORDERS = ("forwards", "backwards", "shuffled")
@@ -163,7 +163,7 @@ NOBODY = -1
 
 @pytest.fixture(scope="module")
 def count(tmp_path_factory):
-    """Run a kernel: requests, lanes, sectors or wavefronts, and conflicts of one event."""
+    """Run a kernel, and return an event's requests, lanes, sectors or wavefronts, and conflicts."""
     kernels = toy_kernels("counting.cpp", tmp_path_factory.mktemp("kernels"))
 
     def count(name, at, nbytes=4, *, event=None, order="forwards"):
@@ -185,13 +185,13 @@ def every(step, first=0):
 
 
 def evenly(step, place=lambda k: k):
-    """Let one lane of so many take part."""
+    """Make one of every `step` lanes active."""
     return lanes(lambda k: NOBODY if k % step else place(k))
 
 
-# Bytes, where the lanes' words lie: wavefronts and conflicts of loads, and of stores where Nsight
-# Compute counts others on an H200. Loads of 8 and 16 bytes are served a pair of lanes at a time
-# where it asks for one address.
+# Bytes per lane, the lanes' words, wavefronts and conflicts of loads, and those of stores where
+# Nsight Compute counts others on an H200. Loads of 8 and 16 bytes serve two lanes together if they
+# have the same address.
 WAVEFRONTS = [
     *[(4, every(step), (step, step - 1)) for step in (2, 8, 32)],
     *[(4, at, (1, 0)) for at in (every(1), every(-1, 31), every(1, 1), every(33), every(0, 5))],
@@ -223,13 +223,13 @@ def test_wavefronts_are_what_the_busiest_bank_takes(count, name, place):
         assert count(name, at, nbytes) == (1, active, *counts[place]), (nbytes, at)
 
 
-# By what kernel, and where lanes' elements lie, or how often they come: the event's counts.
+# Kernel, the lanes' elements or numbers of turns, event, and the event's counts.
 TOGETHER = [
-    # Lane k comes k times, to the same element: turn t is of the lanes from t + 1 on.
+    # Lane k loads the same element k times: turn t has the lanes from t + 1 on.
     ("turns", every(1), "global_load", (31, sum(range(32)), 7 * 4 + 8 * (3 + 2 + 1), 0)),
-    # Turns are counted from the last barrier on.
+    # Turns are counted from the last barrier.
     ("again", every(0), "global_load", (2, 16 + 32, 2 + 4, 0)),
-    # Warps do not meet, in a bank neither.
+    # Accesses of different warps are never combined, not even in a bank.
     ("turns", [1] * 128, "global_load", (4, 128, 16, 0)),
     ("shared_load", [0] * 128, "shared_load", (4, 128, 4, 0)),
 ]
@@ -248,7 +248,7 @@ LENGTHS = (1, 2, 31, 33, 255, 1000, 4097, 70_001)
 @every_rung
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64, np.float32, np.float64])
 def test_what_is_counted_is_a_whole_sum(rung, dtype):
-    """Rungs that only read load each element once, whatever the length."""
+    """Rungs that do not write the array load each element once, at every length."""
     for n in chosen(LENGTHS, rung, dtype):
         x = (np.arange(n) % 7).astype(dtype)
         got = gred.counters(x, method=rung, block_size=64, dtype=dtype)
@@ -259,7 +259,7 @@ def test_what_is_counted_is_a_whole_sum(rung, dtype):
 
 @every_rung
 def test_passes_are_those_of_the_real_launches_and_the_total_is_their_sum_and_the_lines(rung):
-    """In whatever order threads run, and pieces come."""
+    """For any order of threads and pieces."""
     x = np.arange(70_001, dtype=np.int64) % 11
     got = gred.counters(x, method=rung, multiprocessors=1)
     steps = gred.explain(x, method=rung, device="simulated").steps
@@ -294,10 +294,10 @@ def test_lines_are_those_of_the_source_and_are_printed_as_a_table():
     assert all(words in shown for words in (title, "128, 512, 100%", "1,520, 0"))
 
 
-# ---- what is recorded one by one ----
+# ---- recorded accesses ----
 
 IN_PLACE = RUNGS[: RUNGS.index("shared_modulo")]
-# Which block is the last, and what an atomic finds, depends on the order of blocks.
+# The last block, and what an atomic operation reads, depend on the order of blocks.
 ONE_BLOCK = ("atomic", "last_block", "bulk", "cluster")
 
 
@@ -336,7 +336,7 @@ def test_accesses_and_requests_are_those_that_are_counted(rung, x):
         loaded = [value for a in launch.accesses if a.event == "global_load" for value in a.values]
         assert {*map(type, loaded)} <= {int if x.dtype.kind == "i" else float}
         lines = {(line.file, line.number, line.event) for line in counts.lines}
-        lines = {line for line in lines if line[2] != "dependent_global_load"}  # made of several
+        lines = {line for line in lines if line[2] != "dependent_global_load"}  # a count of several
         assert {(access.file, access.number, access.event) for access in launch.accesses} == lines
 
 
@@ -372,13 +372,13 @@ def test_every_element_is_read_and_is_what_the_array_holds_in_every_order_of_thr
 
 
 def bits(n):
-    """Give powers of two: a sum of some says of which, and a second of the same would show."""
+    """Return powers of two: a sum shows which of them it includes, and any duplicate."""
     return 1 << np.arange(n, dtype=np.int64)
 
 
 @every_rung
 def test_useful_values_are_sums_of_all_elements_once(rung):
-    """Of as many as is said; and exactly the tree: as many are read from as merges need."""
+    """Sums have the announced number of terms, and the first reads cover every element."""
     first_reads = []
     for block in blocks_of(bits(60), rung):
         useful = [n for step in block.steps for n in step.nodes.values() if n.useful]

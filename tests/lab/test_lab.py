@@ -1,4 +1,4 @@
-"""gred.lab names what is wrong with a rung of one's own, and lives through whatever it does."""
+"""gred.lab names the mistakes in a user's rung, and survives whatever the rung does."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ FAULTS, PLAIN = RUNGS / "faults.cuh", RUNGS / "plain_faults.cu"
 
 @pytest.fixture(scope="module")
 def faults():
-    """One rung with all mistakes, each for an array of its own length."""
+    """Compile one rung with all mistakes, each for an array of its own length."""
     return gred.lab.compile(FAULTS, device="simulated")
 
 
@@ -30,8 +30,7 @@ def case(rung, size, **options):
     return edges.case(rung._build.form, size, 64, **options)
 
 
-# By length: the kind, the remark at the line that is named, and what is said; nothing of what is
-# right.
+# By length: the kind, the remark at the reported line, and the text; None for correct lengths.
 NAMED = {
     FAULTS: {
         101: ("race", "race", r"thread \d+ of block 0 stores shared element \d+, which thread"),
@@ -61,13 +60,13 @@ NAMED = {
         106: ("crash", "null pointer", ""),  # the last, as it ends the process
     },
 }
-# One in which no thread reads first what another stores later.
+# Other orders than forwards: in this one no thread reads what another stores later.
 ORDERS = {(PLAIN, 108): "backwards"}
 
 
 @pytest.fixture(scope="module")
 def findings(faults):
-    """All mistakes of both files, most of which a process survives."""
+    """Find the mistakes of both files, most of which a process survives."""
     rungs, told = {FAULTS: faults, PLAIN: gred.lab.compile(PLAIN, device="simulated")}, {}
     for path, named in NAMED.items():
         orders = {size: ORDERS.get((path, size), "forwards") for size in named}
@@ -100,7 +99,7 @@ def test_a_race_is_found_in_every_order_of_threads(faults):
 
 # ---- hostility ----
 
-# Those that have to end by themselves may take their time.
+# Mistakes that end by themselves may take their time.
 SOON, PATIENT = 2.0, 600.0
 HOSTILE = {
     201: (SOON, "time", "2 seconds", "no end"),
@@ -113,13 +112,13 @@ HOSTILE = {
     211: (PATIENT, "crash", processes.UNREADABLE, None),
     212: (PATIENT, "crash", "SIGKILL", None),
     217: (PATIENT, "crash", "SIGSEGV", "null pointer"),
-    218: (PATIENT, "crash", "SIGSEGV", None),  # too deep, before it is in another's stack
+    218: (PATIENT, "crash", "SIGSEGV", None),  # stopped before another thread's stack
 }
 
 
 @pytest.mark.parametrize("size", HOSTILE)
 def test_python_goes_on_whatever_a_kernel_does(faults, monkeypatch, size):
-    """The line is named that it crashes or never ends in, and nothing of its forks is left."""
+    """The line that crashes or never ends is named, and no forked process is left."""
     monkeypatch.setattr(processes, "_ANSWER_NBYTES", 1 << 17)
     mark = f"GRED_LAB_TEST={os.getpid()} {time.time()}"
     monkeypatch.setenv(*mark.split("=", 1))
@@ -137,7 +136,7 @@ def test_python_goes_on_whatever_a_kernel_does(faults, monkeypatch, size):
 
 
 def environments():
-    """Give the environments that processes were started with, as far as they may be looked at."""
+    """Return the environments of all processes that may be read."""
     all_of_them = b""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
@@ -169,7 +168,7 @@ def test_an_answer_of_another_form_is_one_more_finding_and_no_line_ends_python(f
 
 
 def test_what_is_counted_and_timed_is_not_taken_on_trust(faults, monkeypatch):
-    """Nor is an array missed that a kernel takes away."""
+    """Malformed answers raise, and an array that a kernel deletes is no problem."""
 
     def answers(asked, _):
         Path(asked["jobs"][0]["array"]).unlink()
@@ -210,7 +209,7 @@ def test_threads_that_exit_at_once_end_the_process_once_and_counting_raises(faul
         faults.counters(np.ones(size, np.int32), block_size=32)
 
 
-# ---- rungs of the ladder, as somebody's own ----
+# ---- rungs of the ladder as a user's own ----
 
 
 @pytest.mark.parametrize("name", ["08_unroll_warps8", "21_last_block"])
@@ -252,10 +251,10 @@ def test_what_lies_past_an_arrays_end_is_no_second_fault_of_its_line(later):
     assert not checking._is_known(findings[1], unread)
 
 
-# ---- exercises: each fails its check for the reason that it is about, and its answer passes ----
-# The answers are here and nowhere else.
+# ---- exercises: each fails its check for the reason that it teaches, and its answer passes ----
+# The answers are only here.
 
-# What the check names, of the exercise as it is.
+# What the check names in the unsolved exercise.
 LACKS = {
     1: ("bounds", "loads element 1, of which there are 1"),
     2: ("unwritten", "shared element 1, which is uninitialized"),
@@ -266,7 +265,7 @@ LACKS = {
     7: ("race", "shared element 0"),
 }
 IDENTITY, PAIR = "Fold::identity()", "fold_pair<Fold>(data, n, i, blockDim.x)"
-# What the hole is filled with: what is there, and what comes in its place.
+# What replaces what in the exercise's hole.
 ANSWERS = {
     1: {"load<Fold>(data, i);": f"i < n ? load<Fold>(data, i) : {IDENTITY};"},
     2: {
@@ -295,7 +294,7 @@ ANSWERS = {
 
 
 def checked(source, folder):
-    """Check what is right or what an exercise is about, and name one finding."""
+    """Check a source for one finding."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checking, "FINDINGS_MAX", 1)
         return gred.lab.compile(saved(folder, source)).check()

@@ -1,6 +1,6 @@
-"""A rung's source: what is compiled, what is refused, and what is said of a mistake in it.
+"""A rung's source: what compiles, what is refused, and how mistakes in it are reported.
 
-Kernels in ordinary CUDA are taken, too: they are checked, counted and timed as the ladder's.
+Kernels in ordinary CUDA are also checked, counted and timed.
 """
 
 import os
@@ -34,13 +34,13 @@ def test_what_does_not_compile_is_told_in_the_compilers_words(tmp_path):
     assert "entries.cuh" not in said
     said = compile_error(saved(tmp_path, f"#error \x1b]0;mine\x07 \x1b[31mred\n{COMPILES}"))
     assert "red" in said
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", said)  # no commands to a terminal
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", said)  # no terminal control sequences
 
 
 (SHOWN,) = re.findall(r"```cpp\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 TREE = f"#include <cuda_runtime.h>\n// a block's tree\n{SHOWN}"
 ODD = COMPILES.replace("{\n    ", "{\n    struct what {} odd;\n    ")
-# A file and its source, what is wrong there, and what is said: of which line, with what words.
+# The file and its source, a replacement in it, and the line and words of the error.
 WRONG = [
     ("mine.cuh", ODD, "<Fold>(data, n)", "<Fold>(odd, n)", 8, "no matching", "store_partial"),
     ("mine.cuh", ODD, "store", "int k = odd; store", 8, "cannot convert", "store_partial"),
@@ -131,7 +131,7 @@ def test_a_source_of_another_form_is_refused_with_a_reason():
 
 
 def test_reading_a_source_takes_a_time_in_proportion_to_it():
-    """At a million characters the square would take hours."""
+    """With quadratic time, a million characters would take hours."""
     for text in ("/* ", "template <class A> __global__ __launch_bounds__("):
         with pytest.raises(ValueError, match="found none"):
             form_of(text * (2**20 // len(text)), "sum", None)
@@ -195,7 +195,7 @@ __global__ void total(const int *in, int *out, size_t n)
     if (threadIdx.x == 0) atomicAdd(out, all);
 }
 """
-# Of 1000 ones in blocks of 256, the barriers of all passes' blocks, and shuffles and atomics.
+# For 1000 ones in blocks of 256: barriers of the blocks of all passes, shuffles and atomics.
 SUMS = {"tree": (TREE, "float32", (4 + 1) * 9, 0, 0), "types": (TYPES, "int64", (2 + 1) * 9, 0, 0)}
 SUMS["atomic"] = (ATOMIC, "int32", 4 * 2, 4 * 8 * 5, 4 * 8 + 4)
 
@@ -218,7 +218,7 @@ def test_an_ordinary_kernel_is_checked_counted_drawn_and_timed(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("there", "instead", "sizes"),  # of blocks, or why it is refused
+    ("there", "instead", "sizes"),  # sizes of blocks, or the reason for the refusal
     [
         ("{", "{ f<<<1, 2>>>(in);", "line 4 is host code"),
         ("tile[256]", "tile[16][16]", "line 5: of shared memory"),

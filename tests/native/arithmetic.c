@@ -1,4 +1,4 @@
-/* How this thread's floats are rounded, and whether subnormal ones count. */
+/* Sets the MXCSR register (rounding mode, handling of subnormals) and returns its old value. */
 #include <xmmintrin.h>
 
 unsigned arithmetic(unsigned mode)

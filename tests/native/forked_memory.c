@@ -1,5 +1,5 @@
-/* Forks again and again, and has the threads of each child use the simulated memory's lock for the
- * first time there, all in the same moment. Compiled with csrc/simulated/memory.c by a test. */
+/* Forks repeatedly. In each child, threads use the simulated memory's lock for the first time, all
+ * simultaneously. A test compiles this with csrc/simulated/memory.c. */
 #define _GNU_SOURCE
 
 #include "simulated/memory.h"
@@ -19,8 +19,7 @@ static uintptr_t addresses[THREADS];
 static atomic_uint ready;
 static atomic_bool over;
 
-/* The oldest blocks are the list's last: to take neighbours out of it, all walk the same long way.
- */
+/* The oldest blocks are last in the list, so all threads walk it to its end. */
 static void *release_one(void *block)
 {
     ready++;
@@ -30,7 +29,7 @@ static void *release_one(void *block)
     return NULL;
 }
 
-/* Ends with 1 if the list still has a block that was taken out. */
+/* Exits with status 1 if the list still has a removed block. */
 static void be_a_child(void)
 {
     pthread_t threads[THREADS];
@@ -55,7 +54,7 @@ static void *search(void *nothing)
     return nothing;
 }
 
-/* How many children went wrong or hung: none, or one, and then no more are made. */
+/* Returns 1 if a child failed or hung, which ends the loop, and otherwise 0. */
 int fork_children(int children)
 {
     int lost = 0;

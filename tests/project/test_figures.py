@@ -1,6 +1,6 @@
-"""What measures gred's figures counts, fits and groups as it says; the clock's are pretended.
+"""The benchmark scripts count, fit and group as documented, with a fake clock.
 
-NumPy stands for a GPU's libraries.
+NumPy replaces the GPU libraries.
 """
 
 import itertools
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.unsanitized
 
 SIZES = {"GIB": 1 << 10, "DOT_SIZE": 1 << 12, "AXES_SIZE": 1 << 14, "CURVE": (1 << 12, 1 << 20)}
 SIZES |= {"LARGE": (1 << 12,), "RANGE_SIZE": 1 << 12, "CANCELLING": 1 << 12}
-LIMIT = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))  # 4 bytes a nanosecond
+LIMIT = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))  # 4 bytes per nanosecond
 
 
 @pytest.fixture
 def clock(benchmarks, given):
-    """Time that only pretended calls take; `counts` says how often each was made."""
+    """A clock that only fake calls advance; `counts` says how often each was called."""
     pretended = SimpleNamespace(now=0.0, counts=Counter())
 
     def taking(seconds, name=None):
@@ -46,7 +46,7 @@ def clock(benchmarks, given):
 
 @pytest.fixture
 def gpu(benchmarks, given, monkeypatch):
-    """A GPU without JAX, all the patience with its peers, and arrays of little memory."""
+    """A GPU without JAX, unlimited patience with its peers, and arrays of little memory."""
     for module in (benchmarks.axes_figures, benchmarks.exact_figures, benchmarks.segments_figures):
         given(module, PATIENCE=math.inf)
     given(benchmarks.device_times, OTHER_BYTES=64)
@@ -87,7 +87,7 @@ def test_device_time_is_a_calls_own_behind_a_delay_and_a_read(benchmarks, given,
 
 
 def test_peers_that_cannot_or_take_long_are_left_out_but_never_gred(gpu, clock):
-    """One that takes long is called no more; one that cannot may be able to do something else."""
+    """A slow one is not called again; one that cannot may still be able to do something else."""
     called, given_up, slow = [], set(), clock.taking(0.02, "slow")
 
     def fails():
@@ -133,7 +133,7 @@ def test_shapes_are_views_of_the_array_that_are_what_their_names_say(benchmarks)
 
 
 def bytes_and_places(benchmarks):
-    """Give the bytes that a script counts for a view, where its elements lie, and the slack."""
+    """Yield the bytes that a script counts for a view, its elements' offsets, and a tolerance."""
     axes, drawn, types = benchmarks.axes_figures, benchmarks.drawn_calls, benchmarks.type_figures
     for dtype in ("int8", "float16", "float64"):
         flat = np.zeros(1 << 16, dtype)
@@ -154,7 +154,7 @@ def bytes_and_places(benchmarks):
 def test_bytes_are_those_of_the_sectors_that_hold_an_element(benchmarks):
     for nbytes, places, slack in bytes_and_places(benchmarks):
         assert nbytes == pytest.approx(32 * np.unique(places // 32).size, **slack)
-    masked = case_of("sum", "float32", "mask", 1 << 12)  # which is read, too
+    masked = case_of("sum", "float32", "mask", 1 << 12)  # the mask is read, too
     assert benchmarks.type_figures.bytes_needed(masked) == 5 << 12
     view, moved = np.zeros((8, 64), np.int8), benchmarks.axes_figures.bytes_moved
     assert moved("sum", view, 1) == 512 + 8 * 8
@@ -162,7 +162,7 @@ def test_bytes_are_those_of_the_sectors_that_hold_an_element(benchmarks):
     assert moved("argmax", view.astype(np.float16), 0) == 1024 + 8 * 64
 
 
-NEAR_A_TIE = 1 + Fraction(1, 2**24) + Fraction(1, 2**60)  # to float64 it rounds to one of float32
+NEAR_A_TIE = 1 + Fraction(1, 2**24) + Fraction(1, 2**60)  # rounds to a tie of float32 in float64
 ULPS = [
     (1.0, Fraction(1), "float64", 0),
     (1 + 2**-52, 1 + Fraction(1, 2**54), "float64", 0.75),
@@ -179,7 +179,7 @@ def test_errors_are_in_units_of_the_last_place_of_the_right_sum(benchmarks):
 
 
 ON_HOST = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
-# What is measured, how many rows it has, and value and least value of the first that have one.
+# How to measure a part, its number of rows, and value and bound of the first that have one.
 PARTS = {
     "axes": (
         lambda of, gpu: of.axes_figures.measure("int8", 1 << 13, gpu),
@@ -222,7 +222,7 @@ def test_every_part_is_measured_with_pretended_times(benchmarks, pretended, give
     given(benchmarks.exact_on_host, ALONG=(1, 2), sums=dict)
     given(benchmarks.exact_on_host, normal=lambda dtype, nbytes: np.ones(8, dtype))
     measure, count, *told = PARTS[part]
-    with np.errstate(all="ignore"):  # some of the little arrays have no variance
+    with np.errstate(all="ignore"):  # some of the short arrays have no variance
         rows = list(measure(benchmarks, pretended))
     assert len(rows) == count
     assert all(row["value"] > 0 for row in rows)
@@ -241,7 +241,7 @@ def test_every_part_is_measured_with_pretended_times(benchmarks, pretended, give
 def test_the_better_peer_counts_and_one_that_lacks_it_is_named(
     benchmarks, given, clock, series, lacks, value, least, unit, cannot
 ):
-    """gred takes 1 ms, CuPy 3, PyTorch 5."""
+    """gred takes 1 ms, CuPy 3 ms, PyTorch 5 ms."""
     timed = SimpleNamespace(seconds=np.full(7, 2e-6))
     given(gred, read_limit=lambda *_, **__: LIMIT, kernel_time=lambda *_, **__: timed)
     given(gred, explain=lambda *_, **__: SimpleNamespace(steps=[]))
@@ -311,7 +311,7 @@ def test_figures_are_kept_beside_others_and_compared_with_those_before(
 
 
 def test_rows_come_as_they_are_measured(benchmarks, given, tmp_path):
-    """So those before an error, or before time is over, are not lost."""
+    """Rows before an error, or before the time is over, are not lost."""
     worker = tmp_path / "worker.py"
     given(benchmarks.host_figures, __file__=str(worker))
     for after in ("import time; time.sleep(1000)", "raise SystemExit(3)"):
@@ -327,7 +327,7 @@ def test_rows_come_as_they_are_measured(benchmarks, given, tmp_path):
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_calls_on_the_host_come_in_every_order_and_the_first_is_not_timed(benchmarks, clock, n):
-    """Each takes a hundred times as long after another, and every third time twice as long."""
+    """A call takes 99 times as long after another one, and twice as long every third time."""
     calls, host = [], benchmarks.host_figures
     seconds = {name: 1e-4 * (1 + k / 10) for k, name in enumerate("abcde"[:n])}
 

@@ -1,6 +1,6 @@
-"""The notebooks are kept as somebody has run them, from the first cell to the last.
+"""The notebooks are stored as run, from the first cell to the last.
 
-Whether they still show the same, `python notebooks/run.py --check` finds out, which .ci/run calls.
+`python notebooks/run.py --check`, which .ci/run calls, checks that their outputs are current.
 """
 
 import copy
@@ -37,7 +37,7 @@ def test_a_notebook_was_run_in_order_and_is_kept_without_noise(path):
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """The script, for a folder of its own."""
+    """Load the script, for a folder of its own."""
     pytest.importorskip("nbclient", reason="nbclient is not installed")
     spec = importlib.util.spec_from_file_location("run_notebooks", NOTEBOOKS / "run.py")
     module = importlib.util.module_from_spec(spec)
@@ -47,7 +47,7 @@ def run(monkeypatch, tmp_path):
 
 
 def notebook(run, *sources):
-    """Make one of cells with code, of which the last shows times."""
+    """Make a notebook of code cells, the last of which shows times."""
     cells = [run.nbformat.v4.new_code_cell(source) for source in sources]
     cells[-1].metadata.tags = ["times"]
     return run.nbformat.v4.new_notebook(cells=cells)

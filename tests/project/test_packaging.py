@@ -1,7 +1,7 @@
-"""The installed package is whole, light, and at home in processes that reload it.
+"""The installed package is complete, imports little, and works when it is reloaded.
 
-What an extra brings and is missing, too old or not built, one line says of each call. How it is
-built: for which GPUs, by which compiler, and the wheel of kernels.
+A missing, old or unbuilt optional dependency is reported in one line. Also tested: the build, its
+choice of GPUs and compilers, and the wheel of kernels.
 """
 
 import importlib
@@ -60,7 +60,7 @@ def test_types_and_what_a_rung_of_ones_own_includes_are_in_the_package():
 
 
 def test_importing_brings_numpy_alone_and_modules_when_somebody_goes_there():
-    """No GPU library, no plots, no console: they are somebody's who asks for them."""
+    """Importing gred loads no GPU library, plots or command line."""
     code = """
         import sys, numpy
         before = set(sys.modules)
@@ -84,7 +84,7 @@ def test_importing_brings_numpy_alone_and_modules_when_somebody_goes_there():
     assert set(printed(code).split()) - {*sys.stdlib_module_names, "numpy"} == {"gred"}
 
 
-# Each in a process of its own, which it would break.
+# Programs that run in processes of their own, which they could break.
 PROGRAMS = {
     "the core, whose state is the module's, may be loaded again beside itself": """
         import sys, gc, gred, gred._core as first
@@ -128,9 +128,9 @@ def test_in_a_process_of_its_own(program):
     printed(PROGRAMS[program])
 
 
-# ---- what an extra brings ----
+# ---- optional dependencies ----
 
-# Modules that are found before any that are installed.
+# Modules that are found before installed ones.
 STAND_INS = """
 import sys
 from types import SimpleNamespace
@@ -150,9 +150,9 @@ CALLS = {
     "dask": ["sum(0)"],
     "mpi": ["allreduce(0)"],
     "torch": [*(f"{name}(0)" for name in OF_TORCH), "dot(0, 0)", "all_reduce(0)"],
-    "jax": ["__name__"],  # which says so when it is imported
+    "jax": ["__name__"],  # raises when it is imported
 }
-# The module that is imported, what is there in place of what it needs, and what is said.
+# The imported module, the replacement of what it needs, and the error.
 MISSING = {
     "dask": ("dask", "sys.modules['dask'] = None", r"pip install 'gred\[dask\]'"),
     "mpi": ("mpi", "sys.modules['mpi4py'] = None", r"pip install 'gred\[mpi\]'"),
@@ -210,7 +210,7 @@ KNOWN = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
 
 @pytest.fixture
 def building(monkeypatch):
-    """Offer the modules that the build is made of."""
+    """Make the build's modules importable."""
     monkeypatch.syspath_prepend(str(ROOT / "build_backend"))
     monkeypatch.chdir(ROOT)
     yield importlib.import_module
@@ -223,7 +223,7 @@ ASKED = [
     ({}, None, None, False),  # a laptop without a GPU
     ({}, NVCC, (13, 0), False),  # a toolkit is there
     ({}, None, (13, 0), True),  # a driver is enough
-    ({}, None, (12, 9), False),  # it could not run what they compile
+    ({}, None, (12, 9), False),  # it could not run what the wheels compile
     (NONE, None, (13, 0), False),
     ({"GRED_SANITIZE": "1"}, None, (13, 0), False),
     ({"GRED_CUDA": "wheels"}, NVCC, (12, 4), True),
@@ -279,10 +279,10 @@ def test_what_a_build_cannot_be_asked_for_or_is_without_is_told(building):
 
 
 def test_a_compiler_of_wheels_is_taken_only_whole_and_of_one_version(building, tmp_path):
-    """Other packages bring some of its wheels, which alone compile nothing."""
+    """Other packages install some of the wheels, which compile nothing without the rest."""
     wheels = building("wheels")
     versions = dict(wheel.split("==") for wheel in wheels.WHEELS)
-    least = "{}.{}.".format(*wheels.VERSION)  # which the least driver runs
+    least = "{}.{}.".format(*wheels.VERSION)  # supported by the oldest driver
     assert all(version.startswith(least) for version in versions.values())
     names = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt")
     assert len({versions[name] for name in names}) == 1
@@ -306,7 +306,7 @@ def test_nvcc_is_found_where_it_is_named(building, tmp_path, monkeypatch):
     of_wheels = program(building("wheels").FOLDER)
     assert lab_nvcc.find(environment, []) is None
     assert lab_nvcc.find(environment, ["/nothing", str(tmp_path)]) == of_wheels
-    for name in ("PATH", "CUDA_PATH", "CUDA_HOME"):  # each comes before the last
+    for name in ("PATH", "CUDA_PATH", "CUDA_HOME"):  # each takes precedence over the one before
         nvcc = program(name)
         environment[name] = str(nvcc.parent if name == "PATH" else nvcc.parent.parent)
         assert lab_nvcc.find(environment, [str(tmp_path)]) == nvcc
@@ -326,12 +326,12 @@ def test_architectures_are_those_asked_for_or_here_or_one_of_each_major_version(
     assert toolkit.every_architecture(KNOWN) == ["75", "80", "90", "100", "110", "120"]
 
 
-# Machine code of each, and PTX for later ones, by one run of the front end; or, of what is tuned by
-# the generation, by one for each.
+# Machine code for each architecture and PTX for later ones, by one run of the front end, or by one
+# run per generation for units that are tuned by generation.
 BOTH = (False, True)
 FLAGS = [
     ("90", BOTH, ["90 sm_90,compute_90"]),
-    ("90a", BOTH, ["90a sm_90a"]),  # its PTX serves no later chip
+    ("90a", BOTH, ["90a sm_90a"]),  # its PTX runs on no later chip
     ("90 80 90", BOTH, ["80 sm_80,sm_90,compute_80"]),
     ("100f 103", BOTH, ["100f sm_100f", "103 sm_103,compute_103"]),
     ("80 90 90a 100", [False], ["80 sm_80,sm_90,sm_100,compute_80", "90a sm_90a"]),
@@ -349,7 +349,7 @@ def test_every_architecture_gets_machine_code_and_later_ones_ptx(building):
 
 
 def test_what_later_gpus_brought_is_compiled_for_these_alone(building):
-    """PTX is of the lowest architecture that has what a unit needs."""
+    """PTX is for the lowest architecture that has what the unit needs."""
     kind = building("toolkit").Toolkit
 
     def toolkit(*architectures):
@@ -384,7 +384,7 @@ def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(build
 
 @pytest.mark.parametrize("listing", ["{0}: {1} \\\n {2}\n", "{0} : {1} \\\n    {2} \n"])
 def test_a_unit_is_compiled_again_only_where_a_file_of_it_is_newer(building, listing, tmp_path):
-    """As the compilers list these: gcc, and nvcc."""
+    """Depfiles of gcc and of nvcc are understood."""
     target, source, header = (tmp_path / name for name in ("unit.o", "unit.cu", "fold.cuh"))
     for at, path in enumerate((source, header, target)):
         path.touch()

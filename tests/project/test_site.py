@@ -1,6 +1,6 @@
-"""What the README, docs/ and docstrings show is what happens, and is taken from code and results.
+"""Examples in the README, docs/ and docstrings run, and agree with the code and the results.
 
-They lead a newcomer where they say.
+Links and file names lead somewhere.
 """
 
 import ast
@@ -32,9 +32,9 @@ def name_of(path):
 
 DOCS, HERE = ROOT / "docs", Path(gred.__file__).parent
 PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "notebooks")
-# Of your-own-rung.md tests/cli/test_cli_lab.py runs the examples.
+# tests/cli/test_cli_lab.py runs the examples of your-own-rung.md.
 RUN = [path for path in PAGES if path.stem != "your-own-rung"]
-# Those that show how to do something begin with it.
+# Pages that need not begin with an example.
 OTHERS = ["changes", "eight-steps", "figures", "gallery", "index", "ladder", "notebooks"]
 OTHERS += ["versions"]
 MODULES = sorted(
@@ -47,7 +47,7 @@ FUNCTIONS = ["dot", *sorted(REDUCTIONS)]
 TEXTS = {name_of(page): page.read_text(encoding="utf-8") for page in RUN}
 TEXTS |= {f"{f}()": getattr(gred, f).__doc__ for f in [*FUNCTIONS, "describe"]}
 TEXTS["README"] = text_of("README.md")
-# By a page's name or a module's, what its examples need.
+# By the name of a page or module: what its examples need.
 NEEDS = {"docs/exact": ("dask.array", "mpi4py"), "docs/jax": ("jax", "gred._jax")}
 NEEDS |= {"docs/pytorch": ("torch",), "docs/tables": ("pyarrow",)}
 NEEDS |= {"dask": ("dask.array",), "jax": ("gred._jax",), "mpi": ("mpi4py",), "torch": ("torch",)}
@@ -76,9 +76,9 @@ def generated(monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_whatever_looks_like_python_is_run_or_is_python(page):
-    """What takes a GPU is indented, and at least of the language; all else is an example.
+    """Code for a GPU is indented and must parse; all other code is an example that runs.
 
-    A guide begins with one.
+    A guide begins with an example.
     """
     text = page.read_text(encoding="utf-8")
     if page in RUN and page.parent == DOCS and page.stem not in OTHERS:
@@ -93,7 +93,7 @@ def test_whatever_looks_like_python_is_run_or_is_python(page):
 
 @pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("notebooks/*.ipynb")], ids=name_of)
 def test_links_to_elsewhere_are_addresses(page):
-    """Without a network nobody can follow them; but they can be links at all."""
+    """The network is not used; addresses need only be well formed."""
     text = page.read_text(encoding="utf-8")
     if page.suffix == ".ipynb":
         text = "".join(line for cell in json.loads(text)["cells"] for line in cell["source"])
@@ -104,7 +104,7 @@ def test_links_to_elsewhere_are_addresses(page):
 
 
 def test_every_public_name_is_in_the_reference(generated):
-    """Modules have a page of their own; what else there is is listed by groups."""
+    """Modules have pages of their own; everything else is listed in groups."""
     written = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert all(f"```{{members}} {group}\n" in written for group in generated.GROUPS)
     listed = [name for group in generated.GROUPS.values() for name in group()]
@@ -147,12 +147,12 @@ def test_every_plot_has_a_dark_scheme_and_no_background_of_its_own(generated):
         assert not first or "opacity: 0" in first[1] or "fill: none" in first[1]
 
 
-# ---- what pages say of results, and where they lead ----
+# ---- generated parts of pages, and links ----
 
 
 @pytest.fixture
 def report(benchmarks, given, capsys):
-    """Run report.py: its status and what it says."""
+    """Run report.py, and return its status and output."""
 
     def run(*arguments):
         given(sys, argv=["report.py", *map(str, arguments)])
@@ -171,7 +171,7 @@ def test_pages_and_plots_agree_with_the_kept_results(report):
 
 
 def test_what_is_written_is_accepted_and_whatever_disagrees_is_found(benchmarks, report, tmp_path):
-    """Results of two rungs and a comparison, and a page with a place for every part."""
+    """Use results of two rungs and a comparison, and a page with a place for every part."""
     page, folder = tmp_path / "README.md", tmp_path / "results" / "some-machine"
     parts = [f"<!-- generated: {p} -->\n<!-- end: {p} -->\n" for p in benchmarks.report.PARTS]
     page.write_text("# title\n\n" + "\nbetween\n\n".join(parts), encoding="utf-8")
@@ -206,7 +206,7 @@ def test_what_is_written_is_accepted_and_whatever_disagrees_is_found(benchmarks,
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/inside.md"])
 def test_files_that_a_text_names_are_there(name):
-    """Folders and files of the project, in code or behind a link."""
+    """Files and folders of the project, in code spans or link targets."""
     text = text_of(name)
     named = re.findall(r"`((?:csrc|kernels|tests|benchmarks|python|\.ci)/[\w./]*)", text)
     named += re.findall(r"^    ((?:csrc|kernels|python)/[\w/]+)", text, re.MULTILINE)
@@ -224,7 +224,7 @@ def test_the_source_layout_has_every_directory():
 
 @pytest.mark.parametrize("address", [None, "", "https://example.org/gred"])
 def test_the_readme_and_its_long_description_hold_the_commands(monkeypatch, address):
-    """The latter has no relative link: an index such as PyPI has none of the repository's files."""
+    """The latter has no relative links, as an index such as PyPI lacks the linked files."""
     text = text_of("README.md")
     assert "pip install '.[cli]' && python -m gred" in text
     assert len(text.splitlines()) <= 250
@@ -238,13 +238,13 @@ def test_the_readme_and_its_long_description_hold_the_commands(monkeypatch, addr
     assert "pip install '.[test]' && pytest" in text
 
 
-# ---- from NumPy, CuPy and PyTorch to gred ----
+# ---- the table of NumPy's, CuPy's, PyTorch's and gred's functions ----
 
 LIBRARIES = {"np": (0, "numpy"), "cp": (1, "cupy"), "torch": (2, "torch")}
 A = np.array([[3.0, 1.0, -2.0, 0.0], [6.0, -5.0, 4.0, 1.0], [2.0, 2.0, 7.0, -1.0]])
 VALUES = {"a": A, "m": A > 0, "x": A[1], "bounds": np.array([0, 1, 3, 4]), "k": np.array([0, 1, 3])}
 VALUES |= {"o": np.zeros(4), "g": np.array([0, 2, 0, 1])}
-# The calls of each row: NumPy's, CuPy's, PyTorch's and gred's.
+# The calls of each row: NumPy, CuPy, PyTorch, gred.
 LINES = re.findall(r"^.+`gred\.\w+\(.*", TEXTS["docs/from-numpy"], re.MULTILINE)
 CELLS = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in LINES]
 ROWS = [row[:4] for row in CELLS if len(row) == 5]

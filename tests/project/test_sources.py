@@ -1,10 +1,9 @@
-"""What sources may include, and how large they may be.
+"""Rules for what sources may include and how large they may be.
 
-Directories of csrc/ include what is below them, kernels/ only plain headers; no cycles. Every
-`#include` is read as it is written, without a compiler and whatever `#if` it stands in. A source
-and its header count as one: `plan.c` and `plan.h` are the file `plan`. No folder has over 25
-sources, no file over 450 lines, no function over 60, no struct over 20 fields. Defects that are
-planted, to see whether tests find them, can still be planted.
+Directories of csrc/ include only lower ones, kernels/ only plain headers, without cycles. Every
+`#include` counts, inside any `#if`. A source and its header, such as `plan.c` and `plan.h`, count
+as one file, `plan`. No folder has more than 25 sources, no file more than 450 lines, no function
+more than 60, no struct more than 20 fields. Also checks that every planted defect still applies.
 """
 
 import ast
@@ -26,7 +25,7 @@ C = (".c", ".h", ".cc", ".cpp", ".cu", ".cuh", ".def")
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*?)[ \t]*(?:/[/*].*)?$", re.MULTILINE)
 RUN = ("run", "threads", "schedule", "plan", "arrays", "common")
 BACKENDS = ("cpu", "simulated", "cuda")
-BELOW = {  # what each directory may include beside itself
+BELOW = {  # what each directory may include besides itself
     "common": (),
     "arrays": ("common",),
     "plan": ("arrays", "common"),
@@ -39,7 +38,7 @@ BELOW = {  # what each directory may include beside itself
     "testing": ("python", "run", "schedule", "plan", "arrays", "common"),
     "kernels": ("common",),
 }
-# A body begins with a brace of its own, after a line with the end of parameters.
+# A function body: a brace on a line of its own, after a line that ends the parameters.
 BODY = re.compile(r"^(.*\).*)\n\{\n((?:(?!\}).*\n)*)\}", re.MULTILINE)
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -51,7 +50,7 @@ def text_of(name):
 
 @functools.cache
 def every_source():
-    """Read the sources; a package's links lead to folders that are looked at by themselves."""
+    """Read the sources; folders behind a package's links are read on their own."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
         for folder in FOLDERS
@@ -61,7 +60,7 @@ def every_source():
 
 
 def sources():
-    """Choose those of C and CUDA."""
+    """Select the C and CUDA sources."""
     every = every_source().items()
     return {path: text for path, text in every if path.startswith(("csrc/", "kernels/"))}
 
@@ -71,7 +70,7 @@ def place(path):
 
 
 def includes(files):
-    """Give each include: by which file, as it is written, and the project's file that it means."""
+    """Yield each include: the file, the text, and the project file that it refers to."""
     for path, text in files.items():
         in_kernels = place(path) == "kernels"
         folders = [posixpath.dirname(path), "kernels", "csrc"] if in_kernels else ["csrc"]
@@ -81,11 +80,11 @@ def includes(files):
             yield path, written, target if written.startswith('"') else None
 
 
-# ---- rules: each gives what breaks it ----
+# ---- rules: each yields what breaks it ----
 
 
 def badly_written(files):
-    """Includes that do not say where a header lies in csrc, or that nobody could follow."""
+    """Includes without the header's folder in csrc, or that cannot be resolved."""
     headers = {posixpath.basename(path) for path in files}
     for path, written, target in includes(files):
         name = written[1:-1]
@@ -99,14 +98,14 @@ def badly_written(files):
 
 
 def upwards(files):
-    """Includes of what does not lie below."""
+    """Includes of higher directories."""
     for path, _, target in includes(files):
         if target and place(target) not in (place(path), *BELOW[place(path)]):
             yield f"{path} -> {target}"
 
 
 def python_in_kernels(files):
-    """Includes of Python by kernels/, and by the headers that it may include."""
+    """Includes of Python headers in kernels/ and in the headers that it may include."""
     for path, written, _ in includes(files):
         reached = place(path) in ("kernels", "common") and not path.endswith(".c")
         if reached and re.search(r"Python\.h|numpy/", written):
@@ -114,7 +113,7 @@ def python_in_kernels(files):
 
 
 def cycles(files):
-    """A cycle of files, a source and its header being one."""
+    """A cycle of files, where a source and its header count as one."""
     graph = {}
     for path, _, target in includes(files):
         a, b = (posixpath.splitext(name or path)[0] for name in (path, target))
@@ -127,7 +126,7 @@ def cycles(files):
 
 
 def functions(path, text):
-    """Give the functions of a file, and how many lines each has; in Python, its docstring too."""
+    """Yield a file's functions and their numbers of lines, docstrings included."""
     if path.endswith(".py"):
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -138,14 +137,14 @@ def functions(path, text):
 
 
 def structs(path, text):
-    """Give the structs of C, and how many fields each has; several may be declared at once."""
+    """Yield the structs of C and their numbers of fields; a declaration may have several."""
     for name, body in STRUCT.findall(text) if path.startswith("csrc") else ():
         declarations = COMMENT.sub("", body).split(";")[:-1]
         yield name, sum(1 if "(" in one else one.count(",") + 1 for one in declarations)
 
 
 def too_large(files):
-    """List what is larger than it may be."""
+    """List what is larger than allowed."""
     folders = Counter(path.rpartition("/")[0] for path in files)
     sizes = [(f"{folder}: files", count, 25) for folder, count in folders.items()]
     for path, text in files.items():
@@ -168,7 +167,7 @@ def test_every_directory_has_its_layer():
     assert {place(path) for path in sources()} == set(BELOW)
 
 
-# What is wrong if a file of the tree goes on like this, and how a rule says so.
+# A rule, a file, text that breaks the rule when appended to it, and words of the message.
 WRONG = [
     (badly_written, "csrc/arrays/array.c", '#include "view.h"', '"view.h"'),
     (badly_written, "csrc/arrays/array.c", '#include "../plan/plan.h"', '"../plan/plan.h"'),
@@ -201,7 +200,7 @@ def test_every_defect_can_be_planted_in_this_tree(benchmarks):
         assert defect.planted(text_of(defect.file)) != text_of(defect.file)
         assert all((ROOT / "tests" / name).exists() for name in defect.tests.split()), defect.name
     assert {defect.kind for defect in defects} == set(benchmarks.defects.KINDS)
-    for text in ("", 2 * defect.old):  # which the tree has outgrown
+    for text in ("", 2 * defect.old):  # the code is missing or not unique
         with pytest.raises(ValueError, match=rf"{defect.name}.*{defect.file}"):
             defect.planted(text)
 

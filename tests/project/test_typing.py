@@ -1,4 +1,4 @@
-"""The type stubs say what the module does, and docstrings have the form that tools read."""
+"""Type stubs agree with the module, and docstrings have numpydoc's form."""
 
 import ast
 import importlib.util
@@ -17,12 +17,12 @@ import gred
 
 pytestmark = pytest.mark.unsanitized
 
-# What `mypy --strict` turns on, as stubtest takes no such option.
+# The options of `mypy --strict`, which stubtest does not take.
 CHECKED = """check_untyped_defs disallow_any_generics disallow_incomplete_defs
 disallow_subclassing_any disallow_untyped_calls disallow_untyped_decorators disallow_untyped_defs
 extra_checks strict_equality warn_redundant_casts warn_return_any warn_unused_ignores"""
 STRICT = "".join(f"{name} = True\n" for name in CHECKED.split()) + "implicit_reexport = False\n"
-# Lines that are right, and lines that are wrong: an ignored error that is none is one.
+# Correct lines, and wrong ones, whose `type: ignore` would be an error if they were correct.
 USER = """
 import numpy as np
 import gred
@@ -55,9 +55,9 @@ def misuses() -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_checked(tmp_path):
-    """In one run, most of which reads NumPy's types; in a folder without sources or tests."""
+    """One run, as most of it reads NumPy's types, in a folder without sources or tests."""
     (tmp_path / "strict.ini").write_text(f"[mypy]\n{STRICT}", encoding="utf-8")
-    (tmp_path / "allowed").write_text(r"gred\.jax.*", encoding="utf-8")  # JAX may not be here
+    (tmp_path / "allowed").write_text(r"gred\.jax.*", encoding="utf-8")  # JAX may be missing
     (tmp_path / "user.py").write_text(USER, encoding="utf-8")
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", "mypy.stubtest", "gred", "user", "--mypy-config-file"]
@@ -67,7 +67,7 @@ def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_ch
 
 
 def stubbed():
-    """Give the reductions of the core's stub, of which some are others, with their parameters."""
+    """Return the parameters of the reductions in the core's stub, including aliases."""
     stub = ast.parse(Path(gred.__file__).with_name("_core.pyi").read_text(encoding="utf-8"))
     (launch,) = (node for node in stub.body if getattr(node, "name", "") == "_Launch")
     options, told = {option.target.id: ... for option in launch.body}, {}
@@ -84,23 +84,23 @@ def stubbed():
 
 @pytest.mark.parametrize(("name", "told"), stubbed().items())
 def test_a_stub_has_all_parameters_and_defaults_of_its_function(name, told):
-    """What stubtest does not see of a function that is another one in the stub."""
+    """stubtest does not compare signatures of functions that are aliases in the stub."""
     parameters = inspect.signature(getattr(gred, name)).parameters
     assert list(told) == list(parameters)
     for parameter, default in told.items():
         assert default in (..., parameters[parameter].default)
 
 
-# What numpydoc asks for beyond what this project promises: "See Also", examples and longer texts
-# everywhere, descriptions of every parameter, and sentences in the form that it expects.
+# What numpydoc wants but this project does not promise: "See Also", examples and longer texts
+# everywhere, descriptions of every parameter, and its form of sentences.
 NOT_ASKED = {"SA01", "EX01", "ES01", "PR04", "PR08", "RT03", "RT04"}
-OF_ANOTHER = ("median", "nanmedian", "nanquantile", "corrcoef")  # whose parameters these have
+OF_ANOTHER = ("median", "nanmedian", "nanquantile", "corrcoef")  # documented by another function
 REDUCTIONS = {one.name for one in gred.reductions()} - set(OF_ANOTHER)
 
 
 @pytest.mark.parametrize("name", [*gred.__all__, "testing.SimulatedArray"])
 def test_everything_public_is_documented_in_numpydocs_form(name):
-    """Of functions every parameter; records, errors and modules say what they are in a line."""
+    """Functions describe every parameter; records, errors and modules have a summary."""
     public = operator.attrgetter(name)(gred)
     text = inspect.getdoc(public)
     assert text

@@ -1,8 +1,7 @@
-"""Whatever is reduced, however, the answer, its type and the refusal are NumPy's.
+"""Results, their types and errors are NumPy's, for any call that Hypothesis draws.
 
-Hypothesis draws reductions, arrays of any type and layout, masks and arguments. Types and errors
-are held against NumPy, values against the truth of reference.py and truths.py: NumPy's own floats
-are rounded, too.
+Types and errors are compared with NumPy's, values with those of reference.py and truths.py, as
+NumPy's own floats are rounded, too.
 """
 
 import numpy as np
@@ -26,8 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @st.composite
 def drawn_calls(draw, place):
-    """Draw a reduction, an array, arguments that NumPy's function has, too, and a method."""
-    if draw(st.booleans()):  # off the ladder, where NumPy has the very function
+    """Draw a reduction, an array, arguments that NumPy's function also has, and a method."""
+    if draw(st.booleans()):  # off the ladder, where NumPy has the same function
         name, array, options = draw(calls(flat=True).filter(lambda call: call[0] not in RECORDS))
         assume(BFLOAT16 not in (array.dtype, options.get("dtype")))
         return name, array, options, "auto"
@@ -49,7 +48,7 @@ def drawn_calls(draw, place):
 
 
 def decided(op, array, options, kind):
-    """Tell whether C defines what the elements and the mean become."""
+    """Return whether C defines what the elements and the mean are converted to."""
     if op not in OPS:
         return is_decided(array, options)
     taken = array[np.broadcast_to(options.get("where", True), array.shape)]
@@ -67,7 +66,7 @@ def outcome(function, *arguments, **options):
 @often(800)
 @given(data=st.data())
 def test_answers_types_and_errors_are_numpys(device, data):
-    """Where NumPy has the very function, its type and its kind of error; and the true value."""
+    """Compare types and errors with NumPy's where it has the same function, and values."""
     name, array, options, method = data.draw(drawn_calls(device))
     before, dtype = array.tobytes(), options.get("dtype")
     theirs = outcome(numpys, name, array, options)
@@ -82,7 +81,7 @@ def test_answers_types_and_errors_are_numpys(device, data):
     if BFLOAT16 in (array.dtype, kind, dtype):
         return
     theirs = np.asarray(theirs)[()]
-    of_parts = name in SPREADS and theirs.dtype in COMPLEX  # NumPy's own NaN of nothing
+    of_parts = name in SPREADS and theirs.dtype in COMPLEX  # NumPy's NaN for an empty array
     assert of_parts or (got.dtype, type(got)) == (theirs.dtype, type(theirs))
     assert kind not in INTEGERS or not is_known or got == theirs
 
@@ -91,9 +90,9 @@ def test_answers_types_and_errors_are_numpys(device, data):
 @often(400)
 @given(data=st.data())
 def test_out_holds_what_numpys_would(device, asked, data):
-    """With a dtype the result is of that type, and becomes the type of `out` at last.
+    """With a dtype, the result has that type and is then converted to the type of `out`.
 
-    Without one the elements become what their type and that of `out` promote to, first.
+    Without one, elements are first converted to the common type of theirs and that of `out`.
     """
     op = data.draw(st.sampled_from(("sum", "prod", "min", "max")))
     array = data.draw(arrays().filter(lambda a: a.size > 0))
@@ -115,7 +114,7 @@ def test_out_holds_what_numpys_would(device, asked, data):
 
 
 def numpys(name, array, options):
-    """Reduce by NumPy, which selects by a mask, or casts elements, before what takes none."""
+    """Reduce by NumPy, applying masks and dtypes first where its function takes none."""
     options = dict(options)
     if name in ("min", "max") and "dtype" in options:
         array = array.astype(options.pop("dtype"))
@@ -134,7 +133,7 @@ def numpys(name, array, options):
     return getattr(np, name)(array, **options)
 
 
-# ---- complex infinities, ties, and arguments at the edges ----
+# ---- complex infinities, ties, and edge cases of arguments ----
 
 UP, DOWN = complex(0.0, -0.0), complex(-0.0, 0.0)
 COMPLEX_CASES = [
@@ -155,9 +154,9 @@ def test_complex_ends_are_numpys_to_the_bit(op, values, dtype, device):
 
 WHOLE, FLOATS = np.array([3, 1, 2]), np.array([1.5, 2, 4])
 EDGES = [
-    ("nanmax", WHOLE, {"initial": np.nan, "axis": 0}, "f8"),  # is left out of integers, too
+    ("nanmax", WHOLE, {"initial": np.nan, "axis": 0}, "f8"),  # NaN is skipped for integers, too
     *(
-        ("mean", [1, 2], {"dtype": dtype}, out)  # is divided in the type of out
+        ("mean", [1, 2], {"dtype": dtype}, out)  # divided in the type of out
         for dtype in (int, np.int8, "f4", None)
         for out in ("f8", "f4", "i8", "c16")
     ),
@@ -168,7 +167,7 @@ EDGES = [
         for name in ("nanprod", "nanmin", "nanmax", "nanmean", "ptp", "norm", "var")
         for values in ([-0.0], [-0.0, -0.0], [-0.0, np.nan], [-3.0])
     ),
-    ("norm", np.zeros(0), {"ord": np.inf}, None),  # NumPy has had 0 and an error for it
+    ("norm", np.zeros(0), {"ord": np.inf}, None),  # NumPy has returned 0 and raised an error for it
 ]
 
 
@@ -187,7 +186,7 @@ def test_arguments_at_the_edges_have_numpys_answers_or_errors(device):
 
 @pytest.mark.parametrize("name", ["any", "all", "min", "max", "nanmax", "ptp"])
 def test_broadcast_elements_are_looked_at_once(name, device):
-    """NumPy is asked about a shape that it can walk; a walk over the other would take years."""
+    """NumPy reduces a small shape; reading every element of the large one would take years."""
     values = np.array([[0, 1, 1], [1, 1, 1]], bool if name in ("any", "all") else "f4")
     for kept in (values, np.ones_like(values[:, :0])):
         few, many = (np.broadcast_to(kept, (n, *kept.shape)) for n in (2, 2**58))

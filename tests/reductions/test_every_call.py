@@ -1,6 +1,6 @@
-"""What every function that takes arrays promises; calls.py has all of them.
+"""Promises that every function keeps; calls.py lists the functions.
 
-What results are, of arrays whose elements lie one after the other, is tested for each by itself.
+Results for contiguous arrays are tested for each function separately.
 """
 
 import itertools
@@ -29,7 +29,7 @@ REAL = [dtype for dtype in EVERY_TYPE if dtype not in COMPLEX]
 
 
 def whole(arrays):
-    """Copy arrays to memory of their own, one element after the other in this byte order."""
+    """Copy arrays to contiguous memory of their own, in native byte order."""
     return [np.array(one, one.dtype.newbyteorder("="), order="C") for one in arrays]
 
 
@@ -39,12 +39,12 @@ def bytes_of(arrays):
 
 @every_call
 def test_neither_a_layout_nor_a_limited_workspace_changes_a_result(name):
-    """Nor the error, where numbers of a type have no result.
+    """Nor does it change the error, for types that have no result.
 
-    There is room for an element, for some, for most; what cannot go in pieces says so.
+    The workspace has room for one element or more; what cannot go in pieces raises MemoryError.
     """
     layouts = calls.LAYOUTS | calls.OF_THE_HOST
-    types = EVERY_TYPE if name in REDUCTIONS else REAL  # complex numbers have few calls
+    types = EVERY_TYPE if name in REDUCTIONS else REAL  # few other calls take complex numbers
     where = list(itertools.product(places_of(name), layouts))
     every = chosen(itertools.product(where, (1, 2000, 20_000)), name, "limit")
     every += [(one, ROOM_FOR_ALL) for one in chosen(where, name)]
@@ -86,7 +86,7 @@ def test_inputs_are_never_written_and_need_not_be_writable(name):
 
 @every_call
 def test_no_threads_and_no_order_of_them_change_a_bit(name, threads_as_before):
-    """But for `atomic`, which adds in the order that blocks come in."""
+    """Except for `atomic`, which adds in the order of the blocks."""
     for place in places_of(name):
         shape = (500, 1003) if place == "host" else (70, 311)
         x, made = np.random.default_rng(2).normal(size=shape), set()
@@ -114,7 +114,7 @@ def all_along(*bounds):
     return lambda x: x[(slice(*bounds),) * x.ndim or ...]
 
 
-# Of each the memory's shape for results of some shape, and where in it they go.
+# The memory's shape for results of some shape, and their view of it.
 OUTS = {
     "as it is": (lambda shape: shape, lambda x: x[...]),
     "transposed": (lambda shape: shape[::-1], lambda x: x.T),
@@ -123,12 +123,12 @@ OUTS = {
     "every third, backwards": (lambda shape: [3 * n for n in shape], all_along(None, None, -3)),
     "between others": (lambda shape: [n + 4 for n in shape], all_along(2, -2)),
 }
-# Types that an out may have beside the results' own.
+# Types that `out` may have besides the results' own.
 KINDS = {"f": ("f8", "f4"), "i": ("i8", "i4"), "u": ("u8",), "b": ("i1", "f4")}
 
 
 def sides_of(name):
-    """Pair where arrays may lie with where their results may go: there, to the host or from it."""
+    """Pair places of arrays with places of `out`: the same, to the host or from it."""
     pairs = itertools.product(places_of(name), SIDES)
     if "each" in name:
         return [(place, side) for place, side in pairs if place == side]
@@ -139,7 +139,7 @@ def sides_of(name):
 
 @every_out
 def test_out_of_any_strides_and_type_gets_the_results_alone(name):
-    """Of the results' own type, whichever that is, or of another than float64s have."""
+    """The type of `out` is the results' own, or another one for float64 results."""
     types = [one for one in EVERY_TYPE if name in REDUCTIONS or one not in COMPLEX]
     every = itertools.product(sides_of(name), OUTS, (None, 0, -1), (1, 2**30))
     for turn, ((place, side), layout, other, limit) in enumerate(chosen(every, name)):
@@ -169,7 +169,7 @@ PARTS = {0: (np.s_[0], np.s_[2], np.s_[-1, ::-1]), 1: (np.s_[:, 0], np.s_[::-1, 
 
 @pytest.mark.parametrize("name", [name for name in OUT_CALLS if ", along" in name])
 def test_out_may_lie_where_elements_do(name):
-    """All are read before any is written over; and no others are."""
+    """All elements are read before any is overwritten, and no others are overwritten."""
     axis = int(name[name.index("along") + 6])
     dtype = results(name, [drawn(name, "f8")])[0].dtype
     x = drawn(name, dtype)
@@ -201,7 +201,7 @@ def test_out_may_be_the_mask_the_mean_or_the_offsets(make):
 
 
 def wrong_outs(want):
-    """Give what is no out for such results, and the error that it deserves."""
+    """Yield invalid outs for such results, and the expected errors."""
     locked = np.zeros_like(want)
     locked.setflags(write=False)
     there = SimulatedArray(np.zeros_like(want))
@@ -235,7 +235,7 @@ def test_what_is_no_out_is_refused_and_not_written(name):
 
 
 class Deleted:
-    """As JAX's arrays: what asks for a buffer of theirs trips over the lack of any."""
+    """An array that raises when its buffer is requested, like a deleted one of JAX."""
 
     def __init__(self, error):
         self.error = error
@@ -265,12 +265,12 @@ NO_ARRAYS |= {
     f"deleted, {error.__name__}": (lambda x, error=error: Deleted(error), RuntimeError, "deleted")
     for error in (TypeError, ValueError, BufferError, RuntimeError, AttributeError)
 }
-LOOSE = ("reduceat", "var about")  # offsets and means may be more than arrays of numbers
+LOOSE = ("reduceat", "var about")  # offsets and means may be other things than arrays of numbers
 
 
 @every_call
 def test_what_is_no_array_of_numbers_is_refused(name, the_next_call_is_right):
-    """In the place of any of the arrays."""
+    """As any of the arrays."""
     arrays = CALLS[name].of(drawn(name, "f8"))
     for place, kind in itertools.product(range(len(arrays)), NO_ARRAYS):
         if place and name.startswith(LOOSE) and kind != "masked":
@@ -281,7 +281,7 @@ def test_what_is_no_array_of_numbers_is_refused(name, the_next_call_is_right):
             CALLS[name].run(*given)
 
 
-# What each option cannot be.
+# Invalid values of each option.
 NO_OPTIONS = {
     "method": ["unrol8", "\0", "", 3, b"auto", None, ["auto"], Nameless()],
     "device": ["tpu", "cuda:x", "host:0", "simulated\0", "", 3, b"host", ["host"], Nameless()],
@@ -308,29 +308,29 @@ def test_what_is_no_option_is_refused_and_named(name, option, the_next_call_is_r
         with pytest.raises(Exception) as caught, silenced():  # noqa: PT011
             call.run(*call.of(drawn(name, "f8")), **{option: value})
         said = str(caught.value)
-        if not isinstance(caught.value, ZeroDivisionError):  # of the value itself
+        if not isinstance(caught.value, ZeroDivisionError):  # raised by the value itself
             assert isinstance(caught.value, TypeError | ValueError | IndexError | OverflowError)
             assert option in said or "out of bounds" in said, said
 
 
-# ---- a flat array of NumPy's and nothing else: a short way to the same answer ----
+# ---- the fast path for flat NumPy arrays without arguments ----
 
-# `where=True` asks for nothing, but is an argument, so that such a call goes the long way.
-CHUNK, FEW = 4096, 16  # elements that are folded at once, and how many times those without a heap
+# `where=True` changes nothing, but as an argument it selects the slow path.
+CHUNK, FEW = 4096, 16  # elements per chunk, and the number of chunks that needs no heap memory
 AROUND = (CHUNK, 2 * CHUNK, FEW * CHUNK)
 LENGTHS = (0, 1, 2, 3, 15, 16, 17, 63, 1023, *(n + k for n in AROUND for k in (-1, 0, 1)))
 every_reduction = pytest.mark.parametrize("name", [row.name for row in gred.reductions()])
 
 
 def told(value):
-    """Give a value's type and bits, or those of each of a record's."""
+    """Return the type and bits of a value, or of each field of a record."""
     if isinstance(value, tuple):
         return tuple(map(told, value))
     return type(value), value.dtype, value.tobytes()
 
 
 def outcome(name, a, **options):
-    """Tell what a call returns or raises, and what it warns of and where."""
+    """Return a call's result or error, and its warnings with their places."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -341,7 +341,7 @@ def outcome(name, a, **options):
 
 
 def arrays_of(name, dtype):
-    """Yield flat arrays of any length and values, and such as only look flat."""
+    """Yield flat arrays of any length and values, and arrays that only look flat."""
     random = np.random.default_rng(9)
     for n, flavour in chosen(itertools.product(LENGTHS, FLAVOURS), name, dtype):
         yield values(dtype, flavour, n, random)

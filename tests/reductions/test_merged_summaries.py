@@ -1,4 +1,4 @@
-"""Summaries along axes; those of parts, merged, are those of the whole, beside fractions."""
+"""Summaries along axes and merged summaries, which equal those of the whole."""
 
 import itertools
 import pickle
@@ -22,7 +22,7 @@ every_type = pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
 
 
 def close(got, want, rounds):
-    """Compare fields: what is rounded so often may be off by as many half units."""
+    """Compare fields; rounded ones may differ by `rounds` roundings."""
     for name in FIELDS:
         a, b = np.asarray(getattr(got, name)), np.asarray(getattr(want, name))
         assert (a.shape, a.dtype) == (b.shape, b.dtype), name
@@ -49,25 +49,25 @@ def test_any_parts_make_the_whole(dtype):
 
 @pytest.mark.parametrize("ddof", [0, 1, 2.5])
 def test_variances_are_fractions(ddof):
-    """Of deviations that are exact, and a mean that is far from 0."""
+    """With exact deviations, and a mean far from 0."""
     x = np.random.default_rng(2).integers(-50, 50, 999) + 2.0**30
     var = comoment(x, x) / (999 - Fraction(ddof))
     merged = sum(gred.describe(part, ddof=ddof) for part in np.split(x, [10, 500]))
-    # Means are off by units of 2^30: so are deviations of parts, by 2^-22, of some 30.
+    # Means have errors in units of 2^30, so parts' deviations of about 30 have errors of 2^-22.
     assert abs(Fraction(float(merged.mean)) - exact_sum(x) / 999) <= 4 * Fraction(2.0**-22)
     assert abs(Fraction(float(merged.var)) / var - 1) < Fraction(1e-6)
     assert (merged.ddof, merged.std) == (ddof, np.sqrt(merged.var))
 
 
 INF, NAN, HALF = np.inf, np.nan, np.float16
-PARTS = [  # and what their mean and variance are, if not those of all elements together
+PARTS = [  # and their mean and variance, if they differ from those of all elements together
     *(([[INF, 1.0], [2.0]], {}), ([[INF, 1.0], [INF, 2.0]], {}), ([[1.0], [INF]], {})),
     *(([[INF], []], {}), ([[INF, 1.0], [-INF]], {}), ([[-INF], [-INF]], {})),
     *(([[], [NAN, NAN], [1.0, 2.0, NAN]], {}), ([[], []], {})),
-    # float16 is merged in more
+    # float16 is merged in a wider type
     ([np.full(4, HALF(-200)), np.full(4, HALF(200))], {}),
     ([np.full(4, HALF(-60000)), np.full(4, HALF(60000))], {"sum": NAN}),
-    ([[1.0, 2.0], [3.0, 4.0, 5.0]], {"ddof": 2, "mean": 3, "var": NAN}),  # divided by nothing
+    ([[1.0, 2.0], [3.0, 4.0, 5.0]], {"ddof": 2, "mean": 3, "var": NAN}),  # zero degrees of freedom
     ([[1.0], [4.0], [7.0]], {"ddof": 1, "mean": 4, "var": 9}),
 ]
 
@@ -125,7 +125,7 @@ def test_exact_parts_in_any_order_are_the_whole_to_the_last_bit():
 
 
 def test_exact_summaries_neither_overflow_nor_cancel_nor_hide_what_is_not_finite():
-    """Also of parts of one element, of which those that are rounded know nothing by then."""
+    """Also for parts of one element, where rounded summaries have lost the digits."""
     big, near = np.array([1.5e308, -1.5e308]), 1e9 + np.arange(4.0)
     assert gred.describe(big, method="exact").std == 1.5e308
     for parts in (np.split(near, 4), np.split(near, 2)):
@@ -217,7 +217,7 @@ def test_bytes_that_have_changed_are_refused():
     refused = 0
     changed = [DATA[:k] + bytes([DATA[k] ^ 1]) + DATA[k + 1 :] for k in range(0, len(DATA), 97)]
     for one in changed:
-        try:  # there are bytes that nobody reads, such as those of dates
+        try:  # some bytes are never read, such as dates
             assert gred.Summary.from_bytes(one).to_bytes() == DATA
         except ValueError:
             refused += 1
@@ -225,7 +225,7 @@ def test_bytes_that_have_changed_are_refused():
 
 
 def test_summaries_are_equal_or_not():
-    """Also those of a device's arrays, whose bytes are read on the host."""
+    """Also for a device's arrays, whose bytes are read on the host."""
     x = np.arange(12.0).reshape(3, 4)
     x[1, 1] = np.nan
     one, there = gred.describe(x, axis=0), gred.describe(SimulatedArray(x), axis=0)
@@ -245,7 +245,7 @@ def test_summaries_of_tensors():
         assert gred.Summary.from_bytes(both.to_bytes()) == both
 
 
-# ---- along axes: values are tested in tests/axes ----
+# ---- along axes: tests/axes tests the values ----
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u8", "?"])
@@ -265,7 +265,7 @@ def test_extremes_of_integers_are_floats_where_nothing_may_be_shown(dtype):
 @pytest.mark.gpu
 @of(Cupy, Torch)
 def test_fields_are_arrays_of_the_callers_library(library):
-    """Exact ones and those by key, too."""
+    """Also for exact summaries and those by key."""
     host = np.random.default_rng(0).normal(size=(30, 50, 40)).astype("f4") * 9
     host[1, 2, ::3] = host[0, 0] = np.nan
     x, keys = library.make(host), np.arange(30) % 4
@@ -280,7 +280,7 @@ def test_fields_are_arrays_of_the_callers_library(library):
         there, here = (describe(*arrays) for arrays in both)
         assert {type(field) for field in there} == {type(x)}
         for field, right in zip(there, here, strict=True):
-            # Sums of 50 elements of up to 4 or so, one rounding of 2^-24 each.
+            # Sums of 50 elements of about 4 at most, with one rounding of 2^-24 each.
             np.testing.assert_allclose(to_host(field), right, 1e-5, 1e-5, equal_nan=True)
         assert k != 1 or to_host(there.var).tobytes() == here.var.tobytes()
     assert gred.describe(x, method="exact") == gred.describe(host, method="exact")

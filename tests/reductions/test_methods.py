@@ -1,4 +1,4 @@
-"""Every method, op, element type and block size is right at the lengths where many go wrong."""
+"""Every method, op, element type and block size is right at the lengths that often go wrong."""
 
 import functools
 import itertools
@@ -22,7 +22,7 @@ every_op = pytest.mark.parametrize("op", OPS)
 
 
 def check(case, op, array=None, **options):
-    """Reduce the array of a case, or one that holds the same elements, beside its truth."""
+    """Compare the reduction of a case's array, or of one with the same elements, with the truth."""
     got = reduce(op, case.array if array is None else array, **options)
     about = f"{op} of {case.array.size} {case.array.dtype} with {options}"
     assert agrees(got, case.truth), f"{about}: {got!r}, not {shown(case.truth)}"
@@ -34,10 +34,10 @@ def check(case, op, array=None, **options):
 @every_op
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_length_and_block_size_is_exact_on_exact_data(device, method, op, kind):
-    """But where it takes long, ops and kinds share the block sizes out.
+    """On slow devices, ops and kinds share the block sizes.
 
-    Each op and each kind meet all of them, and the longest array once a block size: an op and a
-    kind have a turn, and the first op what the others leave of its kind.
+    Each op and each kind meet all of them, with the longest array once per block size; the first op
+    also takes the sizes that the other ops leave for its kind.
     """
     sizes = block_sizes(method)
     turn = (OPS.index(op) + KINDS.index(kind)) % len(sizes)
@@ -56,7 +56,7 @@ def test_every_length_and_block_size_is_exact_on_exact_data(device, method, op, 
 
 @every_op
 def test_the_other_element_types_are_right(device, method, op):
-    """float16 and bfloat16 are accumulated in float32 and rounded once: the bound is so."""
+    """float16 and bfloat16 are accumulated in float32 and rounded once, as the bound assumes."""
     for kind in inputs.MORE_KINDS:
         if takes(method, kind.given):
             for n in chosen((1, 33, 4097), kind, op, method, device):
@@ -81,7 +81,7 @@ def test_rounding_errors_stay_within_their_bound(device, method, op, kind):
 
 
 def test_every_length_is_right(device, method):
-    """All lengths up to more than two data blocks of the rung that takes eight at a time."""
+    """All lengths up to more than two data blocks of the rung that unrolls by eight."""
     array = np.random.default_rng(1).integers(-(2**62), 2**62, 600)
     sums = np.concatenate([[0], np.cumsum(array)])
     for n in chosen(range(len(array) + 1), method):
@@ -98,7 +98,7 @@ def test_an_array_may_begin_off_a_boundary(device, rung):
 
 @every_op
 def test_nothing_beyond_the_array_is_read(device, method, op):
-    """NaN lies before and behind the array, where that is memory that gred could read."""
+    """The array is surrounded by NaN in readable memory."""
     for kind, n in chosen(itertools.product(FLOATS, (1, 31, 257, 1000, 4097)), op, method):
         case = exact(op, kind, n)
         surrounded = np.full(n + 2 * 3000, np.nan, kind.given)
@@ -115,7 +115,7 @@ GIANT_METHODS += ("shuffle_vector", "atomic", "last_block", "cooperative", "cub"
 
 @pytest.fixture(scope="module")
 def giant():
-    """More than 2^32 int32 on the GPU: noise whose period shares no factor with a power of two."""
+    """More than 2^32 int32 on the GPU, of noise with an odd period."""
     needed = 4 * BIG
     if free_bytes() < 5 * needed:
         pytest.skip(f"the GPU has less than {5 * needed / 2**30:.0f} GiB free")
@@ -145,7 +145,7 @@ def test_more_than_2_to_the_32_elements_are_right(giant, method):
 @every_op
 @pytest.mark.filterwarnings("ignore:.*imaginary part:numpy.exceptions.ComplexWarning")
 def test_each_element_is_converted_to_the_dtype_first(device, method, op):
-    """Every type becomes every other; where it takes long, ops share the long arrays out."""
+    """Every type is converted to every other; on slow devices, ops share the long arrays."""
     several = ("auto", "recursive", "last_block", "interleaved", "shuffle_vector")
     types = EVERY_TYPE if method in several else inputs.ELEMENT_TYPES
     every = itertools.product(types, types)
@@ -164,7 +164,7 @@ EXTREMES += [("max", complex(0, NAN), "c16")]
 
 @pytest.mark.parametrize(("op", "special", "dtype"), EXTREMES)
 def test_the_extreme_is_found_wherever_it_lies(device, method, op, special, dtype):
-    """NaN is the one of all floats; by the smallest blocks."""
+    """NaN is the extreme of all floats; with the smallest blocks."""
     for position in chosen(range(257), method, op, special) if takes(method, dtype) else ():
         array = np.full(257, 5).astype(dtype)
         array[position] = special
@@ -179,7 +179,7 @@ SPECIAL += [[-0.0, 2, 3], [1, INF, 2], [1, -INF, 2], [INF] * 3, [-INF] * 3, [-0.
 
 @functools.cache
 def special_arrays(op, dtype):
-    """Spread each few values over arrays of some lengths, with what NumPy makes of them."""
+    """Yield arrays of some lengths with few special values, and NumPy's results."""
     filler = {"sum": -0.0, "prod": 1, "mean": -0.0, "min": np.inf, "max": -np.inf}[op]
     ends = np.finfo(dtype)
     made = [np.full(99, sign * ends.max) for sign in (1, -1) if dtype != np.float16]
@@ -204,7 +204,7 @@ def test_special_values_are_numpys(device, method, op, dtype):
         assert same(got, expected), f"{got!r}, not {expected!r}, of {array!r}"
 
 
-# ---- what is timed ----
+# ---- timing ----
 
 SINGLE_LAUNCH = ("atomic", "last_block", "cooperative", "bulk", "cluster")
 
@@ -222,7 +222,7 @@ def passes_of(rung: str, n: int, block_size: int, grid: int) -> int:
 
 
 def test_the_second_stage_is_on_the_device(device, rung):
-    """Partials are folded by more launches of the same rung until one is left."""
+    """Further launches of the same rung merge partial results until one is left."""
     for n in (2, 1000, 40_000):
         case = exact("sum", FLOATS[0], n)
         options = {"method": rung, "device": device, "block_size": 32, "samples": 1}
@@ -233,7 +233,7 @@ def test_the_second_stage_is_on_the_device(device, rung):
 
 @pytest.mark.parametrize("cold", [False, True])
 def test_the_measured_time_is_the_kernels_own_with_all_samples(device, method, cold):
-    """All samples lie within the call, and begin with the same array though rungs change it."""
+    """All samples fit within the call and start from the same array, even if rungs change it."""
     case, count = exact("sum", KINDS[0], 4097), 2 if cold else 7
     options = {"method": method, "device": device, "samples": count, "warmup": 1, "cold": cold}
     began = time.perf_counter()

@@ -1,10 +1,10 @@
-"""NumPy's own tests of these reductions pass with gred in the place of NumPy.
+"""NumPy's own tests of these reductions pass when gred replaces NumPy's functions.
 
-They are run from the installed NumPy by a pytest of its own, with this module as a plugin.
-`np.sum(a)`, `a.sum()`, `np.var`, `np.any`, `np.argmax`, `np.nansum`, `np.linalg.norm` and their
-like become gred's where gred takes the arguments: a plain array of a supported type, as a whole or
-along axes. What it does not (objects, subclasses with methods of their own) stays NumPy's. The
-number of gred's calls, by reduction, is written at the end to the file that GRED_CALLS names.
+The tests are those of the installed NumPy, run by a separate pytest with this module as a plugin.
+`np.sum(a)`, `a.sum()`, `np.var`, `np.any`, `np.argmax`, `np.nansum`, `np.linalg.norm` and others
+call gred where it takes the arguments: a plain array of a supported type, reduced as a whole or
+along axes. Others (objects, subclasses with their own methods) stay NumPy's. At the end, the number
+of gred's calls by reduction is written to the file named by GRED_CALLS.
 """
 
 import contextlib
@@ -28,11 +28,11 @@ import gred
 WITHOUT_NAN = ("nansum", "nanprod", "nanmin", "nanmax", "nanmean")
 OF_METHODS = {name: f"_{name}" for name in ("sum", "prod", "mean", "any", "all", "var", "std")}
 OF_METHODS |= {"ptp": "_ptp", "min": "_amin", "max": "_amax"}
-# What `np.sum` and its like call with a method's name, and those that gred takes of each.
+# NumPy functions that take the name of a method, and the names that gred replaces.
 BY_NAME = {"_wrapreduction": ("sum", "prod", "min", "max"), "_wrapfunc": ("argmin", "argmax")}
 BY_NAME["_wrapreduction_any_all"] = ("any", "all")
-# Of NumPy's files the tests that are run, or all where none is named; and what all of these make of
-# gred at least: less means that NumPy does not come by.
+# By file: the tests to run (all if empty). Then the least number of gred's calls over all files:
+# fewer mean that NumPy no longer calls these functions.
 FILES = {
     "_core/tests/test_multiarray.py": "TestStats TestMinMax TestBool TestClip TestArgmax TestArgmin"
     " TestArgmaxArgminCommon TestMethods::test_prod TestMethods::test_partition_fuzz",
@@ -57,7 +57,7 @@ calls: Counter = Counter()
 
 
 def array_of(a, method: str):
-    """Give the plain array that an object stands for, if it has no such method of its own."""
+    """Return the plain array for an object, unless it has such a method of its own."""
     if type(a) is np.ndarray:
         return a
     plain = isinstance(a, list | tuple | int | float) and not hasattr(a, method)
@@ -68,16 +68,16 @@ def array_of(a, method: str):
 
 
 def is_numpys_alone(name, a, ord=None, axis=None, dtype=None, **_):
-    """Tell what gred answers otherwise: norms of matrices, and variances by a complex dtype."""
+    """Return whether gred differs by design: norms of matrices, variances of complex dtype."""
     if name == "norm":
         return a.ndim != 1 and (ord is not None if axis is None else isinstance(axis, tuple))
     return name in ("var", "std") and np.dtype(dtype).kind == "c"
 
 
 def stand_in(original, op=None, taken=()):
-    """Let gred do what a function of NumPy's does: one op, or those that it is told by name.
+    """Replace a NumPy function by gred's: for one op, or for the ops in `taken`, named by the call.
 
-    What it refuses, NumPy does or refuses itself.
+    What gred refuses is left to NumPy.
     """
     first, *names = inspect.signature(original).parameters
 
@@ -100,7 +100,7 @@ def stand_in(original, op=None, taken=()):
 
 
 def pytest_configure():
-    """Replace the functions before anybody has called one: NumPy's C code remembers the first."""
+    """Replace the functions before any call, as NumPy's C code caches the first."""
     numpys_count = multiarray.count_nonzero
     multiarray.count_nonzero = stand_in(lambda a: numpys_count(a), "count_nonzero")
     for name, taken in BY_NAME.items():
@@ -113,12 +113,12 @@ def pytest_configure():
 
 
 def pytest_runtest_setup(item):
-    """Draw the same numbers in every run, of those tests that leave it to chance."""
+    """Seed the tests that use random numbers."""
     np.random.seed(1)
 
 
 def pytest_unconfigure():
-    """Tell how often gred was asked."""
+    """Write the number of gred's calls."""
     if "GRED_CALLS" in os.environ:
         Path(os.environ["GRED_CALLS"]).write_text(json.dumps(calls), encoding="ascii")
 
@@ -127,7 +127,7 @@ def pytest_unconfigure():
 
 NUMPY = Path(np.__file__).parent
 NAN_FUNCTIONS = "lib/tests/test_nanfunctions.py"
-# What is NumPy's promise and not gred's, each with its reason.
+# Tests of promises that only NumPy makes, with the reasons.
 DESELECTED = {
     "_core/tests/test_ufunc.py::TestUfunc::test_sum": "counts the warnings of sums that overflow;"
     " gred does not look for what floats do on the way",
@@ -149,9 +149,9 @@ are_there = all((NUMPY / file).exists() for file in FILES)
 
 
 def run(arguments, plugin, folder):
-    """Give the report of tests that run with the plugin, or with none, and those that failed."""
+    """Run tests with or without the plugin; return the report and the tests that failed."""
     command = [sys.executable, "-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", "--tb=short"]
-    command += ["--assert=plain"]  # which compiles no test anew
+    command += ["--assert=plain"]  # recompiles no test
     command += ["-c", os.devnull, "--rootdir", str(NUMPY), *(["-p", plugin] if plugin else [])]
     paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "GRED_CALLS": str(folder / "calls")}
@@ -167,7 +167,7 @@ def run(arguments, plugin, folder):
 @pytest.mark.unsanitized
 @pytest.mark.skipif(not are_there, reason="this NumPy has no tests of its own")
 def test_numpys_own_tests_pass_with_gred_in_its_place(tmp_path):
-    """No test fails that passes without gred; and gred is asked often enough for that to count."""
+    """No test fails that passes without gred, and gred is called often enough."""
     tests = [f"{file}::{name}" for file, names in FILES.items() for name in names.split()]
     tests += [file for file, names in FILES.items() if not names]
     options = [f"--deselect={name}" for name in DESELECTED]

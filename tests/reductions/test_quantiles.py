@@ -1,4 +1,4 @@
-"""Quantiles and medians, beside NumPy's of float64, and beside sorted elements."""
+"""Quantiles and medians, compared with NumPy's in float64 and with sorted elements."""
 
 import itertools
 
@@ -43,7 +43,7 @@ def drawn(dtype, shape):
 
 
 def near(got, want, dtype):
-    """Compare, to within four roundings of what is interpolated."""
+    """Compare to within four roundings of the interpolated value."""
     error = 4 * 2.0 ** -MANTISSA_BITS.get(np.dtype(dtype), 53)
     return np.allclose(np.float64(got), np.float64(want), error, 100 * error, equal_nan=True)
 
@@ -52,7 +52,7 @@ def near(got, want, dtype):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("by", ["selection", "sorting"])
 def test_quantiles_and_medians_are_numpys(dtype, shape, by, monkeypatch):
-    """Of any layout, along any axes, by any method, with NaN and without it."""
+    """For any layout, axes and method, with and without NaN."""
     if by == "sorting":
         monkeypatch.setattr(quantiles, "_SELECTED_ON_HOST", 0)
     x = drawn(dtype, shape)
@@ -85,7 +85,7 @@ def patterns(n):
 
 
 def sampled(n):
-    """Repeat what kernels/cpu/selection.cuh draws of so many elements."""
+    """Repeat the sampling of kernels/cpu/selection.cuh for n elements."""
     state, places = n, []
     for _ in range(4096):
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
@@ -96,7 +96,7 @@ def sampled(n):
 @pytest.mark.parametrize("n", [2, 100, 511, 512, 513, 5000, (1 << 16) - 1, (1 << 16) + 1, 300_000])
 @pytest.mark.parametrize("dtype", ["i4", "f8", "f2"])
 def test_orders_that_samples_are_misled_by(n, dtype):
-    """Elements where the sample is taken lie beside all others, so that its bracket is wrong."""
+    """Elements at the sampled positions are unlike all others, so that the sample misleads."""
     for x in patterns(n):
         with silenced():
             y = x.astype(dtype)
@@ -143,7 +143,7 @@ def test_infinities_what_overflows_and_what_is_left_by_nan_or_of_nothing(name, a
 
 
 def test_more_elements_than_floats_count():
-    """Where a rank in float32 is off by one, and torch.quantile refuses."""
+    """A rank in float32 would be off by one here, and torch.quantile refuses."""
     n = (1 << 24) + 2
     x = np.arange(n, dtype="i4")[::-1]
     assert gred.quantile(x, [0.25, 0.5], method="lower").tolist() == [(n - 1) // 4, (n - 1) // 2]
@@ -172,7 +172,7 @@ SHAPES += [(2, 8, 3), (1, 16, 70), (3, 17, 50), (1, 64, 2), (5, 127)]  # (outer,
 @every_type
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rows_on_devices(place, dtype, shape):
-    """By the kernels that select: equal elements, and NaN, among them, sorted or not."""
+    """Select with equal elements and NaN among them, sorted or not."""
     n, inner = (*shape[1:], 1)[:2]
     x = drawn(dtype, shape)
     x[-1, : n // 2] = x[0, 0]

@@ -1,4 +1,4 @@
-"""What gred says about itself is true, complete, and good to look at."""
+"""What gred reports about itself is true, complete and well presented."""
 
 import copy
 import math
@@ -85,7 +85,7 @@ def test_devices_are_there_and_described():
 
 
 def rows_of(shown):
-    """Read the cells of a table of HTML, all of whose tags must be closed in turn."""
+    """Return the cells of an HTML table, in which every tag must be closed."""
     rows = ElementTree.fromstring(shown._repr_html_()).iter("tr")
     return [["".join(cell.itertext()) for cell in row] for row in rows]
 
@@ -147,7 +147,7 @@ def test_build_info_says_how_it_was_built():
     assert all(re.fullmatch(r"\d{2,3}[a-z]?|ptx", a) for a in info["architectures"])
 
 
-# ---- what is measured, and what cannot be ----
+# ---- measurements, and invalid ones ----
 
 ARRAY = np.arange(1, 1001)
 DEVICES = ("device", "'host'", "'simulated'", "'cuda'", "'cuda:N'")
@@ -189,7 +189,7 @@ def test_limits_say_what_was_read_or_launched(device, nbytes):
     limits = [gred.read_limit(device, nbytes, samples=3, cold=False)]
     assert isinstance(limits[0], gred.ReadLimit)
     assert limits[0].nbytes == nbytes
-    if device == "host":  # which launches nothing
+    if device == "host":  # it launches no kernel
         assert limits[0].block_size is None
     else:
         assert limits[0].grid >= 1
@@ -203,7 +203,7 @@ def test_limits_say_what_was_read_or_launched(device, nbytes):
     assert gred.read_limit(nbytes=nbytes, samples=1, cold=False).device == BEST
 
 
-@pytest.mark.unsanitized  # what is freed, a sanitizer keeps
+@pytest.mark.unsanitized  # a sanitizer delays freeing memory
 def test_caches_are_flushed_with_more_memory_than_they_have_unless_they_may_be_warm():
     code = """
     import re, gred
@@ -222,7 +222,7 @@ def test_caches_are_flushed_with_more_memory_than_they_have_unless_they_may_be_w
 TIME, READ, LAUNCH = gred.kernel_time, gred.read_limit, gred.launch_limit
 COUNT, SEE, PREDICT = gred.counters, gred.accesses, gred.roofline
 FEW, COLUMNS = np.ones(3, np.float32), SimulatedArray(np.ones((4, 4)))[:, ::2]
-# Of a call's arguments and options, the error and words of what it says.
+# A call's arguments and options, the error and words of its message.
 REFUSED = [
     (TIME, (FEW, "median"), {}, ValueError, ("op", "'sum'", "reductions()", "'median'")),
     (TIME, (FEW, "\ud800"), {}, ValueError, ("op",)),
@@ -283,7 +283,7 @@ LOST = np.exceptions.ComplexWarning
 WARNED = [
     (LOST, lambda: gred.sum(COMPLEX, dtype=float)),
     (LOST, lambda: gred.kernel_time(COMPLEX, dtype=float, samples=1)),
-    (RuntimeWarning, lambda: gred.sum(ENDLESS, **ON_ONE, device="simulated")),  # of a long run
+    (RuntimeWarning, lambda: gred.sum(ENDLESS, **ON_ONE, device="simulated")),  # a long run
     (RuntimeWarning, lambda: gred.kernel_time(ENDLESS, **ON_ONE, device="simulated")),
     (RuntimeWarning, lambda: gred.read_limit("simulated", 2**26, samples=10**6)),
 ]
@@ -291,7 +291,7 @@ WARNED = [
 
 @pytest.mark.parametrize(("category", "call"), WARNED)
 def test_a_warning_points_to_the_call(category, call, monkeypatch):
-    """A long run ends there, because showing the warning fails."""
+    """A long run ends there, because showing the warning raises."""
     heard = []
 
     def show(message, category, filename, lineno, *_):

@@ -1,8 +1,8 @@
-"""Reductions that are not on the ladder are right for special values, and as near as can be.
+"""Reductions that are not on the ladder: special values, and accuracy on difficult data.
 
-Variances and norms are as near to the truth as Chan's formula and scaled squares allow. The data is
-what naive formulas fail on: a small spread about a great mean, an outlier to begin with, trends,
-squares beyond the range of the type. truths.py has the bounds and derives them.
+The bounds for variances and norms are those of Chan's formula and of scaled squares; truths.py
+derives them. Naive formulas fail on the data: a small spread about a large mean, an outlier at the
+start, trends, squares outside the type's range.
 """
 
 import itertools
@@ -46,10 +46,10 @@ def test_the_truth_is_that_of_fractions_and_allows_no_more_than_it_has_to():
 @pytest.mark.parametrize("data", SPREAD)
 @pytest.mark.parametrize("name", OF_SPREADS)
 def test_variances_are_within_chans_bound(data, name, device):
-    """The variance of complex numbers is that of both parts together, and real.
+    """The variance of complex numbers is real: the sum of both parts' variances.
 
-    In their own type a mean of 1000 would stop the sums of halves; a shift by an outlier, first or
-    behind a mask, would cost all the digits.
+    With a mean of 1000, a running sum of halves in their own type would stall; a shift by an
+    outlier, the first element or a masked one, would lose all digits.
     """
     lengths = LENGTHS[:-1] if device == "simulated" else LENGTHS
     types = (*REALS, *COMPLEX) if data in OF_HALVES else (*REALS[2:], *COMPLEX)
@@ -83,7 +83,7 @@ NO_DDOFS = ("1", "a", b"1", [], {}, object(), 1j, [1, 2], np.array([1, 2]), None
 
 @pytest.mark.parametrize("name", OF_SPREADS)
 def test_ddof_is_what_is_taken_from_the_count(name, device):
-    """By either of its names, if it has two; and what is no number is refused."""
+    """Under both of its names, where it has two; anything but a number is refused."""
     x = np.random.default_rng(9).normal(size=40)
     function = partial(getattr(gred, name), device=device)
     for keyword in ("ddof", "correction") if name in SPREADS else ("ddof",):
@@ -139,7 +139,7 @@ def test_many_great_and_many_tiny_elements_have_a_norm(device):
     assert gred.norm(np.full(4097, 1e30, np.float32), dtype=np.float64, device=device) > 6e31
 
 
-# By the norm of 3, -4 and 0, orders that make it.
+# By result, the orders for the norm of 3, -4 and 0.
 OF_ORDERS = {5: (2.0, np.int8(2), np.float32(2), np.int64(2), None), 7: (1.0, True, np.uint8(1))}
 OF_ORDERS |= {4: (INF, np.float32(INF)), 0: (-INF,), 2: (0.0, -0.0, np.int8(0))}
 NO_ORDERS = [3, 0.5, -1, -2, "fro", "nuc", "2", np.nan, 1j, [2], object(), b""]
@@ -147,7 +147,7 @@ NO_ORDERS = [3, 0.5, -1, -2, "fro", "nuc", "2", np.nan, 1j, [2], object(), b""]
 
 def test_orders_may_be_any_kind_of_number_and_no_others(device):
     for right, orders in OF_ORDERS.items():
-        for order in orders:  # of all elements as one vector
+        for order in orders:  # all elements are one vector
             assert gred.norm([[3.0, -4.0], [0.0, 0.0]], order, device=device) == right
             assert gred.norm([3.0, 0.0, -4.0], ord=order, device=device) == right
     for order in NO_ORDERS:
@@ -167,7 +167,7 @@ def test_the_norm_of_one_element_is_its_magnitude_to_the_last_bit(dtype, device)
 
 
 def special_arrays(dtype: np.dtype):
-    """Offer equals, and what a type has that is unlike other numbers, in short arrays and long."""
+    """Yield short and long arrays of equal elements and of the type's special values."""
     yield np.resize([1, 0, 2, 2, 0, 1, 2], 1027).astype(dtype)
     if dtype in INTEGERS:
         ends = (False, True) if dtype == np.bool_ else (np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -206,7 +206,7 @@ def special_arrays(dtype: np.dtype):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("limit", [512, 2**40])
 def test_special_values_are_numpys(name, device, limit):
-    """Also in pieces. Norms have five orders, and descriptions nine fields."""
+    """Also in pieces; norms have five orders and descriptions nine fields."""
     step = (5 if name in ("norm", "describe") else 2) if device == "simulated" else 1
     with gred.workspace_limit(limit):
         all_right(

@@ -1,4 +1,4 @@
-"""Weighted means, what leaves NaN out, and `logsumexp`, beside NumPy's and fractions."""
+"""Weighted means, reductions that skip NaN, and `logsumexp`, checked by NumPy and fractions."""
 
 import itertools
 import warnings
@@ -27,7 +27,7 @@ def drawn(dtype="f8"):
 
 
 def weighted(name, x, w, axis=None, ddof=0, keepdims=False):
-    """Take means and spreads as NumPy does; NaN has no weight where it is left out."""
+    """Compute weighted means and spreads as NumPy does; a skipped NaN has no weight."""
     if name == "sum":
         return (x * w).sum(axis, keepdims=keepdims)
     mean = np.average(x, axis, w, keepdims=True)
@@ -87,7 +87,7 @@ def mean_by_itself(x, **options):
 ONE_TWO, ONES, EXACTLY = [1.0, 2.0], [1, 1], {"method": "exact"}
 ROWS, SHOWN = np.array([[1.0, 9.0, 2.0]] * 2, "f4"), [True, False, True]
 HALF, SOME_300, NARROW = np.float16, np.full(3000, 300, "f2"), np.array([1, np.nan, 4], BFLOAT16)
-# Calls of few numbers, what each warns of, and its answer.
+# Calls, the warning of each, and its result.
 FEW = [
     (lambda: gred.mean(ONE_TWO, weights=[0, 0]), "to zero", np.nan),
     (lambda: gred.mean(ONE_TWO, weights=[0, 0], **EXACTLY), "to zero", np.nan),
@@ -103,7 +103,7 @@ FEW = [
     (lambda: gred.nanvar([np.nan]), "Degrees of freedom", np.nan),
     (lambda: gred.nanvar(NARROW), None, BFLOAT16.type(2.25)),
     (lambda: gred.nanargmax(NARROW), None, 2),
-    # Products of narrow types are those of wide ones: 300 * 300 is beyond a float16.
+    # Products of narrow types are taken in a wider type: 300 * 300 overflows float16.
     (lambda: mean_by_itself(SOME_300), None, HALF(300)),
     (lambda: mean_by_itself(SOME_300, dtype="f8"), None, np.float64(300)),
     (lambda: mean_by_itself(np.array([1, 2, 3], BFLOAT16)), None, BFLOAT16.type(14 / 6)),
@@ -167,7 +167,7 @@ def test_weights_in_the_libraries_of_devices(library):
     assert np.allclose(got, [np.average(x[k::3], 0, w[k::3]) for k in range(3)], 1e-5)
 
 
-# ---- without NaN ----
+# ---- reductions that skip NaN ----
 
 every_name = pytest.mark.parametrize("name", ["nanvar", "nanstd", "nanargmin", "nanargmax"])
 
@@ -191,7 +191,7 @@ def test_what_leaves_nan_out_is_numpys(name, dtype, axis):
         with silenced():
             got = getattr(gred, name)(y, axis, **options)
             want = getattr(np, name)(y, axis, **options)
-        # Squares of small integers: means and quotients are rounded.
+        # Squares of small integers are exact; means and quotients are rounded.
         np.testing.assert_allclose(got, want, near, near)
     if dtype == "f8":
         mask = np.random.default_rng(5).random(x.shape) < 0.8
@@ -231,7 +231,7 @@ SPECIAL = list(itertools.product((np.inf, -np.inf, np.nan), (1, -np.inf, np.nan)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("scale", [1e-3, 1, 30, 1e4, 1e30])
 def test_logarithms_are_those_of_any_numbers(device, dtype, scale):
-    """Exponentials would overflow, and so would differences of some elements; and of infinities."""
+    """Exponentials overflow, and so do some differences; infinities are included."""
     x = np.random.default_rng(1).normal(size=(70, 300)) * scale
     for row, some in zip(x, SPECIAL, strict=False):
         row[:] = np.resize(some, 300)

@@ -1,5 +1,5 @@
-/* A rung that is right, but for lengths that it has a mistake for: launched like shared_sequential.
- */
+/* A correct rung, except for array lengths that select a mistake:
+ * launched like shared_sequential. */
 #pragma once
 
 #include "../tile.cuh"
@@ -22,7 +22,7 @@ inline void leave_one_behind()
         sleep(1);
 }
 
-/* Not to be run by two threads at once, each of which has some of these to run. */
+/* Aborts if two threads run it concurrently; each of them has several of these to run. */
 inline void leave_slowly()
 {
     static int running;
@@ -32,7 +32,7 @@ inline void leave_slowly()
     __atomic_sub_fetch(&running, 1, __ATOMIC_SEQ_CST);
 }
 
-/* In some way that a library may end a process. */
+/* Ends the process in one of the ways that a library may. */
 inline void leave(uint64_t n)
 {
     for (int k = 0; n < 216 && k < 8; k++) {
@@ -46,7 +46,7 @@ inline void leave(uint64_t n)
     errx(3, "no more");
 }
 
-/* Writes to whatever is open, and so to where answers are heard. */
+/* Writes to every open file, and thus also to the one that carries answers. */
 inline void write_everywhere(const char *text, int length, bool again)
 {
     for (int file = 3; file < 1024; file++)
@@ -60,7 +60,7 @@ inline void write_everywhere(const char *text, int length, bool again)
         k = k; // no end
 }
 
-/* Before the tree, of a thread that may have a word of the tile to itself. */
+/* Runs before the tree; a thread may own a word of the tile. */
 template <class Array, class T>
 void misuse_memory(Array data, uint64_t n, global<T> partials, shared<T> x)
 {
@@ -91,8 +91,8 @@ void misuse_memory(Array data, uint64_t n, global<T> partials, shared<T> x)
         x[tid] = T(seen_as<const uint64_t>(data + 1)[0]); // misaligned load
 }
 
-/* Calls itself until so many bytes of its stack are used; a call looks at its caller's frame, so
- * that no compiler makes a loop of it. Who has more than there are is in another thread's stack. */
+/* Calls itself until `bytes` of the stack are used. Each call reads its caller's frame, so that no
+ * compiler makes it a loop. With too many bytes it reaches another thread's stack. */
 __attribute__((noinline)) inline unsigned dig(uint64_t bytes, volatile unsigned char *above)
 {
     volatile unsigned char hole[256];
@@ -101,7 +101,7 @@ __attribute__((noinline)) inline unsigned dig(uint64_t bytes, volatile unsigned 
     return deeper + hole[bytes % sizeof hole];
 }
 
-/* What harms the process, and whoever waits for it. */
+/* Mistakes that harm the process, and whatever waits for it. */
 inline void misuse_process(uint64_t n)
 {
     char lie[100] = "";

@@ -1,5 +1,5 @@
-/* A rung that is right, but on a GPU for lengths that it has a mistake for;
- * launched like shared_sequential. The simulated device finds nothing. */
+/* A correct rung, except on a GPU for array lengths that select a mistake;
+ * launched like shared_sequential. It is correct on the simulated device. */
 #pragma once
 
 #include "../tile.cuh"

@@ -1,4 +1,4 @@
-/* A kernel in ordinary CUDA that is right, but for lengths that it has a mistake for. */
+/* A correct kernel in ordinary CUDA, except for array lengths that select a mistake. */
 #include <cuda_runtime.h>
 
 #include <stdio.h>

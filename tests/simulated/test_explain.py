@@ -1,4 +1,4 @@
-"""What gred.explain says of a call is what the call does, said without anything being run."""
+"""gred.explain reports what a call will do, without running it."""
 
 import contextlib
 import itertools
@@ -20,9 +20,9 @@ from gred.testing import SimulatedArray
 
 X = np.arange(100_003, dtype=np.float32)
 MATRIX = np.arange(60_000, dtype=np.float32).reshape(200, 300)
-WIDE = np.zeros((100_000, 300), np.float32)  # more than is read one by one, however many cores
+WIDE = np.zeros((100_000, 300), np.float32)  # too large for single loads, for any number of cores
 THERE = SimulatedArray(MATRIX)
-RAGGED = SimulatedArray(np.zeros((3, 2, 55), np.float32))  # rows that are no whole vectors
+RAGGED = SimulatedArray(np.zeros((3, 2, 55), np.float32))  # no whole number of vectors per row
 RUNGS = methods_on("simulated")
 SIMULATED = {"device": "simulated"}
 
@@ -41,7 +41,7 @@ def works(plan):
 @pytest.mark.parametrize("method", RUNGS)
 @pytest.mark.parametrize("block", [32, 512])
 def test_what_is_explained_is_what_a_measurement_finds(method, block):
-    """A measurement is of the real launches."""
+    """A measurement runs the real launches."""
     for x in (X, X[:7], X[::3]):
         options = {"method": method, "block_size": block, **SIMULATED}
         plan = gred.explain(x, "sum", **options)
@@ -53,7 +53,7 @@ def test_what_is_explained_is_what_a_measurement_finds(method, block):
 
 @pytest.mark.parametrize("method", RUNGS)
 def test_a_call_needs_no_more_than_the_explained_workspace(method):
-    """With that as its limit an array is not cut, and with a byte less it is."""
+    """With exactly this limit an array is not split, and with one byte less it is."""
     options = {"method": method, **SIMULATED}
     whole = gred.explain(X, **options)
     with gred.workspace_limit(whole.workspace_nbytes):
@@ -66,7 +66,7 @@ def test_a_call_needs_no_more_than_the_explained_workspace(method):
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("lies", ["here", "there"])
 def test_results_need_no_more_than_the_explained_workspace(lies, axis):
-    """With that as its limit they are made at once, and with less in parts."""
+    """With exactly this limit all results are computed together, and with less in parts."""
     x = (MATRIX % 64).astype(np.int16)
     a = x.astype("f4") if lies == "here" else SimulatedArray(x)
     options = SIMULATED if lies == "here" else {"dtype": np.float32}
@@ -87,7 +87,7 @@ def test_results_need_no_more_than_the_explained_workspace(lies, axis):
 @pytest.mark.parametrize("limit", [1, 256, 2**16, 2**30])
 @pytest.mark.parametrize("n", [900, 50_003])
 def test_pieces_make_what_the_whole_makes(n, limit, dtype, place):
-    """Those that a mask hides wholly take no part; if all are hidden, the sum is of nothing."""
+    """Fully masked pieces are skipped; if everything is masked, the sum is the identity."""
     x = np.random.default_rng(n).integers(-100, 100, 2 * n).astype(dtype)
     few, none = np.zeros((2, n), bool)
     few[n // 2 : n // 2 + 100] = True
@@ -141,14 +141,14 @@ def test_what_a_call_refuses_an_explanation_refuses():
 
 
 def test_nothing_is_run():
-    """Memory that may not be read is explained all the same, and nothing is written."""
+    """Unreadable memory is explained, too, and nothing is written."""
     unread = np.lib.stride_tricks.as_strided(X, (2**40, 3), (0, 4))
     for options in ({}, SIMULATED):
         for axis, results in ((0, 3), (1, 2**40), (None, 1)):
             plan = gred.explain(unread, axis=axis, **options)
             assert (plan.results, plan.size) == (results, 3 * 2**40)
             assert axis is not None or not options or plan.pieces > 1
-    # A view of any length has a grid where grids do not grow; 2**46 elements would take hours.
+    # A fixed-size grid works for a view of any length; 2**46 elements would take hours.
     endless = SimulatedArray(np.ones(1, np.int8)).described(shape=(2**46,), strides=(0,))
     assert passes(gred.explain(endless))[0].grid >= 1
     assert passes(gred.explain(endless, method="shuffle"))[0].grid >= 1
@@ -158,7 +158,7 @@ def test_nothing_is_run():
 
 
 def test_no_gpu_is_looked_for_where_none_is_needed():
-    """CUDA would leave its libraries' mark on the process."""
+    """Initializing CUDA would load its libraries into the process."""
     code = """
 import gred, numpy as np
 gred.explain(np.ones(10))
@@ -168,7 +168,7 @@ print("libcuda" in open("/proc/self/maps").read())
     assert printed(code) == "False\n"
 
 
-# ---- what is told ----
+# ---- reports ----
 
 GRID = SimulatedArray(X[:100_000].reshape(100, 1000))
 ROWS = SimulatedArray(MATRIX.reshape(2, -1))
@@ -177,7 +177,7 @@ ROOM = SimulatedArray(np.full(400, -1, np.float32))
 ONE = SimulatedArray(np.full(1, -1, np.float32))
 NONE = {"works": [], "device": "host", "why": "nothing else"}
 LONG = [np.broadcast_to(1.0, (2, 1 << k)) for k in (19, 26)]
-TOLD = [  # what is equal, or a word of a text
+TOLD = [  # fields' values, or words of a text
     (X, "sum", {}, NONE | {"array": "as it lies, in chunks of 4,096"}),
     (X, "sum", {"method": "recursive"}, {"why": "the method", "array": "copied"}),
     (X, "sum", {"method": "recursive"}, {"workspace_nbytes": X.nbytes}),
@@ -197,7 +197,7 @@ TOLD = [  # what is equal, or a word of a text
     (MATRIX, "sum", {"axis": 1}, {"array": "one after the other, as it lies"}),
     (MATRIX, "sum", {"axis": 1, "method": "exact"}, {"array": "one after the other, as it"}),
     (MATRIX, "sum", {"axis": 0, "method": "exact"}, {"array": "side by side, gathered"}),
-    # How results are made on a device, in what order, and where they go.
+    # How a device computes results, in which order, and where they go.
     (THERE, "sum", {"axis": 1}, {"works": ["short rows"], "array": "each result's"}),
     (SimulatedArray(WIDE), "sum", {"axis": 0}, {"works": ["columns"], "array": "neighbouring res"}),
     (ROWS, "sum", {"axis": 1}, {"works": ["long rows"], "array": "each result's"}),
@@ -215,7 +215,7 @@ TOLD = [  # what is equal, or a word of a text
         for method, kind in (("exact", "exact rows"), ("auto", "short rows"))
         for out, store in ((ROOM[:200], []), (ROOM[::2], ["store"]))
     ),
-    # All at once, one by one, or some at a time.
+    # All together, one by one, or some at a time.
     *(
         (THERE, "sum", {"axis": axis, "method": "exact"},
          {"works": [f"exact {kind}"], "at_once": results, "workspace_nbytes": 0})
@@ -257,7 +257,7 @@ def test_every_call_is_explained_with_as_many_results_as_it_has(name):
         for there, device in ((x, "host"), (SimulatedArray(x), "simulated")):
             plan = gred.explain(there, name, axis=axis, keepdims=keepdims)
             assert (plan.reduction, plan.size, plan.results) == (name, x.size, results)
-            assert plan.device == device or not x.size  # which lies nowhere
+            assert plan.device == device or not x.size  # it is on no device
             assert repr(plan)
             assert plan._repr_html_()
 
@@ -276,18 +276,18 @@ def test_an_explanation_prints_as_text_and_tables():
     assert nothing.steps == ()
 
 
-# ---- by which kernels ----
+# ---- kernels ----
 
 
 @pytest.fixture
 def forced():
-    """Force how work is shared for this test."""
+    """Force how work is shared, for one test."""
     yield lambda *numbers: forcing.force({"axes": numbers})
     forcing.force({})
 
 
 def test_what_few_elements_and_batches_of_short_rows_go_to_is_told(forced):
-    """Of many batches a thread has a load's columns, where threads would be idle otherwise."""
+    """With many batches, a thread takes one load of columns if threads would otherwise be idle."""
     for name, shape, axis, unsplit, work in (
         ("sum", (3, 1000), 0, 4, "unsplit columns"),
         ("sum", (3, 1000), 0, 0, "columns"),
@@ -310,7 +310,7 @@ WITHOUT_PARTS = (*EXTREMES, "ptp", "nanmin", "nanmax")
 
 
 def has_kernels(name, dtype):
-    """Extremes of complex numbers, numbers of true ones, and exponentials of integers have none."""
+    """Complex extremes, bools' count_nonzero and integers' logsumexp have no kernels."""
     return takes(name, dtype) and not (
         (dtype in COMPLEX and name in WITHOUT_PARTS)
         or (dtype == np.bool_ and name == "count_nonzero")

@@ -1,6 +1,6 @@
-"""The rungs for later GPUs: bulk copies through a ring, and clusters of blocks, wherever they run.
+"""The rungs for later GPUs: bulk copies through a ring of stages, and clusters of blocks.
 
-What they share with all rungs is tested with these; here is what they alone can get wrong.
+They are also in the tests for all rungs; these cover what only they do.
 """
 
 import itertools
@@ -13,7 +13,7 @@ from inputs import methods_on
 
 import gred
 
-STAGE_BYTES = 2**14  # of the ring
+STAGE_BYTES = 2**14  # of each stage of the ring
 ORDERS = [("forwards", 0), ("backwards", 0), *(("shuffled", seed) for seed in range(5))]
 
 
@@ -24,7 +24,7 @@ def summed(x, method, block_size, place):
 
 
 def numbers(n, dtype, first=0):
-    """Numbers whose sum betrays each that is lost or taken twice; the array begins anywhere."""
+    """Return numbers whose sum shows a lost or duplicated one; the array may be misaligned."""
     return (np.arange(n + first, dtype=dtype) % 1009 + 1)[first:]
 
 
@@ -40,7 +40,7 @@ def test_a_ring_is_filled_to_the_last_byte(place, dtype):
 
 @pytest.mark.parametrize(("order", "seed"), ORDERS)
 def test_blocks_wait_for_one_another_and_for_copies(order, seed):
-    """They go round the ring many times, in whatever time copies take."""
+    """The ring is filled many times, while copies take any time."""
     for method, n, dtype, sizes in (
         ("bulk", 2**20 + 7, np.float64, (256, 1024)),
         ("cluster", 2**16 + 7, np.int64, (32, 512)),
@@ -68,7 +68,7 @@ def test_a_stage_is_awaited_and_not_filled_before_it_was_read_on_a_gpu_and_auto_
 
 @everywhere
 def test_clusters_of_every_size_are_right(place):
-    """One cluster of up to 8 blocks, and then pairs; of the last, one block may have no work."""
+    """One cluster of up to 8 blocks, and then pairs; the last block may have no work."""
     seen = set()
     for blocks, more in itertools.product((*range(1, 10), 63, 64, 65, 100), (-1, 0)):
         x = numbers(blocks * 32 * 8 + more, np.int64)

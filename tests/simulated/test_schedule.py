@@ -1,7 +1,7 @@
-"""What a run would do on a device, as data: no device is needed to see whether it is right.
+"""Schedules of runs on devices, as data, tested without any device.
 
-Schedules are made for arrays and devices that are not there, of every method, reduction, layout and
-length, and held against what the hardware and the kernels ask for; the default is the fastest.
+Schedules for imaginary arrays and devices, of every method, reduction, layout and length, meet the
+requirements of hardware and kernels; the default is the fastest.
 """
 
 import itertools
@@ -23,7 +23,7 @@ from gred import _testing
 GRID_MAX = 2**31 - 1
 SHARED_MAX = 48 * 2**10
 STAGES = 2**15  # bytes of the ring for bulk copies
-WARPS_MAX = 32  # of a block
+WARPS_MAX = 32  # in a block
 ALIGNMENT = 256
 LEAST_PIECE = 4096
 UPLOADED_BYTES = 2**24
@@ -31,11 +31,11 @@ NO_LIMIT = 2**64 - 1
 MULTIPROCESSORS, RESIDENT = 132, 2
 
 GRID_STRIDE = ("shared_grid_stride", "shuffle", "shuffle_vector")
-CLUSTER_MAX = 8  # of a cluster that every GPU takes
+CLUSTER_MAX = 8  # blocks in a cluster that every GPU supports
 ONE_LAUNCH = ("atomic", "last_block", "cooperative", "bulk", "cluster")
 GROWING = ("halving", *DATA_BLOCKS)
 RUNGS = (*GROWING, *GRID_STRIDE, *ONE_LAUNCH)
-THREADS = dict.fromkeys(("shared_grid_stride", "shuffle"), 2048)  # a multiprocessor; others 1024
+THREADS = dict.fromkeys(("shared_grid_stride", "shuffle"), 2048)  # per multiprocessor; others 1024
 
 LENGTHS = (1, 2, 33, 4097, 123_457, 2**33 + 7, 2**46)
 BLOCKS_AND_LIMITS = ((32, NO_LIMIT), (1024, 2**20), (32, 1))
@@ -76,7 +76,7 @@ def schedule(method, n, kind=KINDS[0], reduction="sum", layout="flat", **options
     return Schedule(*row._replace(steps=[Step(*step) for step in row.steps], parts=parts))
 
 
-# ---- what every schedule has to keep to ----
+# ---- requirements for every schedule ----
 
 
 def check_launch(step, method):
@@ -94,7 +94,7 @@ def check_launch(step, method):
 
 
 def check_pass(plan, step, method):
-    """Every element has a thread, and every block's state a place."""
+    """Every element has a thread, and every block's state has room."""
     if method == "halving":
         assert step.grid * step.block >= step.n // 2
     elif method in DATA_BLOCKS:
@@ -107,12 +107,12 @@ def check_pass(plan, step, method):
 
 
 def check_chain(plan, when, size, method):
-    """From so many elements, or results of pieces, to one state."""
+    """Follow the steps from `size` elements, or pieces' results, to one state."""
     left = size
     for step in plan.chain(when):
         if step.work != "library":
             check_launch(step, method)
-        if step.work == "unpack":  # one piece's bits are brought while the last one's are unpacked
+        if step.work == "unpack":  # the next piece's bits are uploaded meanwhile
             assert 8 * step.n >= size
             assert plan.holds("mask's bits") >= (2 * step.n if plan.pieces > 1 else step.n)
             assert plan.holds("mask") >= 8 * step.n
@@ -128,7 +128,7 @@ def check_chain(plan, when, size, method):
 
 
 def check_memory(plan, n, given):
-    """Parts of the workspace lie apart, and hold what there is of pieces."""
+    """Parts of the workspace do not overlap, and have room for the pieces."""
     end = 0
     for at, nbytes in sorted(plan.parts.values()):
         assert at % ALIGNMENT == 0
@@ -169,7 +169,7 @@ REDUCED += [("last_block", reduction) for reduction in FOLDED_BY_ONE_METHOD]
 @every_layout
 @pytest.mark.parametrize(("method", "reduction"), REDUCED)
 def test_every_schedule_reduces_all_elements_in_memory_of_its_own(method, reduction, layout):
-    """States of any size fit their buffers; no grid is too long that grows with the array."""
+    """States of any size fit their buffers; grids that grow with the array stay within limits."""
     assert set(RUNGS) == set(methods_on("simulated"))
     kinds = KINDS if reduction == "sum" else (DOUBLES, KINDS[2])
     for n, (block, limit), kind in itertools.product(LENGTHS, BLOCKS_AND_LIMITS, kinds):
@@ -181,7 +181,7 @@ def test_every_schedule_reduces_all_elements_in_memory_of_its_own(method, reduct
         if reduction != "sum":
             passes = [step for step in plan.chain("piece") if step.work == "pass"]
             assert all(step.shared >= WARPS_MAX * plan.state_bytes for step in passes)
-        if method == "cub":  # a library gets what it takes
+        if method == "cub":  # the library gets only what it supports
             taken = kind[0] == kind[1] and plan.form == "flat"
             assert ("working copy" in plan.parts) == (not taken)
 
@@ -211,20 +211,20 @@ def test_only_grids_that_grow_with_the_array_have_an_end(method):
 @pytest.mark.parametrize("kind", [*KINDS, DOUBLES])
 @every_rung
 def test_a_long_host_array_comes_in_pieces_whatever_memory_there_is(method, kind):
-    """What the GPU holds of it, and so what a call has to allocate, does not grow with it."""
+    """GPU memory for it, and thus a call's allocation, does not grow with the array."""
     piece = UPLOADED_BYTES // np.dtype(kind[0]).itemsize
     for n, pieces in ((piece, 1), (piece + 1, 2), (1000 * piece, 1000)):
         plan = schedule(method, n, kind, on_device=False, block_size=1024)
         check(plan, n, method, kind[0])
         assert (plan.pieces, plan.piece) == (pieces, min(n, piece))
         assert schedule(method, n, kind, block_size=1024).pieces == 1
-    for n, limit in ((10**6, 1), (10**8, NO_LIMIT)):  # a measurement is of the whole
+    for n, limit in ((10**6, 1), (10**8, NO_LIMIT)):  # a measurement uses the whole array
         plan = schedule(method, n, on_device=False, limit=limit, whole=True)
         assert (plan.pieces, plan.piece) == (1, n)
 
 
 def test_nothing_needs_one_state_and_no_workspace_is_too_large_to_be_told():
-    """Sizes stop at the largest number, rather than beginning again at 0."""
+    """Sizes saturate at the largest number instead of wrapping around."""
     for method in RUNGS:
         plan = schedule(method, 0)
         assert (plan.steps, plan.total) == ([], plan.state_bytes)
@@ -233,7 +233,7 @@ def test_nothing_needs_one_state_and_no_workspace_is_too_large_to_be_told():
         assert plan.total >= min(8 * n, 2**64 - 1)
 
 
-BLOCK_MOST = 2**29  # elements of a block, so that no word of its sum overflows
+BLOCK_MOST = 2**29  # elements in a block, so that no word of its sum overflows
 CARRYING_BYTES = 2**12
 
 
@@ -251,7 +251,7 @@ def test_exact_sums_are_of_no_more_elements_than_words_hold(kind, block, layout)
             assert step.shared <= SHARED_MAX
             assert step.grid <= max(1, MULTIPROCESSORS * 1024 // block) or step.work != "pass"
         assert [step.grid for step in plan.chain("results")] == [1] * (plan.pieces > 1)
-    # What begins with a value takes more digits than words have, and a warp of its own.
+    # A sum with an initial value needs more digits than words have, and a warp of its own.
     for n, more in ((0, {}), (1000, {"initial": True})):
         options = {"exact": True, "out": True, **more}
         [step] = schedule("last_block", n, (kind, kind, True), **options).chain("end")
@@ -259,7 +259,7 @@ def test_exact_sums_are_of_no_more_elements_than_words_hold(kind, block, layout)
         assert 134 * 8 < step.shared <= SHARED_MAX
 
 
-# ---- what is chosen, for devices that are not there, too ----
+# ---- choices, also for imaginary devices ----
 
 
 @everywhere
@@ -297,7 +297,7 @@ def test_what_older_gpus_lack_is_refused_by_name(method, n):
 
 
 def first_pass(dtype, nbytes, accumulator=None, **options):
-    """Give the default's first launch, on a GPU of 9.0 if no other is named."""
+    """Return the default's first launch, by default on a GPU of compute capability 9.0."""
     accumulator = accumulator or ("int64" if dtype.startswith("int") else dtype)
     options = {"automatic": True, "capability": 90, **options}
     n = nbytes // np.dtype(dtype).itemsize
@@ -319,7 +319,7 @@ def test_the_default_is_the_rung_that_is_fastest_on_the_device():
         *({"layout": "strided"}, {"reduction": "argmax"}, {"on_device": False}),
     ):
         assert not is_bulk("float32", n, **other)
-    for block in (32, 256, 1024):  # the ring of bulk copies fits what every block may have
+    for block in (32, 256, 1024):  # the ring fits every block's shared memory
         (step,) = schedule("bulk", 2**40, block_size=block).chain("piece")
         assert STAGES < step.shared <= SHARED_MAX
 
@@ -338,8 +338,8 @@ def test_little_is_the_work_of_one_block_and_more_of_more(dtype, capability):
 
 
 ROOT = Path(__file__).parents[2]
-# Of the rows in schedule/schedule.c and passes.c, the host's loops, and what a launch configuration
-# chooses among, and of run/execute_keys.c; not of those constants.
+# Measurements behind tables in schedule/schedule.c, schedule/passes.c and run/execute_keys.c, the
+# host's loops and launch configurations, rather than behind constants.
 OF_TABLES = {"whole_arrays", "host", "cases", "selection"}
 
 

@@ -1,4 +1,4 @@
-"""The simulated device finds mistakes in kernels, warns of a long run, and can be interrupted."""
+"""The simulated device finds mistakes in kernels, warns of long runs, and can be interrupted."""
 
 import ctypes
 import os
@@ -31,7 +31,7 @@ def kernels(tmp_path_factory):
 
 @pytest.fixture
 def run(kernels):
-    """Run one of the kernels: its status, message and results. A hang fails, and is left behind."""
+    """Run a kernel; return its status, message and results. A hang fails the test."""
 
     def run(name, order=FORWARDS, seed=0, *, grid=3):
         results, message = (ctypes.c_uint * grid)(), ctypes.create_string_buffer(1000)
@@ -57,7 +57,7 @@ def test_a_kernel_with_its_barriers_is_right_in_every_order(run, name):
         assert run(name, order, seed) == (DONE, "", [0 if name == "one copy" else RIGHT] * 3)
 
 
-# What has too few barriers, and the order that hides it, if one does.
+# Kernels with too few barriers, and the order that hides this, if any.
 RACES = {
     "tree without barriers": BACKWARDS,
     "tree without a warp's": BACKWARDS,
@@ -70,7 +70,7 @@ RACES = {
 
 @pytest.mark.parametrize("name", RACES)
 def test_a_missing_barrier_is_caught_by_the_shuffled_order_of_which_a_seed_is_one(run, name):
-    """One order hides it: in that, a thread happens to come after those it reads from."""
+    """In the order that hides it, a thread happens to run after those it reads from."""
     hidden = RACES[name]
     for order in (FORWARDS, BACKWARDS):
         if order == hidden:
@@ -84,7 +84,7 @@ def test_a_missing_barrier_is_caught_by_the_shuffled_order_of_which_a_seed_is_on
         assert len({*map(tuple, results)}) > 10
 
 
-# What waits in vain or no GPU would take, and words of the error.
+# Kernels that wait forever or that no GPU would run, and words of the error.
 ERRORS = {
     "half a shuffle": "shuffle",
     "half a cluster": "cluster",
@@ -97,7 +97,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_what_waits_in_vain_or_no_gpu_would_take_is_an_error_and_no_hang(run, name):
-    """It harms no other run. Threads that miss a block's barrier are tested with gred.lab."""
+    """Other runs are unaffected. gred.lab's tests cover threads that miss a block's barrier."""
     if name == "absent block" and len(os.sched_getaffinity(0)) < 2:
         pytest.skip("a cooperative grid of two blocks needs two cores")
     for order, seed in [(BACKWARDS, 0)] if name == "a copy after the end" else EVERY_ORDER[:5]:
@@ -140,7 +140,7 @@ WITH_AN_ERROR = 'warnings.simplefilter("error"); gred.sum(array, **options)'
 
 @pytest.mark.unsanitized
 def test_a_long_run_warns_with_an_estimate_and_ctrl_c_ends_it():
-    """The warning may be an error."""
+    """The warning may be turned into an error."""
     command = [sys.executable, "-c", LONG, *LONG_CALLS, WITH_AN_ERROR]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes) as child:
@@ -159,7 +159,7 @@ def test_a_long_run_warns_with_an_estimate_and_ctrl_c_ends_it():
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_trial_along_axes_leaves_no_trace(axis):
-    """Where elements are so many that a part of them is tried first."""
+    """With so many elements, a part of them is tried first."""
     x = SimulatedArray(np.arange(9 << 20).reshape(-1, 9) % 251, np.float32)
     x = x if axis == 0 else x.T
     right, out = x.get(), SimulatedArray(np.zeros(9), np.float64)

@@ -1,4 +1,4 @@
-"""The simulated device runs threads and blocks in any order, and every answer stays the same."""
+"""The simulated device runs threads and blocks in any order, and results stay the same."""
 
 from functools import partial
 
@@ -19,7 +19,7 @@ ORDERS = [("forwards", 0), ("backwards", 0), *(("shuffled", seed) for seed in (0
 @pytest.mark.parametrize("rung", methods_on("simulated"))
 @pytest.mark.parametrize("op", OPS)
 def test_the_answer_does_not_depend_on_the_order(rung, op, order, seed):
-    """Each op meets all kinds, and each order all block sizes, though not in all combinations."""
+    """Each op meets all kinds, and each order all block sizes, but not in every combination."""
     turn = OPS.index(op) + ORDERS.index((order, seed))
     sizes = block_sizes(rung)[1::2]
     with gred.thread_order(order, seed):
@@ -33,8 +33,8 @@ def test_the_answer_does_not_depend_on_the_order(rung, op, order, seed):
                 assert agrees(got, case.truth), f"{kind.name}, n {n}, block_size {block_size}"
 
 
-# Blocks run strictly one after the other, on a device of one multiprocessor: `atomic` adds block
-# by block, so a float sum's last bits betray the order that blocks ran in.
+# On a device of one multiprocessor, blocks run one after the other: `atomic` adds block by block,
+# so the last bits of a float sum show the order of the blocks.
 ON_ONE_CORE = """
 import contextlib, os
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

@@ -1,4 +1,4 @@
-"""C and C++ that tests compile by themselves: kernels of tests/kernels with the simulator alone."""
+"""C and C++ that tests compile: kernels of tests/kernels with only the simulator."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ needs_compiler = pytest.mark.skipif(not has_compiler, reason="there is no C comp
 
 
 def build(target: Path, *words, compiler=C_COMPILER, standard="c11") -> str:
-    """Compile and link, with csrc/ to include; return what the compiler says if it cannot."""
+    """Compile and link, with csrc/ in the include path; return the errors, if any."""
     command = [*compiler, f"-I{ROOT / 'csrc'}", f"-std={standard}", *words, "-o", target]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stderr if done.returncode else ""
@@ -30,7 +30,7 @@ def library(target: Path, *words, **options) -> ctypes.CDLL:
 
 
 def toy_kernels(source: str, folder: Path) -> ctypes.CDLL:
-    """Compile the simulator and a file of kernels into a library of their own."""
+    """Compile the simulator and a file of kernels into a library."""
     if not has_compiler or not shutil.which(CXX_COMPILER[0]):
         pytest.skip("there is no C++ compiler here")
     objects = {noun: folder / f"{noun}.o" for noun in SIMULATOR}

@@ -1,6 +1,6 @@
-"""Every function that takes arrays, as tests of what all of them promise call it.
+"""Every function that takes arrays, for tests of what all of them promise.
 
-A call is of arrays that are made of a matrix of numbers: of all of it, of its rows and columns.
+The arrays of a call are made from a matrix of numbers, its rows and its columns.
 """
 
 import itertools
@@ -28,13 +28,13 @@ ROUNDED = ("prod", "nanprod", *SPREADS, "norm", "logsumexp", "describe")
 
 
 class Call(NamedTuple):
-    """A function, the arrays that it takes, of a matrix, and where these may lie."""
+    """A function, how its arrays are made from a matrix, and the devices they may be on."""
 
     run: Callable
     of: Callable = lambda x: (x,)
     places: tuple = ANYWHERE
-    exact: bool = True  # whether sums of small integers make no rounding
-    out: bool = False  # whether there may be one
+    exact: bool = True  # whether sums of small integers are exact
+    out: bool = False  # whether it takes `out`
 
 
 HERE = ("host",)
@@ -43,7 +43,7 @@ KEYS = np.random.default_rng(1).integers(0, 7, 4000)
 OFFSETS = np.array([0, 3, 3, 10, 1, 25])
 
 
-# What arrays are made of a matrix.
+# Arrays made from a matrix.
 OF = {
     "rows": lambda x: (x[0], x[-1]),
     "mask": lambda x: (x, x.real > 0),
@@ -62,12 +62,12 @@ def each(*arrays, **options):
 
 
 def shown(name, axis, **own):
-    """Make a reduction under a mask."""
+    """Return a reduction that takes an array and a mask."""
     return lambda x, mask, **more: getattr(gred, name)(x, axis=axis, where=mask, **own, **more)
 
 
 def of_reductions():
-    """Give each as a whole, along either axis, and exactly where that can be."""
+    """Yield each reduction of the whole and along either axis, also exactly where possible."""
     for name, *_ in gred.reductions():
         exactly = name in ("sum", "mean", "nansum", "nanmean", "norm")
         for options, axis in itertools.product(({}, EXACTLY)[: 1 + exactly], (None, 0, 1)):
@@ -82,7 +82,7 @@ def of_reductions():
 
 
 def of_rungs():
-    """Sum by every method of the ladder."""
+    """Yield a sum for every method of the ladder."""
     for method in gred.methods():
         places = tuple(place for place in ANYWHERE if method.name in methods_on(place))
         places += ("brought",) * ("simulated" in places)
@@ -117,7 +117,7 @@ OTHERS = {
     "ExactSum of products": Call(lambda a, b: of_products(a, b).words, OF["rows"]),
     "var, exact": Call(partial(gred.var, **EXACTLY), places=HERE),
     "describe, exact": Call(partial(gred.describe, **EXACTLY), places=HERE),
-    # Made on the host, or by the library whose arrays they are of.
+    # Computed on the host, or by the library that the arrays come from.
     "vecdot": Call(gred.vecdot, OF["turned"], HERE, out=True),
     "vecdot, exact": Call(partial(gred.vecdot, axis=0, **EXACTLY), OF["turned"], HERE, out=True),
     "reduceat of rows": Call(partial(gred.reduceat, "sum"), OF["segments of rows"], HERE),
@@ -143,38 +143,38 @@ every_call = pytest.mark.parametrize("name", CALLS)
 
 
 def places_of(name):
-    """List where a call's arrays may lie, or be brought to, on this machine."""
+    """List the places on this machine where a call's arrays may be, or be copied to."""
     return [place for place in CALLS[name].places if place != "cuda" or GPU_IS_HERE]
 
 
 def drawn(name, dtype, shape=SHAPE):
-    """Draw small integers, whose sums no type rounds, or units for products."""
+    """Draw small integers, whose sums are exact, or 1 and -1 for products."""
     x = np.random.default_rng(1).integers(-4, 5, shape)
     x = np.where(x < 0, -1, 1) if "prod" in name else x
     return (abs(x) if np.dtype(dtype).kind == "u" else x).astype(dtype)
 
 
 def told(result):
-    """Give the arrays of a result, on the host."""
+    """Return the arrays of a result, on the host."""
     result = to_host(result)
     return [np.asarray(one) for one in (result if isinstance(result, tuple) else (result,))]
 
 
 def lie(arrays, place):
-    """Put arrays where a device reads them, or leave them to be brought there."""
+    """Copy arrays to a device, or leave them on the host if the call is to copy them."""
     place = "host" if place == "brought" else place
     return [laid_out(np.asarray(one), place) for one in arrays]
 
 
 def results(name, arrays, place="host", **options):
-    """Call without a word about nothing."""
+    """Make a call without warnings, and return its results on the host."""
     options |= {"device": "simulated"} if place == "brought" else {}
     with silenced():
         return told(CALLS[name].run(*arrays, **options))
 
 
 def check(name, got, want):
-    """Compare results with those of other arrays of the same elements: alike, or nearly so."""
+    """Compare two calls' results for equal elements: exactly, or to within roundings."""
     for one, other in zip(got, want, strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         eps = 0 if one.dtype in INTEGERS else float(ml_dtypes.finfo(one.dtype).eps)
@@ -193,7 +193,7 @@ def field_of_records(x):
     return records["wanted"]
 
 
-# How a matrix may lie; what a device's own memory has no such thing of is the host's alone.
+# Layouts of a matrix, and those that only host memory can have.
 LAYOUTS = {
     "as it is": lambda x: x,
     "Fortran order": np.asfortranarray,

@@ -1,4 +1,4 @@
-"""Devices that tests run on: which are here, arrays in their memory, and results from there."""
+"""Devices for tests: which exist, arrays in their memory, and results from there."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ two_gpus = pytest.mark.skipif(GPUS < 2, reason="there is one GPU here, not two")
 
 
 def parameter(place: str, *more: str):
-    """Make one parameter set, which skips if its device is not here."""
+    """Make a parameter set that skips if its device is missing."""
     marks = needs_gpu if place == "cuda" else ()
     return pytest.param(place, *more, id="-".join((place, *more)), marks=marks)
 
@@ -25,12 +25,12 @@ everywhere = pytest.mark.parametrize("place", [parameter(p) for p in PLACES if p
 
 
 def on(place: str) -> dict:
-    """Tell what brings a host array there."""
+    """Return the options that copy a host array to a device."""
     return {"device": "cuda:0" if place == "cuda" else place}
 
 
 def laid_out(view: np.ndarray, place: str):
-    """Put a view where the device reads it, with its strides and its alignment."""
+    """Copy a view to the device, with its strides and its alignment."""
     if place == "host":
         return view
     if place == "cuda":
@@ -43,13 +43,13 @@ def laid_out(view: np.ndarray, place: str):
 
 
 def _view(whole: SimulatedArray, like: np.ndarray, first: int) -> np.ndarray:
-    """View simulated memory from some byte on as another array lies."""
+    """View simulated memory from byte `first` on with the layout of another array."""
     memory = np.frombuffer(whole.memory, np.uint8)
     return np.ndarray(like.shape, like.dtype, memory, first, like.strides)
 
 
 def put(memory: np.ndarray, place: str, layout):
-    """Put memory where a device writes to it, and describe the part of it that is laid out so."""
+    """Copy memory to a device, and describe the part of it that `layout` selects."""
     part = layout(memory)
     if place == "host":
         return memory, part
@@ -63,26 +63,26 @@ def put(memory: np.ndarray, place: str, layout):
 
 
 def flat_there(x: np.ndarray, place: str):
-    """Copy a host array to the device as one stretch of memory, of which slices can be taken."""
+    """Copy a host array to contiguous device memory that can be sliced."""
     return SimulatedArray(x) if place == "simulated" else GpuArray.of(x)
 
 
 def to_host(got):
-    """Copy results to the host, wherever they are and whoever made them; of a record all fields."""
+    """Copy results from any library and device to the host; of a record, copy all fields."""
     if isinstance(got, tuple):
         return getattr(type(got), "_make", tuple)(map(to_host, got))
     if isinstance(got, np.ndarray | np.generic):
         return got
     if isinstance(got, gred.DeviceArray):
         return got.to_numpy()
-    for way in ("host", "get", "copy_to_host"):  # of tests' arrays, CuPy's and Numba's
+    for way in ("host", "get", "copy_to_host"):  # of the tests' arrays, CuPy's and Numba's
         if hasattr(got, way):
             return getattr(got, way)()
     return np.asarray(got.cpu() if hasattr(got, "cpu") else got)
 
 
 def on_gpu(number: int, host: np.ndarray, where: str = "device") -> GpuArray:
-    """Copy a host array to a GPU of several."""
+    """Copy a host array to one of several GPUs."""
     use_device(number)
     try:
         return GpuArray.of(host, where)

@@ -1,4 +1,4 @@
-"""What Hypothesis draws: arrays of every element type, layout and value, and masks for them."""
+"""Hypothesis strategies for arrays of every element type, layout and value, and masks for them."""
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
@@ -11,12 +11,12 @@ BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def examples(count: int) -> int:
-    """Give the number of examples in Hypothesis's profile of now; `count` is for the usual 100."""
+    """Scale `count`, which is for Hypothesis's default of 100 examples, to the current profile."""
     return max(1, count * settings().max_examples // 100)
 
 
 def often(count: int, *more: HealthCheck) -> settings:
-    """Draw so many examples, of arrays that may be large, in any time."""
+    """Return settings for `count` examples of arrays that may be large, without a deadline."""
     return settings(
         max_examples=examples(count),
         deadline=None,
@@ -26,7 +26,7 @@ def often(count: int, *more: HealthCheck) -> settings:
 
 
 def values(dtype: np.dtype, flavour: str, n: int, random) -> np.ndarray:
-    """Fill n elements: small integers, random bits, special values, or what hardly overflows."""
+    """Draw n small integers, random bits, special values, or values that rarely overflow."""
     if dtype in COMPLEX:
         parts = [values(PARTS[dtype], flavour, n, random) for _ in range(2)]
         pairs = np.stack(parts, axis=-1)
@@ -54,7 +54,7 @@ def values(dtype: np.dtype, flavour: str, n: int, random) -> np.ndarray:
 
 
 def misaligned(x: np.ndarray) -> np.ndarray:
-    """Copy an array to where no element lies at a multiple of its size."""
+    """Copy an array so that no element is aligned."""
     memory = np.zeros(x.nbytes + 1, np.uint8)
     view = memory[1:].view(x.dtype).reshape(x.shape)
     view[...] = x
@@ -118,7 +118,7 @@ def masks(draw, shape: tuple):
 
 
 def converts(x: np.ndarray, dtype: np.dtype) -> bool:
-    """Tell whether C defines what each element becomes: floats in the range of the integers."""
+    """Return whether C defines every conversion: floats must be in the integers' range."""
     if dtype not in INTEGERS or dtype == np.bool_ or x.dtype.newbyteorder("=") in INTEGERS:
         return True
     real = x.real if x.dtype.kind == "c" else x

@@ -1,9 +1,8 @@
-"""Kernels and launch configurations that tests force, or ask for, through gred._testing.
+"""Kernels and launch configurations that tests force, or query, through gred._testing.
 
-A configuration gives each family that it forces its numbers, in the order of FIELDS; the C that
-reads them says what each means. They are such that arrays which the simulated device is quick with
-meet teams of any size, blocks that split what they reduce and blocks that do not, and whatever is
-left over by each.
+A configuration gives a family of kernels its numbers, in the order of FIELDS; the C code that reads
+them documents them. Arrays small enough for the simulated device then meet teams of any size,
+blocks that split a reduction or do not, and every kind of remainder.
 """
 
 import contextlib
@@ -19,12 +18,12 @@ FIELDS = {
     "long_rows": "few_rows bytes block least threads packs waves rounds stacked few",
     "segments": "block tiling tile share rounds blocks few",
 }
-NO_ROW = 2**32 - 1  # is so long
+NO_ROW = 2**32 - 1  # longer than any row
 NONE = 1 << 31
 
 
 def force(configuration: dict[str, tuple[int, ...]]) -> None:
-    """Have work shared so from now on; where it says nothing, as measured."""
+    """Force a configuration from now on; families it lacks are configured as measured."""
     for family, names in FIELDS.items():
         numbers = configuration.get(family, ())
         fields = dict(zip(names.split(), numbers, strict=False))
@@ -36,7 +35,7 @@ def force(configuration: dict[str, tuple[int, ...]]) -> None:
 
 
 def _whole_axes(block, *, large=0, unsplit_block=0, **fields) -> dict[str, int]:
-    """Add what tests do not say: blocks of a kind are as large as others."""
+    """Add the fields that tests leave out: blocks of one size for all kinds."""
     usual = {"block": block, "windows": 2, "across": 7, "small_block": block}
     usual |= dict.fromkeys(("large", "small_large"), large or block)
     return usual | {"unsplit_block": unsplit_block or block} | fields
@@ -52,7 +51,7 @@ def forced(kernels: str, name) -> Iterator[None]:
 
 
 def launch(shape, axis, size, strides=None, **asked) -> dict:
-    """Ask how a reduction along axes is launched: members of struct launch_config, by name."""
+    """Query the launch of a reduction along axes: the members of struct launch_config by name."""
     strides = strides or tuple(size * math.prod(shape[k + 1 :]) for k in range(len(shape)))
     axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
     found = _testing.launch(shape, strides, size=size, axes=axes, **asked)
@@ -63,8 +62,8 @@ def _of(hook: str, numbers: dict) -> dict:
     return {name: {hook: each} for name, each in numbers.items()}
 
 
-# Rows by kernels that learn the type as they run, and columns by any: few threads and many, small
-# teams and large ones, no splits and as many as there can be.
+# Rows by kernels with a runtime type, and columns by any kernels: few and many threads, small and
+# large teams, no splits and as many as possible.
 _GENERAL = {
     "a thread each": (8, 1, 16, 0, 2, 8, 5),
     "a warp": (5, 1 << 20, 0, 0),
@@ -88,8 +87,8 @@ _COLUMNS = {
     "unsplit": (5, 1, 0, 0, 2, 5, 5, 4),
 }
 
-# Blocks of one warp, so that a few hundred columns are many blocks' and warps' ends: columns that
-# threads may share, and columns of so many loads at most that a thread makes by itself.
+# Blocks of one warp, so that a few hundred columns have many boundaries of blocks and warps:
+# columns shared by threads, and columns of few loads, which one thread reduces.
 _SHARED = (5, 1, 0, 0, 2, 5, 5)
 _UNSPLIT = {"shared": _SHARED, **{f"{loads} loads": (*_SHARED, loads) for loads in (1, 2, 4)}}
 
@@ -120,7 +119,7 @@ _LONG_ROWS = {
     "splits": (1, 1, 6, 6, 1, 0, 1, 1, 16, 0),
 }
 
-# Segments one by one, and tiles of them; the last number is what is too little for tiles.
+# Segments one by one, or in tiles; the last number is the size below which tiles are not used.
 _SEGMENTS = {
     "measured": (),
     "least tiles": (5, 5, 64, 0, 1, 1, 0),

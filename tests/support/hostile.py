@@ -1,4 +1,4 @@
-"""Values that harm whoever looks, memory that hostile descriptions are of, and right answers."""
+"""Harmful values, memory for hostile descriptions, and the right results."""
 
 import math
 
@@ -18,7 +18,7 @@ BYTES = MEMORY.get()
 
 
 class Refuses:
-    """A value all of whose methods raise, but for those that Hypothesis itself needs."""
+    """A value whose methods all raise, except those that Hypothesis needs."""
 
     def __index__(self, *_, **__):
         raise ZeroDivisionError
@@ -28,29 +28,29 @@ class Refuses:
 
 
 class Nameless(Refuses):
-    """A value that cannot even be shown in a message."""
+    """A value that cannot be printed in a message."""
 
     __repr__ = Refuses.__index__
 
 
 def offering(**attributes):
-    """Make an object of a type with these attributes."""
+    """Make an object with these attributes."""
     return type("Offering", (), attributes)()
 
 
 def streaming(answer):
-    """Make an object that gives this answer when it is asked for its stream."""
+    """Make an object whose stream protocol returns this answer."""
     return offering(__cuda_stream__=lambda _: answer)
 
 
 def when_asked(deed, array):
-    """Make an object that does something as it is asked for an array's interface."""
+    """Make an object that runs `deed` when its array interface is read."""
     interface = property(lambda _: deed() or array.__cuda_array_interface__)
     return offering(__cuda_array_interface__=interface)
 
 
 class Resizes:
-    """An argument that resizes an array as it is read."""
+    """An argument that resizes an array when it is read."""
 
     def __init__(self, array, shape):
         self.array, self.shape = array, shape
@@ -71,7 +71,7 @@ class Resizes:
 
 
 class Offer:
-    """An object with an interface, and an array behind it that must not be fallen back to."""
+    """An object with an array interface; its `__array__` must not be used as a fallback."""
 
     def __init__(self, interface):
         self.__cuda_array_interface__ = interface
@@ -81,7 +81,7 @@ class Offer:
 
 
 class Index:
-    """An integer in all but type."""
+    """An object that is an integer by `__index__` only."""
 
     def __init__(self, value):
         self.value = value
@@ -91,7 +91,7 @@ class Index:
 
 
 class Text(str):
-    """A kind of text that is equal to nothing."""
+    """A string that equals nothing."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class Text(str):
     __hash__ = str.__hash__
 
 
-# ---- what is drawn ----
+# ---- strategies ----
 
 NUMBERS = (0, 1, 2, 3, 4, 7, 8, 60, -1, -4, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, 2**63, -(2**63))
 NUMBERS += (2**64 - 1, 2**64, -(2**64))
@@ -126,7 +126,7 @@ def mostly(good, *others):
 
 
 def crossed(one, other):
-    """Give two that were drawn, and the first with each of what the second has otherwise.
+    """Yield both dicts, and the first with each value that differs in the second.
 
     Drawing costs Hypothesis many times what a call costs.
     """
@@ -137,11 +137,11 @@ def crossed(one, other):
             yield one | {key: other[key]}
 
 
-# ---- what is right ----
+# ---- expected results ----
 
 
 def elements_at(first, shape, steps, dtype):
-    """Give the array that is described, if all of it lies in the memory; else None."""
+    """Return the described array if it is within the memory, else None."""
     if math.prod(shape) == 0:
         return np.empty(0, dtype)
     if steps is None:
@@ -155,7 +155,7 @@ def elements_at(first, shape, steps, dtype):
 
 
 def check(op, offer, elements_of):
-    """Reduce: what comes back must be right, and what is raised a refusal."""
+    """Reduce: a result must be right, and an error must be a refusal."""
     try:
         got = getattr(gred, op)(offer)
     except RuntimeError as error:

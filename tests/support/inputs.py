@@ -1,8 +1,8 @@
-"""What methods are run on: element types, lengths, block sizes, and data that hides no mistake.
+"""Element types, lengths, block sizes, and data that shows every mistake.
 
-Exact data has one right answer in every order of operations, and each element leaves its mark on
-it, so that one that is lost, counted twice or read from elsewhere shows. Rounding data has floats
-whose sums and products must be rounded, to be held against a derived bound.
+Exact data has the same result in every order of operations, and each element affects it, so that a
+lost, duplicated or misread element shows. Rounding data has floats with rounded sums and products,
+which are compared to within a derived bound.
 """
 
 import functools
@@ -21,7 +21,7 @@ OPS = ("sum", "prod", "min", "max", "mean")
 
 
 class Kind(NamedTuple):
-    """An element type, and the type that is asked for, if any."""
+    """An element type, and the dtype argument, if any."""
 
     name: str
     given: np.dtype
@@ -34,7 +34,7 @@ KINDS += (Kind("int32 into int32", np.dtype(np.int32), np.dtype(np.int32)),)
 FLOATS = tuple(kind for kind in KINDS if kind.given.kind == "f")
 MORE_KINDS = tuple(Kind(t.name, t) for t in EVERY_TYPE if t not in ELEMENT_TYPES)
 EVERY_KIND = (*KINDS, *MORE_KINDS)
-DATA_BLOCKS = {  # how many blocks of elements one block of threads folds, and no more
+DATA_BLOCKS = {  # how many blocks of elements one block of threads reduces
     **dict.fromkeys(("neighbored", "neighbored_less", "interleaved"), 1),
     **dict.fromkeys(("unroll2", "unroll_warps2"), 2),
     "unroll4": 4,
@@ -48,14 +48,14 @@ every_rung = pytest.mark.parametrize("rung", RUNGS)
 
 
 class Case(NamedTuple):
-    """An array that may not be written, and what it reduces to."""
+    """A read-only array, and its reduction."""
 
     array: np.ndarray
     truth: Truth
 
 
 def methods_on(place: str) -> tuple[str, ...]:
-    """Name the methods that run on host, simulated or cuda; the host has a plain loop, too."""
+    """List the methods that run on host, simulated or cuda; on the host also "auto"."""
     gpu = next((device for device in gred.devices() if device.name == "cuda:0"), None)
     there = [m for m in gred.methods() if place in m.devices]
     names = tuple(m.name for m in there if place != "cuda" or gpu is None or is_able(gpu, m))
@@ -63,38 +63,38 @@ def methods_on(place: str) -> tuple[str, ...]:
 
 
 def block_sizes(method: str) -> tuple[int | None, ...]:
-    """List the block sizes of a method; only None where a block size has no meaning."""
+    """List the block sizes of a method, or None if it has none."""
     sizes = {m.name: m.block_sizes for m in gred.methods()}
     return sizes.get(method) or (None,)
 
 
 def takes(method: str, *types: np.dtype) -> bool:
-    """Tell whether a method takes all the element types; most rungs have no complex ones."""
+    """Return whether a method takes all the types; most rungs take no complex ones."""
     return method in TAKE_COMPLEX or not any(np.dtype(t) in COMPLEX for t in types)
 
 
 def lengths(block_size: int | None) -> list[int]:
-    """List the lengths at which a reduction by blocks may go wrong, all but the longest."""
+    """List the lengths where a reduction by blocks may go wrong, except the longest."""
     block = block_size or 256
     around = {block - 1, block, block + 1, 8 * block - 1, 8 * block + 1}
     return sorted({0, 1, 2, 31, 32, 33, 1000, 4097} | around)
 
 
 def longest(place: str, method: str) -> int:
-    """Give a length at which grids are full and threads go on to more elements.
+    """Return a length that fills the grid and makes threads loop.
 
-    Where they never do, more elements are more of the same blocks, which a simulator is slow at.
+    If threads do not loop, more elements only add blocks, which are slow to simulate.
     """
     return 20_011 if place == "simulated" and method in DATA_BLOCKS else 100_003
 
 
 def shown(value) -> str:
-    """Name a parameter by its value, and the same in every process."""
+    """Return a short text for a parameter's value, the same in every process."""
     return re.sub(r" at 0x[0-9a-f]+|\s+", " ", repr(value))[:60]
 
 
 def counted(rung: str, n: int, block: int = 256, dtype=np.int32, **options):
-    """Count what a rung does to so many ones, which it adds up in their own type."""
+    """Count the accesses of a rung that sums n ones in their own type."""
     return gred.counters(np.ones(n, dtype), method=rung, block_size=block, dtype=dtype, **options)
 
 
@@ -104,7 +104,7 @@ def reduce(op: str, a, **options):
 
 @functools.cache
 def exact(op: str, kind: Kind, n: int) -> Case:
-    """Make an array whose result is the same in every order."""
+    """Make an array with the same result in every order."""
     random = np.random.default_rng([n, OPS.index(op), EVERY_KIND.index(kind)])
     result = result_type(op, kind.given, kind.dtype)
     if op in ("min", "max"):
@@ -120,7 +120,7 @@ def exact(op: str, kind: Kind, n: int) -> Case:
 
 @functools.cache
 def rounding(op: str, kind: Kind, n: int) -> Case:
-    """Make an array of floats whose sums cancel and products need every bit; no order overflows."""
+    """Make floats whose sums cancel and whose products need every bit, without overflow."""
     random = np.random.default_rng([n, OPS.index(op), EVERY_KIND.index(kind), 1])
     parts = [_rounding_part(op, n, random) for _ in range(1 + (kind.given in COMPLEX))]
     if op == "prod" and kind.given in COMPLEX:
@@ -139,9 +139,9 @@ def _rounding_part(op: str, n: int, random) -> np.ndarray:
 
 @functools.cache
 def mixed(op: str, given: np.dtype, dtype: np.dtype, n: int) -> Case:
-    """Make an array that gives another result if elements are converted after they are combined.
+    """Make an array whose result would differ if elements were combined before conversion.
 
-    What C leaves undefined is left out: no float lies beyond the integers that it becomes.
+    Every conversion is defined by C: no float is outside the range of the integers it becomes.
     """
     kind = Kind(f"{given} into {dtype}", given, dtype)
     random = np.random.default_rng([n, OPS.index(op), *map(EVERY_TYPE.index, (given, dtype))])
@@ -149,7 +149,7 @@ def mixed(op: str, given: np.dtype, dtype: np.dtype, n: int) -> Case:
         bits = _any_bits(given, n, random)
         return _case(op, kind, abs(bits // 2) if (op, dtype) == ("mean", np.uint64) else bits)
     if op == "prod" and dtype not in INTEGERS:
-        # Ones, with as many twos as a product in the type can hold.
+        # Ones, and as many twos as a product in the type can hold.
         powers = np.ones(n, given)
         exponents = min(finfo(t).maxexp for t in (given, dtype) if t not in INTEGERS) - 2
         powers[: exponents // 2] *= given.type(1 if given == np.bool_ else 2)
@@ -177,7 +177,7 @@ def _case(op: str, kind: Kind, array: np.ndarray) -> Case:
 
 
 def _any_bits(given: np.dtype, n: int, random) -> np.ndarray:
-    """Fill every bit at random. All are odd, so that no product is 0; sums and products wrap."""
+    """Draw random bits; all are odd, so that products are not 0. Sums and products wrap."""
     if given == np.bool_:
         return np.arange(n) % 7 != 6 if n < 7 else random.integers(0, 2, n).astype(bool)
     info = np.iinfo(given)
@@ -185,9 +185,9 @@ def _any_bits(given: np.dtype, n: int, random) -> np.ndarray:
 
 
 def _small_integers(given: np.dtype, n: int, random, total: int) -> np.ndarray:
-    """Integers other than 0, in any type, whose magnitudes sum to `total` at most.
+    """Draw nonzero integers, in any type, whose magnitudes sum to at most `total`.
 
-    Or, where the type is too small for that, ones.
+    If the type is too small for that, draw ones.
     """
     if given in COMPLEX:
         parts = [_small_integers(PARTS[given], n, random, total) for _ in range(2)]
@@ -199,7 +199,7 @@ def _small_integers(given: np.dtype, n: int, random, total: int) -> np.ndarray:
 
 
 def _units_and_powers_of_two(given: np.dtype, n: int, random) -> np.ndarray:
-    """Minus ones, or units of every angle, with a few powers of two: the last, and anywhere."""
+    """Fill with -1, or units i, -i and -1, and some powers of two: at the end and anywhere."""
     array = np.full(n, -1, given)
     if given in COMPLEX:
         array[:] = random.choice([-1, 1j, -1j], n)
@@ -210,7 +210,7 @@ def _units_and_powers_of_two(given: np.dtype, n: int, random) -> np.ndarray:
 
 
 def _extremes(op: str, given: np.dtype, n: int, random) -> np.ndarray:
-    """Put the one least or greatest element last; all others are on the same side of 0."""
+    """Put the only least or greatest element last; all others are on the same side of 0."""
     if given in COMPLEX:
         first = random.integers(0, 2, n)
         array = (7 + first + 1j * random.integers(10, 10**6, n) * (1 - 2 * first)).astype(given)

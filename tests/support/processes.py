@@ -1,4 +1,4 @@
-"""Pythons and threads of their own, for what must not have happened before; Ctrl-C for this one."""
+"""Fresh Python processes and threads, and Ctrl-C for this process."""
 
 import contextlib
 import os
@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def printed(code, *more, arguments=(), dropped=(), path=False, **environment) -> str:
-    """Run code, one piece after the other, in a Python of its own, and return what it prints.
+    """Run pieces of code in a fresh Python process, and return its output.
 
-    With `path` it finds the tests' modules; `dropped` are variables that it does not get.
+    With `path`, it can import the tests' modules; its environment lacks the `dropped` variables.
     """
     variables = {name: text for name, text in os.environ.items() if name not in dropped}
     if path:
@@ -22,7 +22,7 @@ def printed(code, *more, arguments=(), dropped=(), path=False, **environment) ->
 
 
 def output_of(command, **options) -> str:
-    """Run a command that is to end well, and return what it prints."""
+    """Run a command that must succeed, and return its output."""
     options = {"capture_output": True, "text": True, "timeout": 1800, **options}
     done = subprocess.run(command, check=False, **options)
     assert done.returncode == 0, done.stderr + done.stdout
@@ -30,7 +30,7 @@ def output_of(command, **options) -> str:
 
 
 def in_a_child(work) -> None:
-    """Do something in a fork of this process, which is to end well."""
+    """Do something in a fork of this process, which must succeed."""
     child = os.fork()
     if not child:
         signal.alarm(300)
@@ -46,14 +46,14 @@ def in_a_child(work) -> None:
 
 
 def in_a_fresh_thread(work):
-    """Do some work in a thread that has used no GPU and copies no context; return its result."""
+    """Run a function in a thread that has used no GPU and copies no context; return its result."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(work).result()
 
 
 @contextlib.contextmanager
 def interrupted_after(seconds: float):
-    """Raise a KeyboardInterrupt within the block, once so much time has gone by."""
+    """Raise KeyboardInterrupt in the block after this time."""
 
     def interrupt(*_):
         raise KeyboardInterrupt

@@ -1,22 +1,21 @@
-"""The obviously right answers, and how far a float may be from them.
+"""Expected results of the ladder's reductions, and bounds for the errors of floats.
 
-Integers are reduced by NumPy, modulo 2^bits, and so are least and greatest elements found; floats
-are added exactly, and multiplied as decimal does, far beyond their own precision. Nothing here
-asks gred.
+Integers are reduced by NumPy, modulo 2^bits, as are minima and maxima; floats are added exactly,
+and multiplied by decimal far beyond their own precision. Nothing here calls gred.
 
 With unit roundoff u, k rounded operations give a relative error of at most
 gamma_k = k u / (1 - k u) (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
-chapters 3 and 4). A sum of n terms in any order is off by at most gamma_{n-1} times the sum of
-magnitudes, a product by at most gamma_{n-1} times its own magnitude. Where every partial result
+chapters 3 and 4). A sum of n terms in any order has an error of at most gamma_{n-1} times the sum
+of magnitudes, a product one of at most gamma_{n-1} times its own magnitude. If every partial result
 is a float, the error is 0. A complex sum is two real ones. A complex multiplication by the plain
-formula is off by at most d = sqrt(2) gamma_2 times the product's modulus (Higham, section 3.6), so
-a product of n factors by (1 + d)^(n-1) - 1 <= (n-1) d / (1 - (n-1) d) times its modulus.
+formula has an error of at most d = sqrt(2) gamma_2 times the product's modulus (Higham, section
+3.6), and a product of n factors one of (1 + d)^(n-1) - 1 <= (n-1) d / (1 - (n-1) d) times its own.
 
 float16 and bfloat16 are accumulated in float32 and rounded once: rounding is monotonic, so the
-result lies between what the two ends of the accumulator's interval are rounded to.
+result is between the rounded ends of the accumulator's interval.
 
-Where finite elements may overflow or underflow on the way, the order of operations decides what
-comes out: such a truth is `UNDECIDED`, and anything of the right type agrees with it.
+If partial results of finite elements may overflow or underflow, the result depends on the order of
+operations: such a truth is `UNDECIDED`, and anything of the right type agrees with it.
 """
 
 import decimal
@@ -44,9 +43,9 @@ A_NAN = "NaN in one part at least"
 
 
 class Truth(NamedTuple):
-    """The value, which is exact unless it is a float's, its type, and the error that is allowed.
+    """An expected value, its type, and the allowed error; only floats may have one.
 
-    Both are pairs where the type is complex.
+    For complex types, value and error are pairs.
     """
 
     value: Any
@@ -55,7 +54,7 @@ class Truth(NamedTuple):
 
 
 def result_type(op: str, given, dtype=None) -> np.dtype:
-    """Name the type of NumPy's result: sums of int32 are int64, means of integers are floats."""
+    """Return NumPy's result type: sums of int32 are int64, means of integers are float64."""
     given = np.dtype(given).newbyteorder("=")
     if dtype is not None:
         return np.dtype(dtype)
@@ -67,7 +66,7 @@ def result_type(op: str, given, dtype=None) -> np.dtype:
 
 
 def accumulator(result: np.dtype) -> np.dtype:
-    """Name the type that floats are accumulated in: that of the results, but float32 at least."""
+    """Return the type that floats are accumulated in: the result's, but at least float32."""
     return REALS[2] if result in HALVES else result
 
 
@@ -82,7 +81,7 @@ def _compound(k: int, unit: Fraction) -> Fraction:
 
 
 def rounded(value: Fraction | int | float, dtype: np.dtype) -> Fraction | float:
-    """Round to the nearest float of a type, ties to even; beyond the greatest is infinity."""
+    """Round to the nearest float of a type, ties to even, overflowing to infinity."""
     value = Fraction(value)
     if not value:
         return value
@@ -98,12 +97,12 @@ def rounded(value: Fraction | int | float, dtype: np.dtype) -> Fraction | float:
 
 
 def home(x: np.ndarray) -> np.ndarray:
-    """Give halves as floats that NumPy is at home with."""
+    """Convert float16 and bfloat16 to float64, which NumPy supports fully."""
     return x.astype(np.float64) if x.dtype in HALVES else x
 
 
 def elements(array: np.ndarray, kind: np.dtype, where=True, initial=None) -> np.ndarray:
-    """Collect what takes part in a reduction, each element converted to the result's type."""
+    """Return the unmasked elements and the initial value, converted to the result's type."""
     taken = np.asarray(array)[np.broadcast_to(where, np.shape(array))]
     if kind not in COMPLEX and taken.dtype.kind == "c" and kind != np.bool_:
         taken = taken.real
@@ -114,7 +113,7 @@ def elements(array: np.ndarray, kind: np.dtype, where=True, initial=None) -> np.
 
 
 def truth(op: str, array: np.ndarray, dtype=None, *, where=True, initial=None) -> Truth:
-    """Reduce an array without any doubt, each element converted to the result's type first."""
+    """Compute the expected result; each element is first converted to the result's type."""
     kind = result_type(op, array.dtype, dtype)
     x = elements(array, kind, where, initial)
     if op in ("min", "max"):
@@ -129,7 +128,7 @@ def truth(op: str, array: np.ndarray, dtype=None, *, where=True, initial=None) -
 
 
 def _extreme(op: str, x: np.ndarray) -> Truth:
-    """One NaN is enough; complex numbers go by their real parts, then by the others."""
+    """NaN wins; complex numbers compare by their real and then by their imaginary parts."""
     value = getattr(np, op)(home(x)).item()
     if x.dtype not in COMPLEX:
         return Truth(value, x.dtype, EXACTLY)
@@ -137,7 +136,7 @@ def _extreme(op: str, x: np.ndarray) -> Truth:
     return Truth(parts, x.dtype, (EXACTLY,) * 2)
 
 
-# ---- floats and complex numbers: a value and its error, or pairs of them ----
+# ---- floats and complex numbers: values and errors, or pairs of them ----
 
 
 def _of_both(rule, x: np.ndarray) -> tuple:
@@ -150,7 +149,7 @@ def _undecided(x: np.ndarray) -> tuple:
 
 
 def scaled(x: np.ndarray) -> tuple:
-    """Take finite numbers as integers of 64 bits times powers of two."""
+    """Convert finite numbers to 64-bit integers times powers of two."""
     x = np.ravel(x)
     if x.dtype.kind in "iub":
         return x.astype(np.uint64 if x.dtype.kind == "u" else np.int64), np.zeros(x.size, int)
@@ -159,7 +158,7 @@ def scaled(x: np.ndarray) -> tuple:
 
 
 def exact_sum(x: np.ndarray) -> Fraction:
-    """Add up finite numbers, power by power, by 20 bits, whose sums floats hold."""
+    """Sum finite numbers by exponent in 20-bit parts, whose sums floats hold exactly."""
     integers, powers = scaled(x)
     total, least, bits = 0, int(powers.min(initial=0)), 2**20 - 1
     for shift, some in ((0, integers & bits), (20, integers >> 20 & bits), (40, integers >> 40)):
@@ -169,7 +168,7 @@ def exact_sum(x: np.ndarray) -> Fraction:
 
 
 def sums_exactly(x: np.ndarray) -> bool:
-    """Tell whether every partial sum is a float: multiples of a power of two, not too many."""
+    """Return whether every partial sum is a float: few enough multiples of a power of two."""
     nonzero = np.abs(home(x[x != 0]))
     if nonzero.size == 0:
         return True
@@ -185,7 +184,7 @@ def _sum(x: np.ndarray) -> tuple:
     kind, wide = accumulator(x.dtype), home(x)
     magnitude = exact_sum(abs(wide[np.isfinite(wide)]))
     if magnitude * (1 + gamma(x.size + 2, kind)) >= Fraction(2) ** (EXPONENTS[kind] + 2):
-        return _undecided(x)  # a partial sum may be beyond the greatest float
+        return _undecided(x)  # a partial sum may overflow
     if not np.isfinite(wide).all():
         with np.errstate(invalid="ignore"):
             return float(wide[~np.isfinite(wide)].sum()), EXACTLY
@@ -193,9 +192,9 @@ def _sum(x: np.ndarray) -> tuple:
 
 
 def _mean(x: np.ndarray) -> tuple:
-    """Divide the sum. The quotient is rounded once more, or twice on its way through float64.
+    """Divide the sum; the quotient is rounded once, or twice by way of float64.
 
-    A complex one is divided by a complex n, as NumPy does: a part that is not finite may spoil the
+    A complex sum is divided by a complex n, as in NumPy: a part that is not finite may spoil the
     other.
     """
     if x.dtype in COMPLEX:
@@ -213,9 +212,9 @@ def _mean(x: np.ndarray) -> tuple:
 
 
 def _leaves_range(x: np.ndarray, room: float) -> bool:
-    """Tell whether a partial product could leave a part of the exponents' range around 1.
+    """Return whether a partial product could leave this share of the exponent range.
 
-    Then it may overflow, or underflow and lose bits of its own.
+    It may then overflow, or underflow and lose bits.
     """
     wide = np.complex128 if x.dtype in COMPLEX else np.float64
     logarithms = np.log2(np.abs(x[np.isfinite(x) & (x != 0)].astype(wide)))
@@ -225,9 +224,9 @@ def _leaves_range(x: np.ndarray, room: float) -> bool:
 
 
 def _multiplies_exactly(x: np.ndarray) -> bool:
-    """Tell whether every partial product is a float: powers of two, not too many.
+    """Return whether every partial product is a float: few enough powers of two.
 
-    Of complex numbers times 1, -1, i or -i.
+    Complex ones may be multiplied by 1, -1, i or -i.
     """
     if x.dtype in COMPLEX:
         on_axes = ((x.real == 0) != (x.imag == 0)).all()
@@ -258,7 +257,7 @@ def _prod(x: np.ndarray) -> tuple:
 
 
 def _complex_prod(x: np.ndarray) -> tuple:
-    """Multiply. With half the range to spare, what underflows is nothing beside the bound."""
+    """Multiply; within half the exponent range, underflow is negligible against the bound."""
     exact = _multiplies_exactly(x)
     if not np.isfinite(x).all() or _leaves_range(x, 1 if exact else 0.5):
         return _undecided(x)
@@ -288,12 +287,12 @@ def _in_range(found, value, error, dtype: np.dtype) -> bool:
 
 @functools.lru_cache(10_000)
 def _bounds(value: Fraction, error: Fraction, dtype: np.dtype) -> tuple:
-    """Round both ends, once for all the methods that are held against a truth."""
+    """Round both ends of the interval, cached for all methods that share a truth."""
     return rounded(value - error, dtype), rounded(value + error, dtype)
 
 
 def agrees(got, expected: Truth) -> bool:
-    """Compare a result with the truth: its type, and its value within the error allowed."""
+    """Return whether a result has the truth's type, and its value to within the error."""
     if not isinstance(got, np.generic) or got.dtype != expected.dtype:
         return False
     if expected.dtype not in COMPLEX:

@@ -1,4 +1,4 @@
-"""Tests of calls that are refused, made of tables."""
+"""Tests of refused calls, made from tables."""
 
 from functools import partial
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def refused(*cases):
-    """Make a test of calls: each is a function, the error that it raises, and words of it."""
+    """Make a test of calls: each case is a function, the error that it raises, and its words."""
 
     @pytest.mark.parametrize(("call", "error", "words"), cases, ids=range(len(cases)))
     def test(call, error, words):
@@ -17,5 +17,5 @@ def refused(*cases):
 
 
 def refused_by(function, *cases):
-    """Make a test of one function's calls: arguments, options, the error, and words of it."""
+    """Make a test of one function: each case has arguments, options, an error, and its words."""
     return refused(*((partial(function, *given, **more), *error) for given, more, *error in cases))

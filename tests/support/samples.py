@@ -1,4 +1,4 @@
-"""Where arrays lie, and what is wrong with a reduction of them, beside the truth."""
+"""Reductions of arrays compared with the truth, and their options."""
 
 import contextlib
 import warnings
@@ -14,12 +14,12 @@ import gred
 
 
 def takes(name: str, dtype) -> bool:
-    """Tell whether a reduction is one of this type: the range of bools is not, as in NumPy."""
+    """Return whether a reduction takes this type: as in NumPy, ptp takes no bools."""
     return not (name == "ptp" and np.dtype(dtype) == np.bool_)
 
 
 def fetched(out, device: str):
-    """Read an element when all that writes to it is done."""
+    """Read one element after all writes to it are done."""
     if device == "cuda":
         call("cuCtxSynchronize")
     return to_host(out).reshape(-1)[0]
@@ -27,7 +27,7 @@ def fetched(out, device: str):
 
 @contextlib.contextmanager
 def silenced():
-    """Hear warnings neither of Python nor of NumPy's floats."""
+    """Suppress the warnings of Python and of NumPy's floats."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
@@ -39,9 +39,9 @@ def quietly(name: str, a, *arguments, **options):
 
 
 def wrong(name: str, a, x: np.ndarray, *, device=None, **options) -> str:
-    """Reduce a, which holds x, and say what is wrong with the result; nothing if it is right.
+    """Reduce `a`, which holds the elements of `x`, and describe an error, if any.
 
-    The mask of the options is NumPy's; `mask` is where that lies for the device, if elsewhere.
+    `where` in the options is NumPy's mask; `mask` is the same one on the device, if it is there.
     """
     mask = options.pop("mask", options.get("where", True))
     given = {**options, "device": device, **({"where": mask} if "where" in options else {})}
@@ -49,7 +49,7 @@ def wrong(name: str, a, x: np.ndarray, *, device=None, **options) -> str:
 
 
 def wrong_result(name: str, got, x: np.ndarray, **options) -> str:
-    """Say what is wrong with a result, on the ladder or not; nothing if it is right."""
+    """Describe what is wrong with a result; return an empty string if it is right."""
     if name in RECORDS:
         return wrong_record(name, got, x, **options)
     right = (truth if name in LADDER else answer)(name, x, **options)
@@ -77,7 +77,7 @@ def wrong_record(name: str, got, x: np.ndarray, **options) -> str:
 
 
 def shown(right) -> str:
-    """Write a truth in floats, and the error that it allows."""
+    """Format a truth and its allowed error."""
 
     def brief(value):
         if isinstance(value, tuple):
@@ -88,13 +88,13 @@ def shown(right) -> str:
 
 
 def options_of(name: str) -> tuple[dict, ...]:
-    """List the ways to call a reduction that change its answer."""
+    """List the options of a reduction that change its result."""
     if name == "norm":
         return tuple({"ord": order} for order in ORDERS if order is not None)
     return ({}, {"ddof": 1}) if name in SPREADS else ({},)
 
 
 def all_right(findings):
-    """Fail with what was found wrong, the first few of it."""
+    """Fail with the first few errors found."""
     found = [finding for finding in findings if finding]
     assert not found, f"{len(found)} wrong:\n" + "\n".join(found[:10])

@@ -1,4 +1,4 @@
-"""The scripts of benchmarks/, and what stands for the libraries on a GPU: NumPy by their names."""
+"""The scripts of benchmarks/, and fakes of the GPU libraries that are based on NumPy."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 class CuPy:
-    """NumPy by CuPy's names, and a GPU's words; its events tell the host's time."""
+    """NumPy with CuPy's names and a GPU's functions; its events read the clock."""
 
     def __init__(self, clock=time.perf_counter):
         self.queued = []
@@ -37,7 +37,7 @@ class CuPy:
 
 
 class Tensor(np.ndarray):
-    """An array with what a tensor has."""
+    """An array with a tensor's methods."""
 
     def is_floating_point(self):
         return self.dtype.kind == "f"
@@ -47,7 +47,7 @@ class Tensor(np.ndarray):
 
 
 class PyTorch:
-    """NumPy by PyTorch's names."""
+    """NumPy with PyTorch's names."""
 
     Tensor, float64, bfloat16 = Tensor, np.float64, np.float16
     cuda = MagicMock()

@@ -1,4 +1,4 @@
-"""What segments' results are, one after the other, and arrays in which they are exact."""
+"""Segmented reductions one segment at a time, and arrays for which they are exact."""
 
 import numpy as np
 import pytest
@@ -18,19 +18,19 @@ def same(result, expected):
 
 
 def small(n, dtype, seed=1):
-    """Numbers whose sums and products are exact in any type."""
+    """Return 0 and 1, whose sums and products are exact in any type."""
     x = np.random.default_rng(seed).integers(0, 3, n)
     return np.where(x == 2, 1, x).astype(dtype)
 
 
 def whole(n, dtype, seed=1):
-    """Draw small integers, whose sums are exact, of which some are as great as others."""
+    """Draw small integers with repeated extremes, whose sums are exact."""
     x = np.random.default_rng(seed).integers(-9, 10, n)
     return (abs(x) if np.dtype(dtype).kind == "u" else x).astype(dtype)
 
 
 def nearly_same(got, want, n):
-    """Compare sums of n, which are exact, and of squares of deviations, which are rounded each."""
+    """Compare exactly, or to within the roundings of n squared deviations."""
     got, want = to_host(got), np.asarray(want)
     assert got.shape == want.shape
     if got.dtype.kind in "iub":
@@ -53,9 +53,9 @@ def of_none(op, dtype):
 
 
 def by_one(op, x, offsets, *, empty="element"):
-    """Reduce segments in Python, one after the other, and those that do not lie in `x` to nothing.
+    """Reduce segments one by one in Python; those outside `x` are empty.
 
-    Tells which those are, too.
+    Also return which ones are outside.
     """
     ufunc, n, results, outside = UFUNCS[op], len(x), [], []
     dtype = ufunc.reduceat(x[:1], [0]).dtype

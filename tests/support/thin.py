@@ -1,7 +1,7 @@
-"""How much of large crossings is tried, also in programs that tests start.
+"""How many of all combinations are tested, also in programs that tests start.
 
-`pytest --thorough` tries everything. `pytest --sanitized` tries less than usual, since sanitizers
-look at each access and not at values, and take several times as long.
+`pytest --thorough` tests all of them. `pytest --sanitized` tests fewer than usual, since sanitizers
+check accesses rather than values, and take several times as long.
 """
 
 import itertools
@@ -11,27 +11,27 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 Case = TypeVar("Case")
-NAME = "GRED_TESTS"  # of the variable that hands it on to them
+NAME = "GRED_TESTS"  # the variable that passes the selection on to programs
 
 
 def of_selection(thorough: int, usual: int, sanitized: int) -> int:
-    """Give the number for what is selected now."""
+    """Return the number for the current selection."""
     numbers = {"thorough": thorough, "usual": usual, "sanitized": sanitized}
     return numbers[os.environ.get(NAME, "usual")]
 
 
 def one_in() -> int:
-    """Tell of how many cases one is tried."""
+    """Return n if one in n cases is tested."""
     return of_selection(1, 9, 24)
 
 
 def hashed(name: str) -> int:
-    """Give a number that looks random, but is the same for the same name."""
+    """Return a number that looks random but depends only on the name."""
     return zlib.crc32(name.encode())
 
 
 def chosen(cases: Iterable[Case], *of: object) -> list[Case]:
-    """Give all cases, or a few, but never none; of something else others."""
+    """Return all cases, or a few but at least one; which ones depends on `of`."""
     cases = list(cases)
     if one_in() == 1:
         return cases
@@ -40,10 +40,10 @@ def chosen(cases: Iterable[Case], *of: object) -> list[Case]:
 
 
 def pairwise(names: list[str]) -> set[str]:
-    """Choose so many parameters' names, of words, that every two words that meet do so in one.
+    """Choose parameter sets, by their names of words, so that every pair of words is in one.
 
-    Once `most` are chosen, and under sanitizers from the first on, every word in one is enough.
-    Sanitizers look at each access, so that 6 cases of a test do, whatever their words.
+    Once `most` are chosen, and always under sanitizers, it suffices that every word is in one.
+    Sanitizers check each access, so that 6 cases of a test are enough.
     """
     few, most = of_selection(len(names), 8, 1), of_selection(len(names), 24, 0)
     last = of_selection(len(names), len(names), 6)

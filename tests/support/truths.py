@@ -1,33 +1,33 @@
-"""The right answers of the reductions that are not on the ladder; reference.py has those that are.
+"""Expected results of the reductions that are not on the ladder; reference.py has the others.
 
-Counts, places and extremes are NumPy's or Python's, and exact. Sums of squares are exact, too: a
+Counts, positions and extremes are NumPy's or Python's, and exact. Sums of squares are also exact: a
 float is an integer times a power of two, and Python's integers have any number of bits.
 
-Squares, deviations and means of all types are taken in float64 and rounded once at the end; that is
-what u stands for. They are taken up in lanes of at most BATCH elements, which are merged as a tree,
-so that an element goes through depth(n) = min(n, BATCH) + (log2 n)^1.5 operations; that is less
-than n, and more than a good implementation needs.
+Squares, deviations and means of all types are computed in float64, with unit roundoff u, and
+rounded once at the end. Lanes of at most BATCH elements are accumulated and merged as a tree, so
+that an element goes through depth(n) = min(n, BATCH) + (log2 n)^1.5 operations, which is less than
+n, and more than a good implementation needs.
 
 Variances. Chan, Golub and LeVeque (The American Statistician 37, 1983) merge means and sums of
-squared deviations S: S = Sa + Sb + d^2 na nb / n with d the difference of the means. A mean's
-error after h merges is at most about 4 h u times the root mean square of what it is of, and d's is
-two such. Each merge adds 2 |d| (error of d) na nb / n to S's error; by Cauchy and Schwarz all of
-them add at most 2 sqrt(S) sqrt(sum of (error of d)^2 na nb / n). With Q the sum of squares about 0,
-that is 2 sqrt(3) k u sqrt(S Q) for a lane of k elements and 2 sqrt(3) h^1.5 u sqrt(S Q) for a
-balanced tree of height h. With S's own roundings, 4 (k + h) u S, SPREAD = 8 covers both. What is of
-second order is the square of an error of d: (SPREAD depth u)^2 Q. A square that underflows is off
-by the least float at most.
+squared deviations S: S = Sa + Sb + d^2 na nb / n, where d is the difference of the means. The error
+of a mean after h merges is at most about 4 h u times the root mean square of its elements, and that
+of d is twice this. Each merge adds 2 |d| (error of d) na nb / n to the error of S; by Cauchy and
+Schwarz, all of them add at most 2 sqrt(S) sqrt(sum of (error of d)^2 na nb / n). With Q the sum of
+squares about 0, that is 2 sqrt(3) k u sqrt(S Q) for a lane of k elements and
+2 sqrt(3) h^1.5 u sqrt(S Q) for a balanced tree of height h. With the roundings of S, 4 (k + h) u S,
+SPREAD = 8 covers both. The second-order term is the square of an error of d: (SPREAD depth u)^2 Q.
+A square that underflows has an error of at most the smallest float.
 
-Norms. A square is rounded once, or five times where it is scaled first; an addition rounds once,
-and a change of scale in its place multiplies by a rounded square: 4 roundings for each of depth(n).
-A root halves the relative error and, with its scale, rounds twice more.
+Norms. A square is rounded once, or five times if it is scaled first; an addition rounds once, and a
+change of scale in its place multiplies by a rounded square: 4 roundings for each of depth(n). A
+root halves the relative error and, with its scale, rounds twice more.
 
-Logarithms of sums S of exponentials, m being the greatest element. d = x - m is rounded, and so is
-its product with log2 e: exp(d) is off by 2 |d| of it, and by 8 more roundings, all of the elements'
-type. So is each of up to 16 + 8 log2(n) additions within a batch and between columns' parts; of
-depth(n) merges in float64 each multiplies by another exponential, whose |d| add up to the
-element's own, and rounds 4 times. The logarithm's error is the relative one of S. Beside
-exp of NumPy's long doubles, whose 64 bits are 11 more than those of any type.
+Logarithms of sums S of exponentials, where m is the greatest element. d = x - m is rounded, and so
+is its product with log2 e: exp(d) has a relative error of 2 |d| and 8 more roundings, all in the
+elements' type. So has each of up to 16 + 8 log2(n) additions within a batch and between parts of
+columns; each of depth(n) merges in float64 multiplies by another exponential, whose |d| add up to
+the element's own, and rounds 4 times. The error of the logarithm is the relative error of S. The
+reference is exp of NumPy's long doubles, which have 64 bits, 11 more than any of the types.
 """
 
 import math
@@ -64,12 +64,12 @@ def _logaddexp(a, axis=None, out=None, keepdims=False):
 
 
 def numpys(name: str):
-    """Give NumPy's own function, by gred's name of it."""
+    """Return NumPy's function for a reduction of gred's."""
     return {"norm": np.linalg.norm, "logsumexp": _logaddexp}.get(name) or getattr(np, name)
 
 
 def _alone(value, dtype: np.dtype) -> Truth:
-    """Allow no error; a complex number has the value in both parts."""
+    """Return a truth without error; a complex one has the value in both parts."""
     if dtype in COMPLEX:
         return Truth((value,) * 2, dtype, (EXACTLY,) * 2)
     return Truth(value, dtype, EXACTLY)
@@ -96,7 +96,7 @@ def type_of(name: str, given, dtype=None) -> np.dtype:
 
 
 def depth(n: int) -> int:
-    """Bound the operations that an element goes through."""
+    """Bound the number of operations that an element goes through."""
     return min(n, BATCH) + math.ceil(math.log2(max(n, 2)) ** 1.5)
 
 
@@ -118,7 +118,7 @@ def answer(name: str, array: np.ndarray, *, where=True, dtype=None, **options) -
 
 
 def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
-    """Describe an array, each field as the reductions of what is not NaN."""
+    """Return the fields of a description, each as the reduction that skips NaN."""
     taken = np.asarray(array)[np.broadcast_to(where, np.shape(array))]
     taken = taken.astype(taken.dtype.newbyteorder("="))
     x = taken[taken == taken]  # without NaN
@@ -143,7 +143,7 @@ def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
 
 
 def is_true(x: np.ndarray) -> np.ndarray:
-    """Tell which elements are not zero; of a bool, any bit counts."""
+    """Return which elements are nonzero; in a bool, any bit counts."""
     return np.array(x).view(np.uint8) != 0 if x.dtype == BOOL else np.array(x) != 0
 
 
@@ -153,7 +153,7 @@ def _count(name: str, array: np.ndarray, where) -> Truth:
 
 
 def _place(name: str, array: np.ndarray, where) -> Truth:
-    """Give the place in the whole array, in C order, of what is taken; NaN wins, or is left out."""
+    """Return the position in C order of the whole array; NaN wins, or is skipped."""
     flat = np.array(array).ravel()
     flat = flat.astype(WIDE) if flat.dtype.newbyteorder("=") in REALS else flat
     shown = np.broadcast_to(where, array.shape).ravel()
@@ -162,7 +162,7 @@ def _place(name: str, array: np.ndarray, where) -> Truth:
 
 
 def has_no_place(name: str, x: np.ndarray, axis=None) -> bool:
-    """Tell whether a position is asked for of a number, and somewhere there is none."""
+    """Return whether a position of a number is requested, and some result has none."""
     return name.startswith("nanarg") and not (x == x).any(axis).all()
 
 
@@ -219,7 +219,7 @@ def _variance(x: np.ndarray, ddof=0) -> Truth:
 
 
 def _root_of_rounded(variance: Truth) -> Truth:
-    """Let the variance be rounded to its type before its root is taken."""
+    """Round the variance to its type before taking the root."""
     value, kind, error = variance
     if not isinstance(value, Fraction):
         return _root_of(variance)
@@ -239,7 +239,7 @@ def _root_of(variance: Truth) -> Truth:
 
 
 def _merged_mean(mean: Truth, x: np.ndarray) -> Truth:
-    """Let a mean be merged from means, instead of a sum that is divided once."""
+    """Allow for a mean that is merged from means instead of a sum that is divided once."""
     if x.dtype in COMPLEX:
         both = zip(mean.value, mean.error, (x.real, x.imag), strict=True)
         parts = [_merged_mean(Truth(v, reference.PARTS[x.dtype], e), part) for v, e, part in both]
@@ -260,7 +260,7 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
     n, is_complex = x.size, x.dtype in COMPLEX
     wide = x.astype(np.complex128 if is_complex else WIDE)
     if ord != -np.inf and not np.isfinite(wide).all():
-        # What infinities make; complex ones with NaN, too, are left open.
+        # The result with infinities; complex ones with NaN, too, are undecided.
         value = UNDECIDED if is_complex and np.isinf(wide).any() else math.nan
         return Truth(value if np.isnan(wide).any() else math.inf, kind, EXACTLY)
     if ord in (None, 2):
@@ -294,7 +294,7 @@ def _exponentials(x: np.ndarray) -> Truth:
 
 
 def _complex_exponentials(x: np.ndarray) -> Truth:
-    """Leave open what infinities make, and on which side of the cut an argument is."""
+    """Infinities, and arguments near the branch cut, are undecided."""
     undecided = _alone(UNDECIDED, x.dtype)
     if not x.size:
         return Truth((-math.inf, 0.0), x.dtype, (EXACTLY,) * 2)
@@ -310,7 +310,7 @@ def _complex_exponentials(x: np.ndarray) -> Truth:
 
 
 def _logarithm(wide: np.ndarray, greatest, kind: np.dtype) -> tuple:
-    """Take the logarithm of the sum, and bound the latter's relative error."""
+    """Return the logarithm of the sum, and a bound for the sum's relative error."""
     away = wide - greatest
     terms = np.exp(away)
     bits, sizes, total = reference.MANTISSA_BITS, abs(terms), terms.sum()
