@@ -270,8 +270,8 @@ KERNELS = [
         "type",
         "csrc/schedule/launch_strided.c",
         "How many blocks share a result follows from how many results there are.",
-        "splits = least(divide_up(n, block * SHARE_LONG), block)",
-        "splits = least(divide_up(n, block * SHARE_LONG), divide_up(4, axes->results))",
+        "splits = min_u64(ceil_div(n, block * SHARE_LONG), block)",
+        "splits = min_u64(ceil_div(n, block * SHARE_LONG), ceil_div(4, axes->results))",
         "axes/test_batch_invariant.py",
     ),
     Defect(
@@ -351,8 +351,8 @@ KERNELS = [
         "edge",
         "kernels/axes/unsplit_columns.cuh",
         "States of columns that no threads share count one row more.",
-        "const rows_taken all = {uint32_t(x.rows.items)};",
-        "const rows_taken all = {uint32_t(x.rows.items) + 1};",
+        "const accumulated_rows all = {uint32_t(x.rows.items)};",
+        "const accumulated_rows all = {uint32_t(x.rows.items) + 1};",
         "axes/test_axes_kernels.py",
     ),
 ]

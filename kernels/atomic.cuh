@@ -25,7 +25,7 @@ __device__ __forceinline__ void atomic_combine(global<T> target, T value)
     using Fold = typename uncounted<Counted>::fold;
     if constexpr (std::is_same_v<Fold, sum<T>> && !std::is_same_v<T, float>) {
         using addend = std::conditional_t<std::is_integral_v<T>, word_of<T>, T>;
-        atomicAdd(seen_as<addend>(target), addend(value));
+        atomicAdd(pointer_cast<addend>(target), addend(value));
     } else {
         using bits = word_of<T>;
         T current = Fold::identity();
@@ -34,7 +34,7 @@ __device__ __forceinline__ void atomic_combine(global<T> target, T value)
             bits expected, desired;
             memcpy(&expected, &current, sizeof expected);
             memcpy(&desired, &combined, sizeof desired);
-            const bits seen = atomicCAS(seen_as<bits>(target), expected, desired);
+            const bits seen = atomicCAS(pointer_cast<bits>(target), expected, desired);
             if (seen == expected)
                 return;
             memcpy(&current, &seen, sizeof current);

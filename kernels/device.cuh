@@ -44,7 +44,7 @@ using shared = T *;
 
 /* A pointer to the same memory with another element type. */
 template <class To, class From>
-__host__ __device__ __forceinline__ To *seen_as(From *memory)
+__host__ __device__ __forceinline__ To *pointer_cast(From *memory)
 {
     return reinterpret_cast<To *>(memory);
 }
@@ -58,7 +58,7 @@ __host__ __device__ __forceinline__ uintptr_t address_of(T *memory)
 #endif
 
 /* Hide x's origin from the compiler, so that values are computed where they are used. */
-__device__ __forceinline__ unsigned not_known(unsigned x)
+__device__ __forceinline__ unsigned opaque_value(unsigned x)
 {
 #ifdef __CUDA_ARCH__
     asm volatile("" : "+r"(x));

@@ -31,7 +31,7 @@ struct factor_packs {
     __device__ __forceinline__ pack<In> operator[](uint64_t i) const
     {
         const global<const In> from = at + i * pack<In>::size;
-        return aligned ? *seen_as<const pack<In>>(from) : unaligned_pack(from);
+        return aligned ? *pointer_cast<const pack<In>>(from) : unaligned_pack(from);
     }
 };
 

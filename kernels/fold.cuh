@@ -50,7 +50,7 @@ template <class Fold, class = void>
 struct is_indexed : std::false_type {};
 
 template <class Fold>
-struct is_indexed<Fold, std::void_t<typename Fold::asks_for_positions>> : std::true_type {};
+struct is_indexed<Fold, std::void_t<typename Fold::needs_positions>> : std::true_type {};
 
 /* Consecutive positions. */
 struct in_a_row {
@@ -74,7 +74,7 @@ struct in_runs {
 };
 
 /* Positions `pitch` apart. */
-using in_steps = in_runs<1>;
+using strided_positions = in_runs<1>;
 
 /* A predicate that is true for all values. */
 struct all_valid {
@@ -235,7 +235,7 @@ struct has_findings<
 
 /* Base of finishings that are defined by `own` or `number`; `apply` follows from these. */
 template <enum reduction Reduction>
-struct finishing_alone {
+struct finishing_by_value {
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
@@ -250,7 +250,7 @@ struct finishing_alone {
 
 /* For reductions whose result is the state itself. */
 template <enum reduction Reduction, class Number>
-struct finishing_state : finishing_alone<Reduction> {
+struct finishing_state : finishing_by_value<Reduction> {
     template <class Fold>
     FOLD_FUNCTION Number number(const struct finish &, const state_of<Fold> &state)
     {

@@ -27,7 +27,7 @@ __device__ __forceinline__ void mbarrier_init(shared<mbarrier> barrier, unsigned
 }
 
 /* Make initialized barriers visible to copies. By the thread that initialized them. */
-__device__ __forceinline__ void mbarriers_show()
+__device__ __forceinline__ void mbarrier_fence()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

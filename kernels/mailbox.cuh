@@ -37,8 +37,8 @@ struct is_stored<Fold, std::void_t<decltype(&Fold::stored)>> : std::is_arithmeti
 
 /* Deliver the final state. Called by one thread, as its last action. */
 template <class Fold>
-__device__ __forceinline__ void end_with(const struct epilogue &epilogue,
-                                         const state_of<Fold> &state)
+__device__ __forceinline__ void deliver_state(const struct epilogue &epilogue,
+                                              const state_of<Fold> &state)
 {
     if constexpr (is_stored<Fold>::value)
         if (epilogue.out)

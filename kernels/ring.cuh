@@ -18,7 +18,7 @@ struct ring {
 
     const in_packs<In> &x;
     const shared<pack<In>> stages = block_memory<pack<In>>();
-    const shared<mbarrier> filled = seen_as<mbarrier>(stages + RING_STAGES * size);
+    const shared<mbarrier> filled = pointer_cast<mbarrier>(stages + RING_STAGES * size);
 
     /* First pack and number of packs of this block's k-th chunk; the number is 0 beyond the end. */
     __device__ __forceinline__ uint64_t first(unsigned k) const
@@ -48,7 +48,7 @@ struct ring {
         if (threadIdx.x == 0) {
             for (unsigned stage = 0; stage < RING_STAGES; stage++)
                 mbarrier_init(filled + stage, 1);
-            mbarriers_show();
+            mbarrier_fence();
             for (unsigned k = 0; k < RING_STAGES; k++)
                 fill(k);
         }

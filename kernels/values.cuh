@@ -75,7 +75,7 @@ __host__ __device__ __forceinline__ bool is_zero(T x)
 
 /* The minimum of two numbers that are not NaN; a GPU has an instruction for floats. */
 template <class T>
-__host__ __device__ __forceinline__ T least_number(T a, T b)
+__host__ __device__ __forceinline__ T min_of_numbers(T a, T b)
 {
 #ifdef __CUDA_ARCH__
     if constexpr (std::is_same_v<T, float>)
@@ -85,7 +85,7 @@ __host__ __device__ __forceinline__ T least_number(T a, T b)
 }
 
 template <class T>
-__host__ __device__ __forceinline__ T greatest_number(T a, T b)
+__host__ __device__ __forceinline__ T max_of_numbers(T a, T b)
 {
 #ifdef __CUDA_ARCH__
     if constexpr (std::is_same_v<T, float>)
@@ -102,13 +102,13 @@ __host__ __device__ __forceinline__ bool is_less_number(complex<T> a, complex<T>
 }
 
 template <class T>
-__host__ __device__ __forceinline__ complex<T> least_number(complex<T> a, complex<T> b)
+__host__ __device__ __forceinline__ complex<T> min_of_numbers(complex<T> a, complex<T> b)
 {
     return is_less_number(a, b) ? a : b;
 }
 
 template <class T>
-__host__ __device__ __forceinline__ complex<T> greatest_number(complex<T> a, complex<T> b)
+__host__ __device__ __forceinline__ complex<T> max_of_numbers(complex<T> a, complex<T> b)
 {
     return is_less_number(b, a) ? a : b;
 }

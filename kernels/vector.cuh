@@ -81,8 +81,8 @@ __host__ __device__ constexpr unsigned packs_together()
 
 /* Merge the valid ones of several values into the state; x[k] is the array's element at(k). */
 template <class Fold, unsigned N, class Positions, class Valid>
-__device__ __forceinline__ void take_values(state_of<Fold> &state, const value_of<Fold> (&x)[N],
-                                            Positions at, Valid valid)
+__device__ __forceinline__ void
+accumulate_values(state_of<Fold> &state, const value_of<Fold> (&x)[N], Positions at, Valid valid)
 {
     if constexpr (absorbs<Fold>::value) {
         Fold::absorb(state, x, at, valid);
@@ -110,7 +110,7 @@ __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In>
 #pragma unroll
             for (unsigned k = 0; k < together * size; k++)
                 values[k] = value_of<Fold>(loaded[p + k / size].at[k % size]);
-            take_values<Fold>(state, values, at, all_valid());
+            accumulate_values<Fold>(state, values, at, all_valid());
         }
     }
 }
@@ -174,7 +174,7 @@ struct in_packs {
         : head(elements_to_boundary(data, n)), count((n - head) / pack<In>::size),
           tail(head + count * pack<In>::size)
     {
-        packs = seen_as<const pack<In>>(data + head);
+        packs = pointer_cast<const pack<In>>(data + head);
     }
 
     /* The position of a thread's single element; n or more if it has none. */
@@ -196,8 +196,8 @@ __device__ __forceinline__ uint64_t threads_in_grid()
 
 /* Merge a thread's single element, if it has one, into the state of its packs. */
 template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> with_single(state_of<Fold> state, positioned<In> data,
-                                                      uint64_t n, uint64_t single)
+__device__ __forceinline__ state_of<Fold>
+merged_with_single(state_of<Fold> state, positioned<In> data, uint64_t n, uint64_t single)
 {
     if (single < n)
         state = Fold::merge(state, Fold::lift(value_of<Fold>(data.at[single]), data.base + single));
@@ -213,7 +213,7 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(positioned<In> data, uint
     const uint64_t single = x.single(rank);
     const state_of<Fold> state = fold_packs<Fold, In>(Fold::identity(), x.packs, x.count, rank,
                                                       threads_in_grid(), data.base + x.head);
-    return with_single<Fold>(state, data, n, single);
+    return merged_with_single<Fold>(state, data, n, single);
 }
 
 template <class Fold, class In>
@@ -238,9 +238,9 @@ __device__ __forceinline__ bool is_last_block(global<unsigned> tickets, unsigned
 
 /* A load that bypasses L1, which may hold older values; all multiprocessors share L2. */
 template <class T>
-__device__ __forceinline__ T load_shared_by_all(global<const T> at)
+__device__ __forceinline__ T load_from_l2(global<const T> at)
 {
-    const global<const word_of<T>> from = seen_as<const word_of<T>>(at);
+    const global<const word_of<T>> from = pointer_cast<const word_of<T>>(at);
     words<T> loaded;
 #pragma unroll
     for (unsigned k = 0; k < words<T>::count; k++)
@@ -258,7 +258,7 @@ __device__ __forceinline__ state_of<Fold> fold_partials(global<const state_of<Fo
     state_of<Fold> value = Fold::identity();
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x)
-        value = Fold::merge(value, load_shared_by_all(partials + i));
+        value = Fold::merge(value, load_from_l2(partials + i));
     return value;
 }
 

@@ -6,7 +6,7 @@
 
 int array_setup(void)
 {
-    return numpys_setup() < 0 || objects_setup() < 0 ? -1 : dlpack_setup();
+    return numpy_setup() < 0 || objects_setup() < 0 ? -1 : dlpack_setup();
 }
 
 /* Steals the reference to the array. */
@@ -14,7 +14,7 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
 {
     struct layout *layout = &view->layout;
     view_begin(view, false);
-    if (!numpys_element_of(PyArray_DESCR(array), name, &layout->input)) {
+    if (!numpy_element_of_descr(PyArray_DESCR(array), name, &layout->input)) {
         Py_DECREF(array);
         return false;
     }
@@ -52,18 +52,18 @@ static int view_interfaces(PyObject *object, const struct view_request *request,
     if (viewed > 0 || (viewed < 0 && !PyErr_ExceptionMatches(PyExc_Exception)))
         return viewed;
     const bool wrong = viewed < 0;
-    const struct raised why_wrong = raised_set_aside();
+    const struct raised why_wrong = exception_save();
     viewed = dlpack_view(object, request, view);
     if (viewed > 0 && request->in_place && !cuda_interface_heed_read_only(object, view)) {
         array_release(view);
         viewed = -1;
     }
-    raised_settle(why_wrong, !viewed && wrong);
+    exception_restore_or_drop(why_wrong, !viewed && wrong);
     if (viewed || wrong)
         return viewed ? viewed : -1;
-    const struct raised why_declined = raised_set_aside();
+    const struct raised why_declined = exception_save();
     viewed = cuda_interface_view(object, request, false, view);
-    raised_settle(why_declined, !viewed);
+    exception_restore_or_drop(why_declined, !viewed);
     return viewed;
 }
 
@@ -75,7 +75,8 @@ static int view_resolved(PyObject *object, const struct view_request *request, s
         return -1;
     int viewed = view_interfaces(resolved, request, view);
     if (viewed > 0 && request->in_place && resolved != object) {
-        value_error("%s is conjugated or negated only when it is read", request->name);
+        value_error("%s is a lazily conjugated or negated tensor, which cannot be written in place",
+                    request->name);
         array_release(view);
         viewed = -1;
     }
@@ -84,12 +85,13 @@ static int view_resolved(PyObject *object, const struct view_request *request, s
 
 static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
 {
-    if (request->in_place && !library_lets_write(object, request->name))
+    if (request->in_place && !library_check_writable(object, request->name))
         return -1;
     const int viewed = exchange_view(object, request, view);
     if (viewed)
         return viewed;
-    return library_has_no_unit(object, request->name) ? view_resolved(object, request, view) : -1;
+    return library_check_unitless(object, request->name) ? view_resolved(object, request, view)
+                                                         : -1;
 }
 
 /* A list or tuple is judged by its first item, so that one of numbers or arrays is not scanned. */
@@ -121,8 +123,8 @@ static PyObject *made_by_numpy(PyObject *object, const struct view_request *requ
 bool array_has_no_mask(PyObject *object, const char *name)
 {
     return !PyArray_Check(object) || !PyObject_HasAttr(object, names.mask) ||
-           type_error("%s: masked arrays are not supported; %s.compressed() leaves out what is "
-                      "masked, %s.filled(value) fills it in",
+           type_error("%s: masked arrays are not supported; %s.compressed() drops masked elements, "
+                      "%s.filled(value) replaces them",
                       name, name, name);
 }
 
@@ -137,17 +139,18 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
                    ? type_error("%s must be an array, of NumPy or on a GPU; got %.200s", name,
                                 Py_TYPE(object)->tp_name)
                    : made_by_numpy(object, request);
-    return array_has_no_mask(object, name) && library_has_no_unit(object, name) ? Py_NewRef(object)
-                                                                                : NULL;
+    return array_has_no_mask(object, name) && library_check_unitless(object, name)
+               ? Py_NewRef(object)
+               : NULL;
 }
 
 /* Prefers the exception by which the object declined to that for an array of unsupported type. */
 static bool view_by_numpy(PyObject *object, const struct view_request *request, struct view *view)
 {
-    const struct raised declined = raised_set_aside();
+    const struct raised declined = exception_save();
     PyObject *array = what_numpy_makes_of(object, request);
     const bool viewed = array && view_numpy((PyArrayObject *)array, request->name, view);
-    raised_settle(declined, array && !viewed && declined.type);
+    exception_restore_or_drop(declined, array && !viewed && declined.type);
     return viewed;
 }
 
@@ -158,17 +161,17 @@ bool array_view(PyObject *object, const struct view_request *request, struct vie
     const int viewed = view_interface(object, request, view);
     if (viewed > 0 || (viewed == 0 && view_by_numpy(object, request, view)))
         return true;
-    library_tells_why(object, request->name);
+    library_explain_failure(object, request->name);
     return false;
 }
 
-bool held_still_lies(const struct held *held, uint64_t n, const char *name)
+bool held_check_unmoved(const struct held *held, uint64_t n, const char *name)
 {
     PyArrayObject *const array = (PyArrayObject *)held->owner;
     return !array || !PyArray_Check(held->owner) ||
            (PyArray_DATA(array) == held->began && (uint64_t)PyArray_SIZE(array) == n) ||
-           value_error("%s was resized by the code of another argument; its elements are gone",
-                       name);
+           value_error(
+               "%s was resized while another argument was converted, and its memory is gone", name);
 }
 
 /* Deleters are third-party code and may run while an exception is set, which is therefore saved. */
@@ -178,9 +181,9 @@ void held_release(struct held *held)
         held->unpin(held->pin);
     held->pin = NULL;
     if (held->tensor && held->deleter) {
-        const struct raised under_way = raised_set_aside();
+        const struct raised under_way = exception_save();
         held->deleter(held->tensor);
-        raised_settle(under_way, true);
+        exception_restore_or_drop(under_way, true);
     }
     held->tensor = NULL;
     Py_CLEAR(held->owner);
@@ -194,14 +197,14 @@ bool array_offers_memory(PyObject *object)
            PyObject_HasAttr(object, names.__dlpack_device__);
 }
 
-bool array_lies_flat(PyObject *object, struct layout *layout)
+bool array_is_flat(PyObject *object, struct layout *layout)
 {
     if (!PyArray_CheckExact(object))
         return false;
     PyArrayObject *const array = (PyArrayObject *)object;
     const PyArray_Descr *const descr = PyArray_DESCR(array);
     const npy_intp n = PyArray_SIZE(array);
-    layout->input = numpys_common_element(descr->type_num);
+    layout->input = numpy_element_of_number(descr->type_num);
     if (n == 0 || layout->input == ELEMENTS || !PyArray_ISNBO(descr->byteorder) ||
         !PyArray_IS_C_CONTIGUOUS(array))
         return false;

@@ -17,15 +17,15 @@ bool array_has_no_mask(PyObject *object, const char *name);
 /* Whether the object is exactly a numpy.ndarray: nonempty, C-contiguous, aligned, in native byte
  * order, and of a type recognized by its number. If so, fills in the layout, normalized, except for
  * the type that elements are converted to. The object still owns the memory. */
-bool array_lies_flat(PyObject *object, struct layout *layout);
+bool array_is_flat(PyObject *object, struct layout *layout);
 
 /* Whether the elements are still where they were viewed: the code of a later argument may have
  * resized the NumPy array. Call it once no more such code runs. False with an exception set. */
-bool held_still_lies(const struct held *, uint64_t n, const char *name);
+bool held_check_unmoved(const struct held *, uint64_t n, const char *name);
 
-static inline bool array_still_lies(const struct view *view, const char *name)
+static inline bool array_check_unmoved(const struct view *view, const char *name)
 {
-    return held_still_lies(&view->held, view->n, name);
+    return held_check_unmoved(&view->held, view->n, name);
 }
 
 void held_release(struct held *);

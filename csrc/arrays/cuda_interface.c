@@ -58,7 +58,7 @@ static bool parse_integers(const struct reading *reading, PyObject *key, PyObjec
         return wrong_type(reading, key, "a tuple of integers", tuple);
     const Py_ssize_t length = PyTuple_GET_SIZE(tuple);
     if (length > DIMENSIONS_MAX)
-        return value_error("%s: " INTERFACE "[%R] has %zd dimensions; at most %d are possible",
+        return value_error("%s: " INTERFACE "[%R] has %zd dimensions; at most %d are supported",
                            reading->name, key, length, DIMENSIONS_MAX);
     for (Py_ssize_t k = 0; k < length; k++)
         if (!parse_integer(reading, key, PyTuple_GET_ITEM(tuple, k), false, &values[k]))
@@ -150,10 +150,8 @@ static bool read_type(struct reading *reading, PyObject *string)
         return type_error("%s: " INTERFACE "['typestr'] is %R; the supported element types are %s",
                           reading->name, string, element_names());
     return typestr->order != '>' || typestr->size == 1 ||
-           type_error(
-               "%s: " INTERFACE
-               "['typestr'] is %R; GPU arrays are supported in this machine's byte order only",
-               reading->name, string);
+           type_error("%s: " INTERFACE "['typestr'] is %R; GPU arrays must have native byte order",
+                      reading->name, string);
 }
 
 /* 'descr' must be the type in 'typestr', which has been read before. */

@@ -40,7 +40,7 @@ bool dlpack_begin(struct view *view, int device_type, const char *name)
 {
     view_begin(view, is_on_device(device_type));
     return is_supported(device_type) ||
-           type_error("%s: DLPack's device type %d is not supported; CPU and CUDA memory is", name,
+           type_error("%s: DLPack device type %d is not supported; CPU and CUDA memory is", name,
                       device_type);
 }
 
@@ -55,11 +55,11 @@ static bool read_shape(const struct dl_tensor *tensor, const char *name, struct 
     if (tensor->code < sizeof kinds && tensor->bits % 8 == 0 && tensor->lanes == 1)
         element = view_element(kinds[tensor->code], tensor->bits / 8);
     if (element == ELEMENTS)
-        return type_error("%s: DLPack's element type (code %d, bits %d, lanes %d) is not "
-                          "supported; the supported ones are %s",
+        return type_error("%s: DLPack element type (code %d, bits %d, lanes %d) is not supported; "
+                          "the supported ones are %s",
                           name, tensor->code, tensor->bits, tensor->lanes, element_names());
     if (tensor->dimensions < 0 || tensor->dimensions > DIMENSIONS_MAX)
-        return value_error("%s: the DLPack tensor has %d dimensions; 0 to %d are possible", name,
+        return value_error("%s: the DLPack tensor has %d dimensions; 0 to %d are supported", name,
                            (int)tensor->dimensions, DIMENSIONS_MAX);
     if (tensor->dimensions && !tensor->shape)
         return value_error("%s: %s is a null pointer for %d dimensions", name, terms.shape,
@@ -86,8 +86,9 @@ bool dlpack_read(const struct dl_tensor *tensor, const char *name, struct view *
             return value_error("%s: %s[%u] is %lld, whose bytes do not fit 64 bits", name,
                                terms.strides, k, (long long)tensor->strides[k]);
     if (address && __builtin_add_overflow(address, tensor->byte_offset, &address))
-        return value_error("%s: the DLPack tensor's byte offset %llu leads from %p to no address",
-                           name, (unsigned long long)tensor->byte_offset, tensor->data);
+        return value_error(
+            "%s: the DLPack tensor's byte offset %llu from %p is outside the address space", name,
+            (unsigned long long)tensor->byte_offset, tensor->data);
     layout->data = (const void *)(uintptr_t)address;
     return view_check(view, name, &terms);
 }
@@ -95,7 +96,7 @@ bool dlpack_read(const struct dl_tensor *tensor, const char *name, struct view *
 bool dlpack_check_version(const struct dl_versioned *versioned, const char *name)
 {
     return versioned->major == DLPACK_MAJOR ||
-           type_error("%s: DLPack's version %u.%u is not supported; %d is", name,
+           type_error("%s: DLPack version %u.%u is not supported; version %d is", name,
                       (unsigned)versioned->major, (unsigned)versioned->minor, DLPACK_MAJOR);
 }
 
@@ -106,8 +107,8 @@ const char *dlpack_why_read_only(const struct dl_versioned *versioned, bool on_d
     enum { FLAG_READ_ONLY = 1, FLAG_COPIED = 2 };
     if (!versioned)
         return on_device ? NULL
-                         : "its DLPack capsule is of the form without a version, which does not "
-                           "say that it may be written";
+                         : "its DLPack capsule is unversioned, and so does not say that it may be "
+                           "written";
     if (versioned->flags & FLAG_READ_ONLY)
         return "its DLPack tensor says so";
     return versioned->flags & FLAG_COPIED ? "its DLPack tensor is of a copy" : NULL;
@@ -160,8 +161,8 @@ static void refuse_capsule(PyObject *object, const char *name)
 {
     const bool is_capsule = PyCapsule_CheckExact(object);
     const char *content = is_capsule ? PyCapsule_GetName(object) : "";
-    type_error("%s: __dlpack__() must return a capsule of 'dltensor' or 'dltensor_versioned' that "
-               "nobody has used, not %.200s%.200s",
+    type_error("%s: __dlpack__() must return an unused capsule named 'dltensor' or "
+               "'dltensor_versioned', not %.200s%.200s",
                name, is_capsule ? "a capsule of " : Py_TYPE(object)->tp_name,
                content ? content : "nothing");
 }
@@ -224,7 +225,7 @@ static bool settle_stream(PyObject *object, const struct dl_device *device,
         return stream->given =
                    request->where->handshake(request->where, device->index, &stream->handle);
     return stream_is_readable(stream->handle) ||
-           value_error("stream %p is no handle of a stream", (void *)stream->handle);
+           value_error("stream %p is not a valid stream handle", (void *)stream->handle);
 }
 
 static PyObject *call(PyObject *method, bool with_version, PyObject *stream)
@@ -268,9 +269,9 @@ static bool read_capsule(PyObject *capsule, const char *name, const struct dl_de
         tensor && check_place(tensor, name, device) && dlpack_read(tensor, name, view);
     if (!read)
         array_release(view);
-    const struct raised under_way = raised_set_aside();
+    const struct raised under_way = exception_save();
     Py_DECREF(capsule);
-    raised_settle(under_way, true);
+    exception_restore_or_drop(under_way, true);
     return read;
 }
 

@@ -166,7 +166,7 @@ static void complain(void *failure, const char *kind, const char *message)
     failure_note(failure, kind && strstr(kind, "Memory") ? FAILURE_MEMORY : FAILURE_RUNTIME, "%s",
                  message && *message
                      ? message
-                     : "the array's library could not make another, and does not say why");
+                     : "the array's library failed to allocate an array and set no exception");
 }
 
 static void raise_unless_raised(struct failure *failure)
@@ -221,8 +221,8 @@ int exchange_allocate(const struct result_request *request, struct result_memory
         return 1;
     }
     if (memory->tensor)
-        PyErr_SetString(PyExc_RuntimeError,
-                        "the array's library made another that is not what it was asked for");
+        PyErr_SetString(PyExc_RuntimeError, "the array's library allocated an array of another "
+                                            "type, shape or device than requested");
     exchange_release(memory);
     return -1;
 }
@@ -242,9 +242,9 @@ void exchange_release(struct result_memory *memory)
 {
     if (!memory->offer)
         return;
-    const struct raised under_way = raised_set_aside();
+    const struct raised under_way = exception_save();
     if (memory->tensor && memory->tensor->deleter)
         memory->tensor->deleter(memory->tensor);
-    raised_settle(under_way, true);
+    exception_restore_or_drop(under_way, true);
     Py_CLEAR(memory->offer);
 }

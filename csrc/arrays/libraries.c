@@ -149,33 +149,32 @@ int torch_is_plain(PyObject *array, bool is_complex)
     return more < 0 ? -1 : !more;
 }
 
-bool library_lets_write(PyObject *array, const char *name)
+bool library_check_writable(PyObject *array, const char *name)
 {
     const int keeps_history =
         torch_is_tensor(array) ? is_true(PyObject_GetAttr(array, names.requires_grad)) : 0;
     if (keeps_history > 0)
-        value_error("%s is a tensor that requires grad, and PyTorch would not know of what is "
-                    "written to it; %s.detach() shares its memory and may be written",
+        value_error("%s requires grad, and autograd would not see the write; pass %s.detach(), "
+                    "which shares its memory",
                     name, name);
     if (keeps_history)
         return false;
     OWNED *jax = library_of(array, names.jax, names.Array, true);
     if (jax)
-        value_error("%s is an array of JAX, and those are never written; take the result that the "
-                    "call returns",
+        value_error("%s is a JAX array, which is immutable; use the result that the call returns",
                     name);
     return !PyErr_Occurred();
 }
 
-void library_tells_why(PyObject *object, const char *name)
+void library_explain_failure(PyObject *object, const char *name)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception))
         return;
-    const struct raised raised = raised_set_aside();
+    const struct raised raised = exception_save();
     OWNED *fine = python_call("gred.checks", "tell_why", "(Os)", object, name);
     const bool said = !fine && !PyErr_ExceptionMatches(PyExc_AttributeError) &&
                       !PyErr_ExceptionMatches(PyExc_ImportError);
-    raised_settle(raised, !said);
+    exception_restore_or_drop(raised, !said);
 }
 
 /* ---- units ---- */
@@ -191,14 +190,14 @@ static PyObject *name_in(PyTypeObject *type, PyObject *name, PyObject *other)
 }
 
 /* Quantity types name the unit `units` or `unit`, and the numbers `magnitude` or `value`. */
-bool library_has_no_unit(PyObject *object, const char *name)
+bool library_check_unitless(PyObject *object, const char *name)
 {
     PyTypeObject *type = Py_TYPE(object);
     PyObject *unit = name_in(type, names.units, names.unit);
     PyObject *number = unit ? name_in(type, names.magnitude, names.value) : NULL;
     if (number)
-        type_error("%s: a %.200s has a unit, which would be lost; give its numbers alone, %s.%U, "
-                   "and the result the unit that follows from %s.%U",
+        type_error("%s: a %.200s has a unit, which would be lost; pass its values, %s.%U, and "
+                   "derive the result's unit from %s.%U",
                    name, type->tp_name, name, number, name, unit);
     return !number;
 }
@@ -219,13 +218,13 @@ static PyObject *call_allocator(PyObject *cupy, const struct result_request *req
 /* Whether CuPy's current device is known to be another one. Keeps a set exception. */
 static bool is_elsewhere(PyObject *cupy, long device)
 {
-    const struct raised under_way = raised_set_aside();
+    const struct raised under_way = exception_save();
     OWNED *cuda = PyObject_GetAttr(cupy, names.cuda);
     OWNED *runtime = cuda ? PyObject_GetAttr(cuda, names.runtime) : NULL;
     OWNED *current = runtime ? PyObject_CallMethodNoArgs(runtime, names.getDevice) : NULL;
     const long number = current ? PyLong_AsLong(current) : -1;
     const bool known = !PyErr_Occurred();
-    raised_settle(under_way, true);
+    exception_restore_or_drop(under_way, true);
     return known && number != device;
 }
 

@@ -19,7 +19,7 @@ static const int numpy_types[ELEMENTS] = {
 #undef TYPE
 };
 
-int numpys_setup(void)
+int numpy_setup(void)
 {
     import_array1(-1);
     OWNED *numpy = no_value ? NULL : PyImport_ImportModule("numpy");
@@ -35,14 +35,14 @@ static void descr_release(PyArray_Descr **descr)
     Py_XDECREF(*descr);
 }
 
-bool numpys_is_no_value(PyObject *object)
+bool numpy_is_no_value(PyObject *object)
 {
     return object == no_value;
 }
 
 /* ---- element types ---- */
 
-enum element numpys_common_element(int type)
+enum element numpy_element_of_number(int type)
 {
     switch (type) {
 #define ELEMENT(NAME, ...)                                                                         \
@@ -66,7 +66,7 @@ static bool is_bfloat16(PyArray_Descr *descr)
 }
 
 /* Kind and size decide the element type: NumPy has two type numbers for a 64-bit integer. */
-bool numpys_element_of(PyArray_Descr *descr, const char *name, enum element *element)
+bool numpy_element_of_descr(PyArray_Descr *descr, const char *name, enum element *element)
 {
     *element = is_bfloat16(descr)   ? ELEMENT_BFLOAT16
                : descr->kind == 'V' ? ELEMENTS
@@ -97,7 +97,7 @@ static enum element element_of_torch(PyObject *dtype)
     return element_named(text + strlen(module));
 }
 
-bool numpys_element(PyObject *dtype, const char *name, enum element *element)
+bool numpy_element_of_dtype(PyObject *dtype, const char *name, enum element *element)
 {
     RELEASED_BY(descr_release) PyArray_Descr *descr = NULL;
     *element = element_of_torch(dtype);
@@ -106,10 +106,10 @@ bool numpys_element(PyObject *dtype, const char *name, enum element *element)
     if (convert_dtype(dtype, &descr) != NPY_SUCCEED)
         return type_error("%s: %R is not an element type; the supported ones are %s", name, dtype,
                           element_names());
-    return numpys_element_of(descr, name, element) &&
+    return numpy_element_of_descr(descr, name, element) &&
            (PyArray_ISNBO(descr->byteorder) ||
-            type_error("%s: %R is not in this machine's byte order, and no other is supported",
-                       name, dtype));
+            type_error("%s: %R has non-native byte order, which is not supported here", name,
+                       dtype));
 }
 
 /* Without ml_dtypes, bfloat16 becomes float32, which holds it exactly. */
@@ -136,7 +136,7 @@ static bool fits_bfloat16(enum element element)
 /* NumPy has no promotion rules for bfloat16, and ml_dtypes, if installed, has none for float16 and
  * integers wider than 8 bits. Since float32 holds all of bfloat16, NumPy's rules for float32 are
  * used: float32 with float16 and 16-bit integers, float64 with wider integers. */
-bool numpys_promote(enum element a, enum element b, enum element *promoted)
+bool numpy_promote(enum element a, enum element b, enum element *promoted)
 {
     if (fits_bfloat16(a) && fits_bfloat16(b) && (a == ELEMENT_BFLOAT16 || b == ELEMENT_BFLOAT16)) {
         *promoted = ELEMENT_BFLOAT16;
@@ -149,7 +149,7 @@ bool numpys_promote(enum element a, enum element b, enum element *promoted)
                   *of_b = PyArray_DescrFromType(numpy_types[b]);
     RELEASED_BY(descr_release)
     PyArray_Descr *descr = of_a && of_b ? PyArray_PromoteTypes(of_a, of_b) : NULL;
-    return descr && numpys_element_of(descr, "out", promoted);
+    return descr && numpy_element_of_descr(descr, "out", promoted);
 }
 
 /* ---- scalars and new arrays ---- */
@@ -167,7 +167,7 @@ static_assert(offsetof(PyInt8ScalarObject, obval) == offsetof(PyComplex128Scalar
               "values are in one place, and have 8 bytes or more");
 
 /* Allocating by the scalar type is faster than by the descriptor. */
-PyObject *numpys_scalar(union scalar value, enum element element)
+PyObject *numpy_scalar(union scalar value, enum element element)
 {
     if (element == ELEMENT_BOOL) /* True and False are singletons */
         return Py_NewRef(PyArrayScalar_FromLong(value.b8));
@@ -182,8 +182,8 @@ PyObject *numpys_scalar(union scalar value, enum element element)
     return scalar;
 }
 
-PyObject *numpys_new(unsigned dimensions, const uint64_t *shape, enum element *element,
-                     void **elements)
+PyObject *numpy_empty(unsigned dimensions, const uint64_t *shape, enum element *element,
+                      void **elements)
 {
     npy_intp lengths[DIMENSIONS_MAX];
     for (unsigned k = 0; k < dimensions; k++)
@@ -195,7 +195,7 @@ PyObject *numpys_new(unsigned dimensions, const uint64_t *shape, enum element *e
     return array;
 }
 
-bool numpys_value(PyObject *object, enum element element, union scalar *value)
+bool numpy_value(PyObject *object, enum element element, union scalar *value)
 {
     enum element held = element;
     RELEASED_BY(descr_release) PyArray_Descr *descr = descr_for(&held);

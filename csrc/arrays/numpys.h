@@ -1,4 +1,4 @@
-/* NumPy's C API, which numpys_setup imports for all files that include this, and NumPy's element
+/* NumPy's C API, which numpy_setup imports for all files that include this, and NumPy's element
  * types, scalars and arrays. Functions returning bool return false with an exception set. */
 #pragma once
 
@@ -14,29 +14,29 @@
 #include "common/scalar.h"
 
 /* The element type of a NumPy type number. ELEMENTS: it is an alias or not supported. */
-enum element numpys_common_element(int type);
+enum element numpy_element_of_number(int type);
 
-bool numpys_element_of(PyArray_Descr *, const char *name, enum element *element);
+bool numpy_element_of_descr(PyArray_Descr *, const char *name, enum element *element);
 
 /* The element type of a NumPy or PyTorch dtype, or of anything that names one. */
-bool numpys_element(PyObject *dtype, const char *name, enum element *element);
+bool numpy_element_of_dtype(PyObject *dtype, const char *name, enum element *element);
 
 /* The smallest type that both can be cast to, by NumPy's rules. bfloat16 stays bfloat16 with bool
  * and 8-bit integers, which it holds exactly, and is treated as float32 with other types. */
-bool numpys_promote(enum element, enum element, enum element *promoted);
+bool numpy_promote(enum element, enum element, enum element *promoted);
 
 /* A NumPy scalar. bfloat16 is of ml_dtypes' type, or float32 without ml_dtypes. */
-PyObject *numpys_scalar(union scalar value, enum element element);
+PyObject *numpy_scalar(union scalar value, enum element element);
 
 /* Converts an object as an assignment to an element would, with NumPy's exceptions. */
-bool numpys_value(PyObject *object, enum element element, union scalar *value);
+bool numpy_value(PyObject *object, enum element element, union scalar *value);
 
 /* A new uninitialized NumPy array in C order, and its data pointer. bfloat16 is of ml_dtypes' type;
  * without ml_dtypes *element becomes float32. NULL with an exception set. */
-PyObject *numpys_new(unsigned dimensions, const uint64_t *shape, enum element *element,
-                     void **elements);
+PyObject *numpy_empty(unsigned dimensions, const uint64_t *shape, enum element *element,
+                      void **elements);
 
 /* Whether it is numpy._NoValue, which NumPy passes on for a missing argument. */
-bool numpys_is_no_value(PyObject *object);
+bool numpy_is_no_value(PyObject *object);
 
-int numpys_setup(void); /* -1 with an exception set */
+int numpy_setup(void); /* -1 with an exception set */

@@ -108,7 +108,7 @@ struct raised {
     PyObject *type, *value, *traceback;
 };
 
-static inline struct raised raised_set_aside(void)
+static inline struct raised exception_save(void)
 {
     struct raised self;
     PyErr_Fetch(&self.type, &self.value, &self.traceback);
@@ -116,7 +116,7 @@ static inline struct raised raised_set_aside(void)
 }
 
 /* Restores the saved state, replacing the exception that is set now, or discards it. */
-static inline void raised_settle(struct raised self, bool again)
+static inline void exception_restore_or_drop(struct raised self, bool again)
 {
     if (again) {
         PyErr_Restore(self.type, self.value, self.traceback);
@@ -144,15 +144,15 @@ int torch_is_plain(PyObject *array, bool is_complex);
 
 /* False with a ValueError if the array must not be written: a tensor that requires grad, or a JAX
  * array. Their protocols decline as well, but for other reasons. */
-bool library_lets_write(PyObject *array, const char *name);
+bool library_check_writable(PyObject *array, const char *name);
 
 /* Replaces the set exception by one of gred/checks.py, if the array is deleted or is a tensor whose
  * memory cannot be read directly. */
-void library_tells_why(PyObject *object, const char *name);
+void library_explain_failure(PyObject *object, const char *name);
 
 /* False with a TypeError if the object has a unit, which a view would lose, as quantities of Pint,
  * Astropy and unyt have. */
-bool library_has_no_unit(PyObject *object, const char *name);
+bool library_check_unitless(PyObject *object, const char *name);
 
 /* ---- new arrays for results, of the same library as the caller's array. The memory is allocated
  * first, for the launch; the array is made while the device works. Functions that return objects

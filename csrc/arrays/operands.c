@@ -26,9 +26,8 @@ static bool lies_with(const struct view *array, const struct view *other, const 
     return !other->on_device || array->n == 0 ||
            (array->on_device && array->platform == other->platform &&
             array->device == other->device) ||
-           value_error(
-               "%s lies on a device, and the array does not lie there; bring both to one place",
-               name);
+           value_error("%s is on a device that the array is not on; move both to the same place",
+                       name);
 }
 
 /* ---- where= ---- */
@@ -51,7 +50,7 @@ static bool view_mask(PyObject *where, const struct view_request *request, struc
 static bool broadcast_mask(const struct layout *mask, struct layout *array)
 {
     if (mask->dimensions > array->dimensions)
-        return value_error("where has %u dimensions, and the array only %u: where is broadcast to "
+        return value_error("where has %u dimensions, but the array only %u: where is broadcast to "
                            "the array, not the array to where",
                            mask->dimensions, array->dimensions);
     const unsigned missing = array->dimensions - mask->dimensions,
@@ -66,12 +65,12 @@ static bool broadcast_mask(const struct layout *mask, struct layout *array)
 bool mask_apply(PyObject *where, const struct view_request *request, struct view *array,
                 struct view *mask)
 {
-    view_nothing(mask);
-    if (!where || where == Py_True || numpys_is_no_value(where))
+    view_init_empty(mask);
+    if (!where || where == Py_True || numpy_is_no_value(where))
         return true;
     if (where == Py_None) /* NumPy takes it for False, masking everything, or fails */
-        return type_error("where must be an array of bool or a bool; got None. Leave it out, or "
-                          "say True, where nothing is hidden");
+        return type_error("where must be an array of bool or a bool; got None. Omit it, or pass "
+                          "True, to include all elements");
     return view_mask(where, request, mask) && lies_with(array, mask, "where") &&
            broadcast_mask(&mask->layout, &array->layout);
 }
@@ -132,7 +131,7 @@ static bool take_here(PyObject *object, bool bfloat16, const struct view *array,
                           (PyObject *)PyArray_DESCR(given));
     if (check_means(PyArray_ISCOMPLEX(given), (unsigned)PyArray_NDIM(given),
                     (const uint64_t *)PyArray_DIMS(given), array, dimensions, shape))
-        *kept = numpys_new(dimensions, shape, &element, &elements);
+        *kept = numpy_empty(dimensions, shape, &element, &elements);
     if (*kept && PyArray_CopyInto((PyArrayObject *)*kept, given) < 0)
         Py_CLEAR(*kept);
     self->here = elements;
@@ -147,7 +146,7 @@ bool means_view(PyObject *object, const struct view_request *request, struct vie
     bool bfloat16 = false;
     asked.name = "mean";
     asked.in_background = true;
-    if (!array_has_no_mask(object, asked.name) || !library_has_no_unit(object, asked.name))
+    if (!array_has_no_mask(object, asked.name) || !library_check_unitless(object, asked.name))
         return false;
     self->count = 1;
     for (unsigned k = 0; k < dimensions; k++)
@@ -172,7 +171,7 @@ bool output_view(PyObject *out, const struct view_request *request, struct outpu
     asked.in_place = asked.in_background = true;
     output->object = NULL;
     output->as_array = out == Py_Ellipsis;
-    view_nothing(&output->view);
+    view_init_empty(&output->view);
     if (!out || out == Py_None || output->as_array)
         return true;
     if (!array_view(out, &asked, &output->view))
@@ -283,7 +282,7 @@ static bool parse_handle(PyObject *object, uintptr_t zero, struct stream *stream
     const uintptr_t handle = PyLong_AsUnsignedLongLong(number);
     if (PyErr_Occurred()) {
         PyErr_Clear();
-        return value_error("stream %.200R is no handle of a stream", object);
+        return value_error("stream %.200R is not a valid stream handle", object);
     }
     stream->handle = handle ? handle : zero;
     stream->given = stream->handle;

@@ -30,7 +30,7 @@ enum element element_named(const char *name)
 
 void view_begin(struct view *view, bool on_device)
 {
-    view_nothing(view);
+    view_init_empty(view);
     view->layout.mask = NULL;
     view->layout.swapped = false;
     view->read_only = NULL;
@@ -105,7 +105,7 @@ bool view_check(struct view *view, const char *name, const struct view_terms *te
         return value_error("%s: %s is a null pointer for %llu elements", name, terms->data,
                            (unsigned long long)view->n);
     if (!is_addressable(layout))
-        return value_error("%s: %s is %p, from where %s lead to addresses that do not exist", name,
+        return value_error("%s: %s is %p, from which %s reach outside the address space", name,
                            terms->data, layout->data, terms->strides);
     return !view->on_device || check_alignment(layout, name, terms);
 }
@@ -141,7 +141,7 @@ bool stream_is_readable(uintptr_t handle)
     return is_readable(handle) && (handle / PAGE_MIN == last / PAGE_MIN || is_readable(last));
 }
 
-void stream_is_known(uintptr_t handle)
+void stream_mark_known(uintptr_t handle)
 {
     atomic_store_explicit(known_place(handle), handle, memory_order_relaxed);
 }

@@ -41,7 +41,7 @@ struct view {
 };
 
 /* Makes an empty view, which may be released but need not be. */
-static inline void view_nothing(struct view *view)
+static inline void view_init_empty(struct view *view)
 {
     view->held.owner = NULL;
     view->held.pin = NULL;
@@ -113,4 +113,4 @@ bool view_check(struct view *, const char *name, const struct view_terms *);
 bool stream_is_readable(uintptr_t handle);
 
 /* Records that CUDA accepted the handle as a stream, so that its memory is not probed again. */
-void stream_is_known(uintptr_t handle);
+void stream_mark_known(uintptr_t handle);

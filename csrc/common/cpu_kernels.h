@@ -22,7 +22,7 @@ struct tile {
 typedef uint64_t move_tile(const struct tile *, char *target);
 
 /* Replaces the masked ones of n elements by the identity. The mask's bytes are `step` apart. */
-typedef void fill_hidden(void *elements, uint64_t n, const unsigned char *mask, int64_t step,
+typedef void fill_masked(void *elements, uint64_t n, const unsigned char *mask, int64_t step,
                          const union scalar *neutral);
 
 /* Converts n contiguous elements of any alignment. Source and target do not overlap. */
@@ -115,7 +115,7 @@ struct slab_loop {
 static inline size_t slab_room(const struct slab_loop *loop, uint64_t results, uint64_t parts)
 {
     const uint64_t groups = results * loop->parts / loop->step + 2;
-    return groups * loop->bytes * (loop->is_tree ? exponent_up(parts) + 1 : 1);
+    return groups * loop->bytes * (loop->is_tree ? ceil_log2(parts) + 1 : 1);
 }
 
 /* Rows of n elements, of any strides, to transpose. */
@@ -219,7 +219,7 @@ struct cpu_kernels {
     /* For elements of `size` bytes, swapping the bytes of each `part` of them; 1: no swap. */
     move_tile *(*move)(size_t size, size_t part, bool masked);
 
-    fill_hidden *(*fill)(size_t size);
+    fill_masked *(*fill)(size_t size);
 
     /* Converts to `type`, and then to its accumulator. */
     convert_elements *(*convert)(enum element input, enum element type);
@@ -230,11 +230,11 @@ struct cpu_kernels {
     add_dot_slab *(*dot_slabs)(enum element, bool columns, bool exactly);
 
     /* Exact sums of real floats with a number of windows, skipping NaNs or not. */
-    window_values *(*windows)(enum element, unsigned windows, bool leaves_out);
+    window_values *(*windows)(enum element, unsigned windows, bool skips_nan);
     window_products *(*product_windows)(enum element, unsigned windows);
 
     /* Always report rounding on processors whose inexact flag cannot be read. */
-    unrounded_values *(*unrounded_sums)(enum element, bool leaves_out);
+    unrounded_values *(*unrounded_sums)(enum element, bool skips_nan);
     unrounded_columns *(*unrounded_column_sums)(enum element);
 
     /* Unsigned integers of `size` bytes. */

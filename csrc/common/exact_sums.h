@@ -220,8 +220,8 @@ enum {
 
 /* Words of a part before its digits; non-finite numbers have a superaccumulator's indices. */
 enum {
-    EXACT_NOTE_LEFT_OUT = EXACT_COUNT, /* number of NaNs skipped */
-    EXACT_NOTE_OTHERS = EXACT_COUNTS,  /* nonzero: elements other than -0 were seen */
+    EXACT_NOTE_SKIPPED = EXACT_COUNT,            /* number of NaNs skipped */
+    EXACT_NOTE_NOT_NEGATIVE_ZERO = EXACT_COUNTS, /* nonzero: elements other than -0 were seen */
     EXACT_NOTES
 };
 
@@ -293,16 +293,16 @@ SCALAR void exact_of_words(const int64_t *words, struct exact_span span, struct 
 }
 
 /* Whether a sum can be -0: if all elements, and the initial value, are. */
-SCALAR bool exact_asks_for_signs(const struct finish *finish)
+SCALAR bool exact_needs_zero_signs(const struct finish *finish)
 {
-    return !finish->from_nothing;
+    return !finish->includes_identity;
 }
 
 /* Whether a part's initial value leaves the sum -0 if all elements are -0. */
 SCALAR bool exact_begins_negative(const struct finish *finish, int part)
 {
     const double initial = exact_initial_part(finish, part);
-    return exact_asks_for_signs(finish) &&
+    return exact_needs_zero_signs(finish) &&
            (!finish->has_initial || (initial == 0 && 1 / initial < 0));
 }
 
@@ -326,10 +326,11 @@ SCALAR struct scalar_wide exact_finish_words(const struct finish *finish,
 {
     bool negative_zeros[EXACT_PARTS] = {false, false};
     memset(sums, 0, sizeof *sums);
-    *count -= (uint64_t)words[EXACT_NOTE_LEFT_OUT];
+    *count -= (uint64_t)words[EXACT_NOTE_SKIPPED];
     for (int part = 0; part < span.parts; part++, words += exact_words_of_part(span)) {
         exact_of_words(words, span, &sums->parts[part]);
-        negative_zeros[part] = exact_begins_negative(finish, part) && !words[EXACT_NOTE_OTHERS];
+        negative_zeros[part] =
+            exact_begins_negative(finish, part) && !words[EXACT_NOTE_NOT_NEGATIVE_ZERO];
     }
     return exact_sums_round(finish, rounding, *count, negative_zeros, sums);
 }

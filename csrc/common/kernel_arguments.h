@@ -27,18 +27,18 @@ struct kernel_array {
 enum { SLOTS_BYTES = 64 };
 
 /* Most bytes of adjacent results that a thread stores together. */
-enum { STORED_TOGETHER = 32 };
+enum { STORE_BYTES_MOST = 32 };
 
 /* The typed column kernel. A thread folds the COLUMN_BYTES / sizeof(element) columns of one
  * vectorized load, in blocks of up to COLUMNS_BLOCK threads that use up to COLUMNS_SHARED bytes of
- * shared memory. It prefetches ROWS_AHEAD rows, and a block takes at most ROWS_A_BLOCK rows: 32
+ * shared memory. It prefetches ROWS_AHEAD rows, and a block takes at most ROWS_PER_BLOCK rows: 32
  * bits hold the sum of squares of that many bytes. */
 enum {
     COLUMN_BYTES = 16,
     COLUMNS_BLOCK = 1024,
     COLUMNS_SHARED = 48 << 10,
     ROWS_AHEAD = 4,
-    ROWS_A_BLOCK = 1 << 16
+    ROWS_PER_BLOCK = 1 << 16
 };
 
 /* The unsplit column kernel: loads in flight per thread, and the most loads' columns per thread. */
@@ -60,7 +60,7 @@ enum { UNSPLIT_SMALL = 8, UNSPLIT_BLOCK = 256 };
 
 /* Bytes that one of two merging threads passes to the other: a state per column. Accumulators that
  * are words of bytes need no more. */
-#define COLUMNS_LEFT(state, element) (COLUMN_BYTES / (element) * (state))
+#define COLUMNS_MERGE_BYTES(state, element) (COLUMN_BYTES / (element) * (state))
 
 /* The long-row kernel: log2 of the largest block; 16-byte loads in flight per thread, twice as many
  * when every second element is used; and resident blocks per multiprocessor, by registers. */
@@ -115,7 +115,7 @@ struct kernel_results {
     const struct complex128 *means; /* for variances about given means, one per result; else NULL */
     unsigned values;                /* per result */
     enum nothing nothing;
-    bool at_once; /* see epilogue_stores_at_once */
+    bool at_once; /* see epilogue_stores_directly */
 
     /* Typed kernels find extremes as minima of signed numbers. `inverted`: the bits to invert in
      * every 8 bytes of elements; `value_inverted`: the same for the value found; `value_bits`: a
@@ -217,7 +217,7 @@ struct kernel_segments {
     uint64_t *splits; /* the number of ends before each tile, and in all */
     unsigned *order;  /* the survey's flags; NULL: there was no survey */
     struct kernel_results result;
-    struct scalar_wide of_none; /* the result of an empty segment */
+    struct scalar_wide empty_result; /* the result of an empty segment */
 };
 
 /* What the last block does with the final state. */
@@ -250,7 +250,7 @@ struct kernel_exact_along {
     int64_t step;        /* byte stride of the reduced dimension */
     unsigned splits;     /* blocks that share a result or a tile of adjacent results */
     unsigned lanes;      /* columns: log2 of the adjacent results per block */
-    bool leaves_out, watches;
+    bool skips_nan, watches;
     unsigned *tickets; /* counters and words of shared results; 0 before a launch */
     void *words;
 
@@ -294,7 +294,7 @@ struct keyed_sums {
     int lowest;      /* exponent of the lowest bit of any number of the type */
     bool whole;      /* digits begin at `lowest` and hold any number; else a sample places them */
     bool counts;     /* elements are counted */
-    bool leaves_out; /* NaNs are skipped */
+    bool skips_nan;  /* NaNs are skipped */
     bool wraps;      /* results are integers that wrap around */
     bool least;      /* extremes: the minimum, otherwise the maximum */
     unsigned out_bytes; /* per result */
@@ -303,7 +303,7 @@ struct keyed_sums {
 /* Words of a block's shared memory, beginning with the histogram of a digit; and words of global
  * memory per pass, when all blocks select in one row. */
 enum {
-    SHARES_MOST = 16,
+    QUANTILES_MOST = 16,
     SELECT_DIGITS = 256,
     SELECT_WORDS = SELECT_DIGITS + 4 + 2,
     SELECT_PASS_WORDS = SELECT_DIGITS + 8 /* whole 32-byte sectors */
@@ -318,8 +318,8 @@ enum { SELECT_SORTERS = 128 };
  * array has shape (rows / inner, n, inner). */
 struct kernel_select {
     struct quantiles of; /* except `shares` */
-    double shares[SHARES_MOST];
-    struct quantile_place places[SHARES_MOST]; /* of rows without NaNs to skip */
+    double shares[QUANTILES_MOST];
+    struct quantile_place places[QUANTILES_MOST]; /* of rows without NaNs to skip */
     const void *values;
     uint64_t rows, n, inner; /* inner is 1 unless threads sort rows */
     unsigned *passes;        /* SELECT_PASSES zeros per row, or NULL: each block has a row */

@@ -78,7 +78,7 @@ enum kernel_kind {
 
     /* By key. KERNEL_KEYS adds elements exactly, converted to the accumulator (kernel_keys), and
      * FINISH rounds the sums (kernel_keys, exact_result, epilogue). EXTREMES finds extremes
-     * (kernel_keys), and STORE stores them (kernel_keys, type, out type, out, of_none,
+     * (kernel_keys), and STORE stores them (kernel_keys, type, out type, out, empty_result,
      * epilogue). */
     KERNEL_KEYS,
     KERNEL_KEYS_FINISH,

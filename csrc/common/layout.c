@@ -27,7 +27,7 @@ void layout_copy_few(const struct layout *layout, struct layout_of_few *to)
     memcpy(to->mask_strides, layout->mask_strides, dimensions * sizeof *to->mask_strides);
 }
 
-uint64_t layout_distance(int64_t stride)
+uint64_t stride_magnitude(int64_t stride)
 {
     return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
 }
@@ -64,8 +64,8 @@ static bool is_outside(const struct dimensions *self, unsigned k, unsigned other
     if (stride != beside)
         return beside != 0 && (stride == 0 || stride > beside);
     return self->places ? self->places[k] > self->places[other]
-                        : layout_distance(self->mask_strides[k]) >
-                              layout_distance(self->mask_strides[other]);
+                        : stride_magnitude(self->mask_strides[k]) >
+                              stride_magnitude(self->mask_strides[other]);
 }
 
 static void swap_steps(int64_t *steps, unsigned k, unsigned other)
@@ -193,7 +193,7 @@ struct extent layout_extent(const struct layout *layout)
     for (unsigned k = 0; k < layout->dimensions; k++) {
         if (layout->shape[k] == 0)
             return (struct extent){(uintptr_t)layout->data, 0};
-        const uint64_t reach = (layout->shape[k] - 1) * layout_distance(layout->strides[k]);
+        const uint64_t reach = (layout->shape[k] - 1) * stride_magnitude(layout->strides[k]);
         extent.bytes += reach;
         if (layout->strides[k] < 0)
             extent.first -= reach;

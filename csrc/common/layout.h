@@ -81,7 +81,7 @@ void dimensions_normalise(const struct dimensions *, bool in_order);
 struct layout layout_of_its_mask(const struct layout *);
 
 /* The magnitude of a stride. */
-uint64_t layout_distance(int64_t stride);
+uint64_t stride_magnitude(int64_t stride);
 
 /* The number of elements, masked ones included. */
 uint64_t layout_length(const struct layout *);

@@ -101,7 +101,7 @@ static unsigned cores_of_line(const char *root, char *line)
         *end = '\0';
         if (snprintf(group, sizeof group, "%s/sys/fs/cgroup%s%s", root, *list ? "/cpu" : "", path) <
             (int)sizeof group)
-            cores = least(cores, cores_of(group));
+            cores = min_u64(cores, cores_of(group));
     }
     return (unsigned)cores;
 }
@@ -114,7 +114,7 @@ unsigned cgroup_cores(const char *root)
     FILE *file = fopen(line, "r");
     uint64_t cores = UINT_MAX;
     while (file && fgets(line, sizeof line, file))
-        cores = least(cores, cores_of_line(root, line));
+        cores = min_u64(cores, cores_of_line(root, line));
     if (file)
         fclose(file);
     return (unsigned)cores;
@@ -136,7 +136,7 @@ __attribute__((constructor)) static void keep(void)
         ask_again();
 }
 
-pid_t process_here(void)
+pid_t process_id(void)
 {
     const pid_t known = atomic_load_explicit(&here, memory_order_relaxed);
     return known ? known : getpid();
@@ -150,7 +150,7 @@ double clock_now(void)
 }
 
 /* xorshift64* (Vigna 2016). */
-void clock_random(void *memory, size_t bytes)
+void random_fill(void *memory, size_t bytes)
 {
     uint64_t state = 0x9e3779b97f4a7c15;
     for (size_t at = 0; at < bytes; at += sizeof state) {
@@ -211,14 +211,14 @@ static const char *asked(int *set)
     return name && *name ? name : NULL;
 }
 
-const char *instructions_misnamed(void)
+const char *instructions_invalid_name(void)
 {
     int set;
     const char *const name = asked(&set);
     return name && set == INSTRUCTIONS ? name : NULL;
 }
 
-enum instructions instructions_here(void)
+enum instructions instructions_available(void)
 {
     int wanted;
     const enum instructions best = best_here();

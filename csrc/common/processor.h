@@ -21,13 +21,13 @@ void processor_title(char *title, size_t bytes);
 /* ---- the process ---- */
 
 /* The process id, without a system call each time; correct after fork. */
-pid_t process_here(void);
+pid_t process_id(void);
 
 /* Seconds of a monotonic clock. */
 double clock_now(void);
 
 /* Incompressible random data for measurements. */
-void clock_random(void *memory, size_t bytes);
+void random_fill(void *memory, size_t bytes);
 
 /* ---- instructions ---- */
 
@@ -43,9 +43,9 @@ enum instructions { INSTRUCTION_SETS(INSTRUCTIONS_ENUMERATOR) INSTRUCTIONS };
 #undef INSTRUCTIONS_ENUMERATOR
 
 /* The best instruction set available, or a smaller one if GRED_INSTRUCTIONS names it. */
-enum instructions instructions_here(void);
+enum instructions instructions_available(void);
 
 /* The value of GRED_INSTRUCTIONS if it is not the name of an instruction set; else NULL. */
-const char *instructions_misnamed(void);
+const char *instructions_invalid_name(void);
 
 const char *instructions_name(enum instructions);

@@ -44,8 +44,8 @@ struct quantiles {
     const double *shares; /* the q's, in ascending order */
     uint64_t count;
     struct quantile_method method;
-    bool leaves_out; /* NaNs are skipped; else a NaN is the result */
-    bool sorted;     /* elements are sorted, NaNs last */
+    bool skips_nan; /* NaNs are skipped; else a NaN is the result */
+    bool sorted;    /* elements are sorted, NaNs last */
     enum element input, out;
 };
 

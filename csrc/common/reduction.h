@@ -74,7 +74,7 @@ static inline bool reduction_skips_nan(enum reduction reduction)
 bool fold_is_on_ladder(enum fold);
 
 /* Whether a state tells its number of elements, or at least whether there were any. */
-static inline bool fold_tells_count(enum fold fold)
+static inline bool fold_state_has_count(enum fold fold)
 {
     return fold_is_indexed(fold) || fold_is_variance(fold);
 }
@@ -93,9 +93,9 @@ struct finish {
     enum element type;        /* type that elements were converted to */
     enum element result;      /* type of the answer's first value */
     bool has_initial;
-    bool from_nothing;    /* the identity is included: initial= does not replace it */
-    union scalar initial; /* in the accumulator's type */
-    uint64_t count;       /* number of elements, if the reduction counts */
+    bool includes_identity; /* the identity is included: initial= does not replace it */
+    union scalar initial;   /* in the accumulator's type */
+    uint64_t count;         /* number of elements, if the reduction counts */
     double ddof;
     bool has_mean; /* deviations are from the given mean */
     struct complex128 mean;
@@ -151,7 +151,7 @@ void states_finish(enum reduction, const struct finish *, const uint32_t *counts
 
 /* Whether any of n states has too few elements: none or, for variances, at most ddof. For folds
  * that skip NaNs, of positions and of variances. */
-bool states_lack_numbers(enum fold, enum element accumulator, const void *states, uint64_t n,
+bool states_have_too_few(enum fold, enum element accumulator, const void *states, uint64_t n,
                          double ddof);
 
 /* Moves n states of the variance's fold to other means, which are `step` elements apart. */

@@ -35,7 +35,7 @@ struct along {
     unsigned lanes;                  /* results that are folded together */
     bool at_once;                    /* each result is folded in one go */
     bool brings;                     /* after its elements are gathered */
-    struct bringer bringer;
+    struct tile_writer tile_writer;
     size_t states, done; /* offsets in a workspace: states, waiting results */
     size_t chunks_at;    /* and the thread's copy of `chunks` */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
@@ -133,7 +133,7 @@ static char *waiting_room(const struct along *self, struct workspace *own, int64
         *states =
             (struct finalize){.states = own->done, .count = count, .place = place, .step = step};
     char *const room = own->done + states->n * self->chunks.width;
-    *n = least(*n, WAITING_MOST - states->n);
+    *n = min_u64(*n, WAITING_MOST - states->n);
     states->n += *n;
     return room;
 }
@@ -207,7 +207,7 @@ static void fold_neighbours(const struct along *self, struct workspace *own, con
                                   .columns = n,
                                   .row_stride = distance,
                                   .column_stride = self->axes->reduced.strides[0]};
-        bringer_bring(&self->bringer, &tile, own->buffer);
+        tile_writer_write(&self->tile_writer, &tile, own->buffer);
         distance = (int64_t)(n * self->chunks.size);
         at = own->buffer;
     }
@@ -225,14 +225,15 @@ static void fold_at_once(const struct along *self, struct workspace *own, uint64
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
     const uint64_t fitting = MOVED / (self->plan->n * self->chunks.size) + 1,
-                   most = !self->brings ? WAITING_MOST
-                                        : least(self->bringer.transpose ? WAITING_MOST : fitting,
-                                                LOOP_MOST / self->plan->n);
+                   most = !self->brings
+                              ? WAITING_MOST
+                              : min_u64(self->tile_writer.transpose ? WAITING_MOST : fitting,
+                                        LOOP_MOST / self->plan->n);
     uint64_t results;
     for (uint64_t result = first; result < end; result += results) {
         struct walk_of_results walk;
         results_start(&walk, axes, result);
-        results = least(least(end - result, axes->shape[inner] - walk.index[inner]), most);
+        results = min_u64(min_u64(end - result, axes->shape[inner] - walk.index[inner]), most);
         char *const states = waiting_room(self, own, walk.place, self->plan->n, &results);
         fold_neighbours(self, own, (const char *)axes->reduced.data + walk.offset,
                         axes->strides[inner], results, states);
@@ -255,12 +256,12 @@ static unsigned fold_results(void *context, uint64_t tile, void *memory)
     const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
     const uint64_t first = tile * self->results_a_tile,
-                   end = least(first + self->results_a_tile, self->axes->results);
+                   end = min_u64(first + self->results_a_tile, self->axes->results);
     struct lane lanes[LANES];
     if (self->at_once)
         fold_at_once(self, &own, first, end);
     for (uint64_t result = first; result < end && !self->at_once; result += self->lanes) {
-        const unsigned count = (unsigned)least(self->lanes, end - result);
+        const unsigned count = (unsigned)min_u64(self->lanes, end - result);
         find_lanes(self, &own, result, count, lanes);
         fold_side_by_side(self, &own, lanes, count, 0, self->parts);
         for (unsigned k = 0; k < count; k++)
@@ -283,7 +284,7 @@ static unsigned fold_run(void *context, uint64_t tile, void *memory)
     struct workspace own = workspace_at(self, memory);
     const uint64_t run = tile / self->groups, first = tile % self->groups * self->lanes,
                    parts = self->parts / self->runs;
-    const unsigned count = (unsigned)least(self->lanes, self->axes->results - first);
+    const unsigned count = (unsigned)min_u64(self->lanes, self->axes->results - first);
     const size_t width = self->chunks.width;
     struct lane lanes[LANES];
     find_lanes(self, &own, first, count, lanes);
@@ -299,7 +300,7 @@ static unsigned finish_group(void *context, uint64_t group, void *memory)
     const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
     const uint64_t first = group * self->lanes;
-    const unsigned count = (unsigned)least(self->lanes, self->axes->results - first);
+    const unsigned count = (unsigned)min_u64(self->lanes, self->axes->results - first);
     struct lane lanes[LANES];
     find_lanes(self, &own, first, count, lanes);
     for (unsigned k = 0; k < count; k++) {
@@ -327,7 +328,7 @@ static void describe_moves(struct along *self)
                     (moves || transposes || self->chunks.way == IN_PLACE);
     self->brings = moves || transposes;
     if (self->brings)
-        self->bringer = (struct bringer){
+        self->tile_writer = (struct tile_writer){
             .move = gather_mover(instructions, reduced, false),
             .transpose =
                 transposes ? cpu_kernels(instructions)->transpose(self->chunks.size) : NULL,
@@ -339,13 +340,13 @@ static void describe_moves(struct along *self)
 static void share_out(struct along *self)
 {
     const uint64_t results = self->axes->results, pieces = self->tiles.sharing.pieces,
-                   fair = divide_up(results, pieces),
-                   most = ELEMENTS_A_TILE / (least(self->plan->n, ELEMENTS_A_TILE) + 1),
-                   some = self->parts > 1 ? least(most, fair) : most;
+                   fair = ceil_div(results, pieces),
+                   most = ELEMENTS_A_TILE / (min_u64(self->plan->n, ELEMENTS_A_TILE) + 1),
+                   some = self->parts > 1 ? min_u64(most, fair) : most;
     self->results_a_tile = pieces == 1 ? results : some;
     if (self->results_a_tile < self->lanes)
         self->results_a_tile = self->lanes;
-    self->groups = divide_up(results, self->results_a_tile);
+    self->groups = ceil_div(results, self->results_a_tile);
     self->runs = 1;
     if (self->results_a_tile == self->lanes)
         while (self->groups * self->runs < pieces && self->runs < self->parts)
@@ -380,9 +381,9 @@ static void describe(struct along *self, struct job *job)
     self->lanes = axes->kind == AXES_ROWS || self->chunks.way == IN_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);
-    const enum bringing bringing = self->brings                    ? BRINGS_TILES
-                                   : way_gathers(self->chunks.way) ? BRINGS_ELEMENTS
-                                                                   : BRINGS_NOTHING;
+    const enum bringing bringing = self->brings                    ? GATHERS_TILES
+                                   : way_gathers(self->chunks.way) ? GATHERS_ELEMENTS
+                                                                   : GATHERS_NOTHING;
     self->tiles.sharing = sharing_of(plan->fold, plan->layout->input, bringing, true,
                                      elements_wanted(self, job) * axes->results + 1, axes->results);
     share_out(self);
@@ -415,7 +416,7 @@ bool along_run(struct job *job)
 {
     const struct plan *plan = job->plan;
     const bool one = plan->axes->results == 1 && !plan->launch.batch_invariant;
-    if (plan_makes_zeros(plan) && !job->run->explanation) {
+    if (plan_results_are_zero(plan) && !job->run->explanation) {
         memset(plan->results.at[0], 0, plan->axes->results * element_size(plan->results.types[0]));
         return true;
     }

@@ -18,15 +18,15 @@
 struct host {
     struct threads *threads;
     enum instructions instructions;
-    bool tells_rounding; /* the inexact flag works */
+    bool reports_rounding; /* the inexact flag works */
 };
 
 struct job host_job(void *state)
 {
     const struct host *self = state;
-    return (struct job){.threads = threads_crew(self->threads),
+    return (struct job){.threads = threads_team(self->threads),
                         .instructions = self->instructions,
-                        .tells_rounding = self->tells_rounding};
+                        .reports_rounding = self->reports_rounding};
 }
 
 struct work {
@@ -63,9 +63,9 @@ static bool fill_copy(void *context)
     const size_t width = element_size(plan->accumulator);
     self->count = 0;
     for (uint64_t at = 0; self->copy && at < plan->n; at += PIECE) {
-        if (at && watch_interrupted_lately(job->run))
+        if (at && run_check_interrupt(job->run))
             return false;
-        self->count += gather(job->instructions, plan->layout, at, least(plan->n - at, PIECE),
+        self->count += gather(job->instructions, plan->layout, at, min_u64(plan->n - at, PIECE),
                               self->copy + self->count * width);
     }
     return true;
@@ -81,10 +81,10 @@ static bool recurse(struct work *self)
     fold_pairs *const fold_upper = loop_of_pairs(plan->fold, plan->accumulator);
     for (uint64_t n = self->count; n > 1; n -= n / 2)
         for (uint64_t at = 0, half = n - n / 2; at < n / 2; at += PIECE) {
-            if (at && watch_interrupted_lately(job->run))
+            if (at && run_check_interrupt(job->run))
                 return false;
             fold_upper(self->copy + at * width, self->copy + (half + at) * width,
-                       least(n / 2 - at, PIECE));
+                       min_u64(n / 2 - at, PIECE));
         }
     if (self->count)
         memcpy(self->folded.state, self->copy, width);
@@ -118,7 +118,7 @@ static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void 
         !bytes || memory ||
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
     for (unsigned s = 0; ran && s < timing->warmup + timing->samples; s++) {
-        ran = !watch_interrupted_lately(job->run) && (!before || before(context));
+        ran = !run_check_interrupt(job->run) && (!before || before(context));
         if (!ran)
             break;
         if (memory)
@@ -174,7 +174,7 @@ static bool work_explain(const struct job *job)
     if (!plan->method)
         return folding_explain(job);
     job->run->explanation->loops =
-        (struct loops){.way = "copied, and its upper half folded onto the lower",
+        (struct loops){.way = "copied, and its upper half added onto the lower",
                        .threads = 1,
                        .copied = plan->n * element_size(plan->accumulator)};
     return true;
@@ -187,7 +187,7 @@ enum { WORDS_A_PIECE = 1 << 16, LINE = 8, LANES = 2 * LINE, AHEAD = 128 };
 
 /* Words are combined so that the compiler cannot drop loads. */
 struct reading {
-    const struct crew *threads;
+    const struct thread_team *threads;
     const uint64_t *words;
     uint64_t n;
     _Atomic uint64_t folded;
@@ -196,7 +196,7 @@ struct reading {
 static void read_piece(void *context, uint64_t index, unsigned thread)
 {
     struct reading *reading = context;
-    const uint64_t first = index * WORDS_A_PIECE, end = least(first + WORDS_A_PIECE, reading->n);
+    const uint64_t first = index * WORDS_A_PIECE, end = min_u64(first + WORDS_A_PIECE, reading->n);
     uint64_t lanes[LANES] = {0}, i = first;
     (void)thread;
     for (; i + LANES <= end; i += LANES) {
@@ -215,7 +215,7 @@ static void read_piece(void *context, uint64_t index, unsigned thread)
 static bool read_all(void *context)
 {
     struct reading *reading = context;
-    threads_run(reading->threads, divide_up(reading->n, WORDS_A_PIECE), false, read_piece, reading);
+    threads_run(reading->threads, ceil_div(reading->n, WORDS_A_PIECE), false, read_piece, reading);
     return true;
 }
 
@@ -223,12 +223,12 @@ static bool read_all(void *context)
 static bool read_memory(struct job *job)
 {
     enum { LARGE_PAGE = 2 << 20 };
-    const size_t bytes = job->run->timing->bytes, whole = divide_up(bytes, LARGE_PAGE) * LARGE_PAGE;
+    const size_t bytes = job->run->timing->bytes, whole = ceil_div(bytes, LARGE_PAGE) * LARGE_PAGE;
     uint64_t *words = aligned_alloc(LARGE_PAGE, whole);
     if (!words)
         return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory to read");
     madvise(words, whole, MADV_HUGEPAGE);
-    clock_random(words, bytes);
+    random_fill(words, bytes);
     struct reading reading = {&job->threads, words, bytes / sizeof *words, 0};
     const bool read = measure(job, NULL, read_all, &reading);
     free(words);
@@ -246,10 +246,10 @@ static void *create(void)
         threads_destroy(threads);
         return NULL;
     }
-    const enum instructions instructions = instructions_here();
+    const enum instructions instructions = instructions_available();
     *self = (struct host){.threads = threads,
                           .instructions = instructions,
-                          .tells_rounding = unrounded_is_told(instructions)};
+                          .reports_rounding = inexact_flag_works(instructions)};
     return self;
 }
 

@@ -14,7 +14,7 @@ struct keyed {
     size_t width;               /* bytes per key in a part's table */
     bool counts;                /* the number of values per key is needed */
     unsigned outside;           /* the finding for keys that are not below `count` */
-    union scalar of_none;       /* the result of a key without elements */
+    union scalar empty_result;  /* the result of a key without elements */
     struct tiles tiles;         /* common memory: the parts' tables, then their counts */
 };
 

@@ -21,12 +21,12 @@ static unsigned count_part(void *context, uint64_t part, void *memory)
     struct sorting *self = context;
     struct keyed_chunk *own = memory;
     const struct keyed *all = &self->all;
-    const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
+    const uint64_t begin = part * all->part, end = min_u64(begin + all->part, all->plan->n);
     uint64_t *const counts = keyed_table(all, part);
     unsigned found = 0;
     memset(counts, 0, all->count * sizeof *counts);
     for (uint64_t at = begin; at < end; at += LOOP_MOST) {
-        const uint64_t n = least(end - at, LOOP_MOST);
+        const uint64_t n = min_u64(end - at, LOOP_MOST);
         const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
         found |= keyed_count(all, keys, n, counts);
     }
@@ -76,10 +76,10 @@ static unsigned move_part(void *context, uint64_t part, void *memory)
     struct keyed_chunk *own = memory;
     const struct keyed *all = &self->all;
     const struct plan *plan = all->plan;
-    const uint64_t begin = part * all->part, end = least(begin + all->part, plan->n);
+    const uint64_t begin = part * all->part, end = min_u64(begin + all->part, plan->n);
     uint64_t *const places = keyed_table(all, part);
     for (uint64_t at = begin; at < end; at += LOOP_MOST) {
-        const uint64_t n = least(end - at, LOOP_MOST);
+        const uint64_t n = min_u64(end - at, LOOP_MOST);
         const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
         const char *elements = (const char *)plan->layout->data + at * self->size;
         if (!plan->elements.flat) {
@@ -110,7 +110,7 @@ static bool reduce_segments(const struct sorting *self, uint64_t n)
     struct plan plan = *all;
     struct job job = *self->all.tiles.job;
     layout_make_flat(&layout, n);
-    plan_take(&plan, &layout, n, true);
+    plan_retarget(&plan, &layout, n, true);
     plan.segments = (struct plan_segments){.of = &segments};
     job.plan = &plan;
     return segments_run(&job);

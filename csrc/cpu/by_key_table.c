@@ -89,14 +89,14 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width, bool coun
                            .count = plan->segments.of->count,
                            .width = width,
                            .counts = counts,
-                           .of_none = run_value_of_none(plan),
+                           .empty_result = run_empty_value(plan),
                            .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE};
     self->keys.type = self->keys.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
     const uint64_t fitting = plan->n / (width * self->count + 1),
-                   wanted = least(plan->n / LEAST_PART, fitting > 2 ? fitting : 2),
-                   parts = wanted > 1 ? least(wanted, PARTS_MOST) : 1;
-    self->part = divide_up(divide_up(plan->n, parts), LOOP_MOST) * LOOP_MOST;
-    self->parts = self->part ? divide_up(plan->n, self->part) : 1;
+                   wanted = min_u64(plan->n / LEAST_PART, fitting > 2 ? fitting : 2),
+                   parts = wanted > 1 ? min_u64(wanted, PARTS_MOST) : 1;
+    self->part = ceil_div(ceil_div(plan->n, parts), LOOP_MOST) * LOOP_MOST;
+    self->parts = self->part ? ceil_div(plan->n, self->part) : 1;
     self->tiles = (struct tiles){.job = job,
                                  .sharing.pieces = self->parts,
                                  .stretch = FEWEST + STRETCH / (self->part + 1),
@@ -141,7 +141,7 @@ static void begin_table(const struct keyed_adding *self, char *table)
     if (bytes)
         memcpy(table, self->identity, width);
     for (size_t done = width, some; done < bytes; done += some) {
-        some = least(least(done, most), bytes - done);
+        some = min_u64(min_u64(done, most), bytes - done);
         memcpy(table + done, table, some);
     }
 }
@@ -151,7 +151,7 @@ static unsigned add_part(void *context, uint64_t part, void *memory)
     const struct keyed_adding *self = context;
     struct keyed_chunk *const own = memory;
     const struct keyed *all = &self->all;
-    const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
+    const uint64_t begin = part * all->part, end = min_u64(begin + all->part, all->plan->n);
     char *const table = keyed_table(all, part);
     unsigned found = 0;
     begin_table(self, table);
@@ -159,7 +159,7 @@ static unsigned add_part(void *context, uint64_t part, void *memory)
         memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
     for (uint64_t at = begin; at < end && !((found | all->tiles.findings) & KEYED_ROUNDED);
          at += LOOP_MOST) {
-        const uint64_t n = least(end - at, LOOP_MOST);
+        const uint64_t n = min_u64(end - at, LOOP_MOST);
         const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
         const void *const values = keyed_gather(all, &all->values, at, n, own->values);
         if (all->counts)
@@ -201,7 +201,8 @@ static union scalar value_of(const struct folding *self, const void *state, uint
     struct finish how = finish_in(&plan->finish, self->accumulator);
     struct answer answer;
     if (tables->all.counts ? n == 0 : memcmp(state, tables->identity, tables->all.width) == 0)
-        return tables->all.of_none; /* equals such a state's result, except for narrower integers */
+        return tables->all
+            .empty_result; /* equals such a state's result, except for narrower integers */
     if (self->stored)
         return scalar_convert(
             scalar_convert(scalar_load(state, self->accumulator), self->accumulator, type), type,
@@ -216,7 +217,7 @@ static unsigned finish_keys(void *context, uint64_t tile, void *memory)
     struct folding *self = context;
     const struct keyed *all = &self->tables.all;
     const struct plan *plan = all->plan;
-    const uint64_t begin = tile * KEYS_A_TILE, end = least(begin + KEYS_A_TILE, all->count);
+    const uint64_t begin = tile * KEYS_A_TILE, end = min_u64(begin + KEYS_A_TILE, all->count);
     const size_t width = all->width, size = element_size(plan->results.type);
     fold_pairs *const merge = loop_of_pairs(plan->fold, self->accumulator);
     uint64_t *const counts = all->counts ? keyed_counts(all, 0) : NULL;
@@ -245,5 +246,5 @@ bool keyed_fold(struct job *job)
     self.stored = reduction_is_stored(plan->reduction) && !counts;
     keyed_describe(all, job, state_bytes(plan->fold, self.accumulator), counts,
                    sizeof(struct keyed_chunk));
-    return keyed_run(&self.tables, divide_up(all->count, KEYS_A_TILE), finish_keys);
+    return keyed_run(&self.tables, ceil_div(all->count, KEYS_A_TILE), finish_keys);
 }

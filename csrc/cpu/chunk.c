@@ -42,10 +42,10 @@ enum way chunk_way(const struct job *job)
 
 const char *chunk_way_name(enum way way)
 {
-    static const char *const names[] = {[IN_PLACE] = "as it lies",
-                                        [IN_ROWS] = "row by row, as it lies",
+    static const char *const names[] = {[IN_PLACE] = "in place",
+                                        [IN_ROWS] = "row by row, in place",
                                         [GATHERED] = "gathered first",
-                                        [CONVERTED] = "gathered first, and converted"};
+                                        [CONVERTED] = "gathered and converted first"};
     return names[way];
 }
 
@@ -129,7 +129,7 @@ static void fold_rows(const struct chunks *self, uint64_t start, uint64_t n, voi
     walk_start(&walk, &self->layout, start, n);
     while (walk.left) {
         const uint64_t at = self->plan->elements.position + start + n - walk.left;
-        const struct tile row = walk_next(&walk, least(walk.left, walk.whole.columns));
+        const struct tile row = walk_next(&walk, min_u64(walk.left, walk.whole.columns));
         self->fold_elements(row.at, row.columns, at, next);
         if (next == states)
             next += self->width;

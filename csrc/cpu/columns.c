@@ -22,16 +22,16 @@ enum {
 
 static uint64_t power_of_2_from(uint64_t n)
 {
-    return (uint64_t)1 << exponent_up(n);
+    return (uint64_t)1 << ceil_log2(n);
 }
 
 /* Divides columns evenly into tiles of at most `most`. */
 static void cut_columns(struct columns *self, uint64_t most)
 {
-    self->cut.in_row = divide_up(self->cut.row, most);
+    self->cut.in_row = ceil_div(self->cut.row, most);
     self->cut.width =
-        least(divide_up(divide_up(self->cut.row, self->cut.in_row), CACHE_LINE) * CACHE_LINE, most);
-    self->cut.in_row = divide_up(self->cut.row, self->cut.width);
+        min_u64(ceil_div(ceil_div(self->cut.row, self->cut.in_row), CACHE_LINE) * CACHE_LINE, most);
+    self->cut.in_row = ceil_div(self->cut.row, self->cut.width);
 }
 
 static uint64_t columns_most(const struct columns *self)
@@ -46,19 +46,19 @@ static uint64_t parts_most(const struct columns *self)
 }
 
 /* Gathered elements fit in the L1 cache. */
-static void describe_brought(struct columns *self)
+static void describe_transfer(struct columns *self)
 {
     const uint64_t n = self->plan->n, elements = BROUGHT / self->input.size,
-                   transposed = divide_up(elements / n + 1, CACHE_LINE) * CACHE_LINE;
+                   transposed = ceil_div(elements / n + 1, CACHE_LINE) * CACHE_LINE;
     const uint64_t most = columns_most(self);
-    cut_columns(self, self->input.way == COLUMNS_TRANSPOSED ? least(most, transposed) : most);
-    self->cut.run = power_of_2_from(least(
-        elements / least(self->cut.width, self->cut.row) / SLAB_PART_ROWS + 1, parts_most(self)));
+    cut_columns(self, self->input.way == COLUMNS_TRANSPOSED ? min_u64(most, transposed) : most);
+    self->cut.run = power_of_2_from(min_u64(
+        elements / min_u64(self->cut.width, self->cut.row) / SLAB_PART_ROWS + 1, parts_most(self)));
     const bool several = columns_gather_blocks(self->plan) && self->cut.in_row == 1;
-    const uint64_t fitting = several ? least(most, elements / n) / self->cut.row : 1;
-    self->cut.group = least(self->cut.blocks, fitting > 1 ? fitting : 1);
+    const uint64_t fitting = several ? min_u64(most, elements / n) / self->cut.row : 1;
+    self->cut.group = min_u64(self->cut.blocks, fitting > 1 ? fitting : 1);
     if (self->cut.group > 1) /* a row of several blocks is moved */
-        self->input.elements.bringer.transpose = self->input.mask.bringer.transpose = NULL;
+        self->input.elements.tile_writer.transpose = self->input.mask.tile_writer.transpose = NULL;
 }
 
 /* Rows of few results would leave most lanes idle, so contiguous rows are treated as one longer
@@ -91,26 +91,26 @@ static void describe_in_place(struct columns *self)
                    most = n <= SLAB_PART_ROWS ? SLAB_COLUMNS_OF_PART : columns_most(self);
     cut_columns(self, most);
     self->cut.run = parts_most(self);
-    self->cut.group = self->cut.in_row > 1 ? 1 : least(self->cut.blocks, most / self->cut.row);
-    self->cut.group = least(self->cut.group, TILE / (least(n, TILE) * self->cut.row) + 1);
+    self->cut.group = self->cut.in_row > 1 ? 1 : min_u64(self->cut.blocks, most / self->cut.row);
+    self->cut.group = min_u64(self->cut.group, TILE / (min_u64(n, TILE) * self->cut.row) + 1);
 }
 
 /* If tiles are few, threads share runs, which are then as short as reasonable. */
 static void describe_runs(struct columns *self)
 {
     const uint64_t parts = (uint64_t)1 << self->cut.parts.shift;
-    self->cut.run = least(self->cut.run, parts);
+    self->cut.run = min_u64(self->cut.run, parts);
     const bool shared = self->cut.tiles < FEW || parts / self->cut.run > FEW_RUNS;
     if (shared && !self->input.brings) {
         const uint64_t piece =
-                           TILE / SLAB_PART_ROWS / 2 / least(self->cut.width, self->cut.row) + 1,
+                           TILE / SLAB_PART_ROWS / 2 / min_u64(self->cut.width, self->cut.row) + 1,
                        wanted = parts / RUNS > piece ? parts / RUNS : piece;
         self->cut.run =
-            least(self->cut.run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
+            min_u64(self->cut.run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
     }
     self->cut.runs = parts / self->cut.run;
     self->cut.together = shared ? 1 : self->cut.runs;
-    while (shared && self->cut.together < least(self->cut.runs, FEW_RUNS) &&
+    while (shared && self->cut.together < min_u64(self->cut.runs, FEW_RUNS) &&
            self->cut.tiles * self->cut.runs / self->cut.together > RUNS)
         self->cut.together *= 2;
 }
@@ -136,12 +136,12 @@ static void describe_results(struct columns *self)
 
 static void describe_workspace(struct columns *self)
 {
-    const uint64_t columns = self->cut.group * least(self->cut.width, self->cut.row),
-                   rows = least(self->cut.run * SLAB_PART_ROWS, self->plan->n);
+    const uint64_t columns = self->cut.group * min_u64(self->cut.width, self->cut.row),
+                   rows = min_u64(self->cut.run * SLAB_PART_ROWS, self->plan->n);
     self->tile_bytes = tiles_aligned(columns * self->width);
-    self->brought = tiles_aligned(slab_room(self->loop, columns, self->cut.run));
-    self->unconverted =
-        self->brought + (self->input.brings ? tiles_aligned(rows * columns * self->input.size) : 0);
+    self->transfer = tiles_aligned(slab_room(self->loop, columns, self->cut.run));
+    self->unconverted = self->transfer +
+                        (self->input.brings ? tiles_aligned(rows * columns * self->input.size) : 0);
     self->counts = self->unconverted +
                    (self->input.convert ? tiles_aligned(rows * columns * self->input.stored) : 0);
     self->valid = self->counts + (self->counted ? tiles_aligned(columns * sizeof(uint32_t)) : 0);
@@ -185,9 +185,9 @@ static void describe_tiles(struct columns *self)
     const uint64_t elements = plan->n * self->axes->results,
                    tiles = self->cut.tiles * pieces_of(self);
     self->tiles.sharing = sharing_of(plan->fold, plan->layout->input,
-                                     self->input.brings ? BRINGS_TILES : BRINGS_NOTHING, true,
+                                     self->input.brings ? GATHERS_TILES : GATHERS_NOTHING, true,
                                      elements, stored ? 0 : self->axes->results);
-    self->tiles.stretch = divide_up(STRETCH, elements / tiles + 1);
+    self->tiles.stretch = ceil_div(STRETCH, elements / tiles + 1);
     self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
 }
 
@@ -202,19 +202,19 @@ static void describe_rows(struct columns *self, unsigned first)
     elements->row_stride = dimensions ? reduced->strides[dimensions - 1] : 0;
     elements->column_stride = axes->strides[inner];
     elements->block_stride = first ? axes->strides[first - 1] : 0;
-    elements->bringer.move = gather_mover(self->tiles.job->instructions, reduced, false);
+    elements->tile_writer.move = gather_mover(self->tiles.job->instructions, reduced, false);
     if (self->input.way == COLUMNS_TRANSPOSED)
-        elements->bringer.transpose = kernels->transpose(self->input.stored);
-    elements->bringer.end = axes_end(axes);
+        elements->tile_writer.transpose = kernels->transpose(self->input.stored);
+    elements->tile_writer.end = axes_end(axes);
     self->input.inner = dimensions > 1 ? reduced->shape[dimensions - 1] : self->plan->n;
     if (!reduced->mask)
         return;
     mask->row_stride = dimensions ? reduced->mask_strides[0] : 0;
     mask->column_stride = axes->mask_strides[inner];
     mask->block_stride = first ? axes->mask_strides[first - 1] : 0;
-    mask->bringer.move = kernels->move(1, 1, false);
+    mask->tile_writer.move = kernels->move(1, 1, false);
     if (mask->row_stride == 1 && mask->column_stride > 0)
-        mask->bringer.transpose = kernels->transpose(1);
+        mask->tile_writer.transpose = kernels->transpose(1);
 }
 
 static void describe(struct columns *self, struct job *job)
@@ -233,10 +233,10 @@ static void describe(struct columns *self, struct job *job)
     self->cut.row *= self->cut.coalesced;
     self->cut.parts = slab_parts_of(self->plan->n / self->cut.coalesced);
     if (self->input.brings)
-        describe_brought(self);
+        describe_transfer(self);
     else
         describe_in_place(self);
-    self->cut.groups = divide_up(self->cut.blocks, self->cut.group);
+    self->cut.groups = ceil_div(self->cut.blocks, self->cut.group);
     self->cut.tiles = axes->results / (self->cut.row / self->cut.coalesced * self->cut.blocks) *
                       self->cut.groups * self->cut.in_row;
     describe_runs(self);
@@ -250,9 +250,9 @@ static void describe(struct columns *self, struct job *job)
 static bool explain(const struct columns *self)
 {
     static const char *const ways[][2] = {
-        [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
-        [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
-        [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
+        [COLUMNS_IN_PLACE] = {"in place", "converted first"},
+        [COLUMNS_MOVED] = {"gathered first", "gathered and converted first"},
+        [COLUMNS_TRANSPOSED] = {"turned first", "transposed and converted first"}};
     const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->cut.tiles * pieces_of(self) : 1;
     return tiles_explain(self->tiles.job,
                          (struct loops){.results = RESULTS_SIDE_BY_SIDE,

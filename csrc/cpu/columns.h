@@ -11,7 +11,7 @@ enum columns_way { COLUMNS_IN_PLACE, COLUMNS_MOVED, COLUMNS_TRANSPOSED };
 /* Strides of elements, or of their mask's bytes, and how they are gathered. */
 struct columns_rows {
     int64_t row_stride, column_stride, block_stride;
-    struct bringer bringer;
+    struct tile_writer tile_writer;
 };
 
 /* The input of a loop. */
@@ -22,7 +22,7 @@ struct columns_input {
     uint64_t inner;      /* rows in the last dimension, which have one stride */
     struct columns_rows elements, mask;
     bool masked; /* the loop takes the mask; else masked elements are replaced */
-    fill_hidden *fill;
+    fill_masked *fill;
     convert_elements *convert; /* NULL: the loop takes elements unchanged */
     union scalar neutral;      /* replaces masked elements */
 };
@@ -85,8 +85,8 @@ struct columns {
     bool tells;     /* direct results must be checked for NaN */
     double divisor; /* of direct results; 0: none */
     bool counted;   /* unmasked elements of each result are counted */
-    size_t brought, unconverted, counts, valid, states; /* offsets in a workspace */
-    size_t tile_bytes;                                  /* of a tile's states */
+    size_t transfer, unconverted, counts, valid, states; /* offsets in a workspace */
+    size_t tile_bytes;                                   /* of a tile's states */
 };
 
 /* The value that replaces masked elements without changing the fold; false if the type has none. */

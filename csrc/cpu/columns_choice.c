@@ -25,7 +25,7 @@ struct merged_row columns_merged(const struct axes *axes)
 
 bool columns_take_mask(const struct plan *plan)
 {
-    return plan->layout->mask && fold_tells_count(plan->fold);
+    return plan->layout->mask && fold_state_has_count(plan->fold);
 }
 
 bool columns_gather_blocks(const struct plan *plan)
@@ -54,7 +54,7 @@ static bool are_rows(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
     return reduced->dimensions && !lie_together(axes) &&
-           (int64_t)layout_distance(reduced->strides[0]) <= axes->strides[axes->outer - 1];
+           (int64_t)stride_magnitude(reduced->strides[0]) <= axes->strides[axes->outer - 1];
 }
 
 /* Whether blocks are so small that several are gathered together even if columns are adjacent
@@ -121,7 +121,8 @@ const struct slab_loop *columns_loop_to_results(const struct job *job)
                narrow = extreme && finish->result == input,
                truth = extreme && input == ELEMENT_BOOL && !divided,
                any = plan->fold == FOLD_max || plan->reduction == REDUCTION_any;
-    if (finish->has_initial || !finish->from_nothing || finish->result != plan->results.types[0])
+    if (finish->has_initial || !finish->includes_identity ||
+        finish->result != plan->results.types[0])
         return NULL;
     if (plan->fold == FOLD_nonzero || truth)
         return finish->result == ELEMENT_BOOL
@@ -168,7 +169,7 @@ static bool pays(const struct plan *plan)
         return n <= LONG_SWAPPED;
     if (stride == size && axes->reduced.mask)
         return n <= (fold_is_indexed(plan->fold) ? LONG_POSITIONS : LONG_MASKED) &&
-               columns_together(plan) > least(n, FEW_MASKED);
+               columns_together(plan) > min_u64(n, FEW_MASKED);
     if (stride == size)
         return n * (uint64_t)size < LONG && n < columns_together(plan);
     return n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);

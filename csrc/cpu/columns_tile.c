@@ -19,8 +19,8 @@ static struct output_tile tile_at(const struct columns *self, uint64_t index)
                    group = index / self->cut.in_row % self->cut.groups,
                    outer = index / self->cut.in_row / self->cut.groups,
                    block = group * self->cut.group, column = in_row * self->cut.width;
-    struct output_tile tile = {.blocks = least(self->cut.blocks - block, self->cut.group),
-                               .columns = least(self->cut.row - column, self->cut.width)};
+    struct output_tile tile = {.blocks = min_u64(self->cut.blocks - block, self->cut.group),
+                               .columns = min_u64(self->cut.row - column, self->cut.width)};
     results_start(&tile.first, self->axes,
                   (outer * self->cut.blocks + block) * self->cut.row / self->cut.coalesced +
                       column);
@@ -48,7 +48,7 @@ static void bring_rows(const struct columns_rows *self, const struct slab *slab,
                               .columns = slab->columns,
                               .row_stride = blocks ? self->block_stride : stride,
                               .column_stride = self->column_stride};
-    bringer_bring(&self->bringer, &tile, to);
+    tile_writer_write(&self->tile_writer, &tile, to);
 }
 
 /* ---- masked elements ---- */
@@ -112,7 +112,7 @@ static void bring(const struct columns *self, const struct output_tile *tile, st
                   uint64_t first, char *workspace)
 {
     const int64_t mask_stride = self->input.mask.row_stride * (int64_t)slab->folded;
-    char *const to = workspace + self->brought, *const unconverted = workspace + self->unconverted;
+    char *const to = workspace + self->transfer, *const unconverted = workspace + self->unconverted;
     const uint64_t end = first + slab_row(slab->all, slab->first + slab->count) -
                          slab_row(slab->all, slab->first),
                    rows = end - first, columns = slab->blocks * slab->columns;
@@ -121,7 +121,8 @@ static void bring(const struct columns *self, const struct output_tile *tile, st
     char *stored = self->input.convert ? unconverted : to, *valid = workspace + self->valid;
     slab->valid = self->input.masked ? (const unsigned char *)valid : NULL;
     for (uint64_t row = first, some; row < end; row += some) {
-        some = slab->blocks > 1 ? 1 : least(end - row, self->input.inner - row % self->input.inner);
+        some =
+            slab->blocks > 1 ? 1 : min_u64(end - row, self->input.inner - row % self->input.inner);
         bring_rows(&self->input.elements, slab,
                    tile_begin(self, tile) + row_offset(self, row, slab->row_stride), some,
                    slab->row_stride, stored);
@@ -155,7 +156,7 @@ static void fold_slab(const struct columns *self, const struct output_tile *tile
         bring(self, tile, &slab, row, workspace);
     } else {
         slab.at = tile_begin(self, tile) + (int64_t)row * slab.row_stride;
-        slab.end = self->input.elements.bringer.end;
+        slab.end = self->input.elements.tile_writer.end;
     }
     self->loop->fold(self->loop, &slab, states);
 }
@@ -261,7 +262,7 @@ static unsigned finish(const struct columns *self, const struct output_tile *til
     for (uint64_t block = 0; block < blocks; block++)
         for (uint64_t done = 0; done < columns; done += finishing.n) {
             const uint64_t some = axes->shape[inner] - walk.index[inner];
-            finishing.n = self->dense ? columns : least(columns - done, some);
+            finishing.n = self->dense ? columns : min_u64(columns - done, some);
             finishing.states = states + (block * tile->columns + done) * self->width;
             finishing.counts = counts ? counts + done : NULL;
             finishing.place = walk.place;

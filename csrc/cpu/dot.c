@@ -116,7 +116,7 @@ static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t en
     dot_elements *const loop = cpu_kernels(self->tiles.job->instructions)->dot(self->type);
     uint64_t chunks = 0;
     for (uint64_t at = begin; at < end; at += LOOP_MOST, chunks++) {
-        const struct chunk chunk = chunk_at(self, at, least(end - at, LOOP_MOST), own);
+        const struct chunk chunk = chunk_at(self, at, min_u64(end - at, LOOP_MOST), own);
         loop(chunk.a, chunk.b, chunk.n, &sums[chunks]);
     }
     return total_of(self, sums, chunks);
@@ -129,16 +129,16 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     const struct dot *self = context;
     struct workspace *const own = memory;
     union dotted *const pieces = tiles_common(&self->tiles);
-    const uint64_t begin = tile * DOT_PIECE, end = least(begin + DOT_PIECE, self->plan->n);
+    const uint64_t begin = tile * DOT_PIECE, end = min_u64(begin + DOT_PIECE, self->plan->n);
     /* a loop takes LOOP_MOST floats */
     const uint64_t most = element_is_complex(self->type) ? LOOP_MOST / 2 : LOOP_MOST;
     if (!self->plan->exact) {
         pieces[tile] = piece_of(self, begin, end, own);
         return 0;
     }
-    windows_forget(&own->ways.windows);
+    windows_reset(&own->ways.windows);
     for (uint64_t at = begin; at < end; at += most) {
-        const struct chunk chunk = chunk_at(self, at, least(end - at, most), own);
+        const struct chunk chunk = chunk_at(self, at, min_u64(end - at, most), own);
         add_exactly(self, &chunk, own);
     }
     return 0;
@@ -157,7 +157,7 @@ static void start(const struct dot *self, struct workspace *own)
 static struct scalar_wide value_of(const struct dot *self)
 {
     const union dotted total =
-        total_of(self, tiles_common(&self->tiles), divide_up(self->plan->n, DOT_PIECE));
+        total_of(self, tiles_common(&self->tiles), ceil_div(self->plan->n, DOT_PIECE));
     if (element_is_integer(self->type))
         return (struct scalar_wide){SCALAR_UNSIGNED, (int64_t)total.integer, 0, 0};
     return (struct scalar_wide){SCALAR_FLOAT, 0, total.parts.same[0] - total.parts.same[1],
@@ -188,7 +188,7 @@ bool dot_run(struct job *job)
     const bool no_negative_zeros[EXACT_PARTS] = {false, false};
     const struct plan *plan = job->plan;
     struct dot self = {.plan = plan};
-    const uint64_t pieces = divide_up(plan->n, DOT_PIECE);
+    const uint64_t pieces = ceil_div(plan->n, DOT_PIECE);
     self.as_they_are = plan->exact && has_to_stay(plan->layout, plan->factors);
     self.ready = !self.as_they_are && lies_ready(plan->layout) && lies_ready(plan->factors);
     self.type = self.ready ? plan->layout->type : element_accumulator(plan->layout->type);

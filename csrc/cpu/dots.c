@@ -114,7 +114,7 @@ static union scalar exactly(const struct dots *self, const char *a, const char *
     struct exact *const sum = &own->exact;
     memset(sum, 0, sizeof *sum);
     for (uint64_t at = 0; at < n; at += LOOP_MOST) {
-        const uint64_t count = least(n - at, LOOP_MOST);
+        const uint64_t count = min_u64(n - at, LOOP_MOST);
         gather_unconverted(self->instructions, group_at(self, &self->a, a, 1, own), at, count,
                            own->a);
         gather_unconverted(self->instructions, group_at(self, &self->b, b, 1, own), at, count,
@@ -157,18 +157,18 @@ static unsigned do_tile(void *context, uint64_t tile, void *memory)
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
     const uint64_t n = self->plan->n, first = tile * self->results_a_tile,
-                   end = least(first + self->results_a_tile, axes->results);
+                   end = min_u64(first + self->results_a_tile, axes->results);
     struct walk_of_results walk;
     results_start(&walk, axes, first);
     for (uint64_t result = first, count; result < end; result += count) {
-        count = axes->outer ? least(least(end - result, axes->shape[inner] - walk.index[inner]),
-                                    self->at_once)
+        count = axes->outer ? min_u64(min_u64(end - result, axes->shape[inner] - walk.index[inner]),
+                                      self->at_once)
                             : 1;
         const char *const a = (const char *)self->a.group.data + walk.offset,
                           *const b = (const char *)self->b.group.data + walk.mask_offset;
         memset(own->sums, 0, count * sizeof *own->sums);
         for (uint64_t at = 0; at < n && self->loop; at += self->most) {
-            struct dot_slab slab = {.n = least(n - at, self->most), .results = count};
+            struct dot_slab slab = {.n = min_u64(n - at, self->most), .results = count};
             slab.a = bring(self, &self->a, a, at, slab.n, count, own, own->a, &slab.step_a);
             slab.b = bring(self, &self->b, b, at, slab.n, count, own, own->b, &slab.step_b);
             self->loop(&slab, own->sums);
@@ -238,19 +238,19 @@ static void describe(struct dots *self, const struct job *job)
                 (is_long_integer(self->a.group.input) || is_long_integer(self->b.group.input))
             ? NULL
             : cpu_kernels(job->instructions)->dot_slabs(self->type, self->columns, plan->exact);
-    const uint64_t fair = divide_up(axes->results, threads_for(&job->threads, UINT64_MAX)),
-                   most = ELEMENTS_A_TILE / (least(plan->n, ELEMENTS_A_TILE) + 1) + 1;
+    const uint64_t fair = ceil_div(axes->results, threads_for(&job->threads, UINT64_MAX)),
+                   most = ELEMENTS_A_TILE / (min_u64(plan->n, ELEMENTS_A_TILE) + 1) + 1;
     /* the order of additions must not depend on the number of threads; at_once does */
     const bool ready = self->a.ready && self->b.ready;
     self->most = self->columns ? ready ? RESULTS : LOOP_MOST / RESULTS
                  : plan->exact ? LOOP_MOST
                                : STEPS;
-    const uint64_t whole = plan->n ? least(plan->n, self->most) : 1;
-    self->at_once = self->columns                    ? least(RESULTS, fair < FEW ? FEW : fair)
+    const uint64_t whole = plan->n ? min_u64(plan->n, self->most) : 1;
+    self->at_once = self->columns                    ? min_u64(RESULTS, fair < FEW ? FEW : fair)
                     : ready && plan->n <= self->most ? RESULTS
-                                                     : least(RESULTS, self->most / whole);
+                                                     : min_u64(RESULTS, self->most / whole);
     self->results_a_tile = most < self->at_once ? self->at_once : most;
-    self->tiles = divide_up(axes->results, self->results_a_tile);
+    self->tiles = ceil_div(axes->results, self->results_a_tile);
 }
 
 bool dots_run(struct job *job)

@@ -8,8 +8,8 @@
 static bool tells_of_all(const struct plan *plan, const struct finalize *self)
 {
     const bool skips_nan = reduction_skips_nan(plan->reduction),
-               masked = plan->layout->mask && fold_tells_count(plan->fold);
-    return !(skips_nan || masked) || !states_lack_numbers(plan->fold, plan->accumulator,
+               masked = plan->layout->mask && fold_state_has_count(plan->fold);
+    return !(skips_nan || masked) || !states_have_too_few(plan->fold, plan->accumulator,
                                                           self->states, self->n, plan->finish.ddof);
 }
 

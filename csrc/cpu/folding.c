@@ -32,7 +32,7 @@ struct folding {
 static struct sharing sharing_for(const struct plan *plan, enum way way, uint64_t n)
 {
     return sharing_of(plan->fold, plan->layout->input,
-                      way_gathers(way) ? BRINGS_ELEMENTS : BRINGS_NOTHING, false, n, 0);
+                      way_gathers(way) ? GATHERS_ELEMENTS : GATHERS_NOTHING, false, n, 0);
 }
 
 static uint64_t matter_now(struct folding *self)
@@ -52,7 +52,7 @@ static unsigned fold_piece(void *context, uint64_t index, void *buffer)
         state_identity(self->all.plan->fold, self->all.plan->accumulator, state);
     for (uint64_t chunk = first; chunk < end && chunk < matter_now(self);
          chunk++, state += self->all.width) {
-        const uint64_t at = chunk * LOOP_MOST, n = least(self->n - at, LOOP_MOST);
+        const uint64_t at = chunk * LOOP_MOST, n = min_u64(self->n - at, LOOP_MOST);
         if (self->all.indexed && chunk > first)
             memcpy(state, state - self->all.width, self->all.width);
         masked += n - chunk_fold(&self->all, buffer, self->start + at, n, state);
@@ -79,16 +79,16 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
     const size_t width = self->all.width;
     uint64_t n = job->plan->n, chunks = 0, count = 0;
     for (uint64_t end; self->start < n; self->start = end) {
-        if (self->start && watch_interrupted_lately(job->run))
+        if (self->start && run_check_interrupt(job->run))
             return false;
-        self->n = least(n - self->start, part_length(self->all.way));
+        self->n = min_u64(n - self->start, part_length(self->all.way));
         self->tiles.sharing = sharing_for(job->plan, self->all.way, self->n);
         self->states = states + chunks * width;
-        self->matter = divide_up(self->n, LOOP_MOST);
+        self->matter = ceil_div(self->n, LOOP_MOST);
         tiles_run(&self->tiles, self->tiles.sharing.pieces, fold_piece, self);
         chunks += self->matter;
         end = self->start + self->n;
-        if (self->matter < divide_up(self->n, LOOP_MOST)) /* later elements are not needed */
+        if (self->matter < ceil_div(self->n, LOOP_MOST)) /* later elements are not needed */
             n = end;
         if (end == n || end % STRETCH == 0) {
             self->all.merge(states, chunks);
@@ -107,13 +107,13 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
 static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 {
     const uint64_t n = job->plan->n;
-    const size_t of_stretches = tiles_aligned(divide_up(n, STRETCH) * self->all.width);
+    const size_t of_stretches = tiles_aligned(ceil_div(n, STRETCH) * self->all.width);
     self->tiles = (struct tiles){.job = job,
                                  .workspace = self->all.buffer,
-                                 .common = of_stretches + divide_up(least(n, STRETCH), LOOP_MOST) *
+                                 .common = of_stretches + ceil_div(min_u64(n, STRETCH), LOOP_MOST) *
                                                               self->all.width};
     const uint64_t pieces =
-        sharing_for(job->plan, self->all.way, least(n, part_length(self->all.way))).pieces;
+        sharing_for(job->plan, self->all.way, min_u64(n, part_length(self->all.way))).pieces;
     if (!tiles_open(&self->tiles, pieces, "partials"))
         return false;
     char *const states = tiles_common(&self->tiles);
@@ -142,7 +142,7 @@ static bool fold_few(const struct plan *plan, struct folding *self, void *state)
 {
     enum { FEW = 16 };
     _Alignas(STATE_ALIGNMENT) char states[FEW * STATE_BYTES_MAX];
-    const uint64_t n = plan->n, chunks = divide_up(n, LOOP_MOST);
+    const uint64_t n = plan->n, chunks = ceil_div(n, LOOP_MOST);
     if (chunks > FEW || self->all.way != IN_PLACE || sharing_for(plan, IN_PLACE, n).pieces > 1)
         return false;
     self->n = n;
@@ -158,7 +158,7 @@ static bool fold_few(const struct plan *plan, struct folding *self, void *state)
 /* Whether the first chunk settles the result; if so, no thread is woken. */
 static bool fold_beginning(const struct chunks *all, uint64_t n, void *state)
 {
-    const uint64_t first = least(n, LOOP_MOST);
+    const uint64_t first = min_u64(n, LOOP_MOST);
     if (!all->settled || all->way != IN_PLACE)
         return false;
     if (all->indexed)
@@ -210,7 +210,7 @@ bool folding_one_by_one(struct job *job)
             one.finish.has_mean = true;
             one.finish.mean = one.means->here[walk.place];
         }
-        if ((k && watch_interrupted_lately(job->run)) || !work_store(&part, walk.place))
+        if ((k && run_check_interrupt(job->run)) || !work_store(&part, walk.place))
             return false;
     }
     return true;
@@ -227,7 +227,7 @@ bool folding_explain(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const enum way way = chunk_way(job);
-    const uint64_t n = plan->n ? least(plan->n, part_length(way)) : 1;
+    const uint64_t n = plan->n ? min_u64(plan->n, part_length(way)) : 1;
     if (plan->exact)
         return exact_explain(job);
     return tiles_explain(job, (struct loops){.way = chunk_way_name(way), .chunk = LOOP_MOST},

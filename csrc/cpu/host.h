@@ -9,9 +9,9 @@
 struct job {
     const struct plan *plan; /* NULL if there is none, for example when measuring reads */
     struct run *run;         /* NULL: no findings or explanation are needed */
-    struct crew threads;
+    struct thread_team threads;
     enum instructions instructions;
-    bool tells_rounding; /* the inexact flag works: see unrounded_is_told */
+    bool reports_rounding; /* the inexact flag works: see inexact_flag_works */
 };
 
 /* Whether integers of this type may not fit in a float's significand. */

@@ -31,8 +31,8 @@ static bool take(struct listed_job *self)
     if (self->k && !self->list->each)
         self->plan.elements.position += self->plan.n;
     listed_layout(array, self->type, &self->layout);
-    plan_take(&self->plan, &self->layout, array->n, !array->layout);
-    return !(self->k && watch_interrupted_lately(self->job.run));
+    plan_retarget(&self->plan, &self->layout, array->n, !array->layout);
+    return !(self->k && run_check_interrupt(self->job.run));
 }
 
 /* ---- all together ---- */

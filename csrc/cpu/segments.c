@@ -29,9 +29,9 @@ struct segmented {
     uint64_t few; /* most elements that are merged as states */
     size_t result_size;
     uint64_t segments_a_tile;
-    atomic_bool has_long; /* long segments were skipped, to be folded later */
-    union scalar of_none; /* result of an empty segment */
-    size_t states;        /* offset in a workspace */
+    atomic_bool has_long;      /* long segments were skipped, to be folded later */
+    union scalar empty_result; /* result of an empty segment */
+    size_t states;             /* offset in a workspace */
 };
 
 /* Leaves the segment's state in the first of `states`. */
@@ -39,7 +39,7 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
                          struct segment segment)
 {
     const struct chunks *chunks = &self->chunks;
-    const uint64_t count = divide_up(segment.n, LOOP_MOST);
+    const uint64_t count = ceil_div(segment.n, LOOP_MOST);
     if (segment.n == 0)
         return;
     if (segment.n <= self->few) {
@@ -51,7 +51,7 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
     if (chunks->indexed)
         state_identity(self->plan->fold, self->plan->accumulator, states);
     for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += LOOP_MOST)
-        chunk_fold(chunks, buffer, segment.start + at, least(segment.n - at, LOOP_MOST),
+        chunk_fold(chunks, buffer, segment.start + at, min_u64(segment.n - at, LOOP_MOST),
                    states + (chunks->indexed ? 0 : chunk * chunks->width));
     if (count > 1 && !chunks->indexed)
         chunks->merge(states, count);
@@ -81,7 +81,7 @@ static void finish(const struct segmented *self, const void *state, uint64_t n, 
     const struct plan *plan = self->plan;
     char *const at = result_at(self, k);
     if (n == 0)
-        scalar_store(at, self->of_none, plan->results.type);
+        scalar_store(at, self->empty_result, plan->results.type);
     else if (self->stored)
         memcpy(at, state, self->result_size);
     else
@@ -110,7 +110,7 @@ static unsigned do_tile(void *context, uint64_t tile, void *workspace)
     struct segmented *self = context;
     struct exact_maker *const maker = self->plan->exact ? workspace : NULL;
     const uint64_t first = tile * self->segments_a_tile,
-                   end = least(first + self->segments_a_tile, self->plan->segments.of->count);
+                   end = min_u64(first + self->segments_a_tile, self->plan->segments.of->count);
     if (maker)
         exact_maker_start(maker, self->job);
     for (uint64_t k = first; k < end; k++)
@@ -129,7 +129,7 @@ static bool fold_long(const struct segmented *self, struct segment segment, uint
     uint64_t count;
     layout.data = (const char *)layout.data + (int64_t)segment.start * layout.strides[0];
     layout.shape[0] = segment.n;
-    plan_take(&one, &layout, segment.n, one.elements.flat);
+    plan_retarget(&one, &layout, segment.n, one.elements.flat);
     part.plan = &one;
     if (!folding_run(&part, state, &count))
         return false;
@@ -155,7 +155,7 @@ static void describe(struct segmented *self, struct job *job)
                    plan->results.type == plan->accumulator;
     self->result_size = element_size(plan->results.type);
     self->segments_a_tile = 1 + ELEMENTS_A_TILE / (segments->elements / (segments->count + 1) + 1);
-    self->of_none = run_value_of_none(plan);
+    self->empty_result = run_empty_value(plan);
     self->states = self->chunks.buffer;
     atomic_init(&self->has_long, false);
 }
@@ -170,7 +170,7 @@ bool segments_run(struct job *job)
                                                                  : keyed_sort(job);
     describe(&self, job);
     const bool exact = job->plan->exact;
-    const uint64_t count = divide_up(self.plan->segments.of->count, self.segments_a_tile);
+    const uint64_t count = ceil_div(self.plan->segments.of->count, self.segments_a_tile);
     struct tiles tiles = {.job = job,
                           .sharing.pieces = count,
                           .plain = exact,

@@ -64,9 +64,9 @@ static unsigned do_few(void *context, uint64_t tile, void *workspace)
 {
     const struct selecting *self = context;
     const uint64_t most = SORTED_ROW / self->size,
-                   end = least((tile + 1) * self->results_a_tile, self->results);
+                   end = min_u64((tile + 1) * self->results_a_tile, self->results);
     for (uint64_t first = tile * self->results_a_tile; first < end; first += most)
-        selection_of_few(self->all, self->sort, first, least(most, end - first), workspace);
+        selection_of_few(self->all, self->sort, first, min_u64(most, end - first), workspace);
     return 0;
 }
 
@@ -75,7 +75,7 @@ static bool find_few(struct job *job, struct selecting *self)
     const uint64_t n = self->all->n;
     self->sort = cpu_kernels(job->instructions)->sort(self->size);
     self->results_a_tile = (ALONE / n / SORTED_ROW + 1) * (SORTED_ROW / self->size);
-    return share_results(job, self, divide_up(self->results, self->results_a_tile), n * SORTED_ROW,
+    return share_results(job, self, ceil_div(self->results, self->results_a_tile), n * SORTED_ROW,
                          do_few);
 }
 
@@ -94,7 +94,7 @@ static unsigned do_part(void *context, uint64_t part, void *workspace)
 static struct selection_part do_parts(void *context, const uint64_t bracket[2])
 {
     struct selecting *self = context;
-    const uint64_t parts = divide_up(self->all->n, SELECTION_PART);
+    const uint64_t parts = ceil_div(self->all->n, SELECTION_PART);
     const size_t size = self->size;
     struct selection_part all = {0, 0, 0};
     self->bracket = bracket;
@@ -112,7 +112,7 @@ static struct selection_part do_parts(void *context, const uint64_t bracket[2])
 static bool find_long(struct job *job, struct selecting *self)
 {
     const struct selection *all = self->all;
-    const uint64_t parts = divide_up(all->n, SELECTION_PART);
+    const uint64_t parts = ceil_div(all->n, SELECTION_PART);
     const size_t size = self->size, of_parts = parts * sizeof *self->parts;
     size_t bytes;
     if (!room_for(parts, SELECTION_PART, size, &bytes))

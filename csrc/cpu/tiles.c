@@ -34,14 +34,14 @@ static uint64_t pace_of(enum fold fold, enum element input)
 struct sharing sharing_of(enum fold fold, enum element input, enum bringing bringing, bool along,
                           uint64_t n, uint64_t results)
 {
-    const uint64_t alone = along ? ALONE_ALONG : ALONE, chunks = divide_up(n, LOOP_MOST),
+    const uint64_t alone = along ? ALONE_ALONG : ALONE, chunks = ceil_div(n, LOOP_MOST),
                    pace = pace_of(fold, input) + bringing,
                    each = (pace * LOOP_MOST + results * RESULT / chunks) / 1000 + 1;
     struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < BRIEF};
     if (chunks * each > alone) {
-        const uint64_t least = divide_up(PIECE, each), fair = divide_up(chunks, PIECES);
+        const uint64_t least = ceil_div(PIECE, each), fair = ceil_div(chunks, PIECES);
         sharing.chunks = least > fair ? least : fair;
-        sharing.pieces = divide_up(chunks, sharing.chunks);
+        sharing.pieces = ceil_div(chunks, sharing.chunks);
     }
     return sharing;
 }
@@ -51,7 +51,7 @@ struct sharing sharing_of(enum fold fold, enum element input, enum bringing brin
 size_t tiles_aligned(size_t bytes)
 {
     enum { CACHE_LINE = 64 };
-    return divide_up(bytes, CACHE_LINE) * CACHE_LINE;
+    return ceil_div(bytes, CACHE_LINE) * CACHE_LINE;
 }
 
 static bool lack_memory(struct tiles *self, const char *purpose)
@@ -96,8 +96,8 @@ bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *contex
     self->work = work;
     self->context = context;
     for (self->start = 0; self->start < tiles; self->start += stretch) {
-        const uint64_t count = least(tiles - self->start, stretch);
-        if (self->start && watch_interrupted_lately(self->job->run))
+        const uint64_t count = min_u64(tiles - self->start, stretch);
+        if (self->start && run_check_interrupt(self->job->run))
             return false;
         fenv_t callers;
         if (self->plain) { /* threads that join in use the caller's environment */

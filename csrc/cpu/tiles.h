@@ -14,7 +14,7 @@ struct sharing {
 
 /* How elements get to a loop: in place, as tiles that are moved or transposed, or one by one; and
  * the cost in picoseconds per element ("sharing" in benchmarks/tuning/host.json). */
-enum bringing { BRINGS_NOTHING = 0, BRINGS_TILES = 75, BRINGS_ELEMENTS = 1000 };
+enum bringing { GATHERS_NOTHING = 0, GATHERS_TILES = 75, GATHERS_ELEMENTS = 1000 };
 
 /* For n >= 1 elements of type `input`, in chunks of LOOP_MOST, reduced along axes to `results`
  * results, or to a state. */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define REMEDY "pip install 'gred[cuda13]', or build it where nvcc is"
+#define REMEDY "pip install 'gred[cuda13]', or build it where nvcc is available"
 
 static void *create(void)
 {
@@ -13,15 +13,14 @@ static void *create(void)
 static int count(void *state, struct failure *failure)
 {
     (void)state;
-    failure_note(failure, FAILURE_RUNTIME, "gred was built without nvcc; " REMEDY);
+    failure_note(failure, FAILURE_RUNTIME, "gred was built without CUDA; " REMEDY);
     return 0;
 }
 
 static bool note_absence(struct failure *failure)
 {
-    return failure_note(
-        failure, FAILURE_RUNTIME,
-        "the array lies on a GPU, but gred was built without nvcc and uses no GPU; " REMEDY);
+    return failure_note(failure, FAILURE_RUNTIME,
+                        "the array is on a GPU, but gred was built without CUDA; " REMEDY);
 }
 
 static enum located locate(void *state, struct view *view, struct failure *failure)

@@ -17,7 +17,7 @@ static void *create(void)
         return NULL;
     }
     pthread_mutex_init(&state->lock, NULL);
-    state->instructions = instructions_here();
+    state->instructions = instructions_available();
     return state;
 }
 
@@ -25,7 +25,7 @@ static void *create(void)
 static void destroy(void *opaque)
 {
     struct cuda_state *state = opaque;
-    const bool works = state->gpus.user == process_here();
+    const bool works = state->gpus.user == process_id();
     for (int d = 0; d < CUDA_GPUS_MAX && works; d++) {
         for (int which = 0; which < OWN_STREAMS; which++)
             if (state->streams[d][which])
@@ -106,7 +106,7 @@ static bool own_stream(struct cuda_state *state, int device, enum own_stream whi
                             device, devices);
     _Atomic(cudaStream_t) *own = &state->streams[device][which];
     if (!*own) {
-        struct cuda_before before;
+        struct cuda_saved_state before;
         cudaStream_t made = NULL;
         if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
             return false;
@@ -131,7 +131,7 @@ static bool handshake(void *state, int device, uintptr_t *stream, struct failure
 static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
 {
     struct cuda_state *state = opaque;
-    struct cuda_before before;
+    struct cuda_saved_state before;
     memory->stream.given = true;
     if (!own_stream(state, memory->device, FOR_MEMORY, &memory->stream.handle, failure) ||
         !cuda_gpu_enter(&state->gpus, memory->device, &before, failure))
@@ -148,7 +148,7 @@ static void release(void *opaque, const struct device_memory *memory)
 {
     struct cuda_state *state = opaque;
     struct failure ignored = {0};
-    struct cuda_before before;
+    struct cuda_saved_state before;
     if (!cuda_gpu_enter(&state->gpus, memory->device, &before, &ignored))
         return;
     CUDA_TRY(&ignored, cudaFreeAsync, memory->at, (cudaStream_t)memory->stream.handle);
@@ -160,7 +160,7 @@ static bool read_results(void *opaque, const struct device_memory *memory, void 
 {
     const cudaStream_t stream = (cudaStream_t)memory->stream.handle;
     struct cuda_state *state = opaque;
-    struct cuda_before before;
+    struct cuda_saved_state before;
     if (!cuda_gpu_enter(&state->gpus, memory->device, &before, failure))
         return false;
     const bool done = cuda_check(failure,
@@ -175,7 +175,7 @@ static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
                   struct failure *failure)
 {
     struct cuda_state *state = opaque;
-    struct cuda_before before;
+    struct cuda_saved_state before;
     cudaEvent_t event = NULL;
     if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
         return false;
@@ -200,8 +200,8 @@ static bool warn_of_compiling(struct cuda_state *state, const struct cuda_sessio
         return true;
     snprintf(text, sizeof text,
              "gred was installed without machine code for this GPU (compute capability %d.%d): the "
-             "driver compiles kernels from PTX as they are first called, which takes seconds, and "
-             "keeps them in its cache; an installation with GRED_CUDA_ARCHS=%d has them at once",
+             "driver compiles each kernel from PTX on its first call, which takes seconds, and "
+             "caches it; install with GRED_CUDA_ARCHS=%d to avoid this",
              capability / 10, capability % 10, capability);
     return run_warn(run, text);
 }
@@ -218,9 +218,9 @@ static bool run_on_current_device(struct cuda_state *state, int device, const st
         return false;
     const bool ran =
         warn_of_compiling(state, session, run) &&
-        (!plan || cuda_order_before(session, &plan->streams)) &&
+        (!plan || cuda_wait_for_producers(session, &plan->streams)) &&
         execute(&session->machine, plan, run) &&
-        (!plan || !plan->results.on_device || cuda_order_after(session, &plan->streams));
+        (!plan || !plan->results.on_device || cuda_producers_wait(session, &plan->streams));
     cuda_session_return(session, ran);
     return ran && run->failure.kind == FAILURE_NONE;
 }
@@ -230,7 +230,7 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
     struct cuda_state *state = opaque;
     struct failure *failure = &run->failure;
     const int device = plan ? plan->device : run->timing->device;
-    struct cuda_before before;
+    struct cuda_saved_state before;
     if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
         return false;
     const bool ran = run_on_current_device(state, device, plan, run);

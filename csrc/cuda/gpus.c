@@ -22,14 +22,15 @@ bool cuda_check(struct failure *failure, cudaError_t error, const char *call)
 
 static bool lost_in_fork(struct cuda_gpus *self, struct failure *failure)
 {
-    const pid_t here = process_here();
+    const pid_t here = process_id();
     pid_t user = self->user;
     if (user == here ||
         (user == 0 && (atomic_compare_exchange_strong(&self->user, &user, here) || user == here)))
         return false;
-    failure_note_cuda(failure, "fork", "cudaErrorInitializationError",
-                      "this process was forked from one that had used CUDA, which does not survive "
-                      "a fork; start processes by 'spawn' or 'forkserver', or use device='host'");
+    failure_note_cuda(
+        failure, "fork", "cudaErrorInitializationError",
+        "this process was forked after CUDA was initialized, and CUDA does not survive a fork; use "
+        "the 'spawn' or 'forkserver' start method, or device='host'");
     return true;
 }
 
@@ -50,7 +51,7 @@ int cuda_gpus_count(struct cuda_gpus *self, struct failure *failure)
         } else if (!cuda_check(failure, error, "cudaGetDeviceCount"))
             return -1;
         else if (devices == 0)
-            absence = "the driver sees none";
+            absence = "the driver reports none";
         else
             return self->count = devices < CUDA_GPUS_MAX ? devices : CUDA_GPUS_MAX;
         self->absence = absence;
@@ -67,14 +68,14 @@ bool cuda_gpus_find(struct cuda_gpus *self, int *count, struct failure *failure)
         *failure = why;
     if (*count == 0)
         failure_note(failure, FAILURE_RUNTIME,
-                     "the array lies on a GPU, and there is no GPU to use (%.300s)", why.text);
+                     "the array is on a GPU, but no GPU is available (%.300s)", why.text);
     return *count > 0;
 }
 
 /* ---- the current GPU ---- */
 
 /* Always sets the device: the driver API may have changed the context behind the runtime's back. */
-bool cuda_gpu_enter(struct cuda_gpus *gpus, int device, struct cuda_before *before,
+bool cuda_gpu_enter(struct cuda_gpus *gpus, int device, struct cuda_saved_state *before,
                     struct failure *failure)
 {
     before->mode = cudaStreamCaptureModeRelaxed;
@@ -83,7 +84,7 @@ bool cuda_gpu_enter(struct cuda_gpus *gpus, int device, struct cuda_before *befo
            CUDA_TRY(failure, cudaThreadExchangeStreamCaptureMode, &before->mode);
 }
 
-bool cuda_gpu_leave(int device, const struct cuda_before *before, struct failure *failure)
+bool cuda_gpu_leave(int device, const struct cuda_saved_state *before, struct failure *failure)
 {
     enum cudaStreamCaptureMode mode = before->mode;
     return CUDA_TRY(failure, cudaThreadExchangeStreamCaptureMode, &mode) &&

@@ -31,7 +31,7 @@ int cuda_gpus_count(struct cuda_gpus *, struct failure *);
 bool cuda_gpus_find(struct cuda_gpus *, int *count, struct failure *);
 
 /* A thread's state to restore. */
-struct cuda_before {
+struct cuda_saved_state {
     int device;
     enum cudaStreamCaptureMode mode;
 };
@@ -39,5 +39,5 @@ struct cuda_before {
 /* Makes a GPU current, and the thread's calls harmless to stream captures of others; leaving
  * restores both. CUDA does not survive a fork, and some of its calls hang in the child: if the
  * parent has used CUDA, entering fails, with a failure noted. */
-bool cuda_gpu_enter(struct cuda_gpus *, int device, struct cuda_before *, struct failure *);
-bool cuda_gpu_leave(int device, const struct cuda_before *, struct failure *);
+bool cuda_gpu_enter(struct cuda_gpus *, int device, struct cuda_saved_state *, struct failure *);
+bool cuda_gpu_leave(int device, const struct cuda_saved_state *, struct failure *);

@@ -52,10 +52,9 @@ static bool refuse_capture(struct machine *machine)
 {
     if (!session_of(machine)->capturing)
         return false;
-    return !failure_note(
-        machine->failure, FAILURE_RUNTIME,
-        "the stream is being captured, and this call moves data between host and "
-        "GPU, which a graph cannot do; array, mask and out have to lie on the GPU");
+    return !failure_note(machine->failure, FAILURE_RUNTIME,
+                         "the stream is being captured, and this call copies between host and GPU, "
+                         "which cannot be captured; array, mask and out must be on the GPU");
 }
 
 static bool machine_clear(struct machine *machine, void *target, size_t bytes)
@@ -337,7 +336,7 @@ static const struct machine_memory machine_memory = {
     .allocate = machine_allocate,
     .release = machine_release,
     .leave = machine_leave,
-    .lend = allocate_from_pool,
+    .acquire = allocate_from_pool,
     .room = machine_room,
     .clear = machine_clear,
     .copy = machine_copy,

@@ -15,7 +15,7 @@ static void *find_function(const char *name, struct failure *failure)
     if (CUDA_TRY(failure, cudaGetDriverEntryPointByVersion, name, &function, CUDA_12,
                  cudaEnableDefault, &found) &&
         !function)
-        failure_note(failure, FAILURE_RUNTIME, "the driver has no function %s", name);
+        failure_note(failure, FAILURE_RUNTIME, "the driver does not provide %s", name);
     return function;
 }
 
@@ -166,7 +166,7 @@ bool cuda_pointer_locate(struct cuda_pointers *self, struct view *view, struct f
     if (!is_allocated(self, &known, extent.first, extent.bytes) &&
         !is_page_locked(&known, on_gpu, first, extent.bytes))
         return failure_note(failure, FAILURE_VALUE,
-                            "the %llu bytes from %p on are not all in memory that was allocated",
+                            "the %llu bytes from %p on are not all allocated memory",
                             (unsigned long long)extent.bytes, first);
     view->layout.data = (const char *)on_gpu + ((uintptr_t)view->layout.data - extent.first);
     view->allocation = mapped_around(&known);

@@ -213,7 +213,7 @@ static void settle(struct cuda_session *session, bool ran)
     if (session->capturing)
         return;
     if (session->staging)
-        cuda_staging_let_go(session->staging);
+        cuda_staging_wait_in_place(session->staging);
     if ((ran || session->machine.failure->kind == FAILURE_EXCEPTION) &&
         mailbox_is_awaited(&session->mailbox)) {
         session->stream_number = number_of(session->stream);
@@ -271,7 +271,7 @@ static bool are_handles(const struct plan_streams *streams, struct failure *fail
         if (!stream->given || stream->handle == known)
             continue;
         if (!stream_is_readable(stream->handle))
-            return failure_note(failure, FAILURE_VALUE, "stream %#llx is no handle of a stream",
+            return failure_note(failure, FAILURE_VALUE, "stream %#llx is not a valid stream handle",
                                 (unsigned long long)stream->handle);
         known = stream->handle;
     }
@@ -301,7 +301,7 @@ static bool capture_of(cudaStream_t stream, unsigned long long *number, struct f
     if (!CUDA_TRY(failure, cudaStreamGetCaptureInfo, stream, &status, number, NULL, NULL, NULL,
                   NULL))
         return false;
-    stream_is_known((uintptr_t)stream);
+    stream_mark_known((uintptr_t)stream);
     return true;
 }
 
@@ -320,8 +320,8 @@ static bool one_capture(cudaStream_t stream, const struct plan_streams *streams,
             return false;
         if (other != *number)
             return failure_note(failure, FAILURE_RUNTIME,
-                                "one of the call's streams is being captured, and another is not: "
-                                "a graph has no place for what comes first there");
+                                "one of the call's streams is being captured and another is not: a "
+                                "graph cannot wait for work outside it");
     }
     return true;
 }
@@ -338,10 +338,9 @@ bool cuda_order_choose(const struct plan *plan, struct run *run, cudaStream_t *s
     *capturing = number != 0;
     if (!*capturing || (plan->results.on_device && !run->timing))
         return true;
-    return failure_note(
-        failure, FAILURE_RUNTIME,
-        "the stream is being captured, and a call that returns a number has to wait "
-        "for its work; give it an out= on the GPU");
+    return failure_note(failure, FAILURE_RUNTIME,
+                        "the stream is being captured, but a call that returns a number must "
+                        "synchronize; pass an out= on the GPU");
 }
 
 /* Makes future work on `later` wait for the present work on `earlier`. */
@@ -353,7 +352,7 @@ static bool put_behind(struct cuda_session *session, cudaStream_t earlier, cudaS
             CUDA_TRY(failure, cudaStreamWaitEvent, later, session->events[EVENT_ORDER], 0));
 }
 
-bool cuda_order_before(struct cuda_session *session, const struct plan_streams *streams)
+bool cuda_wait_for_producers(struct cuda_session *session, const struct plan_streams *streams)
 {
     bool ordered = true;
     for (unsigned k = 0; k < streams->count && ordered; k++)
@@ -362,7 +361,7 @@ bool cuda_order_before(struct cuda_session *session, const struct plan_streams *
 }
 
 /* If a producer's stream is not known, the host waits instead. */
-bool cuda_order_after(struct cuda_session *session, const struct plan_streams *streams)
+bool cuda_producers_wait(struct cuda_session *session, const struct plan_streams *streams)
 {
     bool ordered = true;
     for (unsigned k = 0; k < streams->count && ordered; k++) {

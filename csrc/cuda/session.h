@@ -91,8 +91,8 @@ void cuda_session_return(struct cuda_session *, bool ran);
 bool cuda_order_choose(const struct plan *, struct run *, cudaStream_t *, bool *capturing);
 
 /* Makes future work on the session's stream wait for the producers' work. */
-bool cuda_order_before(struct cuda_session *, const struct plan_streams *);
+bool cuda_wait_for_producers(struct cuda_session *, const struct plan_streams *);
 
 /* If the host does not wait, makes the producers' future work, such as freeing or overwriting their
  * memory, wait for the session's work. */
-bool cuda_order_after(struct cuda_session *, const struct plan_streams *);
+bool cuda_producers_wait(struct cuda_session *, const struct plan_streams *);

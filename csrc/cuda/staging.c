@@ -77,7 +77,7 @@ bool cuda_staging_is_idle(const struct cuda_staging *self)
     return idle;
 }
 
-void cuda_staging_let_go(struct cuda_staging *self)
+void cuda_staging_wait_in_place(struct cuda_staging *self)
 {
     for (struct stage *stage = self->stages; stage < self->stages + STAGES; stage++) {
         if (stage->in_place && cudaEventSynchronize(stage->copied) != cudaSuccess)
@@ -89,7 +89,7 @@ void cuda_staging_let_go(struct cuda_staging *self)
 /* Uploaded size of n elements. */
 static size_t bytes_of(const struct cuda_feed *feed, uint64_t n)
 {
-    return feed->as_bits ? divide_up(n, MASK_BITS) : n * element_size(feed->layout->input);
+    return feed->as_bits ? ceil_div(n, MASK_BITS) : n * element_size(feed->layout->input);
 }
 
 /* ---- gathering ---- */
@@ -106,7 +106,7 @@ struct gathering {
 static uint64_t stretch_at(const struct gathering *self, uint64_t index, uint64_t *length)
 {
     const uint64_t at = index * self->stretch;
-    *length = least(self->feed->length - at, self->stretch);
+    *length = min_u64(self->feed->length - at, self->stretch);
     return self->feed->start + at;
 }
 
@@ -136,11 +136,11 @@ static void gather_stretch(void *context, uint64_t index, unsigned thread)
 static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
 {
     const uint64_t stretch = STRETCH_BYTES / element_size(feed->layout->input);
-    const uint64_t stretches = divide_up(feed->length, stretch);
+    const uint64_t stretches = ceil_div(feed->length, stretch);
     struct gathering self = {.feed = feed, .stretch = stretch, .buffer = buffer};
-    const struct crew crew = threads_crew(feed->threads);
+    const struct thread_team thread_team = threads_team(feed->threads);
     if (feed->layout->mask)
-        threads_run(&crew, stretches, false, count_stretch, &self);
+        threads_run(&thread_team, stretches, false, count_stretch, &self);
     uint64_t before = 0;
     for (uint64_t k = 0; k < stretches; k++) {
         if (!feed->layout->mask)
@@ -149,7 +149,7 @@ static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
         self.places[k] = before;
         before += count;
     }
-    threads_run(&crew, stretches, false, gather_stretch, &self);
+    threads_run(&thread_team, stretches, false, gather_stretch, &self);
     return before;
 }
 
@@ -198,7 +198,7 @@ static bool feed_stages(struct cuda_staging *self, const struct cuda_feed *feed,
         struct cuda_feed part = *feed;
         uint64_t staged;
         part.start += at;
-        part.length = least(feed->length - at, most);
+        part.length = min_u64(feed->length - at, most);
         part.target = (char *)feed->target + bytes_of(feed, *fed);
         if (!feed_stage(self, &part, &staged, failure))
             return false;

@@ -20,7 +20,7 @@ void cuda_staging_free(struct cuda_staging *); /* NULL is fine */
 bool cuda_staging_is_idle(const struct cuda_staging *);
 
 /* Waits for copies directly from the caller's memory. */
-void cuda_staging_let_go(struct cuda_staging *);
+void cuda_staging_wait_in_place(struct cuda_staging *);
 
 /* Elements of a host layout, and their destination. */
 struct cuda_feed {

@@ -47,7 +47,7 @@ ffi::Error reduce(const attributes &asked, const ffi::RemainingArgs &arrays,
     if (arrays.size() > 1) {
         const auto factors = arrays.get<ffi::AnyBuffer>(1);
         if (!factors || factors->size_bytes() != array->size_bytes())
-            return ffi::Error::InvalidArgument("gred: both arrays have to be of one size");
+            return ffi::Error::InvalidArgument("gred: both arrays must have the same size");
         call.factors = factors->untyped_data();
     }
     call.reduction = reduction.c_str();

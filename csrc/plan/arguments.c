@@ -58,7 +58,7 @@ bool method_parse(PyObject *method, struct asked_method *asked)
     return asked->way || unknown_method(method);
 }
 
-PyObject *numpys_exception(const char *name)
+PyObject *numpy_exception(const char *name)
 {
     OWNED *exceptions = PyImport_ImportModule("numpy.exceptions");
     return exceptions ? PyObject_GetAttrString(exceptions, name) : NULL;
@@ -75,7 +75,7 @@ static bool add_axis(PyObject *object, unsigned dimensions, unsigned axes_there,
         return PyErr_ExceptionMatches(PyExc_TypeError) && wrong_type("axis", accepted, object);
     const Py_ssize_t positive = axis < 0 ? axis + (Py_ssize_t)axes_there : axis;
     if (positive < 0 || positive >= (Py_ssize_t)axes_there) {
-        OWNED *type = numpys_exception("AxisError"); /* derived from ValueError and IndexError */
+        OWNED *type = numpy_exception("AxisError"); /* derived from ValueError and IndexError */
         OWNED *error = type ? PyObject_CallFunction(type, "nI", axis, dimensions) : NULL;
         if (error)
             PyErr_SetObject(type, error);

@@ -30,7 +30,7 @@ struct asked_method {
 bool method_parse(PyObject *method, struct asked_method *);
 
 /* A class of numpy.exceptions; a new reference, or NULL with an exception set. */
-PyObject *numpys_exception(const char *name);
+PyObject *numpy_exception(const char *name);
 
 /* Reads the axes of an array with this many dimensions, a bit each. Exceptions are NumPy's. */
 bool axis_parse(PyObject *axis, enum reduction, unsigned dimensions, uint64_t *axes);

@@ -49,11 +49,11 @@ bool axes_order(unsigned count, const uint64_t *shape, const int64_t *strides, u
 {
     bool moved = false;
     for (unsigned k = count; k-- > 0;) {
-        const uint64_t own = shape[k] == 1 ? 0 : layout_distance(strides[k]);
+        const uint64_t own = shape[k] == 1 ? 0 : stride_magnitude(strides[k]);
         unsigned at = k;
         for (unsigned i = k + 1; i < count; i++) {
             const unsigned inner = order[i];
-            const uint64_t other = shape[inner] == 1 ? 0 : layout_distance(strides[inner]);
+            const uint64_t other = shape[inner] == 1 ? 0 : stride_magnitude(strides[inner]);
             if (own == 0 || other == 0)
                 continue;
             if (other <= own)

@@ -22,8 +22,7 @@ static bool stay(const struct request *request, const struct view *view, const c
     if (view->n == 0 || (plan->platform == view->platform && plan->device == view->device))
         return true;
     OWNED *place = platform_name(view->platform, view->device);
-    return place && value_error("device %.200R: %s lies on '%U' and the work is done there; leave "
-                                "device out",
+    return place && value_error("device %.200R: %s is on '%U', where it is reduced; omit device",
                                 request->device, name, place);
 }
 
@@ -50,7 +49,7 @@ static bool check_out(const struct request *request, struct plan *plan)
     if (!out || !out->view.on_device)
         return true;
     if (out->view.platform != plan->platform || out->view.device != plan->device)
-        return value_error("out lies on another device than the array");
+        return value_error("out is on another device than the array");
     plan->results = results_of_one((void *)out->view.layout.data, out->view.layout.input);
     return true;
 }
@@ -63,8 +62,8 @@ static bool check_method_runs_there(const struct platforms *platforms, const str
         if (platforms_count(platforms, platform, &why) > 0)
             return true;
         return PyErr_Format(PyExc_RuntimeError,
-                            "method '%s' runs on a GPU, and there is none to use (%s)",
-                            method->name, why.text);
+                            "method '%s' needs a GPU, and none is available (%s)", method->name,
+                            why.text);
     }
     return value_error("method '%s' does not run on '%s'; it runs on%s%s%s", method->name,
                        platform->name, method->places & METHOD_ON_HOST ? " 'host'" : "",
@@ -84,10 +83,10 @@ static bool choose_block(const struct request *request, struct plan *plan)
     if (block < BLOCK_SIZE_MIN || block > BLOCK_SIZE_MAX || (block & (block - 1)))
         return value_error("block_size must be %s; got %.200R", accepted, given);
     if (plan->launch.block == 0)
-        return value_error(
-            "block_size has no meaning for %s on '%s'; got %.200R. It is for the rungs "
-            "on 'cuda' or 'simulated'",
-            plan->method ? plan->method->name : "method 'auto'", plan->platform->name, given);
+        return value_error("block_size does not apply to %s on '%s'; got %.200R. It is for the "
+                           "ladder's methods on 'cuda' or 'simulated'",
+                           plan->method ? plan->method->name : "method 'auto'",
+                           plan->platform->name, given);
     plan->launch.block = (unsigned)block;
     return true;
 }
@@ -102,14 +101,14 @@ static bool check_method(const struct request *request, const struct plan *plan)
     if (!method)
         return true;
     if (!fold_is_on_ladder(row->fold) && method != method_at(plan->platform->automatic))
-        return value_error("method '%s' does not run %s: only sum, prod, min, max and mean climb "
-                           "the ladder; leave method out, or say 'auto'",
+        return value_error("method '%s' does not support %s: the ladder's methods are for sum, "
+                           "prod, min, max and mean; omit method, or pass 'auto'",
                            method->name, row->called);
     if (element_is_complex(plan->accumulator) && method != method_at(METHOD_last_block) &&
         method->places != METHOD_ON_HOST)
-        return type_error(
-            "method '%s' does not take complex elements; 'auto', last_block and recursive do",
-            method->name);
+        return type_error("method '%s' does not support complex elements; 'auto', 'last_block' and "
+                          "'recursive' do",
+                          method->name);
     return true;
 }
 
@@ -121,8 +120,7 @@ static bool choose_exactness(const struct request *request, struct layout *layou
         return true;
     if (row->fold != FOLD_sum && row->fold != FOLD_nansum && row->fold != FOLD_norm2)
         return value_error(
-            "method 'exact' is here for sum, mean, nansum, nanmean and the norm of order 2; "
-            "not for %s",
+            "method 'exact' supports sum, mean, nansum, nanmean and the norm of order 2, not %s",
             row->called);
     plan_round_once(request->out, layout, plan);
     return true;
@@ -139,10 +137,11 @@ static bool check_nothing(const struct request *request, const struct plan *plan
         return true;
     if (plan->n == 0)
         return value_error("%s of an empty array has no value%s", row->called,
-                           takes_initial ? "; initial= gives it one" : "");
+                           takes_initial ? "; pass initial= to give it one" : "");
     if (takes_initial && plan->layout->mask && !request->some_left)
-        return value_error("%s has no value where the mask hides all; where= needs initial=, too",
-                           row->called);
+        return value_error(
+            "%s has no value where the mask excludes all elements; where= requires initial=",
+            row->called);
     return true;
 }
 
@@ -152,8 +151,8 @@ static bool check_means(const struct request *request)
     if (!request->means || request->means->here || request->axes)
         return true;
     return PyErr_Format(PyExc_NotImplementedError,
-                        "mean= of a whole array is to be a number on the host, and it lies on a "
-                        "device; give mean.item(), or keepdims=True");
+                        "mean= of a whole array must be a number on the host, and it is on a "
+                        "device; pass mean.item(), or keepdims=True");
 }
 
 /* A named method reduces a whole array. */
@@ -166,12 +165,12 @@ static bool choose_method(const struct request *request, struct view *view, stru
     plan->exact = asked.exact;
     plan->launch.batch_invariant = asked.batch_invariant;
     if (asked.batch_invariant && !request->along)
-        return value_error("method 'batch_invariant' is for results along axes, each of which "
-                           "depends on its own elements alone; give axis= or keepdims=");
+        return value_error(
+            "method 'batch_invariant' is for reductions along axes; pass axis= or keepdims=");
     if (plan->method && request->along)
-        return value_error("method '%s' is for whole arrays; with axis= or keepdims= leave method "
-                           "out, or say 'auto'",
-                           plan->method->name);
+        return value_error(
+            "method '%s' is for whole arrays; with axis= or keepdims= omit method, or pass 'auto'",
+            plan->method->name);
     if (!plan_choose_device(request, view, plan) ||
         (plan->method &&
          !check_method_runs_there(request->platforms, plan->method, plan->platform)))
@@ -201,11 +200,11 @@ static bool choose_initial(const struct request *request, struct plan *plan)
     struct finish *finish = &plan->finish;
     PyObject *const kinds[] = {PyExc_ValueError, PyExc_TypeError, PyExc_OverflowError};
     union scalar initial;
-    finish->from_nothing = !request->initial;
+    finish->includes_identity = !request->initial;
     finish->has_initial = argument_given(request->initial);
     if (!finish->has_initial)
         return true;
-    if (numpys_value(request->initial, finish->type, &initial)) {
+    if (numpy_value(request->initial, finish->type, &initial)) {
         finish->initial = scalar_convert(initial, finish->type, plan->accumulator);
         return true;
     }
@@ -258,10 +257,10 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         !choose_reduction(request, layout, plan) || !check_method(request, plan))
         return false;
     /* No more code of arguments runs from here on, so check whether it has resized any array. */
-    if (!array_still_lies(view, request->offsets ? "values" : "a") ||
-        (mask && !array_still_lies(mask, "where")) ||
-        (request->offsets && !array_still_lies(request->offsets, "offsets")) ||
-        (request->out && !array_still_lies(&request->out->view, "out")))
+    if (!array_check_unmoved(view, request->offsets ? "values" : "a") ||
+        (mask && !array_check_unmoved(mask, "where")) ||
+        (request->offsets && !array_check_unmoved(request->offsets, "offsets")) ||
+        (request->out && !array_check_unmoved(&request->out->view, "out")))
         return false;
     const uint64_t whole = request->offsets ? 0 : UINT64_MAX; /* offsets are positions */
     plan_find_elements(layout, request->axes ? request->reduced : whole, request->order,
@@ -298,17 +297,15 @@ static bool choose_place(const struct request *request, struct view *a, struct v
         return plan_choose_device(request, a->on_device ? a : b, plan);
     OWNED *of_a = place_of(a), *of_b = place_of(b);
     return of_a && of_b &&
-           value_error("a lies on '%U' and b on '%U'; both have to lie on one device, so copy one "
-                       "of them to where the other is",
-                       of_a, of_b);
+           value_error("a is on '%U' and b on '%U'; both must be on the same device", of_a, of_b);
 }
 
 bool products_plan(const struct request *request, struct view *a, struct view *b, bool exactly,
                    struct plan *plan)
 {
     plan->method = NULL;
-    if (!choose_place(request, a, b, plan) || !array_still_lies(a, "a") ||
-        !array_still_lies(b, "b"))
+    if (!choose_place(request, a, b, plan) || !array_check_unmoved(a, "a") ||
+        !array_check_unmoved(b, "b"))
         return false;
     products_settle(plan->platform, plan->device, a, b, exactly, plan);
     plan->streams.consumer = request->consumer;
@@ -384,7 +381,7 @@ enum exact_rounding plan_exact_rounding(const struct plan *plan)
                                                                     : EXACT_SUM;
 }
 
-bool plan_makes_zeros(const struct plan *plan)
+bool plan_results_are_zero(const struct plan *plan)
 {
     return (plan->fold == FOLD_argmin || plan->fold == FOLD_argmax) && plan->n == 1 &&
            !plan->layout->mask && plan->axes->first == 0;

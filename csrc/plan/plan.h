@@ -159,7 +159,7 @@ static inline bool plan_adds_products(const struct plan *plan)
 }
 
 /* Whether devices have by-key kernels for it: for exact sums, counts and extremes. */
-bool plan_goes_by_key(const struct plan *);
+bool plan_has_key_kernels(const struct plan *);
 
 /* The words of its exact sums, and how these are rounded. */
 struct exact_span plan_exact_span(const struct plan *, enum element accumulator);
@@ -169,7 +169,7 @@ enum exact_rounding plan_exact_rounding(const struct plan *);
 static inline bool plan_stores_states(const struct plan *plan)
 {
     return reduction_is_stored(plan->reduction) && !plan->finish.has_initial &&
-           plan->finish.from_nothing;
+           plan->finish.includes_identity;
 }
 
 /* Where a plan without axes leaves its result on the device; NULL: nowhere. */
@@ -231,10 +231,10 @@ void plan_find_elements(struct layout *, uint64_t reduced, const unsigned *order
                         struct plan *);
 
 /* Makes it the plan of another array of n elements, without axes, flat or not. */
-void plan_take(struct plan *, const struct layout *, uint64_t n, bool flat);
+void plan_retarget(struct plan *, const struct layout *, uint64_t n, bool flat);
 
 /* Whether all results are 0: positions in sets of one element. They are contiguous in memory. */
-bool plan_makes_zeros(const struct plan *);
+bool plan_results_are_zero(const struct plan *);
 
 /* Whether a cast loses NaN: to an integer, or with an imaginary part that is dropped. */
 bool types_lose_nan(enum element from, enum element to);

@@ -95,10 +95,10 @@ static bool check_index(const struct platforms *self, PyObject *device,
         failure_raise(&why, self->cuda_error);
     else if (count == 0)
         PyErr_Format(PyExc_RuntimeError,
-                     "device %.200R: there is no GPU to use (%s); 'host' and 'simulated' need none",
+                     "device %.200R: no GPU is available (%s); 'host' and 'simulated' need none",
                      device, why.text);
     else if (index >= count)
-        value_error("device %.200R: there are %d GPUs here, 'cuda:0' to 'cuda:%d'", device, count,
+        value_error("device %.200R: there are %d GPUs, 'cuda:0' to 'cuda:%d'", device, count,
                     count - 1);
     return index < count;
 }
@@ -113,7 +113,7 @@ bool platforms_parse(const struct platforms *self, PyObject *device,
     if (*platform)
         return check_index(self, device, *platform, *index);
     return value_error("device must be " DEVICES_ACCEPTED
-                       "; got %.200R. gred.devices() lists what is here",
+                       "; got %.200R. gred.devices() lists the available devices",
                        device);
 }
 
@@ -190,7 +190,7 @@ static bool handshake(const struct where *where, int device, uintptr_t *stream)
     return made;
 }
 
-void platforms_answer(struct platforms *self)
+void platforms_init_where(struct platforms *self)
 {
     self->where = (struct where){locate, handshake};
 }

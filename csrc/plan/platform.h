@@ -60,7 +60,7 @@ struct platforms {
 };
 
 /* Sets the functions in `where`. */
-void platforms_answer(struct platforms *);
+void platforms_init_where(struct platforms *);
 
 const struct platform *platforms_on(const struct platforms *, unsigned place);
 

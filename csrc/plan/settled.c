@@ -121,7 +121,7 @@ void plan_find_elements(struct layout *layout, uint64_t reduced, const unsigned 
     plan->elements.direct = types_convert_directly(layout, plan->accumulator);
 }
 
-void plan_take(struct plan *plan, const struct layout *layout, uint64_t n, bool flat)
+void plan_retarget(struct plan *plan, const struct layout *layout, uint64_t n, bool flat)
 {
     plan->axes = NULL;
     plan->layout = layout;
@@ -145,7 +145,7 @@ void plan_of_settled(const struct settled *settled, struct view *view, uint64_t 
     };
     plan_choose_launch(plan, true);
     plan_settle(settled, layout, plan);
-    plan->finish.from_nothing = true;
+    plan->finish.includes_identity = true;
     if (settled->exact)
         plan_round_once(NULL, layout, plan);
     plan_find_elements(layout, reduced, NULL, axes, plan);
@@ -180,7 +180,7 @@ void products_settle(const struct platform *platform, int device, struct view *a
                    .type = result,
                    .result = exactly && element_is_integer(type) ? ELEMENT_FLOAT64 : result,
                    .count = a->n,
-                   .from_nothing = true}};
+                   .includes_identity = true}};
     plan_wait_for(&plan->streams, &a->producer);
     plan_wait_for(&plan->streams, &b->producer);
     if (platform->place == METHOD_ON_HOST)

@@ -8,7 +8,7 @@
 
 static bool warn_of_lost_imaginary_part(int frames)
 {
-    OWNED *category = numpys_exception("ComplexWarning");
+    OWNED *category = numpy_exception("ComplexWarning");
     return category &&
            PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part",
                         1 + frames) == 0;
@@ -45,13 +45,13 @@ static bool choose_elements(const struct request *request, enum element input, e
     const struct reduction_row *row = reduction_row(request->reduction);
     const bool mean = row->values == VALUES_floating;
     if (argument_given(request->dtype))
-        return numpys_element(request->dtype, "dtype", type);
+        return numpy_element_of_dtype(request->dtype, "dtype", type);
     if (!request->out || row->result != RESULT_same || (mean && element_is_integer(input)))
         *type = default_type(row->values, input);
     else if (mean && input == ELEMENT_FLOAT16)
         *type = ELEMENT_FLOAT32;
     else
-        return numpys_promote(input, out_type(request), type);
+        return numpy_promote(input, out_type(request), type);
     return true;
 }
 
@@ -107,19 +107,19 @@ static bool check_types(const struct request *request, enum element input, enum 
     const bool skips_nan = reduction_skips_nan(request->reduction);
     const char *wrong = NULL;
     if (row->fold == FOLD_extremes && row->result == RESULT_same && elements == ELEMENT_BOOL)
-        wrong = "%s does not take bool: a difference of truth values is none";
+        wrong = "%s does not support bool: the difference of truth values is not defined";
     else if (row->values == VALUES_floating && !row->counts && element_is_integer(elements) &&
              (!skips_nan || row->result == RESULT_real))
         wrong = "dtype of %s must be a float or complex type; got %s";
     else if (row->result == RESULT_real && loses_imaginary_part(input, elements))
         wrong = "dtype of %s of complex numbers must be a complex type, since imaginary parts "
-                "count, too; got %s. The result is real in any case";
+                "contribute; got %s. The result is real in any case";
     else if (skips_nan && !element_is_integer(input) && element_is_integer(elements))
         wrong = "dtype of %s of floats must be a float or complex type, since NaN has no value in "
-                "%s; leave NaN out with where=a == a and a reduction that is not of the nan kind";
+                "%s; skip NaN with where=a == a and the reduction without 'nan' in its name";
     else if (skips_nan && loses_imaginary_part(input, elements))
         wrong = "dtype of %s of complex numbers must be a complex type, since NaN may be in the "
-                "part that %s lacks; take the array's real part first";
+                "part that %s lacks; pass the array's real part";
     if (wrong)
         return type_error(wrong, row->called, element_name(elements));
     return !request->out || check_output(request, input);
@@ -154,7 +154,7 @@ bool types_convert_directly(const struct layout *layout, enum element accumulato
 /* ---- by key ---- */
 
 /* Exact digits take the carries of at most 2^30 numbers, and a table's tags are 32-bit words. */
-bool plan_goes_by_key(const struct plan *plan)
+bool plan_has_key_kernels(const struct plan *plan)
 {
     const uint64_t most = (uint64_t)1 << 30;
     const enum element input = plan->layout->input;

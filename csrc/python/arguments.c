@@ -95,8 +95,8 @@ static enum argument argument_named(const struct signature *signature, PyObject 
         Py_SETREF(accepted,
                   PyUnicode_FromFormat("%U%s%s", accepted, k == first ? "" : ", ", known[*k].name));
     if (accepted)
-        type_error("%s() has no keyword argument %.200R; it has %U", signature->function, name,
-                   accepted);
+        type_error("%s() got an unexpected keyword argument %.200R; it takes %U",
+                   signature->function, name, accepted);
     return NO_ARGUMENT;
 }
 

@@ -22,12 +22,11 @@ static bool parse_number(PyObject *object, const char *name, double *number)
 
 bool ddof_parse(PyObject *const *slots, double *ddof)
 {
-    PyObject *const correction = numpys_is_no_value(slots[CORRECTION]) ? NULL : slots[CORRECTION];
+    PyObject *const correction = numpy_is_no_value(slots[CORRECTION]) ? NULL : slots[CORRECTION];
     PyObject *const given = slots[DDOF] ? slots[DDOF] : correction;
     *ddof = 0;
     if (slots[DDOF] && correction)
-        return value_error("ddof and correction are two names for one thing; only one of them can "
-                           "be given");
+        return value_error("ddof and correction are aliases; pass only one of them");
     return !given || parse_number(given, slots[DDOF] ? "ddof" : "correction", ddof);
 }
 
@@ -48,10 +47,9 @@ static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction
     if (!parse_number(ord, "ord", &order))
         return false;
     if (axis && PyTuple_Check(axis) && PyTuple_GET_SIZE(axis) > 1)
-        return value_error(
-            "ord %.200R along axes %.200R is a norm of matrices, and gred has those of "
-            "vectors; leave ord out, or give one axis",
-            ord, axis);
+        return value_error("ord %.200R along axes %.200R is a matrix norm, and gred computes "
+                           "vector norms; omit ord, or pass one axis",
+                           ord, axis);
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++)
         if (order == norms[k].order) {
             *reduction = norms[k].reduction;
@@ -73,7 +71,7 @@ static bool read_request(struct call *call, enum reduction reduction, int frames
                                 .initial = slots[INITIAL],
                                 .frames = frames};
     /* Both the signature's `...` and NumPy's _NoValue mean that there is none. */
-    if (request->initial == Py_Ellipsis || numpys_is_no_value(request->initial))
+    if (request->initial == Py_Ellipsis || numpy_is_no_value(request->initial))
         request->initial = NULL;
     if (reduction == REDUCTION_norm)
         return parse_order(slots[ORD], slots[AXIS], &request->reduction);
@@ -90,14 +88,14 @@ static bool leave_nan_out(struct call *call, PyObject *where)
     if (!reduction_skips_nan(request->reduction) || !argument_given(request->dtype) ||
         call->view.on_device)
         return true;
-    if (!numpys_element(request->dtype, "dtype", &to))
+    if (!numpy_element_of_dtype(request->dtype, "dtype", &to))
         return false;
     /* NumPy's means are of floats, and its extremes take no dtype. */
     if ((request->reduction != REDUCTION_nansum && request->reduction != REDUCTION_nanprod &&
          (request->reduction != REDUCTION_nanmean || element_is_integer(to))) ||
         !types_lose_nan(call->view.layout.input, to))
         return true;
-    where = where && !numpys_is_no_value(where) ? where : Py_True;
+    where = where && !numpy_is_no_value(where) ? where : Py_True;
     OWNED *found = python_call("gred.statistics.nans", "numbers_of", "(OO)", call->like, where);
     array_release(&call->mask);
     request->reduction = row->plain;
@@ -128,9 +126,9 @@ static bool hide_nulls(struct call *call, PyObject **where)
     PyObject *const given = *where;
     if (!call->present || given == Py_None)
         return true;
-    if (given && given != Py_True && !numpys_is_no_value(given)) {
+    if (given && given != Py_True && !numpy_is_no_value(given)) {
         RELEASED_BY(array_release) struct view mask;
-        view_nothing(&mask);
+        view_init_empty(&mask);
         Py_SETREF(call->present, array_of_bools(given, "where", &mask)
                                      ? PyNumber_And(mask.held.owner, call->present)
                                      : NULL);
@@ -139,9 +137,9 @@ static bool hide_nulls(struct call *call, PyObject **where)
         return false;
     *where = call->present;
     OWNED *some_left = PyObject_CallMethod(call->present, "any", NULL);
-    const int is_left = some_left ? PyObject_IsTrue(some_left) : -1;
-    call->request.some_left = is_left > 0;
-    return is_left >= 0;
+    const int stays_on_device = some_left ? PyObject_IsTrue(some_left) : -1;
+    call->request.some_left = stays_on_device > 0;
+    return stays_on_device >= 0;
 }
 
 /* The mask has to be on the array's device, which is therefore located first. */
@@ -156,7 +154,7 @@ static bool view_mask(struct call *call, PyObject *mask)
 static bool view_means(struct call *call, PyObject *means)
 {
     struct request *request = &call->request;
-    if (!means || numpys_is_no_value(means))
+    if (!means || numpy_is_no_value(means))
         return true;
     uint64_t shape[DIMENSIONS_MAX];
     const unsigned dimensions = axes_left(&call->view.layout, request->reduced, true, shape);
@@ -176,12 +174,12 @@ struct call *call_begin(struct module_state *state, enum reduction reduction, in
     memset(call, 0, offsetof(struct call, asked));
     call->state = state;
     call->like = slots[A] ? slots[A] : slots[X] ? slots[X] : slots[VALUES];
-    view_nothing(&call->view);
-    view_nothing(&call->mask);
-    view_nothing(&call->of_segments.offsets);
-    view_nothing(&call->output.view);
+    view_init_empty(&call->view);
+    view_init_empty(&call->mask);
+    view_init_empty(&call->of_segments.offsets);
+    view_init_empty(&call->output.view);
     call->output.object = NULL;
-    view_nothing(&call->means.view);
+    view_init_empty(&call->means.view);
     call->means.here = NULL;
     call->output.as_array = false;
     run_begin(&call->run, frames);

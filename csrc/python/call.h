@@ -86,7 +86,7 @@ bool lies_on_device(PyObject *object);
 
 /* Whether an object that could not be viewed as one array, with an exception set, is a list or a
  * tuple with an array on a device. If so, clears the exception. */
-bool several_were_given(PyObject *object);
+bool is_list_with_device_arrays(PyObject *object);
 
 /* ---- values: a NumPy scalar, or a tuple for a record ---- */
 

@@ -16,10 +16,10 @@ static bool can_count(const struct plan *plan)
     if (plan->n == 0)
         return value_error("a is empty: there is nothing to count");
     if (plan->fold != FOLD_sum)
-        return value_error("counters are there of sums and means alone");
+        return value_error("counters support sum and mean only");
     if (!counting_flat(key))
-        return value_error("counters are there of int32, int64, uint64, float32 and float64, "
-                           "summed in their own type, and of int32 in int64; got %s in %s",
+        return value_error("counters support int32, int64, uint64, float32 and float64 summed in "
+                           "their own type, and int32 in int64; got %s in %s",
                            element_name(input), element_name(plan->accumulator));
     key.method = method_index_of(plan->method);
     if (plan->exact || !counting_flat(key))
@@ -27,7 +27,7 @@ static bool can_count(const struct plan *plan)
                            plan->exact ? "exact" : plan->method->name);
     if (plan->elements.direct && (plan->elements.flat || !plan->elements.on_device))
         return true;
-    return value_error("counters are there of elements that lie one after the other");
+    return value_error("counters require a contiguous array");
 }
 
 /* Accesses of large arrays are not recorded one by one. False with an exception set. */
@@ -36,8 +36,8 @@ static bool can_record(const struct plan *plan, const struct counting *counting)
     enum { ELEMENTS_MAX = 1 << 14 };
     if (counting->room == 0 || plan->n <= ELEMENTS_MAX)
         return true;
-    return value_error("a has %llu elements: too many to record accesses one by one, which is done "
-                       "of at most %d; gred.counters counts those of any array",
+    return value_error("a has %llu elements, too many to record each access (at most %d); "
+                       "gred.counters takes arrays of any size",
                        (unsigned long long)plan->n, ELEMENTS_MAX);
 }
 

@@ -54,12 +54,12 @@ PyObject *core_exact_rounded(PyObject *Py_UNUSED(module), PyObject *arguments)
     struct exact sum;
     enum element type;
     if (!PyArg_ParseTuple(arguments, "OLO:exact_rounded", &words, &divisor, &dtype) ||
-        !read_words(words, &sum) || !numpys_element(dtype, "dtype", &type))
+        !read_words(words, &sum) || !numpy_element_of_dtype(dtype, "dtype", &type))
         return NULL;
     if (!exact_has_format(type))
         return type_error("dtype must be float16, bfloat16, float32 or float64; got %s",
                           element_name(type));
-    return numpys_scalar(exact_value(&sum, divisor, type), type);
+    return numpy_scalar(exact_value(&sum, divisor, type), type);
 }
 
 /* ---- sums ---- */
@@ -124,7 +124,7 @@ static struct call *view_factors(struct module_state *state, PyObject *const *sl
     viewed = viewed && array_view(slots[B], &call->asked, b) &&
              (of_dot || (has_one_sum(a, "a") && has_one_sum(b, "b"))) &&
              check_shapes(call, of_dot) &&
-             numpys_promote(a->layout.input, b->layout.input, &a->layout.type);
+             numpy_promote(a->layout.input, b->layout.input, &a->layout.type);
     b->layout.type = a->layout.type;
     if (!viewed)
         call_close(&call);
@@ -158,10 +158,10 @@ static bool choose_result(enum element type, PyObject *dtype, bool exactly, stru
     enum element *const result = &plan->finish.result;
     const bool narrow = exact_has_format(type) && element_size(type) <= sizeof(float);
     *result = types_of_sums(type);
-    if (dtype != Py_None && !numpys_element(dtype, "dtype", result))
+    if (dtype != Py_None && !numpy_element_of_dtype(dtype, "dtype", result))
         return false;
     if (dtype != Py_None && !exact_has_format(*result))
-        return type_error("results are not rounded to %s", element_name(*result));
+        return type_error("results cannot be rounded to %s", element_name(*result));
     plan->exact = exactly && !element_is_integer(*result);
     plan->accumulator = element_is_integer(*result) ? *result
                         : narrow                    ? ELEMENT_FLOAT32
@@ -181,7 +181,7 @@ static PyObject *sum_along(struct call *call, unsigned along)
     plan->axes = &call->axes;
     plan->n = layout_length(&call->axes.reduced);
     plan->results.type = plan->finish.result;
-    OWNED *results = numpys_new(left, a->shape, &plan->finish.result, &plan->results.at[0]);
+    OWNED *results = numpy_empty(left, a->shape, &plan->finish.result, &plan->results.at[0]);
     return results && execute_plan(call->state, plan, &call->run) ? Py_NewRef(results) : NULL;
 }
 
@@ -233,7 +233,7 @@ SLOTS_FUNCTION(dot)
     if (argument_given(slots[AXIS]))
         return dot_along(slots, exactly);
     if (argument_given(slots[OUT]) && slots[OUT] != Py_Ellipsis)
-        return type_error("out of dot can be ... alone, for a new array without dimensions");
+        return type_error("out of dot must be ..., for a new array of zero dimensions");
     OPENED *call = view_factors(state, slots, true);
     if (!call)
         return NULL;

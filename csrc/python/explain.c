@@ -73,7 +73,7 @@ PyObject *explain_schedule(const struct schedule *self)
     struct passes passes;
     PyObject *steps = PyList_New(0);
     append_pieces(&steps, self, &passes);
-    if (self->counts_apart)
+    if (self->counts_separately)
         append(&steps, "end", schedule_count(self));
     if (self->finishes_on_device)
         append(&steps, "end", schedule_finish(self, passes.leaves));
@@ -166,8 +166,8 @@ SLOTS_FUNCTION(explain)
 {
     OPENED *call = call_open_op(state, slots);
     PyObject *explained = call ? explain(call) : NULL;
-    if (!explained && slots[A] && several_were_given(slots[A]))
-        type_error("a: explain takes one array; of a list of arrays on devices each is reduced by "
-                   "itself, so explain each");
+    if (!explained && slots[A] && is_list_with_device_arrays(slots[A]))
+        type_error("a: explain takes one array; the arrays of a list on devices are reduced "
+                   "separately, so explain each");
     return explained;
 }

@@ -58,7 +58,7 @@ static bool take_over(struct listed *self, struct view *view, bool in_order)
     struct listed_array *const array = &self->at[self->viewed];
     struct layout *const layout = &view->layout;
     self->held[self->viewed++] = view->held;
-    view_nothing(view);
+    view_init_empty(view);
     layout_normalise(layout, in_order);
     *array = (struct listed_array){.data = layout->data, .n = view->n, .input = layout->input};
     if (__builtin_add_overflow(self->elements, view->n, &self->elements) ||
@@ -85,7 +85,7 @@ static bool join(struct call *call, const struct view *view)
 {
     struct view *const all = &call->view;
     enum element *const type = &all->layout.input;
-    if (*type != view->layout.input && !numpys_promote(*type, view->layout.input, type))
+    if (*type != view->layout.input && !numpy_promote(*type, view->layout.input, type))
         return false;
     if (view->n == 0)
         return true;
@@ -132,8 +132,8 @@ static bool view_all(struct call *call, bool in_order)
             return false;
         plan_wait_for(&self->streams, &view->producer);
         if (self->streams.count > STREAMS_MAX)
-            return value_error("arrays of one list may come from %d streams at most; synchronise "
-                               "before, or give fewer arrays",
+            return value_error("arrays of one list may come from %d streams at most; synchronize "
+                               "first, or pass fewer arrays",
                                STREAMS_MAX);
         if (!take_over(self, view, in_order))
             return false;
@@ -144,7 +144,7 @@ static bool view_all(struct call *call, bool in_order)
 static bool all_still_lie(const struct listed *self)
 {
     for (uint64_t k = 0; k < self->viewed; k++)
-        if (!held_still_lies(&self->held[k], self->at[k].n, "an array of the list"))
+        if (!held_check_unmoved(&self->held[k], self->at[k].n, "an array of the list"))
             return false;
     return true;
 }
@@ -169,8 +169,8 @@ static bool make_plan(struct call *call)
     if (!plan_make(&call->request, &call->view, NULL, plan) || !all_still_lie(self))
         return false;
     if (!call->view.on_device && plan->platform->place != METHOD_ON_HOST)
-        return value_error("the arrays of the list lie on the host, and out or method asks for a "
-                           "device; bring them there first");
+        return value_error("the arrays of the list are on the host, but out or method requires a "
+                           "device; move them there first");
     self->list.uniform = true;
     for (uint64_t k = 0; k < self->list.count; k++)
         self->list.uniform &=
@@ -205,7 +205,7 @@ static const char *argument_of_one(PyObject *const *slots, bool of_all)
                   {MEAN, "mean", Py_Ellipsis}};
     for (size_t k = 0; k < (of_all ? 4 : 3); k++) {
         PyObject *const given = slots[of_one[k].argument];
-        if (given && given != of_one[k].missing && !numpys_is_no_value(given))
+        if (given && given != of_one[k].missing && !numpy_is_no_value(given))
             return of_one[k].name;
     }
     return NULL;
@@ -217,7 +217,7 @@ bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *co
     call->listed = listed_new(arrays);
     const char *wrong = argument_of_one(slots, true);
     if (wrong)
-        return type_error("%s of a list of arrays has no %s; that is for one array",
+        return type_error("%s of a list of arrays does not take %s",
                           reduction_row(call->request.reduction)->name, wrong);
     if (!call->listed || !call_view(call, "a", false, slots))
         return false;

@@ -92,7 +92,7 @@ static bool order(const struct object *self, uintptr_t reader, bool reader_first
 }
 
 /* What a capsule points to: a tensor of either form, and the arrays that it refers to. */
-struct lent {
+struct exported {
     union {
         struct dl_versioned versioned;
         struct dl_managed managed;
@@ -107,16 +107,16 @@ struct lent {
  * ordered. After the interpreter has ended, nothing is released. */
 static void end(void *tensor)
 {
-    struct lent *const lent = tensor;
+    struct exported *const exported = tensor;
     struct failure ignored = {0};
     if (Py_IsInitialized()) {
         const PyGILState_STATE had = PyGILState_Ensure();
-        if (lent->reader && lent->reader <= PER_THREAD_DEFAULT_STREAM)
-            order(lent->owner, lent->reader, true, &ignored);
-        Py_DECREF(lent->owner);
+        if (exported->reader && exported->reader <= PER_THREAD_DEFAULT_STREAM)
+            order(exported->owner, exported->reader, true, &ignored);
+        Py_DECREF(exported->owner);
         PyGILState_Release(had);
     }
-    free(lent);
+    free(exported);
 }
 
 /* The capsule's destructor: whoever takes the tensor has renamed the capsule. */
@@ -128,21 +128,21 @@ static void end_untaken(PyObject *capsule)
 }
 
 /* Reads the shape, and sets strides of C order. */
-static bool parse_shape(PyObject *lengths, struct lent *lent, struct dl_tensor *tensor)
+static bool parse_shape(PyObject *lengths, struct exported *exported, struct dl_tensor *tensor)
 {
     const Py_ssize_t dimensions = PyTuple_GET_SIZE(lengths);
     int64_t stride = 1;
     if (dimensions > DIMENSIONS_MAX)
         return value_error("too many dimensions");
-    for (Py_ssize_t k = dimensions; k-- > 0; stride *= lent->shape[k]) {
-        lent->shape[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(lengths, k));
-        lent->strides[k] = stride;
-        if (lent->shape[k] < 0)
+    for (Py_ssize_t k = dimensions; k-- > 0; stride *= exported->shape[k]) {
+        exported->shape[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(lengths, k));
+        exported->strides[k] = stride;
+        if (exported->shape[k] < 0)
             return !PyErr_Occurred() && value_error("a length must not be negative");
     }
     tensor->dimensions = (int32_t)dimensions;
-    tensor->shape = lent->shape;
-    tensor->strides = lent->strides;
+    tensor->shape = exported->shape;
+    tensor->strides = exported->strides;
     return true;
 }
 
@@ -154,7 +154,7 @@ static bool admit(const struct object *self, PyObject *stream, uintptr_t *reader
     if (PyErr_Occurred())
         return false;
     if (!stream_is_readable(*reader))
-        return value_error("stream %.200R is no handle of a stream", stream);
+        return value_error("stream %.200R is not a valid stream handle", stream);
     return !*reader || order(self, *reader, false, &failure) || fail(Py_TYPE(self), &failure);
 }
 
@@ -174,28 +174,28 @@ static PyObject *object_capsule(PyObject *object, PyObject *arguments)
                           &stream, &versioned))
         return NULL;
     const enum element type = element_named(name);
-    struct lent *lent = calloc(1, sizeof *lent);
-    if (!lent)
+    struct exported *exported = calloc(1, sizeof *exported);
+    if (!exported)
         return PyErr_NoMemory();
-    struct dl_tensor *tensor = versioned ? &lent->versioned.tensor : &lent->managed.tensor;
+    struct dl_tensor *tensor = versioned ? &exported->versioned.tensor : &exported->managed.tensor;
     PyObject *capsule = NULL;
-    if (parse_shape(shape, lent, tensor) &&
-        (type < ELEMENTS || type_error("%s is no element type", name)) &&
-        admit(self, stream, &lent->reader))
+    if (parse_shape(shape, exported, tensor) &&
+        (type < ELEMENTS || type_error("%s is not an element type", name)) &&
+        admit(self, stream, &exported->reader))
         capsule = PyCapsule_New(
-            lent, dlpack_names[versioned ? DLPACK_VERSIONED : DLPACK_UNVERSIONED].offered,
+            exported, dlpack_names[versioned ? DLPACK_VERSIONED : DLPACK_UNVERSIONED].offered,
             end_untaken);
     if (!capsule) {
-        free(lent);
+        free(exported);
         return NULL;
     }
     if (versioned)
-        lent->versioned.major = DLPACK_MAJOR;
-    *(versioned ? &lent->versioned.deleter : &lent->managed.deleter) = end;
+        exported->versioned.major = DLPACK_MAJOR;
+    *(versioned ? &exported->versioned.deleter : &exported->managed.deleter) = end;
     dlpack_describe(tensor, self->memory.device, type);
     tensor->device_type = dlpack_device_type(self);
     tensor->data = self->memory.at;
-    lent->owner = (struct object *)Py_NewRef(object);
+    exported->owner = (struct object *)Py_NewRef(object);
     return capsule;
 }
 
@@ -219,28 +219,26 @@ static PyObject *object_stream(PyObject *object, void *Py_UNUSED(closure))
 
 static PyMemberDef members[] = {
     {"address", T_ULONG, offsetof(struct object, memory.at), READONLY,
-     "Where the memory begins; 0: it has no bytes."},
-    {"nbytes", T_PYSSIZET, offsetof(struct object, memory.bytes), READONLY,
-     "How many bytes there are."},
+     "The memory's address; 0 if it is empty."},
+    {"nbytes", T_PYSSIZET, offsetof(struct object, memory.bytes), READONLY, "The size in bytes."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyGetSetDef device_attributes[] = {
-    {"device", object_device, NULL, "The device, as device= spells it.", NULL},
-    {"dl_device", object_dl_device, NULL, "The device as DLPack has it: a type and a number.",
-     NULL},
-    {"stream", object_stream, NULL, "The stream whose work has to be waited for, or None.", NULL},
+    {"device", object_device, NULL, "The device, as device= takes it.", NULL},
+    {"dl_device", object_dl_device, NULL, "The device as DLPack's type and number.", NULL},
+    {"stream", object_stream, NULL, "The stream whose work must be waited for, or None.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef device_methods[] = {
-    {"read", object_read, METH_O, "Copies all of it into a buffer, and waits for that."},
-    {"capsule", object_capsule, METH_VARARGS, "A capsule of DLPack's over the memory."},
+    {"read", object_read, METH_O, "Copy the memory into a buffer, and wait for the copy."},
+    {"capsule", object_capsule, METH_VARARGS, "A DLPack capsule of the memory."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot device_slots[] = {
-    {Py_tp_doc, "Memory on a device that gred has got for results."},
+    {Py_tp_doc, "Device memory that gred allocated for results."},
     {Py_tp_dealloc, object_dealloc},
     {Py_tp_members, members},
     {Py_tp_getset, device_attributes},

@@ -14,7 +14,7 @@ static bool find_element(PyObject *module, PyObject *array, const char *name, en
     const struct module_state *state = PyModule_GetState(module);
     const struct view_request asked = {.name = name, .where = &state->platforms.where};
     RELEASED_BY(array_release) struct view view;
-    view_nothing(&view);
+    view_init_empty(&view);
     const bool viewed = array_view(array, &asked, &view);
     *type = view.layout.input;
     return viewed;
@@ -170,15 +170,10 @@ static const struct hooks testing_hooks = {
 #undef HOOK
 };
 
-static const char cuda_error_doc[] = "An error that CUDA reports.\n\n"
-                                     "Attributes\n"
-                                     "----------\n"
-                                     "call : str\n"
-                                     "    The function of CUDA's that failed.\n"
-                                     "name : str\n"
-                                     "    The error's name, such as 'cudaErrorInvalidValue'.\n"
-                                     "text : str\n"
-                                     "    What CUDA says of it.\n";
+static const char cuda_error_doc[] =
+    "An error reported by CUDA.\n\nAttributes\n----------\ncall : str\n    The CUDA function that "
+    "failed.\nname : str\n    The error's name, such as 'cudaErrorInvalidValue'.\ntext : str\n    "
+    "CUDA's description of the error.\n";
 
 /* Adds an object unless that is NULL. False with an exception set. */
 static bool add(PyObject *module, const char *name, void *object)
@@ -188,7 +183,7 @@ static bool add(PyObject *module, const char *name, void *object)
 
 static bool open_backends(struct platforms *platforms)
 {
-    platforms_answer(platforms);
+    platforms_init_where(platforms);
     for (int k = 0; k < PLATFORMS; k++) {
         platforms->all[k] = &backends[k]->platform;
         platforms->states[k] = backends[k]->create();
@@ -204,10 +199,10 @@ static bool open_backends(struct platforms *platforms)
 static int warn_of_environment(void)
 {
 #define NAME(name) " " #name
-    const char *const given = instructions_misnamed();
+    const char *const given = instructions_invalid_name();
     return given ? PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
-                                    "GRED_INSTRUCTIONS=%.100s names no set of instructions, and "
-                                    "the best ones here are used; there are" INSTRUCTION_SETS(NAME),
+                                    "GRED_INSTRUCTIONS=%.100s is not an instruction set, and the "
+                                    "best one available is used; there are" INSTRUCTION_SETS(NAME),
                                     given)
                  : 0;
 #undef NAME
@@ -286,7 +281,7 @@ static PyModuleDef_Slot slots[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "gred._core",
-    .m_doc = "gred's core, in C.",
+    .m_doc = "The C core of gred.",
     .m_size = sizeof(struct module_state),
     .m_methods = functions,
     .m_slots = slots,

@@ -93,7 +93,7 @@ bool run_of_nothing(const struct plan *plan, struct run *run);
  * takes longer than the plan. */
 bool execute_on(struct module_state *, const struct platform *, const struct plan *, struct run *);
 
-/* Reads (shares, method, leaves_out, sorted), borrowing the shares; the caller fills in `input` and
+/* Reads (shares, method, skips_nan, sorted), borrowing the shares; the caller fills in `input` and
  * `out`. False with an exception set. */
 bool quantiles_parse(PyObject *asked, struct quantiles *);
 

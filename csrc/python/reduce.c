@@ -38,13 +38,13 @@ static bool holds_any(PyObject *object)
 }
 
 /* Elements after the first are checked only here, since that is slow for lists of numbers. */
-bool several_were_given(PyObject *object)
+bool is_list_with_device_arrays(PyObject *object)
 {
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
         return false;
-    const struct raised why = raised_set_aside();
+    const struct raised why = exception_save();
     const bool given = holds_any(object);
-    raised_settle(why, !given);
+    exception_restore_or_drop(why, !given);
     return given;
 }
 
@@ -88,7 +88,7 @@ static PyObject *reduce_flat(struct module_state *state, enum reduction reductio
     struct layout layout;
     struct plan plan;
     struct run run;
-    if (!array_lies_flat(array, &layout) ||
+    if (!array_is_flat(array, &layout) ||
         !cached_plan(state->cached_plans, reduction, &layout, &plan))
         return NULL;
     run_begin(&run, frames_of(reduction));
@@ -105,13 +105,13 @@ static PyObject *reduce_several(enum reduction reduction, PyObject *arrays, PyOb
 {
     const char *name = reduction_row(reduction)->name;
     if (reduction != REDUCTION_sum && reduction != REDUCTION_mean)
-        return type_error("%s does not take arrays that lie in several places, or a method for "
-                          "those on devices; sum and mean do",
+        return type_error("%s does not take arrays on different devices, or a method for arrays on "
+                          "devices; sum and mean do",
                           name);
     if (argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
         argument_given(slots[STREAM]) || slots[INITIAL])
-        return type_error("%s of arrays that lie in several places, or by a method, takes dtype, "
-                          "method and block_size; no out, initial, device or stream",
+        return type_error("%s of arrays on different devices, or by a method, takes dtype, method "
+                          "and block_size; no out, initial, device or stream",
                           name);
     return python_call("gred.several", name, "(OONO)", arrays, argument_or(slots[DTYPE], Py_None),
                        slots[METHOD] ? Py_NewRef(slots[METHOD]) : PyUnicode_FromString("auto"),
@@ -176,7 +176,8 @@ static PyObject *reduce_list(struct module_state *state, enum reduction reductio
         return call_answer(call);
     if (PyErr_Occurred())
         return NULL;
-    return each ? value_error("the arrays lie in several places; give those of each to a call")
+    return each ? value_error(
+                      "the arrays are on different devices; pass those of each device to one call")
                 : reduce_several(reduction, arrays, slots);
 }
 
@@ -199,7 +200,7 @@ static PyObject *reduce_in_python(enum reduction reduction, const char *place, c
     bool kept;
     if (argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
         argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
-        (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean)))
+        (argument_given(mean) && mean != Py_Ellipsis && !numpy_is_no_value(mean)))
         return type_error("%s %s; no out, mean, device, stream or block_size", name, takes);
     OWNED *module = PyImport_ImportModule(place); /* waits if another thread is importing it */
     if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
@@ -245,7 +246,7 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
     if (arrays)
         return reduce_list(state, reduction, arrays, false, frames, slots);
     result = reduce_as_asked(state, reduction, slots);
-    if (!result && count && several_were_given(arguments[0])) {
+    if (!result && count && is_list_with_device_arrays(arguments[0])) {
         OWNED *others = PySequence_Tuple(arguments[0]);
         result = others ? reduce_list(state, reduction, others, false, frames, slots) : NULL;
     }

@@ -12,9 +12,8 @@ bool answer_is_sound(enum reduction asked, const struct plan *plan, const struct
 {
     if (run->findings & FOUND_NOTHING)
         return value_error("%s has no value: %s", reduction_row(asked)->called,
-                           reduction_skips_nan(plan->reduction)
-                               ? "all elements that take part are NaN"
-                               : "the mask hides all elements");
+                           reduction_skips_nan(plan->reduction) ? "all included elements are NaN"
+                                                                : "the mask excludes all elements");
     const char *const of_few =
         fold_is_variance(plan->fold) ? "Degrees of freedom <= 0 for slice" : "Mean of empty slice";
     const char *const text = run->findings & FOUND_NOT_ENOUGH ? of_few
@@ -44,7 +43,7 @@ static unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum e
 
 static PyObject *value_at(const struct run *run, unsigned k, enum element type)
 {
-    return numpys_scalar(scalar_narrow(run->answer.values[k], type), type);
+    return numpy_scalar(scalar_narrow(run->answer.values[k], type), type);
 }
 
 PyObject *answer_to_python(const struct plan *plan, const struct run *run)
@@ -177,7 +176,7 @@ static bool make_new(struct call *call)
             results->on_device || !numpys ? result_allocate(&request, made, &results->at[k]) : 0;
         if (known == 0 && !results->on_device)
             made->array =
-                numpys_new(call->dimensions, call->shape, &results->types[k], &results->at[k]);
+                numpy_empty(call->dimensions, call->shape, &results->types[k], &results->at[k]);
         if (known < 0 || (known == 0 && !made->array &&
                           !(results->on_device && make_own(call, &request, made, &results->at[k]))))
             return false;

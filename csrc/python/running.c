@@ -170,7 +170,7 @@ static bool open_place(struct module_state *state, enum reduction reduction, PyO
     place->call = (alone ? call_open : call_begin)(state, reduction, 1, slots);
     return place->call &&
            (alone || call_open_list(place->call, arrays, false, slots) || PyErr_Occurred() ||
-            value_error("the arrays of a group lie in several places")) &&
+            value_error("the arrays of a group are on different devices")) &&
            !PyErr_Occurred();
 }
 

@@ -29,9 +29,10 @@ static bool check_offsets(const struct view *view)
     const enum element type = view->layout.input;
     if (view->on_device)
         return (element_is_integer(type) && type != ELEMENT_UINT64) ||
-               type_error("offsets must be integers that int64 holds, not %s", element_name(type));
+               type_error("offsets must be of an integer type that fits int64, not %s",
+                          element_name(type));
     return (type == ELEMENT_INT64 && (view->n == 0 || lies_flat(&view->layout))) ||
-           type_error("offsets must be int64, one after the other");
+           type_error("offsets must be int64 and contiguous");
 }
 
 static const char *name_of(const struct call *call)
@@ -125,7 +126,7 @@ static bool take_offsets(struct call *call)
     const struct view *offsets = &call->of_segments.offsets;
     call->plan.segments.offsets = offsets->on_device ? &offsets->layout : NULL;
     return is_in_place(call) ||
-           value_error("offsets are on another device than values; move both to one place");
+           value_error("offsets are on another device than values; move both to the same device");
 }
 
 SLOTS_FUNCTION(reduceat)
@@ -163,7 +164,7 @@ static bool take_keys(struct call *call, PyObject *const *slots)
     struct view *const keys = &call->of_segments.offsets;
     const bool on_host = plan->platform->place == METHOD_ON_HOST;
     if (keys->n > 0 && (keys->on_device == on_host || !is_in_place(call)))
-        return type_error("keys and values must lie in one place, on the host or on one device");
+        return type_error("keys and values must be in one place, on the host or on one device");
     layout_normalise(&keys->layout, true);
     plan->segments.keys = &keys->layout;
     plan->segments.drops = PyObject_IsTrue(slots[DROPS]) > 0;
@@ -183,7 +184,7 @@ SLOTS_FUNCTION(by_key)
         !describe(call, NULL, (uint64_t)results, true) || !make_plan(call) ||
         !take_keys(call, slots))
         return NULL;
-    if (call->plan.platform->place != METHOD_ON_HOST && !plan_goes_by_key(&call->plan))
+    if (call->plan.platform->place != METHOD_ON_HOST && !plan_has_key_kernels(&call->plan))
         return Py_NewRef(Py_NotImplemented);
     return deliver(call);
 }
@@ -199,7 +200,7 @@ static bool take_rows(PyObject *asked, const struct view *values, uint64_t rows,
         return false;
     select->of.input = values->layout.input;
     if (select->n == 0 || values->n % rows || inner == 0 || rows % inner ||
-        (inner > 1 && !select_sorts(select)) || select->of.count > SHARES_MOST ||
+        (inner > 1 && !select_sorts(select)) || select->of.count > QUANTILES_MOST ||
         (select->n > INT32_MAX && !select->of.sorted))
         return type_error("select_rows takes what gred/statistics/quantiles.py gives it");
     for (uint64_t k = 0; k < select->of.count; k++) {

@@ -29,21 +29,21 @@ static bool method_parse(PyObject *name, struct quantile_method *method)
 bool quantiles_parse(PyObject *asked, struct quantiles *quantiles)
 {
     PyObject *shares, *method;
-    int leaves_out, sorted;
-    if (!PyArg_ParseTuple(asked, "OOpp", &shares, &method, &leaves_out, &sorted) ||
+    int skips_nan, sorted;
+    if (!PyArg_ParseTuple(asked, "OOpp", &shares, &method, &skips_nan, &sorted) ||
         !method_parse(method, &quantiles->method))
         return false;
     PyArrayObject *const array = (PyArrayObject *)shares;
     if (!PyArray_Check(shares) || PyArray_TYPE(array) != NPY_DOUBLE ||
         !PyArray_ISCARRAY_RO(array) || PyArray_NDIM(array) != 1)
-        return type_error("shares must be float64, one after the other");
+        return type_error("shares must be float64 and contiguous");
     quantiles->shares = PyArray_DATA(array);
     quantiles->count = (uint64_t)PyArray_SIZE(array);
-    quantiles->leaves_out = leaves_out;
+    quantiles->skips_nan = skips_nan;
     quantiles->sorted = sorted;
     for (uint64_t k = 0; k < quantiles->count; k++)
         if (!(quantiles->shares[k] >= 0 && quantiles->shares[k] <= 1))
-            return value_error("q must be from 0 to 1");
+            return value_error("q must be in [0, 1]");
     return true;
 }
 
@@ -79,8 +79,8 @@ PyObject *core_select(PyObject *module, PyObject *arguments)
         return type_error("select takes what gred/statistics/quantiles.py gives it");
     struct selection selection = describe((PyArrayObject *)values, (PyArrayObject *)out);
     if (!quantiles_parse(asked, &selection.of) ||
-        !numpys_element_of(PyArray_DESCR((PyArrayObject *)values), "a", &selection.of.input) ||
-        !numpys_element_of(PyArray_DESCR((PyArrayObject *)out), "out", &selection.of.out))
+        !numpy_element_of_descr(PyArray_DESCR((PyArrayObject *)values), "a", &selection.of.input) ||
+        !numpy_element_of_descr(PyArray_DESCR((PyArrayObject *)out), "out", &selection.of.out))
         return NULL;
     const struct platform *host = platforms_on(&state->platforms, METHOD_ON_HOST);
     struct job job = host_job(platforms_state(&state->platforms, host));
@@ -105,7 +105,7 @@ PyObject *core_quantile_places(PyObject *Py_UNUSED(module), PyObject *arguments)
         !quantiles_parse(asked, &quantiles))
         return NULL;
     if (n == 0)
-        return value_error("of no numbers there are no quantiles"), NULL;
+        return value_error("quantiles need at least one number"), NULL;
     PyObject *places = PyList_New(0);
     for (uint64_t k = 0; places && k < quantiles.count; k++) {
         const struct quantile_place place =

@@ -82,7 +82,7 @@ static inline bool run_warn(struct run *run, const char *text)
 
 /* Whether to stop the run, then noted as its failure: calls Python's signal handlers. Only for the
  * thread that started the run, as often as it likes: the GIL is taken only now and then. */
-static inline bool watch_interrupted_lately(struct run *run)
+static inline bool run_check_interrupt(struct run *run)
 {
     const double patience = 0.05, now = clock_now();
     if (!run->asked)

@@ -127,16 +127,16 @@ static char *place_of(const struct results *results, unsigned value, int64_t pla
     return (char *)results->at[value] + place * (int64_t)element_size(results->types[value]);
 }
 
-bool execute_one(struct machine *machine, const struct plan *all, struct plan *one, bool is_left,
-                 int64_t place, struct run *run)
+bool execute_one(struct machine *machine, const struct plan *all, struct plan *one,
+                 bool stays_on_device, int64_t place, struct run *run)
 {
     const struct results *results = &all->results;
     one->results.on_device = false;
-    if (is_left)
+    if (stays_on_device)
         one->results = results_of_one(place_of(results, 0, place), results->types[0]);
-    if (watch_interrupted_lately(run) || !execute_array(machine, one, run))
+    if (run_check_interrupt(run) || !execute_array(machine, one, run))
         return false;
-    for (unsigned v = 0; v < results->values && !is_left; v++) {
+    for (unsigned v = 0; v < results->values && !stays_on_device; v++) {
         char bytes[sizeof(struct complex128)];
         run_store(run, all, v, bytes);
         if (!machine->memory->copy(machine, COPY_IN, place_of(results, v, place), bytes,
@@ -197,8 +197,8 @@ static bool make_parts(struct parts *self, unsigned along, uint64_t count)
         outer *= all->shape[k];
     for (uint64_t o = 0; o < outer; o++)
         for (uint64_t start = 0; start < length; start += count) {
-            axes_part(all, along, o, start, least(count, length - start), &self->part->axes);
-            if (watch_interrupted_lately(self->run) ||
+            axes_part(all, along, o, start, min_u64(count, length - start), &self->part->axes);
+            if (run_check_interrupt(self->run) ||
                 !schedule_part(self->machine, self->all, self->part, self->machine->failure) ||
                 !execute_axes_schedule(self->machine, &self->part->schedule, self->run))
                 return false;
@@ -212,14 +212,14 @@ static bool make_one_by_one(struct parts *self)
 {
     const struct plan *all = self->all;
     const struct means *means = all->means;
-    const bool is_left =
+    const bool stays_on_device =
         all->exact && all->elements.on_device && !results_are_awaited(&all->results);
     struct layout layout = all->axes->reduced;
     struct plan one = *all;
     struct walk_of_results walk;
     if (means && !means->here)
         return failure_note(self->machine->failure, FAILURE_MEMORY,
-                            "out of memory on the device for results about a mean that lies there");
+                            "out of memory on the device for deviations from a mean on the device");
     one.axes = NULL;
     one.layout = &layout;
     results_start(&walk, all->axes, 0);
@@ -232,10 +232,10 @@ static bool make_one_by_one(struct parts *self)
         if (self->run->explanation) {
             self->run->explanation->at_once = 1;
             one.results = results_of_one((void *)layout.data, all->results.types[0]);
-            one.results.on_device = is_left;
+            one.results.on_device = stays_on_device;
             return execute_array(self->machine, &one, self->run);
         }
-        if (!execute_one(self->machine, all, &one, is_left, walk.place, self->run))
+        if (!execute_one(self->machine, all, &one, stays_on_device, walk.place, self->run))
             return false;
     }
     return true;
@@ -257,7 +257,7 @@ static bool make_axes(struct parts *self)
                              : 0,
                    total = schedule->arena.total + own,
                    room = machine->memory->room(machine, total);
-    self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
+    self->limit = run->workspace_limit ? min_u64(run->workspace_limit, room) : room;
     if (total <= self->limit)
         return run->explanation ? explain_part(self)
                                 : execute_axes_schedule(machine, schedule, run);
@@ -266,8 +266,8 @@ static bool make_axes(struct parts *self)
         return run->explanation ? explain_part(self) : make_parts(self, along, count);
     return plan->launch.batch_invariant
                ? failure_note(machine->failure, FAILURE_MEMORY,
-                              "out of memory on the device for a result of method "
-                              "'batch_invariant', whose elements are not taken in pieces")
+                              "out of memory on the device for method 'batch_invariant', which "
+                              "does not split a result's elements into pieces")
                : make_one_by_one(self);
 }
 

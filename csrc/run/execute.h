@@ -23,7 +23,7 @@ static inline void *executor_part(const struct executor *self, enum part part)
 typedef bool executor_work(struct executor *, void *context);
 bool executor_do(struct executor *, executor_work *, void *context);
 
-/* Gets memory with machine_memory.lend; the caller releases it. */
+/* Gets memory with machine_memory.acquire; the caller releases it. */
 bool executor_borrow(struct executor *);
 
 /* Whether the run may use `bytes` of device memory, for `what`; notes a failure if not. */
@@ -55,8 +55,8 @@ bool executor_copy(const struct executor *, const struct step *, struct copying)
 bool executor_gather(const struct executor *, const struct layout *, enum element type,
                      void *target);
 
-/* Makes the copies in the arena that a brought layout needs. */
-bool executor_bring(const struct executor *, struct brought *);
+/* Makes the copies in the arena that a transfer layout needs. */
+bool executor_transfer(const struct executor *, struct transfer *);
 
 /* How a kernel with this accumulator finishes the states of the plan's results. */
 struct kernel_results executor_results(const struct executor *, enum element accumulator);
@@ -74,8 +74,8 @@ bool execute_pieces(struct machine *, const struct schedule *, struct run *);
 bool execute_array(struct machine *, const struct plan *, struct run *);
 
 /* Computes one result of plan `all`, described by `one`. It is stored in place on the device if
- * `is_left`, and otherwise through the host, which then knows its findings. */
-bool execute_one(struct machine *, const struct plan *all, struct plan *one, bool is_left,
+ * `stays_on_device`, and otherwise through the host, which then knows its findings. */
+bool execute_one(struct machine *, const struct plan *all, struct plan *one, bool stays_on_device,
                  int64_t place, struct run *);
 
 /* Computes the results of a schedule's plan. */

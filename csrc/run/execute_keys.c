@@ -11,7 +11,7 @@ struct by_key {
     struct arena arena;
     struct kernel_keys keys;
     enum element accumulator; /* type that elements are converted to */
-    struct brought array, key_array;
+    struct transfer array, key_array;
     const void *kernel;
 };
 
@@ -37,7 +37,7 @@ static void choose_digits(struct by_key *self, bool whole)
         const bool wide = input == ELEMENT_FLOAT64, narrow = input == ELEMENT_FLOAT16;
         const int greatest = wide ? 1024 : narrow ? 16 : 128;
         sums->lowest = wide ? -1074 : narrow ? -47 : -149;
-        const unsigned all = (unsigned)divide_up((uint64_t)(greatest - sums->lowest), DIGIT_BITS);
+        const unsigned all = (unsigned)ceil_div((uint64_t)(greatest - sums->lowest), DIGIT_BITS);
         sums->digits = sums->whole                            ? all + 1
                        : self->accumulator == ELEMENT_FLOAT64 ? NEAR_OF_FLOAT64
                                                               : NEAR;
@@ -49,15 +49,15 @@ static void choose_digits(struct by_key *self, bool whole)
 /* ---- memory ---- */
 
 /* Elements that are not contiguous are copied. */
-static struct brought bring_if_not_flat(const struct layout *layout, enum part copied)
+static struct transfer transfer_if_not_flat(const struct layout *layout, enum part copied)
 {
-    struct brought brought = {.layout = *layout, .type = layout->input};
-    layout_normalise(&brought.layout, true);
-    if (!layout_is_flat(&brought.layout)) {
-        brought.copied = copied;
-        brought.type = accumulator_widest(layout->input);
+    struct transfer transfer = {.layout = *layout, .type = layout->input};
+    layout_normalise(&transfer.layout, true);
+    if (!layout_is_flat(&transfer.layout)) {
+        transfer.copied = copied;
+        transfer.type = accumulator_widest(layout->input);
     }
-    return brought;
+    return transfer;
 }
 
 static void describe(struct by_key *self)
@@ -68,8 +68,8 @@ static void describe(struct by_key *self)
     self->keys = (struct kernel_keys){
         .of = {.n = plan->n, .width = rows ? plan->n / rows : 1},
         .sums = {.counts = mean || plan->fold == FOLD_nonzero || fold_is_extreme(plan->fold),
-                 .leaves_out = plan->fold == FOLD_nansum || plan->fold == FOLD_nanmin ||
-                               plan->fold == FOLD_nanmax,
+                 .skips_nan = plan->fold == FOLD_nansum || plan->fold == FOLD_nanmin ||
+                              plan->fold == FOLD_nanmax,
                  .least = plan->fold == FOLD_min || plan->fold == FOLD_nanmin,
                  .wraps = !plan->exact,
                  .out_bytes = (unsigned)element_size(plan->results.types[0])},
@@ -77,17 +77,17 @@ static void describe(struct by_key *self)
         .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE,
     };
     self->keys.keys_end = self->keys.results / self->keys.of.width;
-    self->array = bring_if_not_flat(plan->layout, PART_COPY);
-    self->key_array = bring_if_not_flat(plan->segments.keys, PART_OFFSETS);
+    self->array = transfer_if_not_flat(plan->layout, PART_COPY);
+    self->key_array = transfer_if_not_flat(plan->segments.keys, PART_OFFSETS);
     self->keys.of.input = self->array.type;
     self->keys.of.key_type = self->key_array.type;
-    arena_reserve_brought(&self->arena, &self->array);
-    arena_reserve_brought(&self->arena, &self->key_array);
+    arena_reserve_transfer(&self->arena, &self->array);
+    arena_reserve_transfer(&self->arena, &self->key_array);
     self->accumulator = element_is_integer(self->keys.of.input)  ? ELEMENT_INT64
                         : self->keys.of.input == ELEMENT_FLOAT64 ? ELEMENT_FLOAT64
                                                                  : ELEMENT_FLOAT32;
-    self->keys.of.bytes = twos_of(element_size(self->keys.of.input));
-    self->keys.of.key_bytes = twos_of(element_size(self->keys.of.key_type));
+    self->keys.of.bytes = trailing_zeros(element_size(self->keys.of.input));
+    self->keys.of.key_bytes = trailing_zeros(element_size(self->keys.of.key_type));
     self->kernel = kernel_of_fold(self->on.machine->facts.kernels,
                                   fold_is_extreme(plan->fold) ? KERNEL_KEYS_EXTREMES : KERNEL_KEYS,
                                   plan->fold, self->keys.of.input, self->accumulator, 0);
@@ -97,7 +97,7 @@ static bool bring(struct by_key *self)
 {
     struct kernel_keys *keys = &self->keys;
     const struct executor *on = &self->on;
-    if (!executor_bring(on, &self->array) || !executor_bring(on, &self->key_array))
+    if (!executor_transfer(on, &self->array) || !executor_transfer(on, &self->key_array))
         return false;
     keys->of.data = self->array.layout.data;
     keys->of.keys = self->key_array.layout.data;
@@ -134,9 +134,9 @@ static bool launch_adding(struct by_key *self)
     uint64_t most;
     if (!facts_resident(facts, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &most))
         return false;
-    const uint64_t blocks = divide_up(self->keys.of.n, KEYS_AHEAD << KEYS_BLOCK);
+    const uint64_t blocks = ceil_div(self->keys.of.n, KEYS_AHEAD << KEYS_BLOCK);
     const struct step step =
-        step_of(self->kernel, least(blocks, most), 1u << KEYS_BLOCK, shared_bytes);
+        launch_step(self->kernel, min_u64(blocks, most), 1u << KEYS_BLOCK, shared_bytes);
     void *arguments[] = {&self->keys};
     return self->keys.of.n == 0 || executor_launch(&self->on, &step, arguments);
 }
@@ -147,16 +147,17 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
     enum { BLOCK = 256 };
     const struct plan *plan = self->on.plan;
     const bool sums = !fold_is_extreme(plan->fold);
-    const struct step step = step_of(kernel_of_kind(self->on.machine->facts.kernels,
-                                                    sums ? KERNEL_KEYS_FINISH : KERNEL_KEYS_STORE),
-                                     divide_up(self->keys.results, BLOCK), BLOCK, 0);
+    const struct step step =
+        launch_step(kernel_of_kind(self->on.machine->facts.kernels,
+                                   sums ? KERNEL_KEYS_FINISH : KERNEL_KEYS_STORE),
+                    ceil_div(self->keys.results, BLOCK), BLOCK, 0);
     void *out = plan->results.at[0];
     enum element out_type = plan->results.types[0],
                  type = self->keys.of.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : self->accumulator;
     struct exact_result result = step_exact_result(plan, type, out, plan->n);
-    struct scalar_wide of_none = scalar_widen(run_value_of_none(plan), plan->results.type);
+    struct scalar_wide empty_result = scalar_widen(run_empty_value(plan), plan->results.type);
     void *of_sums[] = {&self->keys, &result, &epilogue},
-         *of_extremes[] = {&self->keys, &type, &out_type, &out, &of_none, &epilogue};
+         *of_extremes[] = {&self->keys, &type, &out_type, &out, &empty_result, &epilogue};
     return executor_launch(&self->on, &step, sums ? of_sums : of_extremes);
 }
 
@@ -183,7 +184,7 @@ static bool add_and_finish(struct by_key *self, bool whole, unsigned *found)
     void *memory = NULL;
     if (!executor_is_within_limit(machine, self->on.run, bytes + self->arena.total,
                                   "the call by key") ||
-        !machine->memory->lend(machine, bytes, &memory))
+        !machine->memory->acquire(machine, bytes, &memory))
         return false;
     keys->words = memory;
     keys->found = (struct keys_found *)((char *)memory + words);
@@ -238,12 +239,12 @@ static bool arrange(struct selecting *self)
     const void *kernel = kernel_of_fold(facts->kernels, KERNEL_SELECT, FOLDS, select->of.input,
                                         ELEMENTS, sorts ? (unsigned)select->n : 0);
     if (sorts) {
-        self->step = step_of(kernel, divide_up(select->rows, SELECT_SORTERS), SELECT_SORTERS, 0);
+        self->step = launch_step(kernel, ceil_div(select->rows, SELECT_SORTERS), SELECT_SORTERS, 0);
         return true;
     }
     const unsigned block = select->n <= SHORT ? 32 : select->n <= LONG ? 128 : 512;
-    self->step =
-        step_of(kernel, least(select->rows, GRID_MOST), block, SELECT_WORDS * sizeof(uint32_t));
+    self->step = launch_step(kernel, min_u64(select->rows, GRID_MOST), block,
+                             SELECT_WORDS * sizeof(uint32_t));
     if (select->of.sorted || select->n / TOGETHER < select->rows)
         return true;
     const uint64_t passes =
@@ -256,7 +257,7 @@ static bool arrange(struct selecting *self)
     uint64_t most;
     if (!facts_resident(facts, self->step.kernel, self->step.block, self->step.shared_bytes, &most))
         return false;
-    self->step.grid = least(divide_up(select->n, self->step.block), most);
+    self->step.grid = min_u64(ceil_div(select->n, self->step.block), most);
     return true;
 }
 

@@ -43,7 +43,7 @@ static uint64_t share_of(const struct list_schedule *self, uint64_t n)
 {
     enum { VECTOR = 16, LEAST = 1 << 17 }; /* bytes */
     const uint64_t vectors = VECTOR / self->size, batch = LEAST / self->size,
-                   share = divide_up(n, self->resident * vectors) * vectors;
+                   share = ceil_div(n, self->resident * vectors) * vectors;
     return share > batch ? share : batch;
 }
 
@@ -54,10 +54,11 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
     const struct array_list *const list = plan->elements.list;
     struct plan smallest = *plan;
     smallest.n = list->each ? list->fewest : plan->n;
-    self->kernel = plan->exact ? NULL
-                               : choice_along(facts->kernels, KERNEL_TYPED_ROWS, plan,
-                                              list->uniform, &self->accumulator, &self->copies);
-    if (!self->kernel || !epilogue_stores_at_once(&smallest, self->accumulator))
+    self->kernel = plan->exact
+                       ? NULL
+                       : choice_kernel_along(facts->kernels, KERNEL_TYPED_ROWS, plan, list->uniform,
+                                             &self->accumulator, &self->copies);
+    if (!self->kernel || !epilogue_stores_directly(&smallest, self->accumulator))
         return false;
     self->size = element_size(self->copies ? self->accumulator : plan->layout->input);
     self->state = state_bytes(plan->fold, self->accumulator);
@@ -65,9 +66,9 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
         (uint64_t)facts->multiprocessors * LONG_ROWS_RESIDENT(self->state, self->size, false);
     self->blocks = 0;
     for (uint64_t k = 0; k < list->count; k++)
-        self->blocks += list->each ? divide_up(list->at[k].n, share_of(self, list->at[k].n)) : 0;
+        self->blocks += list->each ? ceil_div(list->at[k].n, share_of(self, list->at[k].n)) : 0;
     if (!list->each)
-        self->blocks = divide_up(plan->n, share_of(self, plan->n));
+        self->blocks = ceil_div(plan->n, share_of(self, plan->n));
     self->tiles = self->blocks + (list->each ? 0 : list->count);
     if (self->tiles > INT32_MAX)
         return false;
@@ -95,7 +96,7 @@ static void tile_array(struct tiling *self, const struct list_tile *array, uint6
 {
     for (uint64_t at = 0, n; at < array->n; at += n) {
         struct list_tile *const first = &self->tiles[self->block], *tile = first;
-        n = least(array->n - at, share - self->filled);
+        n = min_u64(array->n - at, share - self->filled);
         if (self->filled == 0) {
             *tile = *array;
             tile->next = (uint32_t)self->next;
@@ -134,7 +135,7 @@ static void fill_tiles(const struct executor *on, const struct list_schedule *se
             array.count = array.n;
             array.result = (uint32_t)k;
             array.first = (uint32_t)tiling.block;
-            array.blocks = (uint32_t)divide_up(array.n, share);
+            array.blocks = (uint32_t)ceil_div(array.n, share);
         }
         tile_array(&tiling, &array, share);
         array.position += list->each ? 0 : array.n;
@@ -158,8 +159,8 @@ static bool send_tiles(const struct executor *on, const struct list_schedule *se
 static bool launch_tiles(const struct executor *on, const struct list_schedule *self)
 {
     const size_t of_warp = self->state > sizeof(uint64_t) ? self->state : sizeof(uint64_t);
-    const struct step step = step_of(self->kernel, self->blocks, 1u << LONG_ROWS_BLOCK,
-                                     of_warp << (LONG_ROWS_BLOCK - WARP));
+    const struct step step = launch_step(self->kernel, self->blocks, 1u << LONG_ROWS_BLOCK,
+                                         of_warp << (LONG_ROWS_BLOCK - WARP));
     struct kernel_axes axes = {.launch = {.kernel = KERNEL_TYPED_ROWS,
                                           .block = LONG_ROWS_BLOCK,
                                           .team = LONG_ROWS_BLOCK,
@@ -206,10 +207,10 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
     struct plan one = *plan;
     void *copy;
     if (!executor_is_within_limit(machine, run, plan->n * element_size(type), "a list") ||
-        !machine->memory->lend(machine, plan->n * element_size(type), &copy))
+        !machine->memory->acquire(machine, plan->n * element_size(type), &copy))
         return false;
     layout_lie_flat(&layout, copy, NULL, type, plan->n);
-    plan_take(&one, &layout, plan->n, true);
+    plan_retarget(&one, &layout, plan->n, true);
     const bool made = copy_all(&on, type, copy) && execute_array(machine, &one, run);
     machine->memory->release(machine, copy);
     return made;
@@ -223,7 +224,7 @@ static bool execute_one_by_one(struct machine *machine, const struct plan *plan,
     struct plan one = *plan;
     for (uint64_t k = 0; k < list->count; k++) {
         listed_layout(&list->at[k], plan->layout->type, &layout);
-        plan_take(&one, &layout, list->at[k].n, !list->at[k].layout);
+        plan_retarget(&one, &layout, list->at[k].n, !list->at[k].layout);
         if (!execute_one(machine, plan, &one,
                          !results_are_awaited(&plan->results) && plan->results.values == 1,
                          (int64_t)k, run))

@@ -204,7 +204,7 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     uint64_t n = by_parts ? 2 * step->n : step->n;
     void *written = executor_part(&self->on, step->writes),
          *tickets = machine->tickets ? machine->tickets : executor_part(&self->on, PART_TICKETS);
-    unsigned watches = exact_asks_for_signs(&plan->finish);
+    unsigned watches = exact_needs_zero_signs(&plan->finish);
     struct exact_result result =
         step_exact_result(plan, accumulator, plan->exact ? epilogue.out : NULL, self->fed);
     const void *factors = factors_of(self, step, start);
@@ -320,8 +320,8 @@ static bool reduce_all(struct execution *self)
     const struct schedule *schedule = self->schedule;
     const uint64_t n = schedule->plan->n;
     for (uint64_t start = 0; start < n; start += schedule->piece)
-        if ((start && watch_interrupted_lately(self->on.run)) ||
-            !reduce_piece(self, start, least(n - start, schedule->piece)))
+        if ((start && run_check_interrupt(self->on.run)) ||
+            !reduce_piece(self, start, min_u64(n - start, schedule->piece)))
             return false;
     if (schedule->pieces == 1)
         return true;
@@ -373,7 +373,7 @@ static bool deliver(struct execution *self)
     struct run *run = self->on.run;
     _Alignas(STATE_ALIGNMENT) char state[POSTED_BYTES_MAX];
     uint64_t count = self->fed;
-    if (schedule->counts_apart) { /* counts the unmasked elements of a device array */
+    if (schedule->counts_separately) { /* counts the unmasked elements of a device array */
         const struct step step = schedule_count(schedule);
         uint64_t n = step.n;
         void *counted = executor_part(&self->on, PART_COUNTED);

@@ -9,10 +9,10 @@
 /* ---- as a list ---- */
 
 struct listed_segments {
-    struct executor on; /* with lent memory, since each array of the list may allocate */
+    struct executor on; /* with exported memory, since each array of the list may allocate */
     struct arena arena;
     struct segments segments; /* with offsets on the host */
-    struct brought array;     /* all elements, contiguous */
+    struct transfer array;    /* all elements, contiguous */
     struct array_list list;
     struct listed_array *arrays;
     int64_t *offsets; /* host copy of a device's offsets; else NULL */
@@ -26,14 +26,14 @@ static bool bring_all(struct listed_segments *self)
     struct machine *machine = self->on.machine;
     const uint64_t count = plan->segments.of->count;
     self->array.layout = *from;
-    brought_choose(plan, plan->elements.on_device && !plan->elements.flat,
-                   accumulator_widest(from->input), &self->array);
-    arena_reserve_brought(&self->arena, &self->array);
+    transfer_choose(plan, plan->elements.on_device && !plan->elements.flat,
+                    accumulator_widest(from->input), &self->array);
+    arena_reserve_transfer(&self->arena, &self->array);
     if (offsets)
         arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));
     if (!executor_is_within_limit(machine, self->on.run, self->arena.total,
                                   "the call of segments") ||
-        !executor_borrow(&self->on) || !executor_bring(&self->on, &self->array))
+        !executor_borrow(&self->on) || !executor_transfer(&self->on, &self->array))
         return false;
     layout_make_flat(&self->array.layout, plan->n);
     self->segments = *plan->segments.of;
@@ -68,7 +68,7 @@ static uint64_t list_segments(struct listed_segments *self)
                                                         segment.start * element_size(input),
                                                 .n = segment.n,
                                                 .input = input};
-        self->list.fewest = least(self->list.fewest, segment.n);
+        self->list.fewest = min_u64(self->list.fewest, segment.n);
         all += segment.n;
     }
     return all;
@@ -83,7 +83,7 @@ static bool execute_listed(struct listed_segments *self)
     self->arrays = malloc(self->segments.count * sizeof *self->arrays);
     if (!self->arrays)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
-    plan_take(&listed, &self->array.layout, list_segments(self), true);
+    plan_retarget(&listed, &self->array.layout, list_segments(self), true);
     listed.axes = self->on.plan->axes;
     listed.segments = (struct plan_segments){.of = NULL};
     listed.elements.list = &self->list;
@@ -112,7 +112,7 @@ static bool launch(const struct executor *on, void **arguments, const void *kern
                    unsigned block, size_t shared_bytes, bool follows)
 {
     struct kernel_segments *segments = arguments[0];
-    struct step step = step_of(kernel, grid, 1u << block, shared_bytes);
+    struct step step = launch_step(kernel, grid, 1u << block, shared_bytes);
     step.follows = follows && on->machine->facts.kernels->segments_follow();
     segments->block = block;
     return executor_launch(on, &step, arguments);
@@ -131,7 +131,7 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
         .of = *plan->segments.of,
         .data = schedule->array.layout.data,
         .input = schedule->input,
-        .bytes = twos_of(element_size(schedule->input)),
+        .bytes = trailing_zeros(element_size(schedule->input)),
         .team = shape->team,
         .most = shape->alone,
         .tiles = shape->tiles,
@@ -139,13 +139,13 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
         .splits = splits,
         .order = shape->tile ? (unsigned *)(splits + shape->tiles + 1) : NULL,
         .result = executor_results(on, schedule->accumulator),
-        .of_none = scalar_widen(run_value_of_none(plan), plan->results.type),
+        .empty_result = scalar_widen(run_empty_value(plan), plan->results.type),
     };
     void *arguments[] = {&segments, &heads, &tails};
     segments.of.offsets = schedule->offsets.layout.data;
     if (shape->tile &&
         (!launch(on, arguments, kernel_of_kind(on->machine->facts.kernels, KERNEL_SURVEY),
-                 divide_up(plan->segments.of->count, SURVEYED), BLOCK, SURVEYED * sizeof(uint64_t),
+                 ceil_div(plan->segments.of->count, SURVEYED), BLOCK, SURVEYED * sizeof(uint64_t),
                  false) ||
          !launch(on, arguments, schedule->tiles, shape->tiles, shape->tile_block,
                  shape->tile_shared_bytes, true)))
@@ -157,8 +157,8 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
 static bool make_segments(struct executor *on, void *context)
 {
     struct segments_schedule *schedule = context;
-    return executor_clear(on, PART_SPLITS) && executor_bring(on, &schedule->array) &&
-           executor_bring(on, &schedule->offsets) && launch_all(on, schedule);
+    return executor_clear(on, PART_SPLITS) && executor_transfer(on, &schedule->array) &&
+           executor_transfer(on, &schedule->offsets) && launch_all(on, schedule);
 }
 
 bool execute_segments(struct machine *machine, const struct plan *plan, struct run *run)

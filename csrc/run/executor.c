@@ -29,10 +29,10 @@ bool executor_borrow(struct executor *self)
 {
     struct machine *machine = self->machine;
     void *memory = NULL;
-    const bool lent =
-        !self->arena->total || machine->memory->lend(machine, self->arena->total, &memory);
+    const bool exported =
+        !self->arena->total || machine->memory->acquire(machine, self->arena->total, &memory);
     self->memory = memory;
-    return lent;
+    return exported;
 }
 
 bool executor_is_within_limit(struct machine *machine, const struct run *run, uint64_t bytes,
@@ -40,8 +40,7 @@ bool executor_is_within_limit(struct machine *machine, const struct run *run, ui
 {
     return !run->workspace_limit || bytes <= run->workspace_limit ||
            failure_note(machine->failure, FAILURE_MEMORY,
-                        "%s takes %llu bytes of the device at a time, and the workspace is limited "
-                        "to %llu",
+                        "%s needs a workspace of %llu bytes on the device, and the limit is %llu",
                         what, (unsigned long long)bytes, (unsigned long long)run->workspace_limit);
 }
 
@@ -70,22 +69,22 @@ bool executor_gather(const struct executor *self, const struct layout *layout, e
                          (struct copying){.array = layout, .type = type, .target = target});
 }
 
-bool executor_bring(const struct executor *self, struct brought *brought)
+bool executor_transfer(const struct executor *self, struct transfer *transfer)
 {
-    struct layout *layout = &brought->layout;
-    const uint64_t n = is_brought(brought) ? layout_length(layout) : 0;
-    void *const uploaded = executor_part(self, brought->uploaded), *const copied = executor_part(
-                                                                       self, brought->copied);
+    struct layout *layout = &transfer->layout;
+    const uint64_t n = is_transferred(transfer) ? layout_length(layout) : 0;
+    void *const uploaded = executor_part(self, transfer->uploaded), *const copied = executor_part(
+                                                                        self, transfer->copied);
     uint64_t fed;
-    if (brought->uploaded) {
+    if (transfer->uploaded) {
         if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, false, &fed))
             return false;
         layout_lie_flat(layout, uploaded, NULL, layout->input, n);
     }
-    if (brought->copied) {
-        if (!executor_gather(self, layout, brought->type, copied))
+    if (transfer->copied) {
+        if (!executor_gather(self, layout, transfer->type, copied))
             return false;
-        layout_lie_flat(layout, copied, NULL, brought->type, n);
+        layout_lie_flat(layout, copied, NULL, transfer->type, n);
     }
     return true;
 }
@@ -102,7 +101,7 @@ struct kernel_results executor_results(const struct executor *self, enum element
         .fold = plan->fold,
         .nothing = row->nothing,
         .finish = finish_in(&plan->finish, accumulator),
-        .at_once = epilogue_stores_at_once(plan, accumulator),
+        .at_once = epilogue_stores_directly(plan, accumulator),
         .value_bits = UINT64_MAX,
         .divisor = row->counts ? (double)plan->n : 0,
         .findings = plan->results.findings,
@@ -151,7 +150,7 @@ bool executor_receive(const struct executor *self, void *state)
         const double waited = clock_now() - began;
         if (waited < spins_for)
             continue;
-        if (watch_interrupted_lately(self->run))
+        if (run_check_interrupt(self->run))
             return false;
         const enum progress progress = machine->work->progress(machine);
         if (progress == PROGRESS_DONE) /* the state has arrived, or never will */
@@ -180,15 +179,15 @@ static bool bring_means(const struct executor *on)
 
 static bool bring_elements(const struct executor *on, struct axes_schedule *schedule)
 {
-    const struct brought *array = &schedule->array, *mask = &schedule->mask;
+    const struct transfer *array = &schedule->array, *mask = &schedule->mask;
     struct layout *reduced = &schedule->axes.reduced;
-    if (!executor_bring(on, &schedule->array) || !executor_bring(on, &schedule->mask))
+    if (!executor_transfer(on, &schedule->array) || !executor_transfer(on, &schedule->mask))
         return false;
-    if (is_brought(array))
+    if (is_transferred(array))
         reduced->data = array->layout.data;
     if (array->uploaded)
         reduced->swapped = false;
-    if (is_brought(mask))
+    if (is_transferred(mask))
         reduced->mask = mask->layout.data;
     return bring_means(on);
 }

@@ -25,7 +25,7 @@ struct machine;
 struct machine_memory {
     /* allocate: once per run; lend: additional memory, any number of times. */
     bool (*allocate)(struct machine *, size_t bytes, void **memory);
-    bool (*lend)(struct machine *, size_t bytes, void **memory);
+    bool (*acquire)(struct machine *, size_t bytes, void **memory);
     void (*release)(struct machine *, void *memory); /* either kind; NULL is fine */
 
     /* The host does not wait for the launches: other runs get the memory only after they finish. */

@@ -12,7 +12,7 @@ bool machine_time_samples(struct machine *machine, struct run *run, struct timin
 {
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (watch_interrupted_lately(run) || (prepare && !prepare(context)) ||
+        if (run_check_interrupt(run) || (prepare && !prepare(context)) ||
             (timing->cold && !machine->work->flush(machine)) ||
             !machine->work->mark(machine, MOMENT_BEGIN) || !work(context) ||
             !machine->work->mark(machine, MOMENT_END) ||
@@ -74,15 +74,15 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
     bool read = true;
     for (unsigned k = 0; read && k < READ_SHAPES * (sizeof grids / sizeof *grids); k++) {
         const unsigned shape = k % READ_SHAPES, blocks = grids[k / READ_SHAPES];
-        const uint64_t tiles = divide_up(packs, (uint64_t)READ_BLOCK * loads[shape]);
+        const uint64_t tiles = ceil_div(packs, (uint64_t)READ_BLOCK * loads[shape]);
         void *arguments[] = {&data, &packs, &sink};
         const uint64_t most = (uint64_t)machine->facts.multiprocessors * blocks;
-        trial.grid = blocks ? least(tiles, most) : tiles;
+        trial.grid = blocks ? min_u64(tiles, most) : tiles;
         trial.block = READ_BLOCK;
-        struct reading reading = {
-            machine,
-            step_of(kernel_that_reads(machine->facts.kernels, shape), trial.grid, READ_BLOCK, 0),
-            arguments};
+        struct reading reading = {machine,
+                                  launch_step(kernel_that_reads(machine->facts.kernels, shape),
+                                              trial.grid, READ_BLOCK, 0),
+                                  arguments};
         read = machine_time_samples(machine, run, &trial, NULL, read_once, &reading);
         const double median = read ? median_of(&trial) : 0;
         if (read && (k == 0 || median < quickest)) {
@@ -100,22 +100,22 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
 static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
 {
     enum { STRETCH = 16 << 20 };
-    const size_t stretch = least(bytes, STRETCH);
+    const size_t stretch = min_u64(bytes, STRETCH);
     void *random = malloc(stretch);
     if (!random)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for random data");
-    clock_random(random, stretch);
+    random_fill(random, stretch);
     bool filled = true;
     for (size_t at = 0; filled && at < bytes; at += stretch)
         filled = machine->memory->copy(machine, COPY_IN, (char *)data + at, random,
-                                       least(bytes - at, stretch));
+                                       min_u64(bytes - at, stretch));
     free(random);
     return filled;
 }
 
 bool machine_time_reading(struct machine *machine, size_t bytes, struct run *run)
 {
-    const size_t packs = divide_up(bytes, PACK_BYTES);
+    const size_t packs = ceil_div(bytes, PACK_BYTES);
     void *data;
     if (!machine->memory->allocate(machine, (packs + 1) * PACK_BYTES, &data))
         return false;
@@ -135,10 +135,11 @@ bool machine_time_launching(struct machine *machine, struct run *run)
     void *nothing = NULL;
     uint64_t none = 0;
     void *arguments[] = {&nothing, &none, &nothing};
-    const struct step step = step_of(kernel_that_reads(machine->facts.kernels, SHAPE), 1, WARP, 0);
+    const struct step step =
+        launch_step(kernel_that_reads(machine->facts.kernels, SHAPE), 1, WARP, 0);
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         const double began = clock_now();
-        if (watch_interrupted_lately(run) || !machine->work->launch(machine, &step, arguments) ||
+        if (run_check_interrupt(run) || !machine->work->launch(machine, &step, arguments) ||
             !machine->work->wait(machine))
             return false;
         if (s >= timing->warmup)

@@ -42,7 +42,7 @@ void run_finish(struct run *run, const struct plan *plan, enum element accumulat
     run->findings |= result_findings(plan, &run->answer, count);
 }
 
-union scalar run_value_of_none(const struct plan *plan)
+union scalar run_empty_value(const struct plan *plan)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     const enum element type = plan->finish.result;

@@ -17,7 +17,7 @@ void run_finish_exact(struct run *, const struct plan *, enum element accumulato
 
 /* The result of no elements, in the plan's result type. An extreme is the end of that type's range,
  * which may be narrower than a state's. */
-union scalar run_value_of_none(const struct plan *);
+union scalar run_empty_value(const struct plan *);
 
 /* Stores a value of the answer in the type of the plan's results. */
 void run_store(const struct run *, const struct plan *, unsigned value, void *to);

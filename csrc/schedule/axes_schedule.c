@@ -31,11 +31,11 @@ void axes_compact(struct axes *axes, bool of_mask, size_t size, struct layout *t
     unsigned count = 0;
     for (unsigned k = 0; k < axes->outer; k++)
         insert(all, count++,
-               (struct dimension){axes->shape[k], layout_distance(axes->strides[k]), &outer[k]});
+               (struct dimension){axes->shape[k], stride_magnitude(axes->strides[k]), &outer[k]});
     for (unsigned k = 0; k < reduced->dimensions; k++)
-        insert(
-            all, count++,
-            (struct dimension){reduced->shape[k], layout_distance(reduced->strides[k]), &inner[k]});
+        insert(all, count++,
+               (struct dimension){reduced->shape[k], stride_magnitude(reduced->strides[k]),
+                                  &inner[k]});
     to->mask = NULL;
     to->dimensions = 0;
     for (unsigned k = 0; k < count; k++)
@@ -64,10 +64,10 @@ static bool short_rows_are_native(enum fold fold, enum element input)
 }
 
 /* Whether all elements are aligned to their size: 16-byte ones may begin at any multiple of 8. */
-static bool elements_are_aligned(const struct axes *axes, bool brought)
+static bool elements_are_aligned(const struct axes *axes, bool transfer)
 {
     const size_t size = element_size(axes->reduced.input);
-    uint64_t all = axes_row_bits(axes, brought ? 0 : (uintptr_t)axes->reduced.data, 0);
+    uint64_t all = axes_row_alignment_bits(axes, transfer ? 0 : (uintptr_t)axes->reduced.data, 0);
     for (unsigned k = 0; k < axes->reduced.dimensions; k++)
         all |= (uint64_t)axes->reduced.strides[k];
     return all % size == 0;
@@ -75,7 +75,7 @@ static bool elements_are_aligned(const struct axes *axes, bool brought)
 
 /* A bit mask of the kinds of kernels that exist for this access and these results. */
 static unsigned kernels_there(const struct kernels *kernels, const struct axes_schedule *self,
-                              enum kernel_access access, bool brought)
+                              enum kernel_access access, bool transfer)
 {
     const struct axes *axes = &self->axes;
     const enum fold fold = self->plan->fold;
@@ -84,8 +84,8 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     unsigned asked = 1u << KERNEL_FEW, there = 0;
     if (axes->outer > DIMENSIONS_FEW || axes->reduced.dimensions > DIMENSIONS_FEW)
         return 0;
-    if (!axes->reduced.mask && elements_are_aligned(axes, brought) &&
-        epilogue_stores_at_once(self->plan, self->accumulator)) {
+    if (!axes->reduced.mask && elements_are_aligned(axes, transfer) &&
+        epilogue_stores_directly(self->plan, self->accumulator)) {
         asked |= 1u << KERNEL_TYPED_ROWS | 1u << KERNEL_TYPED_COLUMNS | 1u << KERNEL_TYPED_STRIDED;
         if (self->plan->launch.batch_invariant)
             asked |= 1u << KERNEL_BATCH_INVARIANT;
@@ -95,7 +95,7 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
         /* A thread stores the results of its states itself. */
         if (native || (states && COLUMN_BYTES / element_size(input) *
                                          element_size(self->plan->finish.result) <=
-                                     STORED_TOGETHER))
+                                     STORE_BYTES_MOST))
             asked |= 1u << KERNEL_UNSPLIT_COLUMNS;
     }
     for (unsigned kind = KERNEL_FEW; kind <= KERNEL_BATCH_INVARIANT; kind++)
@@ -113,25 +113,25 @@ static bool lie_densely(const struct axes *axes)
     axes_span(axes, &lowest, &end);
     return (axes->outer <= 1 || axes->reduced.dimensions > 1) &&
            (uint64_t)(end - lowest) ==
-               axes->results * elements_of_result(axes) * element_bytes(axes);
+               axes->results * elements_per_result(axes) * element_bytes(axes);
 }
 
 static void choose_launch(const struct facts *facts, struct axes_schedule *self)
 {
     const struct axes *axes = &self->axes;
-    const bool brought = is_brought(&self->array);
+    const bool transfer = is_transferred(&self->array);
     const struct launch_problem problem = {
         .axes = axes,
-        .data = brought ? 0 : (uintptr_t)axes->reduced.data,
+        .data = transfer ? 0 : (uintptr_t)axes->reduced.data,
         .multiprocessors = facts->multiprocessors,
         .accumulator = self->accumulator,
         .state = self->state_bytes,
         .indexed = fold_is_indexed(self->plan->fold),
         .batch_invariant = self->plan->launch.batch_invariant,
         .native = short_rows_are_native(self->plan->fold, axes->reduced.input),
-        .kernels = kernels_there(facts->kernels, self, ACCESS_ALIGNED, brought),
+        .kernels = kernels_there(facts->kernels, self, ACCESS_ALIGNED, transfer),
         .strided =
-            lie_densely(axes) ? 0 : kernels_there(facts->kernels, self, ACCESS_STRIDED, brought),
+            lie_densely(axes) ? 0 : kernels_there(facts->kernels, self, ACCESS_STRIDED, transfer),
     };
     launch_config_choose(&problem, &self->launch);
     if (self->launch.kernel != KERNEL_ALONG)
@@ -167,20 +167,20 @@ static bool choose_exact_launch(const struct plan *plan, const struct facts *fac
                                 struct axes_schedule *self)
 {
     const struct layout *reduced = &plan->axes->reduced;
-    const bool signs = exact_asks_for_signs(&plan->finish),
+    const bool signs = exact_needs_zero_signs(&plan->finish),
                rows = reduced->dimensions == 1 && (signs || plan->n > SHORT) &&
                       reduced->strides[0] == (int64_t)element_size(reduced->input);
     const uint64_t n = plan->n, results = plan->axes->results;
-    const unsigned lanes = rows ? 0 : exponent_up(least(results, 1 << WARP));
+    const unsigned lanes = rows ? 0 : ceil_log2(min_u64(results, 1 << WARP));
     const uint64_t threads = rows         ? n / A_THREAD
                              : n <= SHORT ? 1
-                                          : divide_up(n, A_THREAD) << lanes,
-                   groups = divide_up(results, (uint64_t)1 << lanes);
-    const unsigned exponent = exponent_up(least(threads, EXACT_ALONG_THREADS)),
+                                          : ceil_div(n, A_THREAD) << lanes,
+                   groups = ceil_div(results, (uint64_t)1 << lanes);
+    const unsigned exponent = ceil_log2(min_u64(threads, EXACT_ALONG_THREADS)),
                    block = exponent < WARP ? WARP : exponent;
-    const uint64_t busy = divide_up((uint64_t)facts->multiprocessors * BLOCKS, groups),
+    const uint64_t busy = ceil_div((uint64_t)facts->multiprocessors * BLOCKS, groups),
                    worth = n / (rows ? BLOCK_LEAST : (uint64_t)A_THREAD << block >> lanes),
-                   needed = divide_up(n, EXACT_BLOCK_MOST / 2), some = least(busy, worth);
+                   needed = ceil_div(n, EXACT_BLOCK_MOST / 2), some = min_u64(busy, worth);
     self->launch = (struct launch_config){.kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
                                           .block = block,
                                           .groups = groups,
@@ -220,8 +220,8 @@ static void reserve_memory(struct axes_schedule *self)
     const struct plan *plan = self->plan;
     const struct launch_config *launch = &self->launch;
     struct arena *arena = &self->arena;
-    arena_reserve_brought(arena, &self->array);
-    arena_reserve_brought(arena, &self->mask);
+    arena_reserve_transfer(arena, &self->array);
+    arena_reserve_transfer(arena, &self->mask);
     if (launch->splits > 1) {
         const uint64_t count = launch->splits * self->axes.results;
         arena_reserve(arena, PART_PARTIALS, count, self->state_bytes);
@@ -245,15 +245,15 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
     self->arena = (struct arena){.total = 0};
     if (plan->exact)
         return make_exact(plan, facts, self);
-    if (plan_makes_zeros(plan)) {
+    if (plan_results_are_zero(plan)) {
         self->kernel = NULL;
         self->launch = (struct launch_config){.groups = 0};
         self->accumulator = plan->accumulator;
         self->state_bytes = 0;
         return true;
     }
-    self->kernel =
-        choice_along(facts->kernels, KERNEL_ALONG, plan, true, &self->accumulator, &converts);
+    self->kernel = choice_kernel_along(facts->kernels, KERNEL_ALONG, plan, true, &self->accumulator,
+                                       &converts);
     if (!self->kernel)
         return failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
                             reduction_row(plan->reduction)->called);
@@ -265,8 +265,8 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
             .data = self->axes.reduced.mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
         axes_compact(&self->axes, true, 1, mask);
     }
-    brought_choose(plan, converts, self->accumulator, &self->array);
-    if (is_brought(&self->array)) {
+    transfer_choose(plan, converts, self->accumulator, &self->array);
+    if (is_transferred(&self->array)) {
         struct layout *array = &self->array.layout;
         layout_copy(&self->axes.reduced, array);
         axes_compact(&self->axes, false, element_size(converts ? self->accumulator : array->input),
@@ -331,8 +331,8 @@ void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_
         .step = axes->reduced.dimensions ? axes->reduced.strides[0] : 0,
         .splits = (unsigned)self->launch.splits,
         .lanes = self->launch.lanes,
-        .leaves_out = plan->fold == FOLD_nansum,
-        .watches = exact_asks_for_signs(&plan->finish),
+        .skips_nan = plan->fold == FOLD_nansum,
+        .watches = exact_needs_zero_signs(&plan->finish),
         .output_offset = axes->first * size,
         .outer = axes->outer,
         .result = step_exact_result(plan, self->accumulator, plan->results.at[0], plan->n),

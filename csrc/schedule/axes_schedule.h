@@ -9,10 +9,10 @@ struct axes_schedule {
     const struct plan *plan;
     enum element accumulator; /* the plan's, or a wider one */
     size_t state_bytes;
-    const void *kernel;         /* NULL: all results are 0 */
-    struct step copy;           /* converts elements; no kernel: they are read in place */
-    struct brought array, mask; /* of all elements in the axes, and of their mask */
-    struct axes axes;           /* as the kernel sees them, without addresses in the arena */
+    const void *kernel;          /* NULL: all results are 0 */
+    struct step copy;            /* converts elements; no kernel: they are read in place */
+    struct transfer array, mask; /* of all elements in the axes, and of their mask */
+    struct axes axes;            /* as the kernel sees them, without addresses in the arena */
     struct launch_config launch;
     struct arena arena;
 };

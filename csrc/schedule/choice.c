@@ -37,9 +37,9 @@ static bool takes_rows(const struct plan *plan)
 }
 
 /* Means of integers are computed from an int64 sum if it cannot overflow. */
-const void *choice_along(const struct kernels *kernels, enum kernel_kind kind,
-                         const struct plan *plan, bool as_they_lie, enum element *accumulator,
-                         bool *converts)
+const void *choice_kernel_along(const struct kernels *kernels, enum kernel_kind kind,
+                                const struct plan *plan, bool reads_unconverted,
+                                enum element *accumulator, bool *converts)
 {
     const enum element input = plan->layout->input;
     const unsigned bits = 8 * (unsigned)element_size(input);
@@ -49,7 +49,7 @@ const void *choice_along(const struct kernels *kernels, enum kernel_kind kind,
     const enum element of_rows =
                            adds_integers ? ELEMENT_INT64 : accumulator_of_rows(plan->accumulator),
                        widest = accumulator_widest(plan->accumulator);
-    const void *kernel = as_they_lie && takes_rows(plan)
+    const void *kernel = reads_unconverted && takes_rows(plan)
                              ? kernel_of_fold(kernels, kind, plan->fold, input, of_rows, 0)
                              : NULL;
     *converts = !kernel;
@@ -224,7 +224,7 @@ static bool becomes_result(const struct plan *plan, enum element accumulator)
     }
 }
 
-bool epilogue_stores_at_once(const struct plan *plan, enum element accumulator)
+bool epilogue_stores_directly(const struct plan *plan, enum element accumulator)
 {
     const enum fold fold = plan->fold;
     const enum element *types = plan->results.types;
@@ -232,7 +232,7 @@ bool epilogue_stores_at_once(const struct plan *plan, enum element accumulator)
     const bool begins = fold_is_extreme(fold) || fold == FOLD_prod || fold == FOLD_nanprod,
                extreme = fold == FOLD_min || fold == FOLD_max;
     if (plan->n == 0 || (plan->counts && plan->layout->mask) ||
-        (plan->finish.has_initial ? !begins : !plan->finish.from_nothing))
+        (plan->finish.has_initial ? !begins : !plan->finish.includes_identity))
         return false;
     if (plan->results.values > 1)
         return plan->reduction == REDUCTION_minmax && !element_is_complex(accumulator) &&

@@ -44,11 +44,11 @@ static bool has_few(const struct launch_problem *problem, const struct launch_co
 static void launch_across(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->outer - 1]), WARP);
+    const unsigned across = (unsigned)min_u64(ceil_log2(axes->shape[axes->outer - 1]), WARP);
     config->team =
-        team_for(axes->results, elements_of_result(axes), rows_slots(problem->accumulator), 0,
+        team_for(axes->results, elements_per_result(axes), rows_slots(problem->accumulator), 0,
                  config->block - across, busy_threads(problem));
-    config->lanes = (unsigned)least(config->team, inner_lanes(axes, problem->accumulator));
+    config->lanes = (unsigned)min_u64(config->team, inner_lanes(axes, problem->accumulator));
 }
 
 /* Long stretches, while there are enough of them for all threads if all rows were one. */
@@ -56,7 +56,7 @@ static void launch_any_rows(const struct launch_problem *problem, struct launch_
 {
     const struct axes *axes = problem->axes;
     const struct axes_tuning *tuning = &tuned->axes;
-    const uint64_t n = elements_of_result(axes), threads = busy_threads(problem);
+    const uint64_t n = elements_per_result(axes), threads = busy_threads(problem);
     const unsigned slots = rows_slots(problem->accumulator), share = slots + tuning->share;
     config->lanes = inner_lanes(axes, problem->accumulator);
     const unsigned enough = team_for(1, n, share, config->lanes, WARP, UINT64_MAX);
@@ -77,7 +77,7 @@ static uint64_t splits_for(const struct launch_problem *problem, const struct la
     struct kernel_rows rows;
     launch_rows(config, problem->axes, problem->accumulator, &rows);
     const uint64_t items = rows.how.items >> (config->team - config->lanes);
-    const uint64_t splits = least(blocks / config->groups, items);
+    const uint64_t splits = min_u64(blocks / config->groups, items);
     return splits > 1 ? splits : 1;
 }
 
@@ -95,7 +95,7 @@ static struct launch_config begin(const struct launch_problem *problem)
 static void share_memory(const struct launch_problem *problem, struct launch_config *config)
 {
     config->groups =
-        divide_up(problem->axes->results, (uint64_t)1 << (config->block - config->team));
+        ceil_div(problem->axes->results, (uint64_t)1 << (config->block - config->team));
     config->shared_bytes = (problem->state > sizeof(uint64_t) ? problem->state : sizeof(uint64_t))
                            << config->block;
 }
@@ -105,13 +105,13 @@ void launch_any_type_invariant(const struct launch_problem *problem, struct laun
 {
     enum { SPLITS_MAX = 256 };
     const struct axes *axes = problem->axes;
-    const uint64_t n = elements_of_result(axes);
+    const uint64_t n = elements_per_result(axes);
     const unsigned share = rows_slots(problem->accumulator) + tuned->axes.share;
     *config = begin(problem);
     config->lanes = axes->runs > 1 ? 0 : inner_lanes(axes, problem->accumulator);
     config->team = team_for(1, n, share, config->lanes, config->block, UINT64_MAX);
     if (config->team == config->block)
-        config->splits = least(divide_up(n, (uint64_t)1 << (config->team + share)), SPLITS_MAX);
+        config->splits = min_u64(ceil_div(n, (uint64_t)1 << (config->team + share)), SPLITS_MAX);
     share_memory(problem, config);
 }
 
@@ -119,7 +119,7 @@ void launch_any_type(const struct launch_problem *problem, struct launch_config 
 {
     const struct axes *axes = problem->axes;
     *config = begin(problem);
-    config->across = axes_lie_across(axes);
+    config->across = axes_are_interleaved(axes);
     if (config->across)
         launch_across(problem, config);
     else

@@ -33,7 +33,7 @@ struct columns {
 static unsigned block_for(const struct columns *columns, unsigned most)
 {
     while (COLUMNS_THREADS(columns->state, columns->size) % (1u << most) ||
-           COLUMNS_LEFT(columns->state, columns->size) << most > 2 * COLUMNS_SHARED)
+           COLUMNS_MERGE_BYTES(columns->state, columns->size) << most > 2 * COLUMNS_SHARED)
         most--;
     return most;
 }
@@ -69,7 +69,7 @@ static uint64_t coalesced_rows(const struct launch_problem *problem, const struc
     const uint64_t row_bytes = self->columns * self->size, boundary = row_bytes & -row_bytes,
                    whole = boundary < COLUMN_BYTES ? COLUMN_BYTES / boundary : 1,
                    loads = whole * row_bytes / COLUMN_BYTES,
-                   room = (uint64_t)1 << least(lanes, LANES);
+                   room = (uint64_t)1 << min_u64(lanes, LANES);
     const bool small = axes_are_small(problem);
     uint64_t best = 1, busy = 0, across = 1;
     if (!lie_one_after_the_other(problem->axes, self) || (whole > 1 && row_bytes > ROW_MOST) ||
@@ -79,7 +79,7 @@ static uint64_t coalesced_rows(const struct launch_problem *problem, const struc
                                             self->rows / (times * whole) >= ROWS_LEFT && !small);
          times++) {
         const uint64_t all = times * loads,
-                       wide = (uint64_t)1 << exponent_up(all > 1 << WARP ? all : 1 << WARP);
+                       wide = (uint64_t)1 << ceil_log2(all > 1 << WARP ? all : 1 << WARP);
         if (all * across > busy * wide) {
             best = times * whole;
             busy = all;
@@ -96,12 +96,12 @@ static unsigned columns_a_result(const struct launch_problem *problem, unsigned 
     const struct axes *axes = problem->axes;
     const int64_t size = (int64_t)element_bytes(axes),
                   apart = axes->outer > 0 ? axes->strides[axes->outer - 1] : 0;
-    *step = apart == 2 * size && axes_lie_across(axes) ? 2 : 1;
+    *step = apart == 2 * size && axes_are_interleaved(axes) ? 2 : 1;
     if (*step > 1)
         return launch_has_strided(problem, KERNEL_TYPED_COLUMNS);
     if (axes->outer > 0 && axes->reduced.dimensions == 0)
         return apart == size;
-    return axes_inner_columns(axes, problem->indexed);
+    return axes_columns_per_result(axes, problem->indexed);
 }
 
 /* Whether rows at this stride are aligned to loads, starting at the even element if every second
@@ -111,7 +111,7 @@ static bool at_boundaries(const struct launch_problem *problem, const struct col
 {
     const bool odd = columns->step > 1 && problem->data / columns->size % 2;
     const uintptr_t first = problem->data - odd * columns->size;
-    return (axes_row_bits(problem->axes, first, 1) | stride) % COLUMN_BYTES == 0;
+    return (axes_row_alignment_bits(problem->axes, first, 1) | stride) % COLUMN_BYTES == 0;
 }
 
 /* Whether half a load holds all columns of a batch, with contiguous rows. */
@@ -120,7 +120,7 @@ static bool lie_in_halves(const struct launch_problem *problem, const struct col
     return problem->axes->outer > 1 && self->coalesced == 1 && self->inner == 1 &&
            self->step == 1 && self->deep == 1 && self->columns > 1 &&
            2 * self->columns == self->load && self->stride == COLUMN_BYTES / 2 &&
-           axes_row_bits(problem->axes, problem->data, 1) % (COLUMN_BYTES / 2) == 0;
+           axes_row_alignment_bits(problem->axes, problem->data, 1) % (COLUMN_BYTES / 2) == 0;
 }
 
 /* Sets the length of the shorter of two reduced dimensions. False if there are more dimensions,
@@ -129,9 +129,9 @@ static bool find_depth(const struct launch_problem *problem, struct columns *sel
 {
     const struct layout *reduced = &problem->axes->reduced;
     const unsigned dimensions = reduced->dimensions - (self->inner > 1);
-    self->deep = dimensions == 2 ? least(reduced->shape[0], reduced->shape[1]) : 1;
+    self->deep = dimensions == 2 ? min_u64(reduced->shape[0], reduced->shape[1]) : 1;
     return dimensions <= 1 || (dimensions == 2 && !problem->indexed && self->deep > 1 &&
-                               self->deep <= ROWS_A_BLOCK && !axes_are_small(problem));
+                               self->deep <= ROWS_PER_BLOCK && !axes_are_small(problem));
 }
 
 /* Blocks have up to 2^block threads. False if no kernel reads these axes as columns, or batches
@@ -154,12 +154,13 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
         self->load /= 2;
     self->shifted =
         !self->halved && !at_boundaries(problem, self, other | self->stride * self->coalesced);
-    self->packs = divide_up(self->columns * self->coalesced, self->load);
+    self->packs = ceil_div(self->columns * self->coalesced, self->load);
     self->all = axes->results * self->inner / self->columns * self->packs;
     if (axes->outer > 1 && self->coalesced == 1 && 2 * self->columns <= self->load)
         return false;
     return self->rows == 1 || self->halved ||
-           (layout_distance((int64_t)self->stride) * self->coalesced >= COLUMN_BYTES * self->step &&
+           (stride_magnitude((int64_t)self->stride) * self->coalesced >=
+                COLUMN_BYTES * self->step &&
             (self->deep == 1 || other >= COLUMN_BYTES * self->step));
 }
 
@@ -184,10 +185,10 @@ static unsigned threads_side_by_side(const struct launch_problem *problem,
     const unsigned across = axes_are_small(problem)
                                 ? 0
                                 : tuned->axes.across + waste_sectors(problem, columns),
-                   of_result = exponent_up(divide_up(columns->inner, columns->load)),
-                   of_all = exponent_up(columns->coalesced > 1 ? columns->packs : columns->all),
-                   load = exponent_up(columns->load),
-                   wanted = across > load ? (unsigned)least(across - load, WARP) : 0;
+                   of_result = ceil_log2(ceil_div(columns->inner, columns->load)),
+                   of_all = ceil_log2(columns->coalesced > 1 ? columns->packs : columns->all),
+                   load = ceil_log2(columns->load),
+                   wanted = across > load ? (unsigned)min_u64(across - load, WARP) : 0;
     if (columns->coalesced > 1 || of_all < wanted)
         return of_all;
     return of_result > wanted ? of_result : wanted;
@@ -198,8 +199,9 @@ static unsigned threads_side_by_side(const struct launch_problem *problem,
 static size_t bytes_of_block(const struct columns *columns, unsigned block, unsigned team)
 {
     const size_t state = columns->state;
-    const uint64_t left =
-                       team ? divide_up(COLUMNS_LEFT(state, columns->size) << block, 2 * state) : 0,
+    const uint64_t left = team ? ceil_div(COLUMNS_MERGE_BYTES(state, columns->size) << block,
+                                          2 * state)
+                               : 0,
                    all = columns->load * ((1u << (block - team)) + 1), each = 1u << block;
     const uint64_t most = left > all ? left : all;
     return state * (most > each ? most : each);
@@ -225,18 +227,18 @@ static void share_columns(const struct columns *columns, struct launch_config *c
     }
 }
 
-/* As many splits as the device has room for, and as ROWS_A_BLOCK requires. If merging them takes a
- * thread more than one iteration, they are first merged in groups. */
+/* As many splits as the device has room for, and as ROWS_PER_BLOCK requires. If merging them takes
+ * a thread more than one iteration, they are first merged in groups. */
 static void split_columns(const struct columns *columns, struct launch_config *config)
 {
     enum { SPLITS_AT_ONCE = 16 };
     struct column_tile *tile = &config->column;
     const uint64_t rows = columns->rows / columns->coalesced,
                    blocks = columns->splitting >> config->block,
-                   worth = least(rows >> config->team,
-                                 rows * columns->deep >> (config->team + AHEAD + TURNS)),
-                   useful = least(blocks / config->groups, worth),
-                   needed = divide_up(rows, ROWS_A_BLOCK / columns->deep),
+                   worth = min_u64(rows >> config->team,
+                                   rows * columns->deep >> (config->team + AHEAD + TURNS)),
+                   useful = min_u64(blocks / config->groups, worth),
+                   needed = ceil_div(rows, ROWS_PER_BLOCK / columns->deep),
                    results = (columns->load << (config->block - config->team)) /
                              columns->coalesced / columns->inner;
     config->splits = useful > needed ? useful : needed;
@@ -258,7 +260,7 @@ static void share_among_blocks(const struct columns *columns, unsigned block,
     share_columns(columns, config);
     config->groups = columns->coalesced > 1
                          ? columns->all / columns->packs
-                         : divide_up(columns->all, (uint64_t)1 << (config->block - config->team));
+                         : ceil_div(columns->all, (uint64_t)1 << (config->block - config->team));
     split_columns(columns, config);
 }
 
@@ -288,17 +290,16 @@ static void enlarge_blocks(const struct columns *columns, unsigned most, uint64_
 static uint64_t busy_parts(uint64_t packs, uint64_t threads)
 {
     const uint64_t some = threads ? threads : 1;
-    return (packs << THREADS) / (divide_up(packs, some) * some);
+    return (packs << THREADS) / (ceil_div(packs, some) * some);
 }
 
 /* Whether sharing columns, for which there are more threads, keeps threads busier by a quarter,
  * since few have work in the last iteration over many rows. For unaligned rows some only load. */
-static bool leave_little(const struct columns *columns)
+static bool wastes_last_wave(const struct columns *columns)
 {
     enum { MANY_ROWS = 4 * UNSPLIT_LOADS, LANES_OF_WARP = 1 << WARP };
-    const uint64_t packs = columns->shifted
-                               ? divide_up(columns->all * LANES_OF_WARP, LANES_OF_WARP - 1)
-                               : columns->all;
+    const uint64_t packs =
+        columns->shifted ? ceil_div(columns->all * LANES_OF_WARP, LANES_OF_WARP - 1) : columns->all;
     return columns->rows > MANY_ROWS &&
            4 * busy_parts(columns->all, columns->threads) > 5 * busy_parts(packs, columns->unsplit);
 }
@@ -306,7 +307,7 @@ static bool leave_little(const struct columns *columns)
 /* Warps for the columns of an unaligned batch: a warp's last thread computes none. */
 static uint64_t warps_of_batch(const struct columns *columns)
 {
-    return divide_up(columns->packs, (1u << WARP) - 1);
+    return ceil_div(columns->packs, (1u << WARP) - 1);
 }
 
 /* Whether the unsplit kernel supports the columns: one per result, or whole loads of each result.
@@ -340,7 +341,7 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     const unsigned most = few_turns && columns->state <= UNSPLIT_SMALL
                               ? axes_tuning_of_columns(problem).block
                               : tuning->unsplit_block,
-                   block = (unsigned)least(most, exponent_up(UNSPLIT_BLOCK));
+                   block = (unsigned)min_u64(most, ceil_log2(UNSPLIT_BLOCK));
     const uint64_t made = ((uint64_t)1 << block) - (columns->shifted ? 1u << (block - WARP) : 0);
     unsigned loads = problem->axes->outer > 1 || columns->inner > 1 ? 1 : tuning->unsplit;
     while (loads > 1 &&
@@ -350,11 +351,11 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     config->block = block;
     config->shared_bytes = 0;
     config->groups = columns->shifted && problem->axes->outer > 1
-                         ? divide_up(columns->all / columns->packs * warps_of_batch(columns),
-                                     1u << (block - WARP))
-                         : divide_up(columns->all, made * loads);
+                         ? ceil_div(columns->all / columns->packs * warps_of_batch(columns),
+                                    1u << (block - WARP))
+                         : ceil_div(columns->all, made * loads);
     if (columns->inner > 1)
-        config->team = exponent_up(columns->inner / columns->load);
+        config->team = ceil_log2(columns->inner / columns->load);
     config->column.unsplit = loads;
     config->column.shifted = columns->shifted;
 }
@@ -368,14 +369,14 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     const uint64_t size = element_bytes(axes), multiprocessors = problem->multiprocessors,
                    room = multiprocessors * COLUMNS_THREADS(problem->state, size),
                    alone = multiprocessors * UNSPLIT_THREADS(problem->state, size);
-    const unsigned most = exponent_up(COLUMNS_BLOCK);
+    const unsigned most = ceil_log2(COLUMNS_BLOCK);
     struct columns columns = {.state = problem->state,
                               .size = size,
                               .load = COLUMN_BYTES / size,
                               .threads = room * tuning.threads >> THREADS,
                               .splitting = room * tuning.blocks >> (THREADS - tuning.block),
                               .unsplit = alone * tuning.threads >> THREADS};
-    const unsigned small = block_for(&columns, (unsigned)least(tuning.block, most));
+    const unsigned small = block_for(&columns, (unsigned)min_u64(tuning.block, most));
     if (!find_columns(problem, small, &columns))
         return false;
     columns.side_by_side = threads_side_by_side(problem, &columns);
@@ -385,7 +386,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         (struct launch_config){.kernel = KERNEL_TYPED_COLUMNS,
                                .across = true,
                                .rounds = 1,
-                               .load = exponent_up(columns.load),
+                               .load = ceil_log2(columns.load),
                                .inner = columns.inner,
                                .step = columns.step,
                                .column = {.packs = columns.packs,
@@ -395,7 +396,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     share_among_blocks(&columns, small, config);
     if (columns.side_by_side > config->block)
         return false;
-    enlarge_blocks(&columns, (unsigned)least(tuning.large, most), multiprocessors, config);
+    enlarge_blocks(&columns, (unsigned)min_u64(tuning.large, most), multiprocessors, config);
     /* Each thread computes whole results, adjacent if its columns are. */
     if (columns.coalesced == 1 && columns.deep == 1 && config->team == 0 && config->splits == 1 &&
         axes->places[axes->outer - 1] == 1) {
@@ -403,7 +404,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         const bool there = launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
         config->column.stores_native = columns.step > 1 && problem->native && there;
         if (tuned->axes.unsplit && there && suit_unsplit(problem, &columns) &&
-            !leave_little(&columns)) {
+            !wastes_last_wave(&columns)) {
             make_unsplit(problem, &columns, config);
             return true;
         }
@@ -413,8 +414,8 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         const unsigned least_block = tuned->axes.unsplit_block > columns.side_by_side
                                          ? tuned->axes.unsplit_block
                                          : columns.side_by_side;
-        config->block = (unsigned)least(least_block, config->block);
-        config->groups = divide_up(columns.all, (uint64_t)1 << config->block);
+        config->block = (unsigned)min_u64(least_block, config->block);
+        config->groups = ceil_div(columns.all, (uint64_t)1 << config->block);
         config->shared_bytes = bytes_of_block(&columns, config->block, 0);
     }
     return !columns.halved;

@@ -24,7 +24,7 @@ void launch_config_choose(const struct launch_problem *problem, struct launch_co
 {
     const bool strided = launch_has(problem, KERNEL_TYPED_STRIDED),
                single = launch_has(problem, KERNEL_UNSPLIT_COLUMNS) &&
-                        elements_of_result(problem->axes) == 1;
+                        elements_per_result(problem->axes) == 1;
     if (problem->batch_invariant) {
         if (!launch_batch_invariant(problem, config))
             launch_any_type_invariant(problem, config);
@@ -52,7 +52,7 @@ enum kernel_access launch_access(const struct launch_config *self)
 uint64_t launch_tickets(const struct launch_config *self)
 {
     const uint64_t few = self->kernel == KERNEL_TYPED_COLUMNS ? self->column.split_group : 0;
-    return few ? self->groups * (1 + divide_up(self->splits, few)) : self->groups;
+    return few ? self->groups * (1 + ceil_div(self->splits, few)) : self->groups;
 }
 
 const char *launch_name(const struct launch_config *self)
@@ -70,7 +70,7 @@ const char *launch_name(const struct launch_config *self)
 
 /* ---- properties of axes ---- */
 
-bool axes_lie_flat(const struct axes *axes, uint64_t row_bytes)
+bool axes_rows_are_contiguous(const struct axes *axes, uint64_t row_bytes)
 {
     const struct layout *reduced = &axes->reduced;
     const bool row =
@@ -80,17 +80,17 @@ bool axes_lie_flat(const struct axes *axes, uint64_t row_bytes)
            (uint64_t)axes->strides[axes->outer - 1] == row_bytes;
 }
 
-bool axes_lie_across(const struct axes *axes)
+bool axes_are_interleaved(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
     if (axes->outer == 0 || reduced->dimensions == 0)
         return false;
-    const uint64_t own = layout_distance(reduced->strides[reduced->dimensions - 1]),
-                   other = layout_distance(axes->strides[axes->outer - 1]);
+    const uint64_t own = stride_magnitude(reduced->strides[reduced->dimensions - 1]),
+                   other = stride_magnitude(axes->strides[axes->outer - 1]);
     return other != 0 && (own == 0 || other < own);
 }
 
-unsigned axes_inner_columns(const struct axes *axes, bool indexed)
+unsigned axes_columns_per_result(const struct axes *axes, bool indexed)
 {
     enum { INNER_MAX = 64 };
     const struct layout *reduced = &axes->reduced;
@@ -100,7 +100,7 @@ unsigned axes_inner_columns(const struct axes *axes, bool indexed)
         return 0;
     const uint64_t inner = reduced->shape[last];
     if (axes->strides[axes->outer - 1] == size)
-        return axes_lie_across(axes);
+        return axes_are_interleaved(axes);
     return !indexed && axes->outer == 1 && reduced->dimensions > 1 &&
                    reduced->strides[last] == size && inner <= INNER_MAX &&
                    (inner & (inner - 1)) == 0 && axes->strides[0] == (int64_t)inner * size
@@ -108,7 +108,7 @@ unsigned axes_inner_columns(const struct axes *axes, bool indexed)
                : 0;
 }
 
-uint64_t axes_row_bits(const struct axes *axes, uintptr_t data, unsigned but)
+uint64_t axes_row_alignment_bits(const struct axes *axes, uintptr_t data, unsigned but)
 {
     uint64_t all = data;
     for (unsigned k = 0; k + but < axes->outer; k++)
@@ -121,7 +121,7 @@ uint64_t axes_row_bits(const struct axes *axes, uintptr_t data, unsigned but)
 bool axes_are_small(const struct launch_problem *problem)
 {
     const struct axes *axes = problem->axes;
-    return axes->results * elements_of_result(axes) * element_bytes(axes) <
+    return axes->results * elements_per_result(axes) * element_bytes(axes) <
            (uint64_t)problem->multiprocessors * tuned->axes.small;
 }
 
@@ -130,10 +130,10 @@ struct axes_tuning axes_tuning_of_columns(const struct launch_problem *problem)
     enum { NARROW_ROW = 32 }; /* bytes */
     const struct axes *axes = problem->axes;
     struct axes_tuning tuning = tuned->axes;
-    if (axes_are_small(problem) && (elements_of_result(axes) <= AXES_SMALL_ROWS ||
+    if (axes_are_small(problem) && (elements_per_result(axes) <= AXES_SMALL_ROWS ||
                                     axes->results * element_bytes(axes) <= NARROW_ROW)) {
-        tuning.block = (unsigned)least(tuning.block, tuning.small_block);
-        tuning.large = (unsigned)least(tuning.large, tuning.small_large);
+        tuning.block = (unsigned)min_u64(tuning.block, tuning.small_block);
+        tuning.large = (unsigned)min_u64(tuning.large, tuning.small_large);
     }
     return tuning;
 }
@@ -142,7 +142,7 @@ struct axes_tuning axes_tuning_of_columns(const struct launch_problem *problem)
 
 unsigned rows_slots(enum element accumulator)
 {
-    return twos_of(SLOTS_BYTES / element_size(accumulator));
+    return trailing_zeros(SLOTS_BYTES / element_size(accumulator));
 }
 
 unsigned rows_lanes(uint64_t length, enum element accumulator)
@@ -165,16 +165,16 @@ static void rows_in_lanes(const struct layout *layout, uint64_t base, enum eleme
     const unsigned inner = layout->dimensions - 1, slots = rows_slots(accumulator);
     const uint64_t length = layout->shape[inner];
     const size_t size = element_size(layout->input), slot = element_size(accumulator);
-    *rows = (struct kernel_stretches){.base = base, .bytes = twos_of(size), .lanes = lanes};
+    *rows = (struct kernel_stretches){.base = base, .bytes = trailing_zeros(size), .lanes = lanes};
     if (layout->strides[inner] == (int64_t)size && !batch_invariant) {
-        rows->run = (unsigned)least(LOAD_BYTES - rows->bytes, slots);
+        rows->run = (unsigned)min_u64(LOAD_BYTES - rows->bytes, slots);
         if (size <= slot && slot <= sizeof(uint64_t))
-            rows->packing = twos_of(slot / size);
+            rows->packing = trailing_zeros(slot / size);
     }
     rows->stretch = slots + lanes + rows->packing + windows;
     rows->aligns = rows->run && length >> (slots + lanes);
     const uint64_t lead = rows->aligns ? ((1u << LOAD_BYTES) >> rows->bytes) - 1 : 0;
-    rows->stretches = divide_up(length + lead, (uint64_t)1 << rows->stretch);
+    rows->stretches = ceil_div(length + lead, (uint64_t)1 << rows->stretch);
     rows->items = layout_length(layout) / length * rows->stretches;
 }
 
@@ -208,7 +208,7 @@ void launch_rows(const struct launch_config *self, const struct axes *axes,
 {
     const struct column_tile *column = &self->column;
     struct layout *from = &rows->from;
-    const uint64_t n = elements_of_result(axes);
+    const uint64_t n = elements_per_result(axes);
     layout_copy(&axes->reduced, from);
     if (from->dimensions == 0)
         layout_make_flat(from, 1);

@@ -84,7 +84,7 @@ enum {
 };
 
 /* Number of trailing zero bits: log2 of a power of two. */
-static inline unsigned twos_of(uint64_t n)
+static inline unsigned trailing_zeros(uint64_t n)
 {
     return (unsigned)__builtin_ctzll(n);
 }
@@ -100,7 +100,7 @@ static inline bool launch_has_strided(const struct launch_problem *self, enum ke
 }
 
 /* Elements per result. */
-static inline uint64_t elements_of_result(const struct axes *axes)
+static inline uint64_t elements_per_result(const struct axes *axes)
 {
     return layout_length(&axes->reduced);
 }
@@ -112,18 +112,18 @@ static inline uint64_t element_bytes(const struct axes *axes)
 
 /* Whether the rows along the last outer dimension, of `row_bytes` bytes each, are contiguous,
  * contiguous with each other, and unmasked. */
-bool axes_lie_flat(const struct axes *, uint64_t row_bytes);
+bool axes_rows_are_contiguous(const struct axes *, uint64_t row_bytes);
 
 /* Whether neighbors in memory belong to different results. */
-bool axes_lie_across(const struct axes *);
+bool axes_are_interleaved(const struct axes *);
 
 /* Contiguous elements per result, if so few that a warp had better read several results together; 1
  * if adjacent elements belong to different results; 0 if neither. */
-unsigned axes_inner_columns(const struct axes *, bool indexed);
+unsigned axes_columns_per_result(const struct axes *, bool indexed);
 
 /* Bitwise OR of the first row's address and the strides of all outer dimensions but the last `but`,
  * for alignment checks. */
-uint64_t axes_row_bits(const struct axes *, uintptr_t data, unsigned but);
+uint64_t axes_row_alignment_bits(const struct axes *, uintptr_t data, unsigned but);
 
 /* The tuning of small arrays in columns applies up to this many rows, or to narrow rows. */
 enum { AXES_SMALL_ROWS = 1024 };

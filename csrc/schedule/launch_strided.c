@@ -17,7 +17,7 @@ enum {
 static uint64_t inner_run(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
-    if (reduced->dimensions == 0 || axes_lie_across(axes))
+    if (reduced->dimensions == 0 || axes_are_interleaved(axes))
         return 1;
     return reduced->shape[reduced->dimensions - 1];
 }
@@ -27,33 +27,34 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
                    struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t n = elements_of_result(axes), inner = inner_run(axes), rows = n / inner,
+    const uint64_t n = elements_per_result(axes), inner = inner_run(axes), rows = n / inner,
                    block = 1u << STRIDED_BLOCK;
     const unsigned dimensions = axes->reduced.dimensions - (inner > 1);
     if (!tuned->axes.strided || n == 0 || inner > block || dimensions > 2 || rows > INT32_MAX / 2)
         return false;
     const uint64_t busy = (uint64_t)problem->multiprocessors * tuned->axes.threads,
-                   useful = divide_up(rows, STRIDED_LOADS),
-                   enough = divide_up(busy, axes->results * inner),
-                   threads = least(enough, useful); /* per column */
+                   useful = ceil_div(rows, STRIDED_LOADS),
+                   enough = ceil_div(busy, axes->results * inner),
+                   threads = min_u64(enough, useful); /* per column */
     if (lanes < block / threads)
         lanes = block / threads;
-    const uint64_t fit = least(lanes, block) / inner, results = least(fit ? fit : 1, axes->results),
-                   shared = least(block / (results * inner), rows);
-    const unsigned exponent = exponent_up(results * inner * shared);
+    const uint64_t fit = min_u64(lanes, block) / inner,
+                   results = min_u64(fit ? fit : 1, axes->results),
+                   shared = min_u64(block / (results * inner), rows);
+    const unsigned exponent = ceil_log2(results * inner * shared);
     *config = (struct launch_config){
         .kernel = KERNEL_TYPED_STRIDED,
         .block = exponent < WARP ? WARP : exponent,
         .rounds = 1,
-        .groups = divide_up(axes->results, results),
+        .groups = ceil_div(axes->results, results),
         .splits = threads <= BATCHES * shared
                       ? 1
-                      : least(divide_up(threads, shared), MERGED * shared * inner),
+                      : min_u64(ceil_div(threads, shared), MERGED * shared * inner),
         .inner = (unsigned)inner,
         .step = 1,
         .strided = {.results = (unsigned)results,
                     .rows = (unsigned)shared,
-                    .reciprocal = (unsigned)divide_up(1 << 16, results * inner)}};
+                    .reciprocal = (unsigned)ceil_div(1 << 16, results * inner)}};
     config->shared_bytes = problem->state << config->block;
     return true;
 }
@@ -61,7 +62,7 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
 bool launch_strided(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t n = elements_of_result(axes), run = inner_run(axes), size = element_bytes(axes),
+    const uint64_t n = elements_per_result(axes), run = inner_run(axes), size = element_bytes(axes),
                    word = sizeof(uint32_t);
     return (n == 1 || (run > 1 && run <= RUN_ALONE && run < n) ||
             n / run * (size > word ? size : word) >= BYTES_ALONE) &&
@@ -83,8 +84,8 @@ static bool are_no_rows(const struct launch_problem *problem, uint64_t n)
     const struct layout *reduced = &axes->reduced;
     const unsigned last = reduced->dimensions - 1;
     if (n == 1)
-        return axes->outer > 1 || !axes_lie_flat(axes, element_bytes(axes));
-    return axes_inner_columns(axes, problem->indexed) > 0 || axes_lie_across(axes) ||
+        return axes->outer > 1 || !axes_rows_are_contiguous(axes, element_bytes(axes));
+    return axes_columns_per_result(axes, problem->indexed) > 0 || axes_are_interleaved(axes) ||
            reduced->strides[last] != (int64_t)element_bytes(axes) ||
            (reduced->dimensions > 1 &&
             (reduced->shape[last] <= SHORT_RUN || are_ragged(reduced, element_bytes(axes))));
@@ -94,10 +95,10 @@ bool launch_small(const struct launch_problem *problem, uint64_t bytes, uint64_t
                   struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t n = elements_of_result(axes);
+    const uint64_t n = elements_per_result(axes);
     return n > 0 && axes->results * n * bytes <= problem->multiprocessors * most &&
            are_no_rows(problem, n) &&
-           launch(problem, divide_up(SECTOR, element_bytes(axes)), config) &&
+           launch(problem, ceil_div(SECTOR, element_bytes(axes)), config) &&
            n / config->inner <= config->splits * config->strided.rows * LOADS_SMALL * STRIDED_LOADS;
 }
 
@@ -116,10 +117,10 @@ static unsigned side_by_side(const struct launch_problem *problem, uint64_t spli
 {
     const struct axes *axes = problem->axes;
     const uint64_t busy = (uint64_t)problem->multiprocessors * tuned->axes.threads;
-    const unsigned sector = exponent_up(SECTOR / element_bytes(axes));
-    unsigned exponent = exponent_up(least(axes->results, INVARIANT_LANES));
+    const unsigned sector = ceil_log2(SECTOR / element_bytes(axes));
+    unsigned exponent = ceil_log2(min_u64(axes->results, INVARIANT_LANES));
     while (exponent > sector &&
-           divide_up(axes->results, 1u << exponent) * splits << STRIDED_BLOCK < busy)
+           ceil_div(axes->results, 1u << exponent) * splits << STRIDED_BLOCK < busy)
         exponent--;
     return exponent;
 }
@@ -127,24 +128,24 @@ static unsigned side_by_side(const struct launch_problem *problem, uint64_t spli
 bool launch_batch_invariant(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t n = elements_of_result(axes), block = 1u << STRIDED_BLOCK;
+    const uint64_t n = elements_per_result(axes), block = 1u << STRIDED_BLOCK;
     if (!launch_has(problem, KERNEL_BATCH_INVARIANT) || n == 0 || n > INT32_MAX / 2 ||
         axes->reduced.dimensions > 2 || axes->runs > 2)
         return false;
-    const uint64_t shares = least(divide_up(n, SHARE), block),
-                   splits = least(divide_up(n, block * SHARE_LONG), block);
-    const bool across = axes_lie_across(axes);
-    uint64_t results = least(block / shares, axes->results);
+    const uint64_t shares = min_u64(ceil_div(n, SHARE), block),
+                   splits = min_u64(ceil_div(n, block * SHARE_LONG), block);
+    const bool across = axes_are_interleaved(axes);
+    uint64_t results = min_u64(block / shares, axes->results);
     if (across && results >> side_by_side(problem, splits) == 0)
         results = (uint64_t)1 << side_by_side(problem, splits);
-    const unsigned each = exponent_up(divide_up(shares * results, block)),
-                   threads = exponent_up(results * divide_up(shares, 1u << each));
+    const unsigned each = ceil_log2(ceil_div(shares * results, block)),
+                   threads = ceil_log2(results * ceil_div(shares, 1u << each));
     *config = (struct launch_config){
         .kernel = KERNEL_BATCH_INVARIANT,
         .block = threads < WARP ? WARP : threads,
         .across = across,
         .rounds = 1,
-        .groups = divide_up(axes->results, results),
+        .groups = ceil_div(axes->results, results),
         .splits = splits,
         .inner = 1,
         .step = 1,

@@ -11,7 +11,7 @@ static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t
                       struct launch_config *config)
 {
     const unsigned block = tuned->short_rows.several;
-    const uint64_t rounds = least(ROWS_IN_REGISTERS, BYTES_IN_REGISTERS / bytes);
+    const uint64_t rounds = min_u64(ROWS_IN_REGISTERS, BYTES_IN_REGISTERS / bytes);
     if (!block || n < 2 || bytes > PACK_BYTES || bytes & (bytes - 1) ||
         problem->data % PACK_BYTES ||
         problem->axes->results >> WARP < rounds * problem->multiprocessors)
@@ -28,7 +28,7 @@ static void swizzle(unsigned even, struct launch_config *config)
 {
     enum { BANKS = 3 }; /* log2 of the packs that fill all banks once */
     const unsigned own = (1u << config->team) - 1;
-    config->row.swizzle_mask = ((1u << least(even, BANKS)) - 1) & ~own;
+    config->row.swizzle_mask = ((1u << min_u64(even, BANKS)) - 1) & ~own;
     config->row.swizzle_shift =
         config->row.swizzle_mask ? (even > BANKS ? even : BANKS) - config->team : 0;
 }
@@ -71,11 +71,11 @@ static bool share_room(const struct launch_problem *problem, uint64_t bytes, uin
             (loads >> (config->team + 1) && results << config->team < threads)))
         config->team++;
     const uint64_t teams = (uint64_t)1 << (config->block - config->team),
-                   room =
-                       least(tuning->staged / (teams * bytes), divide_up(config->row.batch, teams)),
+                   room = min_u64(tuning->staged / (teams * bytes),
+                                  ceil_div(config->row.batch, teams)),
                    busy = (results << config->team) / (4 * threads);
     config->row.bytes = bytes;
-    config->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
+    config->rounds = (unsigned)min_u64(min_u64(room, busy ? busy : 1), ROUNDS_MAX);
     return room > 0;
 }
 
@@ -87,18 +87,18 @@ static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t byt
                   struct launch_config *config)
 {
     enum { TOGETHER = 3, AROUND = 8 * PACK_BYTES };
-    const unsigned boundary = twos_of(bytes | begin | PACK_BYTES),
-                   load = boundary - twos_of(bytes / n);
+    const unsigned boundary = trailing_zeros(bytes | begin | PACK_BYTES),
+                   load = boundary - trailing_zeros(bytes / n);
     const uint64_t loads = n >> load;
-    const bool swizzles = tuned->short_rows.turns && boundary == twos_of(PACK_BYTES);
-    config->team = swizzles ? 0 : (unsigned)least(twos_of(loads), TOGETHER);
+    const bool swizzles = tuned->short_rows.turns && boundary == trailing_zeros(PACK_BYTES);
+    config->team = swizzles ? 0 : (unsigned)min_u64(trailing_zeros(loads), TOGETHER);
     if (!share_room(problem, bytes, loads, config))
         return false;
     config->load = load;
     config->shared_bytes =
         (size_t)(bytes * config->rounds << (config->block - config->team)) + AROUND;
     if (swizzles)
-        swizzle(twos_of(loads), config);
+        swizzle(trailing_zeros(loads), config);
     return true;
 }
 
@@ -113,10 +113,10 @@ static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t
     const struct layout *reduced = &axes->reduced;
     const uint64_t size = bytes / n;
     if (reduced->dimensions > 1 || axes->outer == 0 || size > PACK_BYTES / 2 ||
-        axes_lie_across(axes))
+        axes_are_interleaved(axes))
         return false;
     const int64_t apart = reduced->dimensions ? reduced->strides[0] : (int64_t)size;
-    const uint64_t all = axes_row_bits(axes, problem->data, 0) | bytes | PACK_BYTES;
+    const uint64_t all = axes_row_alignment_bits(axes, problem->data, 0) | bytes | PACK_BYTES;
     const bool by_twos =
         apart == (int64_t)(2 * size) && axes->strides[axes->outer - 1] == (int64_t)(2 * bytes);
     config->step = by_twos && size < NARROWEST_COPY ? 2 : 1;
@@ -127,16 +127,17 @@ static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t
 bool launch_short_rows(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t n = elements_of_result(axes), bytes = n * element_bytes(axes);
+    const uint64_t n = elements_per_result(axes), bytes = n * element_bytes(axes);
     *config = (struct launch_config){
         .kernel = KERNEL_TYPED_SHORT_ROWS, .splits = 1, .inner = 1, .step = 1};
     if (n == 0 || bytes > tuned->short_rows.longest)
         return false;
-    const bool flat = axes_lie_flat(axes, bytes);
+    const bool flat = axes_rows_are_contiguous(axes, bytes);
     if ((!flat && !lie_apart(problem, n, bytes, config)) ||
         !find_batch(problem, bytes, flat, &config->row))
         return false;
-    uint64_t begin = axes_row_bits(axes, problem->data, config->row.dimensions) % PACK_BYTES;
+    uint64_t begin =
+        axes_row_alignment_bits(axes, problem->data, config->row.dimensions) % PACK_BYTES;
     if (!flat) /* gathered from an aligned address, or at the offset of the elements that count */
         begin = config->step == 2 ? begin / (2 * bytes / n) * (bytes / n) : 0;
     const bool packed =
@@ -144,7 +145,7 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
     if (!packed && !stage(problem, n, bytes, begin, config))
         return false;
     const uint64_t rows = (uint64_t)config->rounds << (config->block - config->team);
-    config->row.blocks = (unsigned)divide_up(config->row.batch, rows);
+    config->row.blocks = (unsigned)ceil_div(config->row.batch, rows);
     config->groups = axes->results / config->row.batch * config->row.blocks;
     return true;
 }
@@ -180,11 +181,11 @@ static bool find_rows(const struct launch_problem *problem, struct long_rows *ro
     rows->rows = n / reduced->shape[last];
     rows->packs = rows->bytes / PACK_BYTES;
     rows->step = by_twos ? 2 : 1;
-    rows->batch = exponent_up(LONG_ROWS_PACKS(problem->state, size));
+    rows->batch = ceil_log2(LONG_ROWS_PACKS(problem->state, size));
     rows->blocks = (uint64_t)problem->multiprocessors *
                    LONG_ROWS_RESIDENT(problem->state, size, by_twos) * tuned->long_rows.waves;
     return rows->packs < packs_max && (by_twos ? launch_has_strided(problem, KERNEL_TYPED_ROWS) &&
-                                                     !axes_lie_across(problem->axes)
+                                                     !axes_are_interleaved(problem->axes)
                                                : stride == (int64_t)size);
 }
 
@@ -201,7 +202,7 @@ static bool are_stacked(const struct launch_problem *problem, const struct long_
         rows->bytes < tuning->stacked || rows->packs > (uint64_t)1 << tuning->block ||
         reduced->shape[0] >= packs_max)
         return false;
-    const uint64_t all = axes_row_bits(problem->axes, problem->data, 0) | rows->bytes |
+    const uint64_t all = axes_row_alignment_bits(problem->axes, problem->data, 0) | rows->bytes |
                          (uint64_t)reduced->strides[0];
     return all % PACK_BYTES == 0;
 }
@@ -232,7 +233,7 @@ static uint64_t splits_for(const struct launch_problem *problem, uint64_t packs,
     const struct long_rows_tuning *tuning = &tuned->long_rows;
     const uint64_t results = problem->axes->results,
                    batches = packs >> (tuning->block + rows->batch),
-                   splits = least(rows->blocks / results, batches),
+                   splits = min_u64(rows->blocks / results, batches),
                    alone = 2 * results > problem->multiprocessors ? tuning->alone : tuning->idle;
     return batches > alone && splits > 1 ? splits : 1;
 }
@@ -241,7 +242,7 @@ static uint64_t splits_for(const struct launch_problem *problem, uint64_t packs,
  * it load stand-ins. */
 static void share_rows(const struct long_rows *rows, struct launch_config *config)
 {
-    const uint64_t blocks = least(config->splits, rows->rows);
+    const uint64_t blocks = min_u64(config->splits, rows->rows);
     const uint64_t together = config->splits / blocks; /* blocks per row */
     config->splits = blocks * together;
     unsigned lanes = config->team;
@@ -259,7 +260,7 @@ static uint64_t least_bytes(const struct long_rows *rows, uint64_t size)
     enum { ROWS_FEW = 16 };
     const struct long_rows_tuning *tuning = &tuned->long_rows;
     return rows->rows <= ROWS_FEW ? tuning->few_rows
-                                  : least(tuning->bytes, ((1u << STRIDED_BLOCK) + 1) * size);
+                                  : min_u64(tuning->bytes, ((1u << STRIDED_BLOCK) + 1) * size);
 }
 
 bool launch_long_rows(const struct launch_problem *problem, struct launch_config *config)
@@ -274,7 +275,7 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
     if (!stacked && rows.bytes < least_bytes(&rows, element_bytes(problem->axes)))
         return false;
     const uint64_t packs = rows.packs * rows.rows;
-    const unsigned lanes = stacked ? exponent_up(rows.packs) : 0;
+    const unsigned lanes = stacked ? ceil_log2(rows.packs) : 0;
     *config = (struct launch_config){.kernel = KERNEL_TYPED_ROWS,
                                      .block = tuning->block,
                                      .team = team_for(problem, packs, lanes),
@@ -288,10 +289,10 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
     const uint64_t teams = (uint64_t)1 << (config->block - config->team),
                    busy = results / (teams * rows.blocks * ENOUGH_WAVES);
     if (config->splits == 1)
-        config->rounds = (unsigned)least(tuning->rounds, busy ? busy : 1);
+        config->rounds = (unsigned)min_u64(tuning->rounds, busy ? busy : 1);
     if (!stacked)
         share_rows(&rows, config);
-    config->groups = divide_up(results, teams * config->rounds);
+    config->groups = ceil_div(results, teams * config->rounds);
     const size_t of_warp = problem->state > sizeof(uint64_t) ? problem->state : sizeof(uint64_t);
     config->shared_bytes = of_warp << (config->block - WARP);
     return true;

@@ -20,13 +20,13 @@ static uint64_t elements_a_block(const struct plan *plan)
 static void arrange_clusters(const struct plan *plan, struct step *step)
 {
     enum { CLUSTER_MAX = 8, FEW = 64, PAIR = 2 };
-    const uint64_t blocks = divide_up(step->n, elements_a_block(plan));
+    const uint64_t blocks = ceil_div(step->n, elements_a_block(plan));
     if (blocks <= FEW) {
-        step->cluster = (unsigned)least(blocks, CLUSTER_MAX);
+        step->cluster = (unsigned)min_u64(blocks, CLUSTER_MAX);
         step->grid = step->cluster;
     } else {
         step->cluster = PAIR;
-        step->grid = divide_up(step->grid, PAIR) * PAIR;
+        step->grid = ceil_div(step->grid, PAIR) * PAIR;
     }
 }
 
@@ -68,7 +68,7 @@ static void add_rounds(const struct schedule *self, bool of_results, enum part r
             a_block = (uint64_t)self->plan->launch.block * OF_ROWS_A_THREAD;
     }
     for (;;) {
-        const uint64_t grid = least(divide_up(n, a_block), most);
+        const uint64_t grid = min_u64(ceil_div(n, a_block), most);
         add_pass(self, kernel, reads, writes, n, grid, passes);
         if (grid == 1 || !method_is(self->plan->method, METHOD_REPEATS))
             return;
@@ -98,7 +98,7 @@ void schedule_passes(const struct schedule *self, bool of_results, uint64_t n,
         passes->leaves = reads;
         for (; n > 1; n -= n / 2)
             add_pass(self, choice->again, reads, reads, n,
-                     divide_up(n / 2, self->plan->launch.block), passes);
+                     ceil_div(n / 2, self->plan->launch.block), passes);
         break;
     case STYLE_library:
         passes->leaves = PART_PARTIALS;
@@ -128,7 +128,7 @@ static struct step step_over(const void *kernel, uint64_t n, unsigned block, uin
                          .writes = writes,
                          .kernel = kernel,
                          .n = n,
-                         .grid = least(divide_up(n, block), most),
+                         .grid = min_u64(ceil_div(n, block), most),
                          .block = block,
                          .cluster = 1};
 }
@@ -160,7 +160,7 @@ struct exact_result step_exact_result(const struct plan *plan, enum element accu
 
 struct step schedule_unpack(const struct schedule *self, uint64_t n)
 {
-    return step_over(kernel_of_kind(self->kernels, KERNEL_UNPACK), divide_up(n, MASK_BITS), BLOCK,
+    return step_over(kernel_of_kind(self->kernels, KERNEL_UNPACK), ceil_div(n, MASK_BITS), BLOCK,
                      BLOCKS * self->multiprocessors, "unpack", PART_MASK_BITS, PART_MASK);
 }
 

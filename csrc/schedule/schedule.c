@@ -29,20 +29,20 @@ void arena_reserve(struct arena *self, enum part part, uint64_t count, size_t si
         self->total = SIZE_MAX;
 }
 
-void brought_choose(const struct plan *plan, bool copies, enum element type, struct brought *self)
+void transfer_choose(const struct plan *plan, bool copies, enum element type, struct transfer *self)
 {
     self->uploaded = plan->n && !plan->elements.on_device ? PART_UPLOADED : PART_ARRAY;
     self->copied = plan->n && copies ? PART_COPY : PART_ARRAY;
     self->type = type;
 }
 
-void arena_reserve_brought(struct arena *self, const struct brought *brought)
+void arena_reserve_transfer(struct arena *self, const struct transfer *transfer)
 {
-    const struct layout *layout = &brought->layout;
-    if (brought->uploaded)
-        arena_reserve(self, brought->uploaded, layout_length(layout), element_size(layout->input));
-    if (brought->copied)
-        arena_reserve(self, brought->copied, layout_length(layout), element_size(brought->type));
+    const struct layout *layout = &transfer->layout;
+    if (transfer->uploaded)
+        arena_reserve(self, transfer->uploaded, layout_length(layout), element_size(layout->input));
+    if (transfer->copied)
+        arena_reserve(self, transfer->copied, layout_length(layout), element_size(transfer->type));
 }
 
 /* ---- grids ---- */
@@ -97,7 +97,7 @@ static bool choose_launches(struct schedule *self, const struct facts *facts,
         return needed
                    ? failure_note(failure, FAILURE_RUNTIME,
                                   "method '%s' needs a GPU of compute capability %d.%d or later, "
-                                  "and gred was built for earlier ones alone (GRED_CUDA_ARCHS)",
+                                  "and gred was built for earlier ones only (GRED_CUDA_ARCHS)",
                                   plan->method->name, needed / 10, needed % 10)
                    : failure_note(
                          failure, FAILURE_RUNTIME, "%s has no kernel for the %s of %s as %s",
@@ -112,7 +112,7 @@ static bool choose_launches(struct schedule *self, const struct facts *facts,
     return (bound_grid(self, facts, choice->first, &self->first_most) &&
             (one_block || bound_grid(self, facts, choice->again, &self->again_most))) ||
            failure_note(failure, FAILURE_RUNTIME,
-                        "the device does not say how many blocks it holds");
+                        "the device does not report how many blocks it can hold");
 }
 
 /* ---- memory ---- */
@@ -152,11 +152,11 @@ static void reserve_input(struct schedule *self)
     const struct choice *choice = &self->choice;
     const struct layout *layout = self->plan->layout, *factors = self->plan->factors;
     struct arena *arena = &self->arena;
-    const uint64_t brought = self->buffers * self->piece;
+    const uint64_t transfer = self->buffers * self->piece;
     if (choice->uploads)
-        arena_reserve(arena, PART_UPLOADED, brought, element_size(layout->input));
+        arena_reserve(arena, PART_UPLOADED, transfer, element_size(layout->input));
     if (choice->uploads_mask) {
-        const uint64_t bytes = divide_up(schedule_mask_length(self, self->piece), MASK_BITS);
+        const uint64_t bytes = ceil_div(schedule_mask_length(self, self->piece), MASK_BITS);
         arena_reserve(arena, PART_MASK_BITS, self->buffers * bytes, 1);
         arena_reserve(arena, PART_MASK, bytes, MASK_BITS);
     }
@@ -165,7 +165,7 @@ static void reserve_input(struct schedule *self)
     if (choice->copies_mask)
         arena_reserve(arena, PART_COPIED_MASK, self->piece, 1);
     if (factors && choice->uploads)
-        arena_reserve(arena, PART_UPLOADED_FACTORS, brought, element_size(factors->input));
+        arena_reserve(arena, PART_UPLOADED_FACTORS, transfer, element_size(factors->input));
     if (factors && choice->copy)
         arena_reserve(arena, PART_COPIED_FACTORS, self->piece, element_size(choice->factor));
 }
@@ -194,8 +194,8 @@ enum { LEAST_PIECE = 1 << 12, UPLOADED_BYTES = 16 << 20 };
 
 static void cut(struct schedule *self, uint64_t piece)
 {
-    self->piece = least(piece, self->plan->n);
-    self->pieces = divide_up(self->plan->n, self->piece);
+    self->piece = min_u64(piece, self->plan->n);
+    self->pieces = ceil_div(self->plan->n, self->piece);
     self->buffers = self->choice.uploads && self->pieces > 1 ? 2 : 1;
     reserve_memory(self);
 }
@@ -203,7 +203,7 @@ static void cut(struct schedule *self, uint64_t piece)
 /* The largest pieces within the limit, or else the smallest. */
 static void cut_to_limit(struct schedule *self, uint64_t limit)
 {
-    uint64_t fits = 1, too_many = divide_up(self->plan->n, LEAST_PIECE);
+    uint64_t fits = 1, too_many = ceil_div(self->plan->n, LEAST_PIECE);
     while (fits + 1 < too_many) {
         const uint64_t middle = fits + (too_many - fits) / 2;
         cut(self, middle * LEAST_PIECE);
@@ -254,8 +254,8 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
         return false;
     const struct choice *choice = &self->choice;
     self->counts = plan->elements.on_device && plan->layout->mask && plan->n && plan->counts;
-    self->counts_apart = self->counts && (plan->exact || !choice_reads_rows(choice) ||
-                                          !fold_makes_means(plan->fold, choice->accumulator));
+    self->counts_separately = self->counts && (plan->exact || !choice_reads_rows(choice) ||
+                                               !fold_makes_means(plan->fold, choice->accumulator));
     if (plan->n == 0) {
         arena_reserve(&self->arena, PART_PARTIALS, 1, self->state_bytes);
     } else {

@@ -55,20 +55,20 @@ void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
 
 /* A layout whose elements are all copied contiguously to the arena: uploaded from the host,
  * converted on the device, or both. */
-struct brought {
+struct transfer {
     struct layout layout;       /* after the copies: of the elements in the arena */
     enum part uploaded, copied; /* PART_ARRAY: not uploaded, not copied */
     enum element type;          /* of the copy */
 };
 
-static inline bool is_brought(const struct brought *self)
+static inline bool is_transferred(const struct transfer *self)
 {
     return self->uploaded || self->copied;
 }
 
-/* Decides how a plan's elements are brought, except for their layout; a copy is of type `type`. */
-void brought_choose(const struct plan *, bool copies, enum element type, struct brought *);
-void arena_reserve_brought(struct arena *, const struct brought *);
+/* Decides how a plan's elements are transfer, except for their layout; a copy is of type `type`. */
+void transfer_choose(const struct plan *, bool copies, enum element type, struct transfer *);
+void arena_reserve_transfer(struct arena *, const struct transfer *);
 
 /* What a schedule depends on besides the plan. */
 struct facts {
@@ -119,10 +119,11 @@ struct choice {
     library_reduce *reducer, *reducer_again; /* a library's functions in place of first and again */
 };
 
-/* Finds a kernel along axes or of segments; NULL if there is none. If `as_they_lie`, prefers one
- * that reads the elements unconverted; else sets `converts`: they are copied to the widest type. */
-const void *choice_along(const struct kernels *, enum kernel_kind, const struct plan *,
-                         bool as_they_lie, enum element *accumulator, bool *converts);
+/* Finds a kernel along axes or of segments; NULL if there is none. If `reads_unconverted`, prefers
+ * one that reads the elements unconverted; else sets `converts`: they are copied to the widest
+ * type. */
+const void *choice_kernel_along(const struct kernels *, enum kernel_kind, const struct plan *,
+                                bool reads_unconverted, enum element *accumulator, bool *converts);
 
 /* Whether the conversion keeps real elements real and complex elements complex. */
 bool choice_keeps_parts(const struct plan *);
@@ -134,7 +135,7 @@ bool choice_reads_rows(const struct choice *);
 
 /* Whether kernels of a known element type can store results themselves: a single rounding or
  * truncation converts the state's value to the result. */
-bool epilogue_stores_at_once(const struct plan *, enum element accumulator);
+bool epilogue_stores_directly(const struct plan *, enum element accumulator);
 
 /* Whether kernels of native results can produce it: NumPy's result type, from elements only. */
 bool epilogue_is_native(const struct plan *, enum element input, enum element accumulator);
@@ -160,8 +161,8 @@ struct step {
 };
 
 /* A step that gred.explain does not list: only its launch configuration is set. */
-static inline struct step step_of(const void *kernel, uint64_t grid, unsigned block,
-                                  size_t shared_bytes)
+static inline struct step launch_step(const void *kernel, uint64_t grid, unsigned block,
+                                      size_t shared_bytes)
 {
     return (struct step){
         .kernel = kernel, .grid = grid, .block = block, .shared_bytes = shared_bytes, .cluster = 1};
@@ -202,7 +203,7 @@ struct schedule {
     bool stores;             /* the last pass stores the result in the plan's `out` */
     bool finishes_on_device; /* a separate kernel does; neither is set if there is no `out` */
     bool counts;             /* the device counts the unmasked elements */
-    bool counts_apart;       /* in a separate launch rather than in a pass */
+    bool counts_separately;  /* in a separate launch rather than in a pass */
     bool posts;              /* the last pass posts its state to the host's mailbox */
 };
 

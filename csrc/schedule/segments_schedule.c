@@ -11,18 +11,18 @@ enum {
     ALONE_FOR = 2 /* in a segment, a block may take this many times longer than in a tile */
 };
 
-/* Bytes per element: `scanned` for what threads scan, and `brought` for what is copied besides.
+/* Bytes per element: `scanned` for what threads scan, and `transfer` for what is copied besides.
  * Threads have room for a tile wherever in a pack it begins. Shared memory also holds segment ends,
  * the warps' partial results, and padding to 16-byte boundaries. */
-static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
+static void shape_tiles(uint64_t all, size_t scanned, size_t transfer,
                         const struct segments_tuning *tuning, struct segments_shape *shape)
 {
     enum { PACK = 16, BOUNDARIES = 6 };
-    const size_t size = scanned + brought;
+    const size_t size = scanned + transfer;
     const uint64_t most = (((size_t)SCANNED_BYTES << tuning->tiling) - PACK) / scanned + 1;
     shape->tile_block = tuning->tiling;
-    shape->tile = (unsigned)least(tuning->tile / size, most);
-    shape->tiles = divide_up(all, shape->tile);
+    shape->tile = (unsigned)min_u64(tuning->tile / size, most);
+    shape->tiles = ceil_div(all, shape->tile);
     shape->tile_shared_bytes = ((size_t)SCAN_MARKS << tuning->tiling) + SCAN_OF_WARPS +
                                SCAN_BARRIER + shape->tile * size + SCANNED_BYTES +
                                (size_t)BOUNDARIES * PACK;
@@ -42,26 +42,27 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
     *shape = (struct segments_shape){
         .block = tuning->block,
         .team = team,
-        .as_they_lie = own && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t),
+        .reads_unconverted =
+            own && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t),
         .alone = AT_ONCE * ALONE_FOR * tuning->rounds << team,
         .shared_bytes = of_warp << tuning->block >> WARP,
     };
-    uint64_t blocks = divide_up(segments, (uint64_t)1 << (tuning->block - team));
+    uint64_t blocks = ceil_div(segments, (uint64_t)1 << (tuning->block - team));
     if (all > tuning->few) {
-        shape_tiles(all, shape->as_they_lie ? size : state, shape->as_they_lie ? 0 : size, tuning,
-                    shape);
-        const uint64_t of_tiles = divide_up(shape->tiles, (uint64_t)1 << (tuning->block - WARP));
+        shape_tiles(all, shape->reads_unconverted ? size : state,
+                    shape->reads_unconverted ? 0 : size, tuning, shape);
+        const uint64_t of_tiles = ceil_div(shape->tiles, (uint64_t)1 << (tuning->block - WARP));
         blocks = blocks > of_tiles ? blocks : of_tiles;
     }
-    shape->grid = least(blocks, (uint64_t)multiprocessors * tuning->blocks);
+    shape->grid = min_u64(blocks, (uint64_t)multiprocessors * tuning->blocks);
 }
 
 /* ---- the schedule ---- */
 
-static void find_offsets(const struct plan *plan, struct brought *offsets)
+static void find_offsets(const struct plan *plan, struct transfer *offsets)
 {
     struct layout *layout = &offsets->layout;
-    *offsets = (struct brought){.type = ELEMENT_INT64};
+    *offsets = (struct transfer){.type = ELEMENT_INT64};
     if (plan->segments.offsets) {
         *layout = *plan->segments.offsets;
     } else {
@@ -83,25 +84,25 @@ bool segments_schedule_make(const struct plan *plan, const struct facts *facts,
     bool copies;
     if (plan->exact || reduction_row(plan->reduction)->nothing == NOTHING_nan)
         return false;
-    self->each =
-        choice_along(facts->kernels, KERNEL_SEGMENTS, plan,
-                     plan->elements.flat || !plan->elements.on_device, &self->accumulator, &copies);
+    self->each = choice_kernel_along(facts->kernels, KERNEL_SEGMENTS, plan,
+                                     plan->elements.flat || !plan->elements.on_device,
+                                     &self->accumulator, &copies);
     if (!self->each)
         return false;
     self->input = copies ? self->accumulator : plan->layout->input;
     self->array.layout = *plan->layout;
-    brought_choose(plan, copies, self->accumulator, &self->array);
+    transfer_choose(plan, copies, self->accumulator, &self->array);
     layout_normalise(&self->array.layout, true);
     find_offsets(plan, &self->offsets);
     const size_t state = state_bytes(plan->fold, self->accumulator);
     segments_shape_make(plan->segments.of->count, plan->n, element_size(self->input), state,
                         self->input == self->accumulator, facts->multiprocessors, shape);
-    self->tiles =
-        kernel_of_fold(facts->kernels, shape->as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES,
-                       plan->fold, self->input, self->accumulator, 0);
+    self->tiles = kernel_of_fold(facts->kernels,
+                                 shape->reads_unconverted ? KERNEL_TILES : KERNEL_TILES_OF_STATES,
+                                 plan->fold, self->input, self->accumulator, 0);
     *arena = (struct arena){.total = 0};
-    arena_reserve_brought(arena, &self->array);
-    arena_reserve_brought(arena, &self->offsets);
+    arena_reserve_transfer(arena, &self->array);
+    arena_reserve_transfer(arena, &self->offsets);
     if (shape->tile) {
         arena_reserve(arena, PART_PARTIALS, 2 * shape->tiles, state);
         arena_reserve(arena, PART_SPLITS, shape->tiles + 2, sizeof(uint64_t));

@@ -5,12 +5,12 @@
 #include "schedule/schedule.h"
 
 struct segments_shape {
-    unsigned block;      /* log2 of the threads per block, for segments reduced one by one */
-    unsigned tile_block; /* log2 of the threads per block, for tiles */
-    unsigned team;       /* log2 of the threads per segment */
-    bool as_they_lie;    /* tiles hold elements rather than one state per element */
-    unsigned alone;      /* maximum elements, or states, of a segment that one team reduces */
-    unsigned tile;       /* elements and segment ends per tile; 0: there are no tiles */
+    unsigned block;         /* log2 of the threads per block, for segments reduced one by one */
+    unsigned tile_block;    /* log2 of the threads per block, for tiles */
+    unsigned team;          /* log2 of the threads per segment */
+    bool reads_unconverted; /* tiles hold elements rather than one state per element */
+    unsigned alone;         /* maximum elements, or states, of a segment that one team reduces */
+    unsigned tile;          /* elements and segment ends per tile; 0: there are no tiles */
     uint64_t tiles;
     uint64_t grid; /* blocks that reduce segments one by one */
     size_t shared_bytes, tile_shared_bytes;
@@ -24,7 +24,7 @@ struct segments_schedule {
     enum element accumulator; /* the plan's, or a wider one */
     enum element input;       /* type of the elements as kernels read them */
     const void *tiles, *each;
-    struct brought array, offsets; /* in their own order */
+    struct transfer array, offsets; /* in their own order */
     struct segments_shape shape;
     struct arena arena;
 };

@@ -28,8 +28,8 @@ static struct simulator *simulator_for(struct state *state, const struct plan *p
         const uint64_t room =
             (uint64_t)counting->multiprocessors * counting_resident(plan->launch.block);
         const uint64_t blocks =
-            divide_up(plan->n, (uint64_t)plan->launch.block * plan->launch.data_blocks);
-        return simulator_open((unsigned)least(room, blocks));
+            ceil_div(plan->n, (uint64_t)plan->launch.block * plan->launch.data_blocks);
+        return simulator_open((unsigned)min_u64(room, blocks));
     }
     if (counting && counting->room)
         return simulator_open(1);
@@ -147,7 +147,7 @@ static struct trial *trial_begin(const struct plan *all, uint64_t elements)
     }
     if (!all->axes)
         layout_copy(all->layout, layout);
-    cut(layout->shape, layout->dimensions, divide_up(elements, self->axes.results));
+    cut(layout->shape, layout->dimensions, ceil_div(elements, self->axes.results));
     self->plan.n = layout_length(layout);
     return self;
 }
@@ -186,8 +186,8 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
     if (!ran || seconds < SLOW_SECONDS)
         return ran;
     snprintf(text, sizeof text,
-             "this will take about %ld seconds on the simulated device; fewer elements or "
-             "device='host' take less, and Ctrl-C ends it",
+             "this will take about %ld seconds on the simulated device; use fewer elements or "
+             "device='host', or interrupt with Ctrl-C",
              (long)(seconds + 0.5));
     return run_warn(run, text);
 }

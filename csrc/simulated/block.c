@@ -55,7 +55,7 @@ static void sweep(struct multiprocessor *self)
         if (first)
             fiber_switch(&self->scheduler, &first->fiber);
         if (self->number == 0)
-            grid_look_at_watch(self->grid);
+            grid_poll_watch(self->grid);
     }
 }
 
@@ -177,7 +177,7 @@ static void describe_the_others(const struct multiprocessor *self, enum thread_s
     else
         snprintf(text, bytes, "%s",
                  barrier == AT_GRID_BARRIER ? "the launch is not cooperative"
-                 : barrier == AT_MBARRIER   ? "no copy is under way that could bring its bytes"
+                 : barrier == AT_MBARRIER   ? "no pending copy will deliver its bytes"
                                             : "the masks do not match");
 }
 
@@ -290,7 +290,7 @@ static bool release_block_barrier(struct multiprocessor *self)
     self->verdict = self->voted;
     self->voted = false;
     if (checker && !checker_pass_block_barrier(checker, self->number)) {
-        grid_stop(self->grid, FAILURE_RUNTIME, "a barrier is not one");
+        grid_stop(self->grid, FAILURE_RUNTIME, "a word used as a barrier is not a barrier");
         return false;
     }
     release_at(self, AT_BLOCK_BARRIER);

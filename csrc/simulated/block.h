@@ -54,7 +54,7 @@ void grid_stop(struct grid *, enum failure_kind, const char *text);
 bool grid_stopped(struct grid *);
 
 /* Polls the watch now and then. Only on the caller's own core. */
-void grid_look_at_watch(struct grid *);
+void grid_poll_watch(struct grid *);
 
 /* Waits at the grid's barrier of a cooperative launch. False if some block can never arrive. */
 bool grid_meet(struct grid *);

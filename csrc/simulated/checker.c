@@ -189,7 +189,7 @@ static bool blame_race(struct checker *self, const struct target *target,
     const bool same = before->block == target->block->number;
     snprintf(why, sizeof why, ", which thread %u of block %u %s in %s:%u; %s", before->thread,
              before->block, verb(before->event), base_name(before->file), before->line,
-             same ? "no barrier lies between" : "nothing orders the two blocks");
+             same ? "no barrier separates them" : "nothing orders the two blocks");
     return blame_access(self, FAULT_RACE, target, why);
 }
 
@@ -287,9 +287,9 @@ static bool check_access(struct checker *self, struct target *target)
     }
     if ((uintptr_t)target->access->address % (bytes & -bytes))
         return blame_access(self, FAULT_ALIGNMENT, target,
-                            ": its address is no multiple of the access's size");
+                            ": its address is not a multiple of the access's size");
     if (region->is_for_loads && !is_load(target->access->event))
-        return blame_access(self, FAULT_BOUNDS, target, ", which is the caller's, to be read only");
+        return blame_access(self, FAULT_BOUNDS, target, ", which is read-only: it is the caller's");
     for (unsigned w = 0; w < words_in(bytes) && !region->is_shared; w++)
         if (!visit_word(self, target, &target->words[target->offset / WORD_BYTES + w]))
             return false;
@@ -307,7 +307,7 @@ static bool check(struct checker *self, struct target *target)
         block->steps[target->tid]++;
     if (self->left == 0)
         return blame(self, FAULT_ENDLESS, access->file, access->line,
-                     "a loop here seems never to end");
+                     "a loop here seems not to terminate");
     self->left--;
     if (access->event == SIMULATOR_ATOMIC)
         self->latest[block->number] = ++self->atomics;

@@ -29,7 +29,7 @@ bool grid_stopped(struct grid *self)
     return atomic_load_explicit(&self->stop, memory_order_relaxed);
 }
 
-void grid_look_at_watch(struct grid *self)
+void grid_poll_watch(struct grid *self)
 {
     const struct watch *watch = self->launch->watch;
     struct timespec now;
@@ -174,7 +174,7 @@ static void wait_for_core(struct grid *grid, pthread_t core)
         until.tv_sec += until.tv_nsec / SECOND;
         until.tv_nsec %= SECOND;
         joined = pthread_timedjoin_np(core, NULL, &until);
-        grid_look_at_watch(grid);
+        grid_poll_watch(grid);
     }
 }
 

@@ -109,7 +109,7 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
     struct bulk_copies *copies = &home->copies;
     if (((uintptr_t)to | (uintptr_t)from | bytes) % SIMULATOR_BULK_ALIGNMENT != 0) {
         grid_stop(home->grid, FAILURE_RUNTIME,
-                  "a bulk copy of which addresses and length are no multiples of 16");
+                  "a bulk copy whose addresses and length are not multiples of 16");
         return;
     }
     if (copies->count == BULK_COPIES_MAX)
@@ -135,7 +135,7 @@ static void record(struct thread *self, const struct simulator_access *access)
     const uint64_t first = self->place.block.x - self->place.cluster_rank;
     if (!counter_record(home->counter, home->launch->counts->room, &self->place, &self->interval,
                         owner->shared, first + (uint64_t)(owner - home->cluster), access))
-        grid_stop(home->grid, FAILURE_RUNTIME, "too many accesses to record one by one");
+        grid_stop(home->grid, FAILURE_RUNTIME, "too many accesses to record individually");
 }
 
 void simulator_count(const struct simulator_access *access)

@@ -27,7 +27,7 @@ bool fields_read(PyMemberDef *fields, PyObject *dict, void *self)
             return false;
         found += value != NULL;
     }
-    return found == PyDict_GET_SIZE(dict) || type_error("some of %R are no fields", dict);
+    return found == PyDict_GET_SIZE(dict) || type_error("some of %R are not fields", dict);
 }
 
 /* ---- forced tuning ---- */
@@ -90,10 +90,12 @@ static PyObject *force(PyObject *Py_UNUSED(module), PyObject *arguments)
 #define NAMED(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 
 static PyMethodDef functions[] = {
-    {"force", force, METH_VARARGS, "Forces how work is shared; as measured again, if by nothing."},
-    {"axes", NAMED(testing_axes), "The normal form of axes."},
-    {"launch", NAMED(testing_launch), "How a reduction along axes is launched."},
-    {"segments", testing_segments, METH_VARARGS, "How threads share a reduction of segments."},
+    {"force", force, METH_VARARGS,
+     "Override the launch tuning; without arguments restore the measured one."},
+    {"axes", NAMED(testing_axes), "The canonical form of axes."},
+    {"launch", NAMED(testing_launch), "The launch configuration of a reduction along axes."},
+    {"segments", testing_segments, METH_VARARGS,
+     "The launch configuration of a segmented reduction."},
     {"schedule", NAMED(testing_schedule), "The schedule of a whole array's reduction."},
     {NULL, NULL, 0, NULL},
 };
@@ -115,7 +117,7 @@ static PyModuleDef_Slot slots[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "gred._testing",
-    .m_doc = "What gred's own tests ask of gred._core.",
+    .m_doc = "Hooks into gred._core for gred's own tests.",
     .m_methods = functions,
     .m_slots = slots,
 };

@@ -108,7 +108,7 @@ PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *arguments, PyO
     plan->accumulator = plan->finish.result = plan->results.type = to;
     plan->elements = (struct plan_elements){
         .flat = strcmp(layout, "flat") == 0, .on_device = true, .mask_on_device = true};
-    plan->finish.from_nothing = true;
+    plan->finish.includes_identity = true;
     plan->results.at[0] = out;
     self.facts.device = &self;
     if (fields && !fields_read(scenario_fields, fields, &self))

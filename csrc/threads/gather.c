@@ -84,9 +84,9 @@ struct tile walk_next(struct walk *walk, uint64_t most)
         part.mask += row * part.mask_row_stride + column * part.mask_column_stride;
     if (walk->column || most < columns) {
         part.rows = 1;
-        part.columns = least(columns - walk->column, most);
+        part.columns = min_u64(columns - walk->column, most);
     } else {
-        part.rows = least(part.rows - walk->row, most / columns);
+        part.rows = min_u64(part.rows - walk->row, most / columns);
     }
     walk->left -= part.rows * part.columns;
     walk->column += part.columns;
@@ -105,7 +105,7 @@ move_tile *gather_mover(enum instructions instructions, const struct layout *lay
     return cpu_kernels(instructions)->move(element_size(layout->input), part, masked);
 }
 
-void bringer_bring(const struct bringer *self, const struct tile *tile, char *target)
+void tile_writer_write(const struct tile_writer *self, const struct tile *tile, char *target)
 {
     if (!self->transpose) {
         self->move(tile, target);
@@ -127,7 +127,7 @@ void bringer_bring(const struct bringer *self, const struct tile *tile, char *ta
 static uint64_t collect(struct walk *walk, move_tile *move, uint64_t most, void *target)
 {
     const size_t size = element_size(walk->layout->input);
-    uint64_t kept = 0, left = least(most, walk->left);
+    uint64_t kept = 0, left = min_u64(most, walk->left);
     while (left) {
         const struct tile tile = walk_next(walk, left);
         kept += move(&tile, (char *)target + kept * size);
@@ -186,7 +186,7 @@ static void pack(const unsigned char *bytes, uint64_t n, unsigned char *target)
     }
     memcpy(rest, bytes + at, n - at);
     bits = htole16(bits_of_bytes(rest));
-    memcpy(target + at / MASK_BITS, &bits, divide_up(n - at, MASK_BITS));
+    memcpy(target + at / MASK_BITS, &bits, ceil_div(n - at, MASK_BITS));
 }
 
 uint64_t gather_bits(enum instructions instructions, const struct layout *layout, uint64_t start,
@@ -250,8 +250,8 @@ static void count_side_by_side(const struct tile *self, uint32_t *counts)
     for (uint64_t column = 0; column < self->columns; column += COLUMNS)
         for (uint64_t row = 0; row < self->rows; row += ROWS)
             add_up(self->mask + (int64_t)row * self->mask_row_stride + column,
-                   least(self->rows - row, ROWS), self->mask_row_stride,
-                   least(self->columns - column, COLUMNS), counts + column);
+                   min_u64(self->rows - row, ROWS), self->mask_row_stride,
+                   min_u64(self->columns - column, COLUMNS), counts + column);
 }
 
 static uint64_t valid_in_row(const unsigned char *mask, int64_t stride, uint64_t n)
@@ -272,7 +272,7 @@ void gather_count_columns(const struct tile *self, uint32_t *counts)
         count_side_by_side(self, counts);
         return;
     }
-    const uint64_t own = self->mask_column_stride ? self->columns : least(self->columns, 1);
+    const uint64_t own = self->mask_column_stride ? self->columns : min_u64(self->columns, 1);
     for (uint64_t column = 0; column < own; column++)
         counts[column] =
             (uint32_t)valid_in_row(self->mask + (int64_t)column * self->mask_column_stride,

@@ -25,13 +25,13 @@ move_tile *gather_mover(enum instructions, const struct layout *, bool masked);
 
 /* Writes a tile's elements contiguously: moved, or transposed if the elements of a column are
  * closer together than those of a row. */
-struct bringer {
+struct tile_writer {
     move_tile *move;
     transpose_rows *transpose; /* NULL: moved */
     const char *end;           /* see struct transposition; NULL: the end of the tile's last row */
 };
 
-void bringer_bring(const struct bringer *, const struct tile *, char *target);
+void tile_writer_write(const struct tile_writer *, const struct tile *, char *target);
 
 /* Number of unmasked elements of a stretch. */
 uint64_t gather_count(const struct layout *, uint64_t start, uint64_t length);

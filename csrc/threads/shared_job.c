@@ -27,7 +27,7 @@ static void close_job(struct shared_job *job)
         atomic_fetch_and(&job->holds, ~open_bit);
 }
 
-void shared_job_let_go(struct shared_job *job)
+void shared_job_release(struct shared_job *job)
 {
     atomic_fetch_sub(&job->holds, 1);
 }
@@ -41,7 +41,7 @@ unsigned shared_job_join(struct shared_job *job)
         if (place > 0)
             return (unsigned)place;
     }
-    shared_job_let_go(job);
+    shared_job_release(job);
     return 0;
 }
 
@@ -69,7 +69,7 @@ static bool take_piece(struct shared_job *job, unsigned lane, uint64_t *index)
     return true;
 }
 
-uint64_t shared_job_take_pieces(struct shared_job *job, unsigned own, unsigned thread)
+uint64_t shared_job_run_pieces(struct shared_job *job, unsigned own, unsigned thread)
 {
     uint64_t done = 0, index;
     for (unsigned k = 0; k < job->width; k++)

@@ -16,7 +16,7 @@
 /* As in threads_run. */
 typedef void shared_job_piece(void *context, uint64_t index, unsigned thread);
 
-enum { APART = 128 }; /* bytes; processors prefetch 64-byte lines in pairs */
+enum { FALSE_SHARING_BYTES = 128 }; /* bytes; processors prefetch 64-byte lines in pairs */
 
 /* In `holds`: threads may join. */
 static const unsigned open_bit = 1u << 31;
@@ -26,13 +26,13 @@ static const uint64_t asleep_bit = (uint64_t)1 << 63;
 /* Number of pieces taken from a lane; the upper bits are the serial number of the slot's job, so
  * that other cores' cache lines need no clearing. */
 struct lane {
-    _Alignas(APART) _Atomic uint64_t taken;
+    _Alignas(FALSE_SHARING_BYTES) _Atomic uint64_t taken;
 };
 
 /* A slot and its current job. */
 struct shared_job {
     /* Set before the job is opened. */
-    _Alignas(APART) shared_job_piece *piece;
+    _Alignas(FALSE_SHARING_BYTES) shared_job_piece *piece;
     void *context;
     uint64_t pieces;
     struct lane *lanes;
@@ -41,12 +41,13 @@ struct shared_job {
     fenv_t arithmetic; /* the caller's rounding mode and flush-to-zero, used by all threads */
 
     /* For joining and for taking pieces. */
-    _Alignas(APART) atomic_uint holds; /* references, plus open_bit; 0: the slot is free */
-    atomic_int places;                 /* for additional threads */
-    atomic_bool calls;                 /* wakes sleeping threads, too */
+    _Alignas(FALSE_SHARING_BYTES)
+        atomic_uint holds; /* references, plus open_bit; 0: the slot is free */
+    atomic_int places;     /* for additional threads */
+    atomic_bool calls;     /* wakes sleeping threads, too */
 
     /* For waiting. */
-    _Alignas(APART) _Atomic uint64_t done; /* finished pieces, plus asleep_bit */
+    _Alignas(FALSE_SHARING_BYTES) _Atomic uint64_t done; /* finished pieces, plus asleep_bit */
 };
 
 /* Opens the slot for a job and takes a reference for the caller; false if the slot is in use. */
@@ -64,7 +65,7 @@ static inline bool shared_job_is_open(struct shared_job *job)
 unsigned shared_job_join(struct shared_job *);
 
 /* Executes pieces until none is left, starting in lane `own`. Returns how many. */
-uint64_t shared_job_take_pieces(struct shared_job *, unsigned own, unsigned thread);
+uint64_t shared_job_run_pieces(struct shared_job *, unsigned own, unsigned thread);
 
 /* Releases a reference. */
-void shared_job_let_go(struct shared_job *);
+void shared_job_release(struct shared_job *);

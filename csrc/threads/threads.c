@@ -27,9 +27,9 @@ enum {
 static const double watch_seconds = 50e-6;
 
 struct pool {
-    _Alignas(APART) atomic_uint generation; /* changes when a job is opened */
-    _Alignas(APART) pid_t owner;            /* the process that owns the threads */
-    unsigned most;                          /* maximum threads, including the caller */
+    _Alignas(FALSE_SHARING_BYTES) atomic_uint generation; /* changes when a job is opened */
+    _Alignas(FALSE_SHARING_BYTES) pid_t owner;            /* the process that owns the threads */
+    unsigned most; /* maximum threads, including the caller */
     pthread_mutex_t lock;
     pthread_cond_t work, finished;
     /* Written with the lock held. */
@@ -56,7 +56,7 @@ static unsigned missing_threads(struct pool *pool)
             places += (uint64_t)free_places;
     }
     const uint64_t idle = awake > busy ? awake - busy : 0;
-    return places > idle ? (unsigned)least(places - idle, pool->most) : 0;
+    return places > idle ? (unsigned)min_u64(places - idle, pool->most) : 0;
 }
 
 /* Whether a spinning thread may occupy a core that another one needs. */
@@ -76,7 +76,7 @@ static void call_sleepers(struct pool *pool)
         return;
     pthread_mutex_lock(&pool->lock);
     const unsigned asleep = atomic_load(&pool->asleep),
-                   called = (unsigned)least(least(missing_threads(pool), asleep), MOST);
+                   called = (unsigned)min_u64(min_u64(missing_threads(pool), asleep), MOST);
     atomic_store(&pool->asleep, asleep - called);
     pool->called += called;
     pthread_mutex_unlock(&pool->lock);
@@ -171,8 +171,8 @@ static bool help(struct pool *pool, unsigned own)
             return false;
     call_sleepers(pool);
     fesetenv(&job->arithmetic);
-    add_done(pool, job, shared_job_take_pieces(job, own, thread));
-    shared_job_let_go(job);
+    add_done(pool, job, shared_job_run_pieces(job, own, thread));
+    shared_job_release(job);
     return true;
 }
 
@@ -228,8 +228,9 @@ static void start_threads(struct pool *pool)
 static struct pool *pool_new(pid_t owner, unsigned most)
 {
     const size_t bytes = sizeof(struct pool) + (most - 1) * sizeof(pthread_t);
-    struct pool *pool = aligned_alloc(APART, divide_up(bytes, APART) * APART);
-    struct lane *lanes = aligned_alloc(APART, SLOTS * most * sizeof(struct lane));
+    struct pool *pool = aligned_alloc(FALSE_SHARING_BYTES,
+                                      ceil_div(bytes, FALSE_SHARING_BYTES) * FALSE_SHARING_BYTES);
+    struct lane *lanes = aligned_alloc(FALSE_SHARING_BYTES, SLOTS * most * sizeof(struct lane));
     if (!pool || !lanes) {
         free(pool);
         free(lanes);
@@ -285,9 +286,9 @@ static bool pool_run(struct pool *pool, unsigned most, uint64_t pieces, bool bri
         start_threads(pool);
         call_sleepers(pool);
     }
-    if (!add_done(pool, job, shared_job_take_pieces(job, 0, 0)))
+    if (!add_done(pool, job, shared_job_run_pieces(job, 0, 0)))
         wait_for_the_rest(pool, job);
-    shared_job_let_go(job);
+    shared_job_release(job);
     atomic_store(&pool->ended, clock_now());
     return true;
 }
@@ -317,37 +318,37 @@ static unsigned most_threads(struct threads *self)
     unsigned most = atomic_load(&self->most);
     if (most)
         return most;
-    const unsigned cores = (unsigned)least(processor_cores(), cgroup_cores(""));
-    const unsigned found = self->asked ? (unsigned)least(self->asked, cores) : cores;
+    const unsigned cores = (unsigned)min_u64(processor_cores(), cgroup_cores(""));
+    const unsigned found = self->asked ? (unsigned)min_u64(self->asked, cores) : cores;
     return atomic_compare_exchange_strong(&self->most, &most, found) ? found : most;
 }
 
-struct crew threads_crew(struct threads *self)
+struct thread_team threads_team(struct threads *self)
 {
-    return (struct crew){self, atomic_load(&self->bound)};
+    return (struct thread_team){self, atomic_load(&self->bound)};
 }
 
-unsigned threads_for(const struct crew *self, uint64_t pieces)
+unsigned threads_for(const struct thread_team *self, uint64_t pieces)
 {
     const uint64_t bound = self->bound ? self->bound : UINT64_MAX;
     if (pieces <= 1 || bound == 1)
         return 1;
-    return (unsigned)least(pieces, least(most_threads(self->threads), bound));
+    return (unsigned)min_u64(pieces, min_u64(most_threads(self->threads), bound));
 }
 
 unsigned threads_bound(struct threads *self, unsigned most)
 {
     if (most)
         atomic_store(&self->bound, most);
-    const struct crew crew = threads_crew(self);
-    return threads_for(&crew, UINT64_MAX);
+    const struct thread_team thread_team = threads_team(self);
+    return threads_for(&thread_team, UINT64_MAX);
 }
 
 /* A forked child abandons its parent's pool: the threads do not exist there, and one of them may
  * have held the lock. */
 static struct pool *pool_here(struct threads *self)
 {
-    const pid_t here = process_here();
+    const pid_t here = process_id();
     struct pool *there = atomic_load(&self->pool);
     if (there && there->owner == here)
         return there;
@@ -369,14 +370,14 @@ struct threads *threads_create(void)
 void threads_destroy(struct threads *self)
 {
     struct pool *pool = self ? atomic_load(&self->pool) : NULL;
-    if (pool && pool->owner == process_here()) {
+    if (pool && pool->owner == process_id()) {
         pool_stop(pool);
         pool_free(pool);
     }
     free(self);
 }
 
-void threads_run(const struct crew *self, uint64_t pieces, bool brief, threads_piece *piece,
+void threads_run(const struct thread_team *self, uint64_t pieces, bool brief, threads_piece *piece,
                  void *context)
 {
     const unsigned most = threads_for(self, pieces);

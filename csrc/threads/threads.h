@@ -32,15 +32,15 @@ void threads_destroy(struct threads *);
 
 /* The thread count for one call: later changes of the bound do not affect it, so that per-thread
  * memory suffices. */
-struct crew {
+struct thread_team {
     struct threads *threads;
     unsigned bound; /* 0: none */
 };
 
-struct crew threads_crew(struct threads *);
+struct thread_team threads_team(struct threads *);
 
 /* The maximum number of threads in a job of `pieces` pieces. */
-unsigned threads_for(const struct crew *, uint64_t pieces);
+unsigned threads_for(const struct thread_team *, uint64_t pieces);
 
 /* Bounds the threads of future jobs; 0: keeps the bound. Returns the maximum number of threads in a
  * job of many pieces. */
@@ -51,5 +51,5 @@ unsigned threads_bound(struct threads *, unsigned most);
  * waits for another; beyond 32 concurrent jobs, a caller works by itself. `brief`: sleeping
  * threads would come too late, so only spinning ones join; sleeping ones are woken for the
  * following jobs if this one closely follows another. */
-void threads_run(const struct crew *, uint64_t pieces, bool brief, threads_piece *piece,
+void threads_run(const struct thread_team *, uint64_t pieces, bool brief, threads_piece *piece,
                  void *context);

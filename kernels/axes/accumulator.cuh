@@ -10,7 +10,7 @@
  *
  * Vectors of a batch beyond `valid` are padding that changes no state (typed_rows.cuh). Lanes are
  * adjacent results and vectors are rows if columns are reduced; vectors are consecutive parts of a
- * row otherwise. An accumulator takes at most ROWS_A_BLOCK vectors. */
+ * row otherwise. An accumulator takes at most ROWS_PER_BLOCK vectors. */
 #pragma once
 
 #include "../reductions.cuh"
@@ -22,7 +22,7 @@ namespace KERNELS
 /* The rows in a thread's state: their count and indices. A team of 2^team threads deals rows out:
  * `number` is the thread's own row counter, followed by its index in the team. If `coalesced` rows
  * are treated as one long row, the state has row `part` of each of them. */
-struct rows_taken {
+struct accumulated_rows {
     uint32_t count;
     uint64_t first = 0, step = 1;
     unsigned team = 0, own = 0, coalesced = 1, part = 0;
@@ -61,12 +61,12 @@ __device__ __forceinline__ void fill(T (&lanes)[N], T with)
 
 /* Base of accumulators whose words threads merge before converting them to states: own.merge()
  * takes a function that returns the corresponding word of another thread. */
-struct merges_words {
-    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
+struct merges_by_words {
+    __device__ __forceinline__ void number_in_team(const accumulated_rows &) {}
 };
 
 /* Marks accumulators that leave no registers for one more loop (column_rows.cuh). */
-struct leaves_no_registers {};
+struct is_register_bound {};
 
 /* An accumulator whose lanes are independent. A lane has
  *
@@ -101,7 +101,7 @@ struct accumulator_of_lanes {
         return lanes[c].made();
     }
 
-    __device__ __forceinline__ state_type state(unsigned c, const rows_taken &taken) const
+    __device__ __forceinline__ state_type state(unsigned c, const accumulated_rows &taken) const
     {
         return lanes[c].state(taken);
     }
@@ -124,17 +124,17 @@ struct state_lane {
                                          unsigned valid)
     {
         static_assert(Rows <= 32, "a word has a bit for each");
-        take_values<Fold>(all, x, in_a_row{before}, valid_bits{low_bits(valid)});
+        accumulate_values<Fold>(all, x, in_a_row{before}, valid_bits{low_bits(valid)});
     }
 
-    __device__ __forceinline__ state_of<Fold> state(const rows_taken &) const
+    __device__ __forceinline__ state_of<Fold> state(const accumulated_rows &) const
     {
         return all;
     }
 };
 
 template <class Fold, class In, unsigned Words = 4>
-struct accumulator : accumulator_of_lanes<state_lane<Fold>, In, Words>, leaves_no_registers {};
+struct accumulator : accumulator_of_lanes<state_lane<Fold>, In, Words>, is_register_bound {};
 
 /* For states that are values; merging a batch in pairs reduces the rounding error of sums. */
 template <class Fold>
@@ -156,11 +156,11 @@ struct value_lane : state_lane<Fold> {
 
 template <class V, class In, unsigned Words>
 struct accumulator<sum<V>, In, Words> : accumulator_of_lanes<value_lane<sum<V>>, In, Words>,
-                                        leaves_no_registers {};
+                                        is_register_bound {};
 
 template <class V, class In, unsigned Words>
 struct accumulator<min<V>, In, Words> : accumulator_of_lanes<value_lane<min<V>>, In, Words>,
-                                        leaves_no_registers {};
+                                        is_register_bound {};
 
 /* Counts the nonzero values of up to 2^16 rows. */
 template <class V>
@@ -176,7 +176,7 @@ struct nonzero_lane {
             count += !is_zero(x[r]);
     }
 
-    __device__ __forceinline__ uint64_t state(const rows_taken &) const
+    __device__ __forceinline__ uint64_t state(const accumulated_rows &) const
     {
         return count;
     }
@@ -202,7 +202,7 @@ struct nansum_lane {
         all = sum<V>::merge(all, numbers);
     }
 
-    __device__ __forceinline__ state_of<fold> state(const rows_taken &taken) const
+    __device__ __forceinline__ state_of<fold> state(const accumulated_rows &taken) const
     {
         return {typename fold::total(all), taken.count - nans};
     }
@@ -223,7 +223,7 @@ struct square_lane {
         squares += added_in_lanes<Rows, double>([&](unsigned r) { return squared(widen(x[r])); });
     }
 
-    __device__ __forceinline__ state_of<fold> state(const rows_taken &) const
+    __device__ __forceinline__ state_of<fold> state(const accumulated_rows &) const
     {
         return fold::of_plain(squares);
     }
@@ -235,7 +235,7 @@ struct accumulator<norm2<V>, In, Words>
           std::conditional_t<std::is_same_v<In, double> || std::is_same_v<In, complex<double>>,
                              state_lane<norm2<V>>, square_lane<V>>,
           In, Words>,
-      leaves_no_registers {};
+      is_register_bound {};
 
 /* Whether x replaces the best value so far: NaN sorts before all numbers or, if SkipsNan, after
  * them. */
@@ -269,7 +269,7 @@ struct argmin_lane {
         return number;
     }
 
-    __device__ __forceinline__ state_of<fold> state(const rows_taken &taken) const
+    __device__ __forceinline__ state_of<fold> state(const accumulated_rows &taken) const
     {
         return taken.count ? fold::lift(best, taken.row(taken.number(number))) : fold::identity();
     }

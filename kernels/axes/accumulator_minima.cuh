@@ -80,7 +80,7 @@ struct least_halves {
         return std::conditional_t<std::is_integral_v<In>, int, V>(element(c));
     }
 
-    __device__ __forceinline__ V state(unsigned c, const rows_taken &) const
+    __device__ __forceinline__ V state(unsigned c, const accumulated_rows &) const
     {
         return V(element(c));
     }
@@ -94,7 +94,7 @@ struct least_halves {
 };
 
 template <class V, unsigned Words>
-struct accumulator<min<V>, int8_t, Words> : least_halves<V, int8_t, Words>, merges_words {
+struct accumulator<min<V>, int8_t, Words> : least_halves<V, int8_t, Words>, merges_by_words {
     template <class Move>
     __device__ __forceinline__ void merge(Move move)
     {
@@ -161,7 +161,7 @@ struct least_keys {
     static constexpr unsigned columns = lanes_of<In, Words>, of_word = columns / Words,
                               bits = 32 - 32 / of_word;
     static constexpr uint32_t numbers = (1u << bits) - 1;
-    static_assert(ROWS_A_BLOCK - 1 <= numbers, "a row's number is below the rank");
+    static_assert(ROWS_PER_BLOCK - 1 <= numbers, "a row's number is below the rank");
     int32_t key[columns];
 
     __device__ __forceinline__ least_keys()
@@ -183,7 +183,7 @@ struct least_keys {
 #pragma unroll
                 for (unsigned k = 0; k < of_word; k++) {
                     int32_t &own = key[of_word * w + k];
-                    own = least_number(
+                    own = min_of_numbers(
                         own, int32_t(selected_bytes(first + r, ranks, lowest + k * next)));
                 }
             }
@@ -194,7 +194,7 @@ struct least_keys {
         return count == 0 ? 0 : key[c] & numbers;
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken) const
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const accumulated_rows &taken) const
     {
         const uint32_t number = made(c, taken.count);
         return taken.count ? Fold::lift(element_of_rank<In>(key[c] >> bits),
@@ -209,19 +209,20 @@ struct least_keys {
 #pragma unroll
         for (unsigned c = 1; c < columns; c++) {
             lane = key[c] < best ? c : lane;
-            best = least_number(key[c], best);
+            best = min_of_numbers(key[c], best);
         }
         return {value_of<Fold>(element_of_rank<In>(best >> bits)), best & numbers, lane};
     }
 };
 
 template <class V, unsigned Words>
-struct accumulator<argmin<V>, int8_t, Words> : least_keys<argmin<V>, int8_t, Words>, merges_words {
+struct accumulator<argmin<V>, int8_t, Words> : least_keys<argmin<V>, int8_t, Words>,
+                                               merges_by_words {
     using keys = least_keys<argmin<V>, int8_t, Words>;
     using keys::key;
 
     /* Replace the thread's own row numbers by numbers in the team. */
-    __device__ __forceinline__ void number_in_team(const rows_taken &taken)
+    __device__ __forceinline__ void number_in_team(const accumulated_rows &taken)
     {
 #pragma unroll
         for (int32_t &own : key)
@@ -233,7 +234,7 @@ struct accumulator<argmin<V>, int8_t, Words> : least_keys<argmin<V>, int8_t, Wor
     {
 #pragma unroll
         for (int32_t &own : key)
-            own = least_number(own, move(own));
+            own = min_of_numbers(own, move(own));
     }
 };
 

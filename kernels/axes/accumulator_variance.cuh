@@ -48,7 +48,7 @@ struct accumulator<variance<V>, In, Words> {
     }
 
     __device__ __forceinline__ state_of<variance<V>> state(unsigned c,
-                                                           const rows_taken &taken) const
+                                                           const accumulated_rows &taken) const
     {
         return {double(taken.count), mean[c], deviation[c]};
     }
@@ -108,8 +108,7 @@ struct accumulator<variance<V>, In, Words> {
 
 template <class In, unsigned Words>
 struct accumulator<variance<complex<double>>, In, Words>
-    : accumulator_of_lanes<state_lane<variance<complex<double>>>, In, Words>,
-      leaves_no_registers {};
+    : accumulator_of_lanes<state_lane<variance<complex<double>>>, In, Words>, is_register_bound {};
 
 /* Sums of 16-bit floats and of their squares over up to 2^6 words. A square has 22 bits, so both
  * are exact in float64 if magnitudes are within a factor of 2^12. Otherwise the sum of squared
@@ -135,7 +134,7 @@ struct spreads_of_halves {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
             const two_halves<In> x(rows[r].at[0]);
-            greatest = greatest_number(greatest, rows[r].at[0] & 0x7fffffff);
+            greatest = max_of_numbers(greatest, rows[r].at[0] & 0x7fffffff);
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
                 of_rows[c] = r == 0 ? x.at[c] : of_rows[c] + x.at[c];
@@ -281,7 +280,7 @@ struct result_accumulator<variance<V>, float16, Words> {
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
  * `made` computes: count * squares is less than 2^46. */
 template <class V, unsigned Words>
-struct accumulator<variance<V>, int8_t, Words> : merges_words, leaves_no_registers {
+struct accumulator<variance<V>, int8_t, Words> : merges_by_words, is_register_bound {
     static constexpr unsigned columns = 4 * Words;
     int32_t totals[columns], squares[columns];
 
@@ -312,7 +311,7 @@ struct accumulator<variance<V>, int8_t, Words> : merges_words, leaves_no_registe
     }
 
     __device__ __forceinline__ state_of<variance<V>> state(unsigned c,
-                                                           const rows_taken &taken) const
+                                                           const accumulated_rows &taken) const
     {
         const double count = double(taken.count);
         return taken.count ? state_of<variance<V>>{count, ratio_of_counts(totals[c], count),

@@ -200,7 +200,7 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enu
         for (unsigned part = 0;;) {
             value_of<Fold> values[N];
             decode(values, words, input);
-            take_values<Fold>(state, values, places, all_valid());
+            accumulate_values<Fold>(state, values, places, all_valid());
             if (++part >> packing)
                 break;
             shift_words(words, 1u << rows.bytes);
@@ -231,7 +231,7 @@ __device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, enum e
                some_of_runs{row.data + (begin + int64_t(own)) * (int64_t(1) << rows.bytes),
                             int64_t(1) << (pitch + rows.bytes), there, low_bits(1u << rows.run)});
     decode(values, words, input);
-    take_values<Fold>(state, values, places, valid_bits{there});
+    accumulate_values<Fold>(state, values, places, valid_bits{there});
     return begin + window;
 }
 
@@ -289,9 +289,9 @@ exchange_splits(const kernel_axes &x, const teammate &me, uint64_t result, uint6
 #pragma unroll 1
     for (uint64_t s = me.number; there && s < x.launch.splits; s += 1u << x.launch.team) {
         const uint64_t at = s * x.results + result;
-        own.state = Fold::merge(own.state, load_shared_by_all(partials + at));
+        own.state = Fold::merge(own.state, load_from_l2(partials + at));
         if (x.counts)
-            own.count += load_shared_by_all(counts + at);
+            own.count += load_from_l2(counts + at);
     }
     return true;
 }

@@ -57,14 +57,14 @@ __device__ __forceinline__ void load_batch(const own_elements<In> &own, unsigned
 #pragma unroll
     for (unsigned p = 0; p < N / V; p++) {
         if (own.packed) {
-            const pack<In> together = *seen_as<const pack<In>>(at + p * pace);
+            const pack<In> together = *pointer_cast<const pack<In>>(at + p * pace);
 #pragma unroll
             for (unsigned v = 0; v < V; v++)
                 loaded[p * V + v] = together.at[v];
         } else {
 #pragma unroll
             for (unsigned v = 0; v < V; v++)
-                loaded[p * V + v] = *seen_as<const In>(at + p * pace + v * own.inner);
+                loaded[p * V + v] = *pointer_cast<const In>(at + p * pace + v * own.inner);
         }
     }
 }
@@ -83,7 +83,7 @@ __device__ __forceinline__ uint32_t load_some(const own_elements<In> &own, unsig
         for (unsigned v = 0; v < V; v++) {
             const bool is_there = k + v < own.count;
             const int64_t at = is_there ? int64_t(i) * own.outer + int64_t(j) * own.inner : 0;
-            loaded[p * V + v] = *seen_as<const In>(own.data + at);
+            loaded[p * V + v] = *pointer_cast<const In>(own.data + at);
             there |= uint32_t(is_there) << (p * V + v);
             if (++j == own.length) {
                 j = 0;
@@ -118,9 +118,9 @@ __device__ __forceinline__ state_of<Fold> fold_share(const inversion<Fold, In> &
         for (unsigned u = 0; u < N; u++)
             values[u] = value_of<Fold>(inverted(loaded[u]));
         if (whole)
-            take_values<Fold>(state, values, in_a_row{0}, all_valid());
+            accumulate_values<Fold>(state, values, in_a_row{0}, all_valid());
         else
-            take_values<Fold>(state, values, in_a_row{0}, valid_bits{there});
+            accumulate_values<Fold>(state, values, in_a_row{0}, valid_bits{there});
     }
     return state;
 }
@@ -233,12 +233,12 @@ __global__ void __launch_bounds__(threads_of_invariant, sizeof(state_of<Fold>) >
             return;
         partials += me.row << each;
         state = fold_in_order<Fold>(there ? own_shares(me, splits, each) : 0, [&](unsigned k) {
-            return load_shared_by_all<state_of<Fold>>(partials + k);
+            return load_from_l2<state_of<Fold>>(partials + k);
         });
         state = fold_rows_in_order<Fold>(me, ((splits - 1) >> each) + 1, state);
     }
     if (me.row == 0 && there)
-        store_at_once<Fold>(x.result, {state}, at.place);
+        store_results_directly<Fold>(x.result, {state}, at.place);
 }
 
 } // namespace KERNELS

@@ -75,7 +75,7 @@ __device__ __forceinline__ void load_shifted(vec16 (&rows)[Rows], column_walk &o
     for (unsigned r = 0; r < Rows; r++) {
         const char *at = Deep ? own.next() : own.row(r);
         begin[r] = unsigned(address_of(at) % sizeof(vec16));
-        const vec16 *const from = seen_as<const vec16>(at - begin[r]);
+        const vec16 *const from = pointer_cast<const vec16>(at - begin[r]);
         packs[r][0] = from[0];
 #pragma unroll
         for (unsigned p = 1; p < (Strided ? 3 : 2); p++)
@@ -100,7 +100,7 @@ __device__ __forceinline__ void load_shifted_alike(vec16 (&rows)[Rows], const co
     vec16 high[Rows] = {};
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        const vec16 *const words = seen_as<const vec16>(own.row(r) - begin);
+        const vec16 *const words = pointer_cast<const vec16>(own.row(r) - begin);
         rows[r] = words[0];
         if (both)
             high[r] = words[1];
@@ -124,12 +124,12 @@ __device__ __forceinline__ void load_shifted_alike(vec16 (&rows)[Rows], const co
 template <class In, bool Strided, unsigned Rows>
 __device__ __forceinline__ void load_whole(vec16 (&rows)[Rows], const column_walk &own)
 {
-    const bool odd = Strided && is_odd(seen_as<const In>(own.at));
+    const bool odd = Strided && is_odd(pointer_cast<const In>(own.at));
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        const auto from = seen_as<const vec16>(own.row(r) - odd * sizeof(In));
+        const auto from = pointer_cast<const vec16>(own.row(r) - odd * sizeof(In));
         if constexpr (Strided)
-            rows[r] = pack_of_every_second<In>(from, 0, odd);
+            rows[r] = load_every_second<In>(from, 0, odd);
         else
             rows[r] = from[0];
     }
@@ -178,7 +178,7 @@ __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, ui
     while (end - own.taken >= Rows)
         take_batch<Rows, How, Strided, In>(columns, own);
     if constexpr (How != loads::shifted_alike) /* the caller takes the rest */
-        by_powers<Rows / 2>(end - own.taken, [&](auto rows) {
+        for_each_static_power<Rows / 2>(end - own.taken, [&](auto rows) {
             take_batch<decltype(rows)::value, How, Strided, In>(columns, own);
         });
 }
@@ -189,7 +189,7 @@ constexpr unsigned COLUMNS_LARGE = 128;
 /* Whether there are registers for one more loop. If they are spilled instead, the spills take a
  * twentieth of the time of the reads. */
 template <class Columns>
-constexpr bool has_room = !std::is_base_of_v<leaves_no_registers, Columns>;
+constexpr bool has_room = !std::is_base_of_v<is_register_bound, Columns>;
 
 /* Whether the loads of a row stay within the array. */
 template <class In, bool Strided>
@@ -199,7 +199,7 @@ __device__ __forceinline__ bool is_inside(const kernel_axes &x, const char *row,
     if (!Strided && !x.launch.column.shifted && count == pack<In>::size)
         return true;
     const char *const data = static_cast<const char *>(x.from.data);
-    const unsigned odd = Strided && is_odd(seen_as<const In>(row)) ? unsigned(sizeof(In)) : 0,
+    const unsigned odd = Strided && is_odd(pointer_cast<const In>(row)) ? unsigned(sizeof(In)) : 0,
                    begin = x.launch.column.shifted ? unsigned(address_of(row) % size) : odd,
                    least = Strided && !x.launch.column.shifted ? 2 * size : size,
                    bytes = (begin + extent_of<In, Strided>(count) + size - 1) / size * size;

@@ -147,8 +147,8 @@ __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column
     const unsigned columns = columns_of_row(x);
     const inversion<Fold, In> inverted = {x.result.inverted};
     const int64_t batch = are_batches(x) ? int64_t(group) * x.outer.strides[0] : 0;
-    const global<const In> from = seen_as<const In>(static_cast<const char *>(x.from.data) + batch +
-                                                    int64_t(x.rows.items) * x.from.strides[0]);
+    const global<const In> from = pointer_cast<const In>(
+        static_cast<const char *>(x.from.data) + batch + int64_t(x.rows.items) * x.from.strides[0]);
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < x.launch.column.leftover * columns; k += blockDim.x) {
         const T state =
@@ -216,12 +216,12 @@ fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
         state_of<Fold> state = Fold::identity();
 #pragma unroll 1
         for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * each)
-            state = Fold::merge(
-                state, merged_in_pairs<Fold, together, state_of<Fold>>([&](unsigned u) {
-                    return s + u * each < splits
-                               ? load_shared_by_all(partials + (s + u * each) * step + result)
-                               : Fold::identity();
-                }));
+            state =
+                Fold::merge(state, merged_in_pairs<Fold, together, state_of<Fold>>([&](unsigned u) {
+                                return s + u * each < splits
+                                           ? load_from_l2(partials + (s + u * each) * step + result)
+                                           : Fold::identity();
+                            }));
         table.at[k] = state;
     }
     fold_halves<Fold>(table, count, each);
@@ -261,7 +261,7 @@ finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_
             if (left > 0)
                 partials[at * x.results + result] = state;
             else
-                store_at_once<Fold>(x.result, {state}, place_of_result(x, result).place);
+                store_results_directly<Fold>(x.result, {state}, place_of_result(x, result).place);
         }
         if (left == 0 || !is_last_block(ticket, splits))
             return;

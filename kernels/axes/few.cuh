@@ -42,7 +42,7 @@ __device__ __forceinline__ void take_few(counted_state<Fold> &own, const kernel_
             own.count += __popc(there);
         }
         decode(values, words, x.from.input);
-        take_values<Fold>(own.state, values, in_a_row{i}, valid_bits{there});
+        accumulate_values<Fold>(own.state, values, in_a_row{i}, valid_bits{there});
     }
 }
 

@@ -72,12 +72,12 @@ __device__ __forceinline__ void bring_units(shared<char> room, const units_of_ro
             unit some[at_once];
 #pragma unroll
             for (unsigned u = 0; u < at_once; u++) {
-                some[u] = *seen_as<const unit>(walk.at);
+                some[u] = *pointer_cast<const unit>(walk.at);
                 walk.go(units.count);
             }
 #pragma unroll
             for (unsigned u = 0; u < at_once; u++)
-                *seen_as<unit>(room + swizzled_byte(swizzled, (k + u * blockDim.x) * Bytes)) =
+                *pointer_cast<unit>(room + swizzled_byte(swizzled, (k + u * blockDim.x) * Bytes)) =
                     some[u];
         }
     }
@@ -85,7 +85,7 @@ __device__ __forceinline__ void bring_units(shared<char> room, const units_of_ro
     for (; k < all; k += blockDim.x) {
         const shared<char> to = room + swizzled_byte(swizzled, k * Bytes);
         if constexpr (Bytes < 4)
-            *seen_as<unit>(to) = *seen_as<const unit>(walk.at);
+            *pointer_cast<unit>(to) = *pointer_cast<const unit>(walk.at);
         else
             start_copy<Bytes>(to, walk.at);
         walk.go(units.count);
@@ -113,15 +113,15 @@ bring_every_second(shared<char> room, global<const In> from, const every_second_
     const uint64_t there = (beyond + 2 * own.left - 1) / (2 * size);
     const unsigned first = beyond > 2 * own.before, last = there < count ? unsigned(there) : count;
     const bool odd = is_odd(from);
-    const auto packs = seen_as<const vec16>(from - beyond);
-    const auto to = seen_as<vec16>(room);
+    const auto packs = pointer_cast<const vec16>(from - beyond);
+    const auto to = pointer_cast<vec16>(room);
 #pragma unroll 1
     for (unsigned k = first + threadIdx.x; k < last; k += at_once * blockDim.x) {
         vec16 some[at_once];
 #pragma unroll
         for (unsigned u = 0; u < at_once; u++)
             if (k + u * blockDim.x < last)
-                some[u] = pack_of_every_second<In>(packs, k + u * blockDim.x, odd);
+                some[u] = load_every_second<In>(packs, k + u * blockDim.x, odd);
 #pragma unroll
         for (unsigned u = 0; u < at_once; u++)
             if (k + u * blockDim.x < last)
@@ -132,7 +132,8 @@ bring_every_second(shared<char> room, global<const In> from, const every_second_
                    tail = head > behind ? head : behind,
                    single = threadIdx.x < head ? threadIdx.x : tail + (threadIdx.x - head);
     if (single < own.n)
-        *seen_as<In>(room + swizzled_byte(swizzled, (before + single) * unsigned(sizeof(In)))) =
+        *pointer_cast<In>(room +
+                          swizzled_byte(swizzled, (before + single) * unsigned(sizeof(In)))) =
             from[2 * single];
     return room + before * sizeof(In);
 }
@@ -154,10 +155,10 @@ __device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, con
     if (x.launch.step == 2) {
         const uint64_t n = x.from.shape[0];
         at =
-            bring_every_second(room, seen_as<const In>(from),
+            bring_every_second(room, pointer_cast<const In>(from),
                                {unsigned(rows.count * n), rows.first * n, rows.left * n}, swizzled);
     } else {
-        with_power<16, sizeof(In)>(unit, [&](auto bytes) {
+        with_static_power<16, sizeof(In)>(unit, [&](auto bytes) {
             bring_units<decltype(bytes)::value>(room, units, rows.count, swizzled);
         });
     }

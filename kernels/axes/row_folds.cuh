@@ -29,7 +29,7 @@ template <class To, class Number>
 __device__ __forceinline__ To rounded_to(Number x)
 {
     if constexpr (std::is_same_v<To, float16>)
-        return {half_of_number(x)};
+        return {half_rounded_once(x)};
     else if constexpr (std::is_same_v<To, bfloat16>)
         return {bfloat_of_float(float(x))};
     else
@@ -59,7 +59,7 @@ struct row_fold_by_states {
 #pragma unroll
             for (unsigned k = 0; k < n; k++)
                 some[k] = value(element_at<In>(x, k));
-            take_values<Fold>(all, some, in_a_row{at}, all_valid());
+            accumulate_values<Fold>(all, some, in_a_row{at}, all_valid());
         });
         return row.together(all, [](state a, state b) { return Fold::merge(a, b); });
     }
@@ -210,8 +210,8 @@ struct row_fold<min<V>, In, true> {
                 all =
                     best_of_signed_halves<true>(all, best_of_signed_halves<true>(word, word << 8));
         });
-        const int best = row.together(least_number(int(all), int(all << 16)),
-                                      [](int a, int b) { return least_number(a, b); });
+        const int best = row.together(min_of_numbers(int(all), int(all << 16)),
+                                      [](int a, int b) { return min_of_numbers(a, b); });
         return int8_t(best >> 24);
     }
 
@@ -291,7 +291,7 @@ struct row_fold<argmin<V>, In, true> : row_fold_of_positions {
     template <class Row>
     static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
     {
-        const auto least = [](int a, int b) { return least_number(a, b); };
+        const auto least = [](int a, int b) { return min_of_numbers(a, b); };
         int of_byte[4]; /* positions that are multiples of 4, to which up to 3 is added */
         fill(of_byte, INT32_MAX - 3);
         row.each(greatest_bytes<In>, [&](const auto &x, unsigned at) {

@@ -51,7 +51,8 @@ __device__ __forceinline__ vec16 joined(const vec16 &low, const vec16 &high, uns
         words[k] = begin & 4 ? words[k + 1] : words[k];
 #pragma unroll
     for (unsigned k = 0; k < 4; k++)
-        row.at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], begin % 4) : words[k];
+        row.at[k] =
+            sizeof(In) < 4 ? shifted_right_by_bytes(words[k], words[k + 1], begin % 4) : words[k];
     return row;
 }
 
@@ -64,7 +65,7 @@ __device__ __forceinline__ vec16 edge_of_row(const char *at, unsigned count)
     vec16 row;
 #pragma unroll
     for (unsigned c = 0; c < columns; c++)
-        elements.at[c] = seen_as<const In>(at)[c < count ? c * Step : 0];
+        elements.at[c] = pointer_cast<const In>(at)[c < count ? c * Step : 0];
     memcpy(&row, &elements, sizeof row);
     return row;
 }
@@ -72,12 +73,12 @@ __device__ __forceinline__ vec16 edge_of_row(const char *at, unsigned count)
 /* Call f with each power of two in `count`'s binary representation, largest first, as a
  * compile-time constant. `count` is less than 2 * Most. */
 template <unsigned Most, class F>
-__device__ __forceinline__ void by_powers(unsigned count, F f)
+__device__ __forceinline__ void for_each_static_power(unsigned count, F f)
 {
     if (count & Most)
         f(std::integral_constant<unsigned, Most>());
     if constexpr (Most > 1)
-        by_powers<Most / 2>(count, f);
+        for_each_static_power<Most / 2>(count, f);
 }
 
 /* A word's bytes as numbers: booleans become 0 or 1. */

@@ -13,18 +13,18 @@ using unit_of = std::conditional_t<sizeof(In) == 1, uint32_t, In>;
 
 /* Call f with `size` as a compile-time constant; it is a power of two from Least to Most. */
 template <unsigned Most, unsigned Least, class F>
-__device__ __forceinline__ void with_power(unsigned size, F f)
+__device__ __forceinline__ void with_static_power(unsigned size, F f)
 {
     if constexpr (Most > Least)
         if (size != Most)
-            return with_power<Most / 2, Least>(size, f);
+            return with_static_power<Most / 2, Least>(size, f);
     f(std::integral_constant<unsigned, Most>());
 }
 
 /* ---- rows in registers ---- */
 
 /* The first `count` bytes of a word, padded with those of `fill`. */
-__device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count, uint32_t fill)
+__device__ __forceinline__ uint32_t padded_elements(uint32_t word, unsigned count, uint32_t fill)
 {
 #ifdef __CUDA_ARCH__
     return __byte_perm(word, fill, 0x4444 << 4 * count | (0x3210 & ((1 << 4 * count) - 1)));
@@ -62,9 +62,10 @@ struct row_in_registers {
             auto unit = units[at / of_unit];
             if constexpr (of_unit > 1) {
                 if (beyond)
-                    unit = moved_down(unit, beyond + count > 4 ? units[at / 4 + 1] : 0, beyond);
+                    unit = shifted_right_by_bytes(unit, beyond + count > 4 ? units[at / 4 + 1] : 0,
+                                                  beyond);
                 if (count < of_unit)
-                    unit = filled_up(unit, count, fill);
+                    unit = padded_elements(unit, count, fill);
             }
             x[k / of_unit] = unit;
         }
@@ -138,7 +139,7 @@ struct row_of_loads : row_of_team<In> {
     __device__ __forceinline__ shared<const load> load_at(unsigned k) const
     {
         const unsigned number = before + k;
-        return seen_as<const load>(at) + (Bytes == 16 ? share.swizzled(number) : number);
+        return pointer_cast<const load>(at) + (Bytes == 16 ? share.swizzled(number) : number);
     }
 
     template <class F>
@@ -180,17 +181,18 @@ struct row_of_bytes : row_of_team<int8_t> {
     __device__ __forceinline__ void each(uint32_t fill, F f) const
     {
         const unsigned beyond = unsigned(address_of(at) % 4), words = share.n / 4;
-        const shared<const uint32_t> from = seen_as<const uint32_t>(at - beyond);
+        const shared<const uint32_t> from = pointer_cast<const uint32_t>(at - beyond);
         const unsigned step = 1u << share.team;
         unsigned k = share.number;
 #pragma unroll 4
         for (; k < words; k += step) {
-            const uint32_t x[1] = {moved_down(from[k], from[k + 1], beyond)};
+            const uint32_t x[1] = {shifted_right_by_bytes(from[k], from[k + 1], beyond)};
             f(x, 4 * k);
         }
         const unsigned rest = share.n % 4;
         if (k == words && rest) {
-            const uint32_t x[1] = {filled_up(moved_down(from[k], from[k + 1], beyond), rest, fill)};
+            const uint32_t x[1] = {
+                padded_elements(shifted_right_by_bytes(from[k], from[k + 1], beyond), rest, fill)};
             f(x, 4 * k);
         }
     }

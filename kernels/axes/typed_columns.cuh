@@ -17,13 +17,13 @@ namespace KERNELS
 
 /* Whether an accumulator merges by words. */
 template <class Columns>
-constexpr bool columns_merge = std::is_base_of_v<merges_words, Columns>;
+constexpr bool columns_merge = std::is_base_of_v<merges_by_words, Columns>;
 
 /* Merge the words of a team's threads: first within each warp, then across warps, into the team's
  * first thread. */
 template <class Columns>
-__device__ __forceinline__ void merge_words(Columns &own, rows_taken &taken, const teammate &me,
-                                            const column_part &part)
+__device__ __forceinline__ void merge_words(Columns &own, accumulated_rows &taken,
+                                            const teammate &me, const column_part &part)
 {
     const shared<uint32_t> words = block_memory<uint32_t>();
     const unsigned pitch = blockDim.x / 2;
@@ -61,7 +61,7 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 {
     constexpr unsigned state = sizeof(state_of<Fold>), element = sizeof(In);
     return COLUMNS_THREADS(state, element) % threads ||
-                   COLUMNS_LEFT(state, element) * threads / 2 > COLUMNS_SHARED
+                   COLUMNS_MERGE_BYTES(state, element) * threads / 2 > COLUMNS_SHARED
                ? columns_block<Fold, In>(threads / 2)
                : threads;
 }
@@ -121,7 +121,7 @@ template <class Fold, class In>
 __device__ __forceinline__ teammate place_found_again(const kernel_axes &x)
 {
     constexpr bool kept = COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) <= 512;
-    return place_in_team(x, kept ? threadIdx.x : not_known(threadIdx.x));
+    return place_in_team(x, kept ? threadIdx.x : opaque_value(threadIdx.x));
 }
 
 /* Accumulate a thread's rows and return how many there were. With two reduced dimensions, the
@@ -176,7 +176,7 @@ __device__ __forceinline__ bool stores_packs(const kernel_axes &x, unsigned colu
 {
     return x.launch.column.stores_packs &&
            (sizeof(state_of<Fold>) > sizeof(uint64_t) || x.outer.count > 1 ||
-            x.result.bytes[0] * columns <= STORED_TOGETHER);
+            x.result.bytes[0] * columns <= STORE_BYTES_MOST);
 }
 
 /* Where a thread's results go, and their number. */
@@ -200,9 +200,9 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
             store_native<Fold, In, N>(x, row_numbers(x.result), own, mine);
             return false;
         }
-    rows_taken taken = {rows,       uint64_t(share.split) << x.launch.team,
-                        share.step, x.launch.team,
-                        me.number,  unsigned(x.launch.column.coalesced)};
+    accumulated_rows taken = {rows,       uint64_t(share.split) << x.launch.team,
+                              share.step, x.launch.team,
+                              me.number,  unsigned(x.launch.column.coalesced)};
     constexpr bool merges = columns_merge<Columns>;
     const column_part part(x, me);
     if constexpr (merges)
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     constexpr unsigned columns = columns_type::columns;
     constexpr bool merges = columns_merge<columns_type>;
     static_assert(!merges || sizeof(columns_type) + sizeof(uint32_t) <=
-                                 COLUMNS_LEFT(sizeof(state_of<Fold>), sizeof(In)),
+                                 COLUMNS_MERGE_BYTES(sizeof(state_of<Fold>), sizeof(In)),
                   "a thread leaves what there is room for");
     state_of<Fold> states[columns];
     constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>));
@@ -238,8 +238,9 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     const columns_share share(x, me, columns);
     if (stores_packs<Fold>(x, columns)) {
         if (share.is_there(x))
-            store_at_once<Fold>(x.result, states, share.at(x, 0).place,
-                                share.left(x) < columns ? unsigned(share.left(x)) : columns);
+            store_results_directly<Fold>(x.result, states, share.at(x, 0).place,
+                                         share.left(x) < columns ? unsigned(share.left(x))
+                                                                 : columns);
         return;
     }
     const unsigned count = x.launch.column.coalesced > 1 ? columns_of_row(x) / x.launch.inner

@@ -39,7 +39,7 @@ struct packs_in_stack {
 
     __device__ __forceinline__ vec16 operator[](unsigned i) const
     {
-        return *seen_as<const vec16>(at + int64_t(i) * distance);
+        return *pointer_cast<const vec16>(at + int64_t(i) * distance);
     }
 };
 
@@ -80,7 +80,7 @@ struct row_accumulator {
 
     __device__ __forceinline__ bool is_full() const
     {
-        return taken > ROWS_A_BLOCK - 2 * parts * packs_of_row<Fold, In>;
+        return taken > ROWS_PER_BLOCK - 2 * parts * packs_of_row<Fold, In>;
     }
 
     /* Merge the accumulator into the state and reset it. Vector k begins at first + k * pitch. */
@@ -178,18 +178,18 @@ struct row_of_packs : in_packs<In> {
 
     __device__ __forceinline__ vec16 operator[](unsigned i) const
     {
-        return seen_as<const vec16>(this->packs)[i];
+        return pointer_cast<const vec16>(this->packs)[i];
     }
 };
 
 template <class In>
-struct row_of_packs<In, true> : every_second_in_packs<In> {
-    using every_second_in_packs<In>::every_second_in_packs;
+struct row_of_packs<In, true> : strided_packs<In> {
+    using strided_packs<In>::strided_packs;
     static constexpr unsigned step = pack<In>::size;
 
     __device__ __forceinline__ vec16 operator[](unsigned i) const
     {
-        return pack_of_every_second<In>(this->packs, i, this->odd);
+        return load_every_second<In>(this->packs, i, this->odd);
     }
 };
 
@@ -285,7 +285,7 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
             n = tile.n;
             position = tile.position - row * n;
         }
-        const global<const In> first = seen_as<const In>(data + at);
+        const global<const In> first = pointer_cast<const In>(data + at);
         take_typed_row<Strided>(own, first, n, me, position + row * n);
     }
     if (!is_indexed<Fold>::value)
@@ -369,7 +369,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
                                  tickets + share.result))
             return;
         if (me.number == 0 && there)
-            store_at_once<Fold>(results, {state}, place);
+            store_results_directly<Fold>(results, {state}, place);
     }
 }
 

@@ -112,7 +112,7 @@ struct results_of_thread {
         if constexpr (stores_native<Fold, In>)
             static_cast<folded_row<Fold, In> *>(x.result.at[0])[place] = made;
         else
-            store_at_once<Fold>(x.result, {made}, place);
+            store_results_directly<Fold>(x.result, {made}, place);
     }
 
     __device__ __forceinline__ void go()
@@ -190,7 +190,7 @@ __device__ __forceinline__ void fold_in_registers(const kernel_axes &x)
     const auto from =
         static_cast<const typename rows::load *>(x.from.data) + first / rows::count + threadIdx.x;
     const auto to =
-        seen_as<typename rows::together::store>(results_of<Fold, In>(x) + first) + threadIdx.x;
+        pointer_cast<typename rows::together::store>(results_of<Fold, In>(x) + first) + threadIdx.x;
     typename rows::load loaded[rows::loads];
 #pragma unroll
     for (unsigned k = 0; k < rows::loads; k++)
@@ -222,8 +222,8 @@ fold_rows_together(const kernel_axes &x, shared<const char> staged, unsigned row
     using together = rows_together<Fold, In, count>;
     using load = pack<unit_of<In>>;
     const row_numbers numbers(x.result);
-    const auto from = seen_as<const load>(staged);
-    const auto to = seen_as<typename together::store>(results_of<Fold, In>(x) + result);
+    const auto from = pointer_cast<const load>(staged);
+    const auto to = pointer_cast<typename together::store>(results_of<Fold, In>(x) + result);
     if (address_of(staged) % 16 || !together::may_be_stored(x, result))
         return 0;
 #pragma unroll 1
@@ -281,7 +281,7 @@ constexpr unsigned longest_of_rows = stores_native<Fold, In> || sizeof(In) > siz
 /* Bring a block's rows to shared memory, contiguously. */
 template <class In, bool Strided>
 __device__ __forceinline__ shared<const char>
-brought_rows(const kernel_axes &x, const rows_of_block<Strided> &rows, const swizzle &swizzled)
+staged_rows(const kernel_axes &x, const rows_of_block<Strided> &rows, const swizzle &swizzled)
 {
     if constexpr (Strided)
         if (x.launch.row.unit)
@@ -310,7 +310,7 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
                               x.launch.team,
                               threadIdx.x & ((1u << x.launch.team) - 1),
                               {x.launch.row.swizzle_mask, x.launch.row.swizzle_shift}};
-    const shared<const char> staged = brought_rows<In, Strided>(x, rows, share.swizzled);
+    const shared<const char> staged = staged_rows<In, Strided>(x, rows, share.swizzled);
     const unsigned first = Strided && x.outer.count > 1
                                ? 0
                                : fold_some_together<Fold, In>(x, staged, rows.count, rows.first);
@@ -318,7 +318,7 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
         return fold_rows_of_team<Fold, In, row_of_loads<In, 16, false>>(x, share, staged, first,
                                                                         rows);
     if constexpr (sizeof(In) <= sizeof(uint64_t))
-        with_power<longest_of_rows<Fold, In>, (sizeof(In) > 1 ? sizeof(In) : 2)>(
+        with_static_power<longest_of_rows<Fold, In>, (sizeof(In) > 1 ? sizeof(In) : 2)>(
             size, [&](auto bytes) {
                 constexpr unsigned of_load = decltype(bytes)::value;
                 if constexpr (of_load < 4 && sizeof(In) == 1)
@@ -338,7 +338,7 @@ __device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
 {
     if constexpr (stores_native<Fold, In>)
         if (x.launch.row.packed) /* staged rows skip this jump table */
-            return with_power<16 / sizeof(In), 2>(x.launch.row.packed, [&](auto n) {
+            return with_static_power<16 / sizeof(In), 2>(x.launch.row.packed, [&](auto n) {
                 fold_in_registers<Fold, In, decltype(n)::value>(x);
             });
     fold_brought<Fold, In, false>(x);

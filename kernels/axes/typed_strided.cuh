@@ -31,7 +31,7 @@ struct column_share {
     unsigned k, step;
     unsigned place, inner; /* the column's index in a run of `inner`, for positions */
 
-    __device__ __forceinline__ in_steps places() const
+    __device__ __forceinline__ strided_positions places() const
     {
         return {uint64_t(k) * inner + place, uint64_t(step) * inner};
     }
@@ -40,14 +40,14 @@ struct column_share {
 template <class Fold, class In, class Valid>
 __device__ __forceinline__ void
 take_loaded(state_of<Fold> &state, const In (&loaded)[strided_loads<In>], const kernel_axes &x,
-            const in_steps &places, Valid valid)
+            const strided_positions &places, Valid valid)
 {
     const inversion<Fold, In> inverted = {x.result.inverted};
     value_of<Fold> values[strided_loads<In>];
 #pragma unroll
     for (unsigned u = 0; u < strided_loads<In>; u++)
         values[u] = value_of<Fold>(inverted(loaded[u]));
-    take_values<Fold>(state, values, places, valid);
+    accumulate_values<Fold>(state, values, places, valid);
 }
 
 /* Fold rows of one dimension. */
@@ -64,7 +64,7 @@ __device__ __forceinline__ state_of<Fold> fold_column(const kernel_axes &x, colu
         In loaded[N];
 #pragma unroll
         for (unsigned u = 0; u < N; u++, at += pace)
-            loaded[u] = *seen_as<const In>(at);
+            loaded[u] = *pointer_cast<const In>(at);
         take_loaded<Fold>(state, loaded, x, share.places(), all_valid());
     }
     In loaded[N] = {};
@@ -72,7 +72,7 @@ __device__ __forceinline__ state_of<Fold> fold_column(const kernel_axes &x, colu
 #pragma unroll
     for (unsigned u = 0; u < N; u++, at += pace)
         if (share.k + u * share.step < count) {
-            loaded[u] = *seen_as<const In>(at);
+            loaded[u] = *pointer_cast<const In>(at);
             there |= 1u << u;
         }
     if (there)
@@ -97,13 +97,13 @@ __device__ __forceinline__ state_of<Fold> fold_column_of_two(const kernel_axes &
     state_of<Fold> state = Fold::identity();
 #pragma unroll 1
     while (share.k < count) {
-        const in_steps places = share.places();
+        const strided_positions places = share.places();
         In loaded[N];
         uint32_t there = 0;
 #pragma unroll
         for (unsigned u = 0; u < N; u++) {
             const bool is_there = share.k < count;
-            loaded[u] = *seen_as<const In>(share.column + (is_there ? at : 0));
+            loaded[u] = *pointer_cast<const In>(share.column + (is_there ? at : 0));
             there |= uint32_t(is_there) << u;
             share.k += share.step;
             j += along;
@@ -184,11 +184,11 @@ __global__ void __launch_bounds__(threads_of_strided, strided_blocks<sizeof(stat
         if (there)
 #pragma unroll 4
             for (unsigned k = member; k < splits; k += members)
-                state = Fold::merge(state, load_shared_by_all<state_of<Fold>>(partials + k));
+                state = Fold::merge(state, load_from_l2<state_of<Fold>>(partials + k));
         state = fold_members<Fold>(state, member, members, own, tile.results);
     }
     if (member == 0 && there)
-        store_at_once<Fold>(x.result, {state}, at.place);
+        store_results_directly<Fold>(x.result, {state}, at.place);
 }
 
 } // namespace KERNELS

@@ -129,7 +129,7 @@ __device__ __forceinline__ void load_unsplit(Vector (&loaded)[Loads], const kern
                    beyond = x.launch.column.shifted ? unsigned(sizeof(Vector)) - 1 : 0;
     const char *row = own.at + taken * hop;
     const auto load = [&](unsigned k) {
-        loaded[k] = *seen_as<const Vector>(row - (unsigned(address_of(row)) & beyond));
+        loaded[k] = *pointer_cast<const Vector>(row - (unsigned(address_of(row)) & beyond));
         row += hop;
     };
     if (left >= Loads) {
@@ -194,7 +194,7 @@ __device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Lo
         for (; left >= Rows; left -= Rows)
             take_first<Rows>(columns, loaded, taken);
     }
-    by_powers<Rows / 2>(
+    for_each_static_power<Rows / 2>(
         left, [&](auto rows) { take_first<decltype(rows)::value>(columns, loaded, taken); });
 }
 
@@ -215,7 +215,7 @@ __device__ __forceinline__ void take_edge_rows(Columns &columns, const kernel_ax
 /* Transpose pieces among N neighboring threads of a warp: afterwards, piece k of thread j is the
  * former piece j of thread k. */
 template <unsigned N, class T>
-__device__ __forceinline__ void turn_in_warp(T (&pieces)[N])
+__device__ __forceinline__ void transpose_in_warp(T (&pieces)[N])
 {
 #pragma unroll
     for (unsigned bit = 1; bit < N; bit *= 2) {
@@ -237,13 +237,13 @@ template <class Fold, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_states(const kernel_axes &x, const Columns &columns,
                                              const Pack &own)
 {
-    const rows_taken all = {uint32_t(x.rows.items)};
+    const accumulated_rows all = {uint32_t(x.rows.items)};
     state_of<Fold> states[Count];
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
         states[c] = columns.state(c, all);
     if (own.count > 0)
-        store_at_once<Fold>(x.result, states, own.place, own.count);
+        store_results_directly<Fold>(x.result, states, own.place, own.count);
 }
 
 /* Store a result whose columns span 2^team threads. Called by all threads of a warp. */
@@ -257,9 +257,9 @@ __device__ __forceinline__ void store_across(const kernel_axes &x, const Columns
     for (unsigned distance = 1; distance < 1u << team; distance *= 2)
         state[0] = Fold::merge(state[0], shuffle_xor(state[0], distance));
     if (own.count > 0 && (threadIdx.x & ((1u << team) - 1)) == 0)
-        store_at_once<Fold>(x.result, state,
-                            x.outer.first +
-                                ((own.place - x.outer.first) >> (x.launch.load + team)));
+        store_results_directly<Fold>(x.result, state,
+                                     x.outer.first +
+                                         ((own.place - x.outer.first) >> (x.launch.load + team)));
 }
 
 /* Store results of NumPy's usual type. Called by all threads of a warp. */
@@ -277,7 +277,7 @@ __device__ __forceinline__ void store_native(const kernel_axes &x, const row_num
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
         made[c / piece].at[c % piece] = columns.made(c, uint32_t(x.rows.items));
-    turn_in_warp(made);
+    transpose_in_warp(made);
     const unsigned lane = threadIdx.x % warp_size, first = lane % pieces * piece;
 #pragma unroll
     for (unsigned k = 0; k < pieces; k++) {
@@ -290,7 +290,7 @@ __device__ __forceinline__ void store_native(const kernel_axes &x, const row_num
         for (unsigned c = 0; c < piece; c++)
             stored.at[c] = row_fold<Fold, In>::result_of(made[k].at[c], numbers);
         if (there >= first + piece && address_of(to) % sizeof stored == 0)
-            *seen_as<store>(to) = stored;
+            *pointer_cast<store>(to) = stored;
         else
 #pragma unroll
             for (unsigned c = 0; c < piece; c++)

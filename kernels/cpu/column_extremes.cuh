@@ -11,11 +11,11 @@ namespace
 
 /* Keys with NaN as the best value: 16-bit floats map NaN to the best key, wider floats select it by
  * a separate comparison. If NaNs are skipped, keys are unchanged. */
-template <class In, class Order, nan_is Nan = nan_is::noted>
+template <class In, class Order, nan_policy Nan = nan_policy::noted>
 struct winning {
     using keys = key_of<In>;
     using K = key<In>;
-    static constexpr bool nan_wins = keys::has_nan && Nan == nan_is::noted,
+    static constexpr bool nan_wins = keys::has_nan && Nan == nan_policy::noted,
                           nan_is_chosen = nan_wins && keys::nan_loses,
                           nan_is_best = nan_wins && !keys::nan_loses;
     static constexpr K best_of_all =
@@ -25,7 +25,7 @@ struct winning {
     {
         const vector<K> key = keys::of(loaded<vector<K>>(x));
         if constexpr (nan_is_best)
-            return keys::nan(key) ? in_all(best_of_all) : key;
+            return keys::nan(key) ? in_all_lanes(best_of_all) : key;
         else
             return key;
     }
@@ -137,10 +137,11 @@ template <class T>
 struct lanes_with_any<T, false> {};
 
 /* Positions are as wide as elements. */
-template <class In, class Order, bool Masked = false, nan_is Nan = nan_is::noted>
-struct column_positions : column_lanes<In, In>,
-                          lanes_with_any<bits_of<sizeof(In)>, Masked || Nan == nan_is::left_out> {
-    static constexpr bool selects = Masked || Nan == nan_is::left_out;
+template <class In, class Order, bool Masked = false, nan_policy Nan = nan_policy::noted>
+struct column_positions
+    : column_lanes<In, In>,
+      lanes_with_any<bits_of<sizeof(In)>, Masked || Nan == nan_policy::skipped> {
+    static constexpr bool selects = Masked || Nan == nan_policy::skipped;
     using keys = winning<In, Order, Nan>;
     using K = key<In>;
     using position = bits_of<sizeof(In)>;
@@ -184,7 +185,7 @@ struct column_positions : column_lanes<In, In>,
         lanes<position> found = where;
         decltype(vector<K>{} < vector<K>{}) nans = {};
         for (unsigned row = 0; row < part.rows; row++) {
-            const vector<position> here = in_all(position(part.first + row));
+            const vector<position> here = in_all_lanes(position(part.first + row));
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
             {
                 const auto x = keys::of(part[row] + r * in_register<In>);
@@ -193,7 +194,7 @@ struct column_positions : column_lanes<In, In>,
                 if constexpr (Masked)
                     valid = part.template is_valid<position>(row, r * in_register<In>);
                 if constexpr (selects) {
-                    if constexpr (Nan == nan_is::left_out)
+                    if constexpr (Nan == nan_policy::skipped)
                         valid &= ~key_of<In>::nan(x);
                     better |= this->any.at[r] == 0;
                     this->any.at[r] |= vector<position>(valid);

@@ -33,7 +33,7 @@ struct column_sums : sum_lanes<In, T, Fold, Of> {
     /* Adds floats in two halves, unless there are few rows. */
     LANES_FUNCTION void take(const part_of<In> &part)
     {
-        const bool halves = is_tree && part.rows > rows_in_a_row;
+        const bool halves = is_tree && part.rows > rows_per_run;
         const unsigned half = halves ? (part.rows + 1) / 2 : part.rows;
         take_rows(part, 0, half);
         if (half < part.rows) {
@@ -147,8 +147,9 @@ struct column_squares : column_lanes<In, double, true> {
     LANES_FUNCTION void take(unsigned r, vector<double> x)
     {
         if constexpr (is_scaled) {
-            const vector<double> size = without_sign(x), none = {}, one = in_all(1.0),
-                                 up = in_all(blue::times_small), down = in_all(blue::times_large);
+            const vector<double> size = without_sign(x), none = {}, one = in_all_lanes(1.0),
+                                 up = in_all_lanes(blue::times_small),
+                                 down = in_all_lanes(blue::times_large);
             const auto is_small = size < blue::small;
             const auto is_large = size > blue::large;
             const vector<double> not_large = is_small ? up : one,
@@ -185,7 +186,7 @@ struct column_variances : column_lanes<In, double, true> {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
             mean.at[r] = sums.totals.at[r] / count;
-            squares.at[r] = in_all(0.0);
+            squares.at[r] = in_all_lanes(0.0);
         }
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
@@ -222,13 +223,13 @@ struct column_variances : column_lanes<In, double, true> {
 };
 
 /* The same with a mask or without NaNs, for real numbers: each lane has its own count. */
-template <class In, bool Masked, nan_is Nan = nan_is::noted>
+template <class In, bool Masked, nan_policy Nan = nan_policy::noted>
 struct column_selected_variances : column_lanes<In, double, true> {
     lanes<double> count, mean, squares;
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
-        const vector<double> nothing = {}, one = in_all(1.0);
+        const vector<double> nothing = {}, one = in_all_lanes(1.0);
         if (part.rows == 0)
             return;
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
@@ -280,7 +281,7 @@ struct column_selected_variances : column_lanes<In, double, true> {
     LANES_FUNCTION static auto is_valid(const part_of<In> &part, unsigned row, unsigned lane,
                                         vector<double> x)
     {
-        auto valid = Nan == nan_is::left_out ? x == x : ~decltype(x == x){};
+        auto valid = Nan == nan_policy::skipped ? x == x : ~decltype(x == x){};
         if constexpr (Masked)
             valid &= part.template is_valid<int64_t>(row, lane);
         return valid;
@@ -300,7 +301,7 @@ struct column_exponentials : column_lanes<In, T, true> {
             return;
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            vector<T> greatest = in_all(ends<T>::least), sum = {};
+            vector<T> greatest = in_all_lanes(ends<T>::least), sum = {};
             for (unsigned row = 0; row < part.rows; row++)
                 greatest = greater(greatest, converted<T>(part[row] + r * in_register<T>));
             for (unsigned row = 0; row < part.rows; row++)

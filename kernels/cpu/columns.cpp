@@ -80,7 +80,7 @@ constexpr const slab_loop *truth_of_columns()
     using part = real_of<In>;
     using bits = bits_of<sizeof(part)>;
     if constexpr (is_complex<In>)
-        return &loop_by<column_sums<part, bits, truths_of_pairs, Fold>, uint8_t, 2>;
+        return &loop_by<column_sums<part, bits, complex_truths, Fold>, uint8_t, 2>;
     else
         return &loop_by<column_sums<telling_element<In>, bits, truths, Fold>, uint8_t>;
 }
@@ -101,7 +101,7 @@ const slab_loop *norm_of(enum fold fold)
 template <class In, class V, class Order, template <class> class Fold, bool Masked>
 constexpr const slab_loop *number_positions_of()
 {
-    return &loop_by<column_positions<In, Order, Masked, nan_is::left_out>, state_of<Fold<V>>>;
+    return &loop_by<column_positions<In, Order, Masked, nan_policy::skipped>, state_of<Fold<V>>>;
 }
 
 template <class In, class V>
@@ -109,11 +109,11 @@ const slab_loop *float_loop_of(enum fold fold)
 {
     return fold == FOLD_variance ? &loop_by<column_variances<In>, state_of<variance<V>>>
            : fold == FOLD_nanvariance
-               ? &loop_by<column_selected_variances<In, false, nan_is::left_out>,
+               ? &loop_by<column_selected_variances<In, false, nan_policy::skipped>,
                           state_of<variance<V>>>
            : fold == FOLD_logsumexp ? &loop_by<column_exponentials<In, V>, state_of<logsumexp<V>>>
            : fold == FOLD_nansum    ? &loop_by<column_number_sums<In, V>, state_of<nansum<V>>>
-           : fold == FOLD_nanprod   ? &loop_by<column_sums<In, V, ones_for_nan, prod>, V>
+           : fold == FOLD_nanprod   ? &loop_by<column_sums<In, V, nan_as_one, prod>, V>
            : fold == FOLD_nanargmin ? number_positions_of<In, V, least, nanargmin, false>()
            : fold == FOLD_nanargmax ? number_positions_of<In, V, greatest, nanargmax, false>()
            : fold == FOLD_nanmin    ? &loop_by<column_extreme_numbers<In, least>, V>
@@ -130,7 +130,7 @@ const slab_loop *complex_loop_of(enum fold fold, bool few)
         fold == FOLD_sum    ? sum_of<V, V>()
         : fold == FOLD_prod ? &loop_by<column_products<T>, V>
         : fold == FOLD_nonzero
-            ? &loop_by<column_sums<T, bits_of<sizeof(T)>, truths_of_pairs>, uint64_t, 2>
+            ? &loop_by<column_sums<T, bits_of<sizeof(T)>, complex_truths>, uint64_t, 2>
         : fold == FOLD_variance ? &loop_by<column_variances<T, 2>, state_of<variance<V>>, 2>
         : fold == FOLD_nansum   ? &loop_by<column_number_sums<T, V>, state_of<nansum<V>>, 2>
         : fold == FOLD_norm2    ? &loop_by<column_squares<T, 2>, state_of<norm2<V>>, 2>
@@ -216,7 +216,7 @@ const slab_loop *masked_loop_of(tag<In>, tag<V>, enum fold fold)
                    : fold == FOLD_nanargmax
                        ? number_positions_of<In, V, greatest, nanargmax, true>()
                    : fold == FOLD_nanvariance
-                       ? &loop_by<column_selected_variances<In, true, nan_is::left_out>,
+                       ? &loop_by<column_selected_variances<In, true, nan_policy::skipped>,
                                   state_of<variance<V>>>
                        : &loop_by<column_selected_variances<In, true>, state_of<variance<V>>>;
     }

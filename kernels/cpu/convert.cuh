@@ -193,13 +193,13 @@ LANES_FUNCTION In constant(Value value, unsigned half, unsigned bfloat)
 
 /* The neutral element of addition. */
 template <class In>
-LANES_FUNCTION In nothing_to_add()
+LANES_FUNCTION In neutral_addend()
 {
     return constant<In>(-0.0, 0x8000, 0x8000);
 }
 
 template <class In>
-LANES_FUNCTION In no_number()
+LANES_FUNCTION In nan_element()
 {
     return constant<In>(not_a_number<double>(), 0x7fff, 0x7fff);
 }

@@ -23,7 +23,7 @@ struct dot_lanes {
     LANES_FUNCTION dot_lanes()
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        same.totals.at[r] = crossed.totals.at[r] = in_all(0.0);
+        same.totals.at[r] = crossed.totals.at[r] = in_all_lanes(0.0);
     }
 
     LANES_FUNCTION void take(pairs_at<In> at)
@@ -93,12 +93,12 @@ LANES_FUNCTION double without_sign(double x)
     return __builtin_fabs(x);
 }
 
-LANES_FUNCTION double lost_of(double a, double b, double product)
+LANES_FUNCTION double product_error(double a, double b, double product)
 {
 #if defined(__FMA__) || defined(__AVX512F__)
     return __builtin_fma(a, b, -product);
 #else
-    return lost_of(in_all(a), in_all(b), in_all(product))[0];
+    return product_error(in_all_lanes(a), in_all_lanes(b), in_all_lanes(product))[0];
 #endif
 }
 
@@ -134,7 +134,7 @@ struct products_sum<In, true, V> {
     {
         const V product = x * y, lost = lost_by_adding(product, high);
         if constexpr (std::is_same_v<In, double>)
-            note(lost + lost_of(x, y, product));
+            note(lost + product_error(x, y, product));
         else
             note(lost);
     }
@@ -272,7 +272,7 @@ template <class In, bool Exactly>
 LANES_FUNCTION products_sum<In, Exactly, double> row_sum(pairs_at<In> row, size_t n)
 {
     using lanes = slab_lanes<In, Exactly>;
-    constexpr size_t few = lanes::step * steps_in_a_row;
+    constexpr size_t few = lanes::step * steps_per_run;
     if (n >= lanes::step && n <= few && n % lanes::step == 0)
         return run_added<lanes>(row, n / lanes::step).total();
     if (n >= lanes::step)
@@ -306,8 +306,8 @@ LANES_FUNCTION void take_rows(const struct dot_slab *self, size_t first, size_t 
             taken.take(pairs_of<In>(self, row) + column);
     else
         for (size_t row = first; row < first + count; row++) {
-            const filled_up<pairs_at<In>, Lanes::step> few(pairs_of<In>(self, row) + column, left,
-                                                           In{});
+            const padded_elements<pairs_at<In>, Lanes::step> few(pairs_of<In>(self, row) + column,
+                                                                 left, In{});
             taken.take(few.at);
         }
     lanes = taken;

@@ -96,7 +96,7 @@ LANES_FUNCTION vector<double, 16> folded_to_pair(doubles x)
     return merged_to_16<double, register_bytes>(x, [](auto a, auto b) { return a + b; });
 }
 
-template <class In, bool LeavesOut>
+template <class In, bool SkipsNan>
 struct unrounded_way {
     using element = In;
     static constexpr unsigned step = sum_registers * in_register<double>;
@@ -109,7 +109,7 @@ struct unrounded_way {
         EACH_REGISTER(unsigned r = 0; r < sum_registers; r++)
         {
             const doubles values = converted<double>(x + r * in_register<double>);
-            add_to(sums, r, LeavesOut ? numbers_in(values, numbers) : values);
+            add_to(sums, r, SkipsNan ? numbers_in(values, numbers) : values);
         }
     }
 
@@ -128,11 +128,11 @@ struct unrounded_way {
 };
 
 /* Infinities and NaNs raise no inexact flag, but make the sums non-finite. */
-template <class In, bool LeavesOut>
+template <class In, bool SkipsNan>
 SHARED_FUNCTION bool add(const In *x, size_t n, struct unrounded *result)
 {
-    unrounded_way<In, LeavesOut> way;
-    take_all(way, x, n, nothing_there<In, LeavesOut>());
+    unrounded_way<In, SkipsNan> way;
+    take_all(way, x, n, skipped_element<In, SkipsNan>());
     way.finish(result);
     bool finite = true;
     for (unsigned part = 0; part < unrounded_parts<In>; part++)
@@ -141,11 +141,11 @@ SHARED_FUNCTION bool add(const In *x, size_t n, struct unrounded *result)
     return finite;
 }
 
-template <class In, bool LeavesOut>
+template <class In, bool SkipsNan>
 bool unrounded_loop(const void *floats, size_t n, struct unrounded *result)
 {
     return is_unrounded(
-        [=] { return add<In, LeavesOut>(static_cast<const In *>(floats), n, result); });
+        [=] { return add<In, SkipsNan>(static_cast<const In *>(floats), n, result); });
 }
 
 /* ---- columns ---- */
@@ -200,12 +200,12 @@ bool unrounded_columns_loop(const void *floats, size_t n, int64_t stride, size_t
     });
 }
 
-template <class In, bool LeavesOut>
+template <class In, bool SkipsNan>
 window_values *window_loop_of(unsigned windows)
 {
-    return windows == 1   ? window_loop<In, 1, LeavesOut>
-           : windows == 2 ? window_loop<In, 2, LeavesOut>
-                          : window_loop<In, 3, LeavesOut>;
+    return windows == 1   ? window_loop<In, 1, SkipsNan>
+           : windows == 2 ? window_loop<In, 2, SkipsNan>
+                          : window_loop<In, 3, SkipsNan>;
 }
 
 } // namespace
@@ -213,11 +213,11 @@ window_values *window_loop_of(unsigned windows)
 
 using namespace KERNELS;
 
-window_values *KERNELS::find_windows(enum element element, unsigned windows, bool leaves_out)
+window_values *KERNELS::find_windows(enum element element, unsigned windows, bool skips_nan)
 {
     return visit_real_floats(element, [=](auto in) {
         using In = type_in<decltype(in)>;
-        return leaves_out ? window_loop_of<In, true>(windows) : window_loop_of<In, false>(windows);
+        return skips_nan ? window_loop_of<In, true>(windows) : window_loop_of<In, false>(windows);
     });
 }
 
@@ -231,11 +231,11 @@ window_products *KERNELS::find_product_windows(enum element element, unsigned wi
     });
 }
 
-unrounded_values *KERNELS::find_unrounded(enum element element, bool leaves_out)
+unrounded_values *KERNELS::find_unrounded(enum element element, bool skips_nan)
 {
     return visit_real_floats(element, [=](auto in) -> unrounded_values * {
         using In = type_in<decltype(in)>;
-        return leaves_out ? unrounded_loop<In, true> : unrounded_loop<In, false>;
+        return skips_nan ? unrounded_loop<In, true> : unrounded_loop<In, false>;
     });
 }
 

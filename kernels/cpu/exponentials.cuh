@@ -34,7 +34,7 @@ constexpr double factorial(unsigned n)
 template <class T, unsigned Term>
 LANES_FUNCTION vector<T> polynomial(vector<T> r)
 {
-    const vector<T> coefficient = in_all(T(1 / factorial(Term)));
+    const vector<T> coefficient = in_all_lanes(T(1 / factorial(Term)));
     if constexpr (Term == series_of_exp<T>::terms)
         return coefficient;
     else
@@ -48,7 +48,7 @@ LANES_FUNCTION vector<T> exponential(vector<T> x, vector<T> greatest)
 {
     using series = series_of_exp<T>;
     using integers = vector<bits_of<sizeof(T)>>;
-    const vector<T> none = {}, least = in_all(series::least),
+    const vector<T> none = {}, least = in_all_lanes(series::least),
                     away = x == greatest ? none : x - greatest, d = away < least ? least : away;
     const T rounding = T(3) * T(uint64_t(1) << (series::bits - 1)); /* its last bit is worth 1 */
     const vector<T> rounded = d * T(1.4426950408889634) + rounding, k = rounded - rounding,
@@ -58,7 +58,7 @@ LANES_FUNCTION vector<T> exponential(vector<T> x, vector<T> greatest)
 }
 
 template <class Values>
-struct exponentials_beside : of_one_element {
+struct exponentials_beside : elementwise {
     Values greatest;
 
     template <class T, class In>
@@ -74,12 +74,12 @@ SHARED_FUNCTION double sum_of_exponentials(const In *x, size_t n, T greatest)
 {
     using way = exponentials_beside<vector<T>>;
     using lanes = sum_lanes<In, T, sum, way>;
-    const way beside = {{}, in_all(greatest)};
+    const way beside = {{}, in_all_lanes(greatest)};
     double sum_of_all = 0;
     size_t i = 0;
     while (i + lanes::step <= n) {
         lanes all;
-        for (unsigned k = 0; k < steps_in_a_row && i + lanes::step <= n; k++, i += lanes::step)
+        for (unsigned k = 0; k < steps_per_run && i + lanes::step <= n; k++, i += lanes::step)
             all.take(x + i, beside);
         sum_of_all += double(all.template total_as<T>());
     }
@@ -105,7 +105,7 @@ void logsumexp_loop(const void *elements, size_t n, uint64_t, void *state)
         put_state<fold>(state, all);
     } else {
         key<In> best;
-        const bool has_nan = find_best<In, nan_is::noted, greatest>(x, n, &best);
+        const bool has_nan = find_best<In, nan_policy::noted, greatest>(x, n, &best);
         const V most = has_nan ? not_a_number<V>() : value<V, In>(best);
         put_state<fold>(state, {double(most), has_nan ? 1 : sum_of_exponentials(x, n, most)});
     }

@@ -116,7 +116,7 @@ struct extreme_order {
     template <class T>
     LANES_FUNCTION T operator()(T x, T best) const
     {
-        return Greatest ? greatest_number(x, best) : least_number(x, best);
+        return Greatest ? max_of_numbers(x, best) : min_of_numbers(x, best);
     }
 
     template <class T>
@@ -132,7 +132,7 @@ using greatest = extreme_order<true>;
 /* ---- lanes ---- */
 
 /* Whether NaN is the result or is skipped. */
-enum class nan_is { noted, left_out };
+enum class nan_policy { noted, skipped };
 
 /* The best number in each lane. */
 template <class In, class Order>
@@ -142,7 +142,7 @@ struct best_lanes {
     LANES_FUNCTION best_lanes()
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        best.at[r] = in_all(Order::template worst<key<In>>);
+        best.at[r] = in_all_lanes(Order::template worst<key<In>>);
     }
 
     LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
@@ -158,12 +158,12 @@ struct best_lanes {
     }
 };
 
-template <class In, nan_is Nan, class... Orders>
+template <class In, nan_policy Nan, class... Orders>
 struct extreme_lanes : best_lanes<In, Orders>... {
     using element = In;
     using keys = key_of<In>;
     static constexpr unsigned step = in_lanes<key<In>>;
-    decltype(vector<key<In>>{} < vector<key<In>>{}) flags = {}; /* NaNs, or, if left_out, numbers */
+    decltype(vector<key<In>>{} < vector<key<In>>{}) flags = {}; /* NaNs, or, if skipped, numbers */
 
     LANES_FUNCTION void take(const In *x)
     {
@@ -175,8 +175,8 @@ struct extreme_lanes : best_lanes<In, Orders>... {
     LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
     {
         if constexpr (keys::has_nan)
-            flags |= Nan == nan_is::left_out ? ~keys::nan(x) : keys::nan(x);
-        if constexpr (Nan == nan_is::left_out && !keys::nan_loses)
+            flags |= Nan == nan_policy::skipped ? ~keys::nan(x) : keys::nan(x);
+        if constexpr (Nan == nan_policy::skipped && !keys::nan_loses)
             (best_lanes<In, Orders>::take(r, keys::nan(x) ? best_lanes<In, Orders>::best.at[r] : x),
              ...);
         else
@@ -195,7 +195,7 @@ struct best_lanes<complex<T>, Order> {
     LANES_FUNCTION best_lanes()
     {
         EACH_REGISTER(unsigned r = 0; r < complex_registers; r++)
-        real[r] = imag[r] = in_all(Order::template worst<T>);
+        real[r] = imag[r] = in_all_lanes(Order::template worst<T>);
     }
 
     LANES_FUNCTION void take(unsigned r, const apart<T> &x)
@@ -216,11 +216,11 @@ struct best_lanes<complex<T>, Order> {
     }
 };
 
-template <class T, nan_is Nan, class... Orders>
+template <class T, nan_policy Nan, class... Orders>
 struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders>... {
     using element = complex<T>;
     static constexpr unsigned step = complex_registers * apart<T>::count;
-    decltype(vector<T>{} < vector<T>{}) flags = {}; /* NaNs, or, if left_out, numbers */
+    decltype(vector<T>{} < vector<T>{}) flags = {}; /* NaNs, or, if skipped, numbers */
 
     LANES_FUNCTION void take(const complex<T> *x)
     {
@@ -228,7 +228,7 @@ struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders
         {
             apart<T> parts(x + r * apart<T>::count);
             /* A NaN real part loses, so it is set to NaN if the imaginary part is. */
-            if constexpr (Nan == nan_is::left_out) {
+            if constexpr (Nan == nan_policy::skipped) {
                 parts.first = parts.second == parts.second ? parts.first : parts.second;
                 flags |= parts.first == parts.first;
             } else {
@@ -242,7 +242,7 @@ struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders
 /* ---- loops ---- */
 
 /* Finds the best of each order; true if there was a NaN, or a number if NaNs are skipped. */
-template <class In, nan_is Nan, class... Orders>
+template <class In, nan_policy Nan, class... Orders>
 SHARED_FUNCTION bool find_best(const In *x, size_t n, key<In> *best)
 {
     extreme_lanes<In, Nan, Orders...> lanes;
@@ -272,7 +272,7 @@ LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
         i += step;
     if (i + step <= n)
         return i + first_lane(wanted_from(x + i));
-    const filled_up<const In *, step> rest(x + i, n - i, x[0]);
+    const padded_elements<const In *, step> rest(x + i, n - i, x[0]);
     return i + first_lane(wanted_from(rest.at));
 }
 
@@ -291,7 +291,7 @@ size_t find_nan(const complex<T> *x, size_t n)
 template <class In>
 SHARED_FUNCTION size_t find_equal(const In *x, size_t n, key<In> best)
 {
-    const auto wanted = key_of<In>::rank(in_all(best));
+    const auto wanted = key_of<In>::rank(in_all_lanes(best));
     return find(x, n, [=](vector<key<In>> k) { return key_of<In>::rank(k) == wanted; });
 }
 
@@ -331,15 +331,15 @@ LANES_FUNCTION V first_value(const In *x, size_t n, key<In> best)
 }
 
 /* If there is no number, the result is any NaN. */
-template <class In, class V, class Order, class Fold, nan_is Nan = nan_is::noted>
+template <class In, class V, class Order, class Fold, nan_policy Nan = nan_policy::noted>
 void extreme_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    constexpr bool left_out = Nan == nan_is::left_out;
+    constexpr bool skipped = Nan == nan_policy::skipped;
     const In *const x = static_cast<const In *>(elements);
     key<In> best;
-    const bool is_number = find_best<In, Nan, Order>(x, n, &best) == left_out;
+    const bool is_number = find_best<In, Nan, Order>(x, n, &best) == skipped;
     put_state<Fold>(state,
-                    is_number ? first_value<V>(x, n, best) : V(x[left_out ? 0 : find_nan(x, n)]));
+                    is_number ? first_value<V>(x, n, best) : V(x[skipped ? 0 : find_nan(x, n)]));
 }
 
 template <class In, class V>
@@ -347,7 +347,7 @@ void range_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
     key<In> best[2];
-    if (find_best<In, nan_is::noted, least, greatest>(x, n, best))
+    if (find_best<In, nan_policy::noted, least, greatest>(x, n, best))
         put_state<extremes<V>>(state, extremes<V>::lift(V(x[find_nan(x, n)]), 0));
     else
         put_state<extremes<V>>(state,

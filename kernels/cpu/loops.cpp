@@ -180,7 +180,7 @@ void states_finish(enum reduction reduction, const struct finish *how, const uin
         finish_many({*how, counts ? 1 : divisor, counts, states, n, *to}, *finalizer);
 }
 
-bool states_lack_numbers(enum fold fold, enum element accumulator, const void *states, uint64_t n,
+bool states_have_too_few(enum fold fold, enum element accumulator, const void *states, uint64_t n,
                          double ddof)
 {
     switch (accumulator) {

@@ -79,7 +79,7 @@ struct many {
     /* Whether the result depends only on the state and the result type. */
     bool is_plain() const
     {
-        return !how.has_initial && how.from_nothing && has_one_type() && divisor == divisor;
+        return !how.has_initial && how.includes_identity && has_one_type() && divisor == divisor;
     }
 };
 

@@ -134,7 +134,7 @@ move_tile *KERNELS::find_move(size_t size, size_t part, bool masked)
     return masked ? mover->valid : mover->all;
 }
 
-fill_hidden *KERNELS::find_fill(size_t size)
+fill_masked *KERNELS::find_fill(size_t size)
 {
     return size == sizeof(unsigned __int128)
                ? fill<unsigned __int128>

@@ -14,8 +14,8 @@ namespace
 /* ---- variances ---- */
 
 /* The squares of deviations. `mean` differs by lane, since a complex number has two parts. */
-template <unsigned Parts, nan_is Nan>
-struct deviations_from : of_one_element {
+template <unsigned Parts, nan_policy Nan>
+struct deviations_from : elementwise {
     vector<double> mean;
 
     template <class T, class In>
@@ -23,14 +23,14 @@ struct deviations_from : of_one_element {
     {
         const vector<T> values = converted<T>(x);
         vector<T> away = values - mean;
-        if constexpr (Nan == nan_is::left_out)
+        if constexpr (Nan == nan_policy::skipped)
             away = where_numbers<Parts>(values) ? away : vector<T>{};
         return away * away;
     }
 };
 
 /* The last, partial step is added one by one, or, if NaNs are skipped, padded with NaN. */
-template <unsigned Parts, nan_is Nan, class In>
+template <unsigned Parts, nan_policy Nan, class In>
 LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
 {
     deviations_from<Parts, Nan> from;
@@ -40,8 +40,9 @@ LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
     size_t i = 0;
     for (; i + lanes.step <= n; i += lanes.step)
         lanes.take(x + i, from);
-    if constexpr (Nan == nan_is::left_out) {
-        lanes.take(filled_up<const In *, lanes.step>(x + i, n - i, no_number<In>()).at, from);
+    if constexpr (Nan == nan_policy::skipped) {
+        lanes.take(padded_elements<const In *, lanes.step>(x + i, n - i, nan_element<In>()).at,
+                   from);
         i = n;
     }
     double total = lanes.template total_as<double>();
@@ -51,12 +52,12 @@ LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
 }
 
 /* Computes the mean from a known sum and count, then the deviations from it. */
-template <class V, nan_is Nan, class In>
+template <class V, nan_policy Nan, class In>
 LANES_FUNCTION state_of<variance<V>> float_variance(const In *x, size_t n,
                                                     state_of<nansum<wide_of<V>>> all)
 {
     constexpr unsigned parts = parts_of<V>::count;
-    if (Nan == nan_is::left_out && all.count == 0)
+    if (Nan == nan_policy::skipped && all.count == 0)
         return variance<V>::identity();
     double *const means = reinterpret_cast<double *>(&all.sum);
     for (unsigned part = 0; part < parts; part++)
@@ -86,7 +87,7 @@ struct squared_in_pairs {
 template <class In, template <class> class Of>
 SHARED_FUNCTION uint64_t packed_squares(const In *x, size_t n)
 {
-    return wide_total<bits_of<4 * sizeof(In)>, squared_in_pairs<Of>>(x, n, In(Of<In>::bias));
+    return unsigned_total<bits_of<4 * sizeof(In)>, squared_in_pairs<Of>>(x, n, In(Of<In>::bias));
 }
 
 /* Computed from raised values, which have the same variance: n times the sum of squares minus the
@@ -99,7 +100,7 @@ LANES_FUNCTION variance_state<double> narrow_variance(const In *x, size_t n)
             double(n * packed_squares<In, raised>(x, n) - all * all) / double(n)};
 }
 
-template <class In, class V, nan_is Nan = nan_is::noted>
+template <class In, class V, nan_policy Nan = nan_policy::noted>
 void variance_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
@@ -110,7 +111,7 @@ void variance_loop(const void *elements, size_t n, uint64_t, void *state)
             state, {double(n), double(count) / double(n), double(count * (n - count)) / double(n)});
     } else if constexpr (std::is_integral_v<In> && sizeof(In) <= 2) {
         put_state<fold>(state, narrow_variance(x, n));
-    } else if constexpr (Nan == nan_is::left_out) {
+    } else if constexpr (Nan == nan_policy::skipped) {
         put_state<fold>(state, float_variance<V, Nan>(x, n, number_sum<wide_of<V>>(x, n)));
     } else {
         put_state<fold>(state, float_variance<V, Nan>(x, n, {float_sum<wide_of<V>>(x, n), n}));
@@ -121,7 +122,7 @@ void variance_loop(const void *elements, size_t n, uint64_t, void *state)
 
 /* Squares of elements multiplied by 2^Exponent. */
 template <int Exponent>
-struct squares : of_one_element {
+struct squares : elementwise {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -130,7 +131,7 @@ struct squares : of_one_element {
     }
 };
 
-struct magnitudes : of_one_element {
+struct magnitudes : elementwise {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -154,7 +155,8 @@ LANES_FUNCTION vector<double> square_root(vector<double> x)
 /* The scale factor of a number before it is squared. */
 LANES_FUNCTION vector<double> scale_of(vector<double> size)
 {
-    const vector<double> none = in_all(1.0), up = in_all(0x1p+600), down = in_all(0x1p-600);
+    const vector<double> none = in_all_lanes(1.0), up = in_all_lanes(0x1p+600),
+                         down = in_all_lanes(0x1p-600);
     const vector<double> not_large = size < 0x1p-400 ? up : none;
     return size > 0x1p+400 ? down : not_large;
 }
@@ -180,7 +182,8 @@ struct complex_magnitudes {
     {
         const apart<T> parts(converted<T>(x), converted<T>(x + in_register<T>));
         const vector<T> a = without_sign(parts.first), b = without_sign(parts.second),
-                        infinity = in_all(ends<T>::greatest), root = root_of_squares<In>(a, b);
+                        infinity = in_all_lanes(ends<T>::greatest),
+                        root = root_of_squares<In>(a, b);
         const auto is_infinite = (a == infinity) | (b == infinity);
         return is_infinite ? infinity : root;
     }
@@ -267,10 +270,10 @@ void norm_inf_loop(const void *elements, size_t n, uint64_t, void *state)
         put_state<fold>(state, folded<double, largest, complex_magnitudes>(x, n));
     } else {
         key<In> best[2];
-        if (find_best<In, nan_is::noted, least, greatest>(x, n, best))
+        if (find_best<In, nan_policy::noted, least, greatest>(x, n, best))
             return put_state<fold>(state, not_a_number<double>());
-        put_state<fold>(state, greatest_number(magnitude(value<V, In>(best[0])),
-                                               magnitude(value<V, In>(best[1]))));
+        put_state<fold>(state, max_of_numbers(magnitude(value<V, In>(best[0])),
+                                              magnitude(value<V, In>(best[1]))));
     }
 }
 

@@ -12,12 +12,12 @@ namespace
 /* ---- floats ---- */
 
 /* Replaces NaN by 1, the neutral element. */
-struct ones_for_nan : of_one_element {
+struct nan_as_one : elementwise {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
         const vector<T> values = converted<T>(x);
-        return values == values ? values : in_all(T(1));
+        return values == values ? values : in_all_lanes(T(1));
     }
 };
 
@@ -73,8 +73,8 @@ struct product_lanes {
         const complex<T> nothing = prod<complex<T>>::identity();
         EACH_REGISTER(unsigned r = 0; r < pairs; r++)
         {
-            real[r] = in_all(nothing.real);
-            imag[r] = in_all(nothing.imag);
+            real[r] = in_all_lanes(nothing.real);
+            imag[r] = in_all_lanes(nothing.imag);
         }
     }
 
@@ -104,7 +104,7 @@ struct product_lanes {
     LANES_FUNCTION static auto is_neutral(vector<T> a, vector<T> b)
     {
         using bits = vector<bits_of<sizeof(T)>>;
-        const bits negative_zero = bits(in_all(T(-0.0)));
+        const bits negative_zero = bits(in_all_lanes(T(-0.0)));
         return (a == 1) & (bits(b) == negative_zero);
     }
 
@@ -132,15 +132,15 @@ LANES_FUNCTION value_of<Fold> complex_product(const value_of<Fold> *x, size_t n,
 template <class In, class V, template <class> class Fold = prod>
 void product_loop(const void *elements, size_t n, uint64_t first, void *state)
 {
-    constexpr bool left_out = std::is_same_v<Fold<V>, nanprod<V>>;
+    constexpr bool skipped = std::is_same_v<Fold<V>, nanprod<V>>;
     const In *const x = static_cast<const In *>(elements);
     if constexpr (is_truth<In>)
         put_state<Fold<V>>(state, V(count_of<In>(x, n) == n));
     else if constexpr (is_complex<V>)
-        put_state<Fold<V>>(state, complex_product<Fold<V>, left_out>(x, n, first == 0));
+        put_state<Fold<V>>(state, complex_product<Fold<V>, skipped>(x, n, first == 0));
     else if constexpr (is_float<In>)
         put_state<Fold<V>>(state,
-                           folded<V, prod, std::conditional_t<left_out, ones_for_nan, as_they_are>>(
+                           folded<V, prod, std::conditional_t<skipped, nan_as_one, as_they_are>>(
                                x, n, constant<In>(1, 0x3c00, 0x3f80)));
     else
         put_state<Fold<V>>(state, V(packed_product(x, n)));

@@ -61,7 +61,7 @@ LANES_FUNCTION V loaded(const void *at)
 
 /* Broadcasts x to all lanes. Subtracts zero, since adding zero would change a negative zero. */
 template <class T>
-LANES_FUNCTION vector<T> in_all(T x)
+LANES_FUNCTION vector<T> in_all_lanes(T x)
 {
     return x - vector<T>{};
 }
@@ -233,14 +233,14 @@ struct pairs_at {
 };
 
 template <class Elements, unsigned Count>
-struct filled_up;
+struct padded_elements;
 
 /* `Count` elements, padded with `nothing`. */
 template <class In, unsigned Count>
-struct filled_up<const In *, Count> {
+struct padded_elements<const In *, Count> {
     In at[Count];
 
-    LANES_FUNCTION filled_up(const In *x, size_t n, In nothing)
+    LANES_FUNCTION padded_elements(const In *x, size_t n, In nothing)
     {
         for (size_t k = 0; k < Count; k++)
             at[k] = nothing;
@@ -280,14 +280,16 @@ struct filled_up<const In *, Count> {
     /* Copies 4-byte words; the last one may be partial. */
     LANES_FUNCTION static void copy_register(char *to, const char *from, size_t bytes)
     {
-        const vector<int32_t> word = {0, 1, 2, 3, 4, 5, 6, 7}, words = in_all(int32_t(bytes / 4));
+        const vector<int32_t> word = {0, 1, 2, 3, 4, 5, 6, 7},
+                              words = in_all_lanes(int32_t(bytes / 4));
         const vector<int32_t> valid = word < words;
         vector<int32_t> all = loaded<vector<int32_t>>(to);
         all = valid ? vector<int32_t>(_mm256_maskload_epi32(reinterpret_cast<const int *>(from),
                                                             __m256i(valid)))
                     : all;
         if (sizeof(In) < 4 && bytes % 4) {
-            const vector<int32_t> last = in_all(last_word(to, from + bytes / 4 * 4, bytes % 4));
+            const vector<int32_t> last =
+                in_all_lanes(last_word(to, from + bytes / 4 * 4, bytes % 4));
             all = word == words ? last : all;
         }
         memcpy(to, &all, sizeof all);
@@ -308,11 +310,11 @@ struct filled_up<const In *, Count> {
 };
 
 template <class In, unsigned Count>
-struct filled_up<pairs_at<In>, Count> {
-    filled_up<const In *, Count> a, b;
+struct padded_elements<pairs_at<In>, Count> {
+    padded_elements<const In *, Count> a, b;
     pairs_at<In> at;
 
-    LANES_FUNCTION filled_up(pairs_at<In> x, size_t n, In nothing)
+    LANES_FUNCTION padded_elements(pairs_at<In> x, size_t n, In nothing)
         : a(x.a, n, nothing), b(x.b, n, nothing), at{a.at, b.at}
     {
     }
@@ -329,7 +331,7 @@ template <class Way, class Elements>
 LANES_FUNCTION void take_all(Way &way, Elements x, size_t n, typename Way::element nothing)
 {
     const size_t left = n % Way::step;
-    const filled_up<Elements, Way::step> last(x + (n - left), left, nothing);
+    const padded_elements<Elements, Way::step> last(x + (n - left), left, nothing);
     const Elements runs[] = {x, last.at};
     const size_t lengths[] = {n - left, left ? Way::step : 0};
     for (unsigned run = 0; run < 2; run++)

@@ -247,7 +247,7 @@ void select_sorted(const struct selection &all, uint64_t result, K *found)
 {
     selecting<K> self = {all, {result, all.n, reinterpret_cast<char *>(found)}};
     const uint64_t numbers = self.form.infinity ? sorted_numbers(self, all.n) : all.n;
-    self.one.numbers = all.of.leaves_out || numbers == all.n ? numbers : 0;
+    self.one.numbers = all.of.skips_nan || numbers == all.n ? numbers : 0;
     for (uint64_t k = 0; self.one.numbers && k < 2 * all.of.count; k++)
         self.put(k, self[self.rank(k)]);
     self.store();
@@ -262,7 +262,7 @@ void select_all(const struct selection &all, uint64_t result, K *keys)
     selecting<K> self = {all, {result, all.n, reinterpret_cast<char *>(found)}};
     store_keys(self.form, self.at(0), all.n, all.stride, keys);
     const uint64_t nans = count_nans(self.form, keys, all.n);
-    self.one.numbers = all.of.leaves_out ? all.n - nans : nans ? 0 : all.n;
+    self.one.numbers = all.of.skips_nan ? all.n - nans : nans ? 0 : all.n;
     if (self.one.numbers)
         select_ranks(self, keys, kept);
     self.store();
@@ -320,7 +320,7 @@ void select_few(const struct selection &all, sort_columns *sort, uint64_t first,
             continue;
         }
         for (uint64_t lane = 0; lane < count; lane++, out += size) {
-            const uint64_t n = all.of.leaves_out || numbers[lane] == all.n ? numbers[lane] : 0;
+            const uint64_t n = all.of.skips_nan || numbers[lane] == all.n ? numbers[lane] : 0;
             const struct quantile_place place =
                 n && n < all.n ? quantile_place(all.of.method, all.of.shares[k], n) : of_all;
             const K low = n ? keys[place.below * row + lane] : self.form.nan,
@@ -389,10 +389,10 @@ void select_long(selecting<K> self, K *kept, Filter filter)
 {
     const struct selection &all = self.all;
     static constexpr uint64_t nothing[] = {1, 0};
-    self.one.numbers = all.n - (all.of.leaves_out ? filter(nothing).nans : 0);
+    self.one.numbers = all.n - (all.of.skips_nan ? filter(nothing).nans : 0);
     for (uint64_t k = 0, last; self.one.numbers && k < 2 * all.of.count; k = last + 1) {
         last = self.group(k);
-        if (select_group(self, k, last, kept, filter) && !all.of.leaves_out)
+        if (select_group(self, k, last, kept, filter) && !all.of.skips_nan)
             self.one.numbers = 0;
     }
     self.store();

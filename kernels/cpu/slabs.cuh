@@ -21,7 +21,7 @@ namespace
 {
 
 /* Rows that are added sequentially. */
-constexpr unsigned rows_in_a_row = SLAB_PART_ROWS / 2;
+constexpr unsigned rows_per_run = SLAB_PART_ROWS / 2;
 
 struct column_part {
     const char *at;

@@ -17,11 +17,11 @@ namespace
 /* ---- floats ---- */
 
 /* Base of transformations of elements before they are added: `elements` per lane. */
-struct of_one_element {
+struct elementwise {
     static constexpr unsigned elements = 1;
 };
 
-struct as_they_are : of_one_element {
+struct as_they_are : elementwise {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -37,7 +37,7 @@ struct folded_lanes {
     LANES_FUNCTION folded_lanes()
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        totals.at[r] = in_all(Fold<T>::identity());
+        totals.at[r] = in_all_lanes(Fold<T>::identity());
     }
 
     LANES_FUNCTION void join(const folded_lanes &other)
@@ -113,7 +113,7 @@ struct number_sum_lanes : sum_lanes<In, T> {
 
     LANES_FUNCTION void take(const In *x)
     {
-        const vector<T> nothing = in_all(sum<T>::identity());
+        const vector<T> nothing = in_all_lanes(sum<T>::identity());
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
             const vector<T> values = converted<T>(x + r * in_register<T>);
@@ -142,7 +142,7 @@ struct number_sum_lanes : sum_lanes<In, T> {
 /* Steps that are added sequentially, a run. Memory is read in order. Processors look ahead over
  * several runs, and so start the next ones while the dependent additions of one are in progress
  * ("runs" in benchmarks/tuning/host.json). */
-constexpr size_t steps_in_a_row = 8;
+constexpr size_t steps_per_run = 8;
 
 template <class Lanes, class Elements>
 LANES_FUNCTION Lanes run_added(Elements x, size_t steps)
@@ -158,7 +158,7 @@ template <class Lanes, class Elements>
 SHARED_FUNCTION Lanes added_as_tree(Elements x, size_t steps)
 {
     constexpr unsigned levels_most = 8;
-    static_assert(2 * LOOP_MOST / Lanes::step <= steps_in_a_row << (levels_most - 1),
+    static_assert(2 * LOOP_MOST / Lanes::step <= steps_per_run << (levels_most - 1),
                   "a tree needs more levels");
     struct {
         alignas(64) char at[sizeof(Lanes)];
@@ -166,7 +166,7 @@ SHARED_FUNCTION Lanes added_as_tree(Elements x, size_t steps)
     const auto level = [&](unsigned k) { return reinterpret_cast<Lanes *>(levels[k].at); };
     unsigned top = 0;
     for (size_t run = 0; steps; run++) {
-        const size_t taken = steps < steps_in_a_row ? steps : steps_in_a_row;
+        const size_t taken = steps < steps_per_run ? steps : steps_per_run;
         Lanes lanes = run_added<Lanes>(x, taken);
         x = x + taken * Lanes::step;
         steps -= taken;
@@ -190,9 +190,9 @@ SHARED_FUNCTION Lanes added_up(Elements x, size_t n, typename Lanes::element not
     } else {
         const size_t left = n % Lanes::step, steps = n / Lanes::step;
         lanes =
-            steps <= steps_in_a_row ? run_added<Lanes>(x, steps) : added_as_tree<Lanes>(x, steps);
+            steps <= steps_per_run ? run_added<Lanes>(x, steps) : added_as_tree<Lanes>(x, steps);
         if (left) {
-            const filled_up<Elements, Lanes::step> last(x + (n - left), left, nothing);
+            const padded_elements<Elements, Lanes::step> last(x + (n - left), left, nothing);
             Lanes of_last;
             of_last.take(Elements(last.at));
             lanes.join(of_last);
@@ -214,7 +214,7 @@ LANES_FUNCTION V folded(const In *elements, size_t n, real_of<In> nothing = {})
 template <class V, class In>
 LANES_FUNCTION V float_sum(const In *x, size_t n)
 {
-    return folded<V, sum, as_they_are>(x, n, nothing_to_add<real_of<In>>());
+    return folded<V, sum, as_they_are>(x, n, neutral_addend<real_of<In>>());
 }
 
 template <class V, class In>
@@ -223,7 +223,7 @@ LANES_FUNCTION state_of<nansum<V>> number_sum(const In *x, size_t n)
     constexpr unsigned parts = parts_of<V>::count;
     using in = real_of<In>;
     const auto lanes = added_up<number_sum_lanes<in, real_of<V>, parts>>(
-        reinterpret_cast<const in *>(x), n * parts, no_number<in>());
+        reinterpret_cast<const in *>(x), n * parts, nan_element<in>());
     return {lanes.template total_as<V>(), lanes.count()};
 }
 
@@ -306,7 +306,7 @@ struct added_in_pairs {
 
 /* The total of the lanes, of unsigned type T, in 64 bits. */
 template <class T, class Of, class In>
-LANES_FUNCTION uint64_t wide_total(const In *x, size_t n, In nothing)
+LANES_FUNCTION uint64_t unsigned_total(const In *x, size_t n, In nothing)
 {
     uint64_t all = 0;
     sum_lanes<In, T, sum, Of> lanes;
@@ -326,7 +326,7 @@ SHARED_FUNCTION uint64_t packed_sum(const In *x, size_t n)
     constexpr uint64_t rows = LOOP_MOST * sizeof(In) / lanes_bytes;
     static_assert(!widens || rows * 2 * bits_of<sizeof(In)>(-1) <= total(-1),
                   "a loop's sums need more bits");
-    return wide_total<total, added_in_pairs<Of, widens>>(x, n, In(bias)) - uint64_t(bias) * n;
+    return unsigned_total<total, added_in_pairs<Of, widens>>(x, n, In(bias)) - uint64_t(bias) * n;
 }
 
 /* ---- counts of nonzero elements, by their bits ---- */
@@ -341,7 +341,7 @@ struct telling {
                                                 : all;
 };
 
-struct truths : of_one_element {
+struct truths : elementwise {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -353,7 +353,7 @@ struct truths : of_one_element {
 };
 
 /* Truth of complex numbers, in the lanes of both parts: true if either part is. */
-struct truths_of_pairs : of_one_element {
+struct complex_truths : elementwise {
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
@@ -368,14 +368,14 @@ SHARED_FUNCTION uint64_t count_of(const void *elements, size_t n)
 {
     const In *const x = static_cast<const In *>(elements);
     if constexpr (std::is_same_v<In, complex<double>>) {
-        return wide_total<uint64_t, truths_of_pairs>(static_cast<const double *>(elements), 2 * n,
-                                                     0.0) /
+        return unsigned_total<uint64_t, complex_truths>(static_cast<const double *>(elements),
+                                                        2 * n, 0.0) /
                2;
     } else {
         using count = typename telling<In>::type;
         static_assert(LOOP_MOST * sizeof(In) / lanes_bytes <= count(-1),
                       "a loop's counts need more bits");
-        return wide_total<count, truths>(x, n, In{});
+        return unsigned_total<count, truths>(x, n, In{});
     }
 }
 

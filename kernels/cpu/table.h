@@ -14,13 +14,13 @@ const struct slab_loop *find_columns(enum fold, enum element input, enum element
                                      bool few, bool masked);
 transpose_rows *find_transpose(size_t size);
 move_tile *find_move(size_t size, size_t part, bool masked);
-fill_hidden *find_fill(size_t size);
+fill_masked *find_fill(size_t size);
 convert_elements *find_convert(enum element input, enum element type);
 dot_elements *find_dot(enum element);
 add_dot_slab *find_dot_slabs(enum element, bool columns, bool exactly);
-window_values *find_windows(enum element, unsigned windows, bool leaves_out);
+window_values *find_windows(enum element, unsigned windows, bool skips_nan);
 window_products *find_product_windows(enum element, unsigned windows);
-unrounded_values *find_unrounded(enum element, bool leaves_out);
+unrounded_values *find_unrounded(enum element, bool skips_nan);
 unrounded_columns *find_unrounded_columns(enum element);
 sort_columns *find_sort(size_t size);
 

@@ -18,7 +18,7 @@ template <class In>
 constexpr size_t position_block = 8192 / (sizeof(In) > 2 ? sizeof(In) : 2);
 
 /* Searches for the position in the last block that had a better element than all before. */
-template <class In, class V, class Order, class Fold, nan_is Nan = nan_is::noted>
+template <class In, class V, class Order, class Fold, nan_policy Nan = nan_policy::noted>
 void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
@@ -32,11 +32,11 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
         const size_t length = n - at < most ? n - at : most;
         key<In> here;
         const bool any = find_best<In, Nan, Order>(x + at, length, &here);
-        if (Nan == nan_is::noted && any) {
+        if (Nan == nan_policy::noted && any) {
             const size_t nan = at + find_nan(x + at, length);
             return put_state<Fold>(state, Fold::lift(V(x[nan]), first + nan));
         }
-        if (Nan == nan_is::left_out && !any)
+        if (Nan == nan_policy::skipped && !any)
             continue;
         const V of_here = value<V, In>(here);
         if (found.index == UINT64_MAX || Order::better(of_here, found.value)) {
@@ -62,10 +62,10 @@ SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, siz
     key<In> best[2];
     auto all = summary<V>::identity();
     all.nans = n;
-    if (!find_best<In, nan_is::left_out, least, greatest>(x, n, best))
+    if (!find_best<In, nan_policy::skipped, least, greatest>(x, n, best))
         return all;
     const auto numbers = number_sum<wide_of<V>>(x, n);
-    return {float_variance<V, nan_is::left_out>(x, n, numbers),
+    return {float_variance<V, nan_policy::skipped>(x, n, numbers),
             n - numbers.count,
             numbers.sum,
             {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])}};
@@ -127,12 +127,13 @@ fold_values *float_loop_of(enum fold fold)
 {
     return fold == FOLD_nansum      ? number_sum_loop<In, V>
            : fold == FOLD_nanprod   ? product_loop<In, V, nanprod>
-           : fold == FOLD_nanmin    ? extreme_loop<In, V, least, nanmin<V>, nan_is::left_out>
-           : fold == FOLD_nanmax    ? extreme_loop<In, V, greatest, nanmax<V>, nan_is::left_out>
-           : fold == FOLD_nanargmin ? position_loop<In, V, least, nanargmin<V>, nan_is::left_out>
-           : fold == FOLD_nanargmax ? position_loop<In, V, greatest, nanargmax<V>, nan_is::left_out>
-           : fold == FOLD_variance  ? variance_loop<In, V>
-           : fold == FOLD_nanvariance  ? variance_loop<In, V, nan_is::left_out>
+           : fold == FOLD_nanmin    ? extreme_loop<In, V, least, nanmin<V>, nan_policy::skipped>
+           : fold == FOLD_nanmax    ? extreme_loop<In, V, greatest, nanmax<V>, nan_policy::skipped>
+           : fold == FOLD_nanargmin ? position_loop<In, V, least, nanargmin<V>, nan_policy::skipped>
+           : fold == FOLD_nanargmax
+               ? position_loop<In, V, greatest, nanargmax<V>, nan_policy::skipped>
+           : fold == FOLD_variance     ? variance_loop<In, V>
+           : fold == FOLD_nanvariance  ? variance_loop<In, V, nan_policy::skipped>
            : fold == FOLD_norm1        ? norm1_loop<In, V>
            : fold == FOLD_norm2        ? norm2_loop<In, V>
            : fold == FOLD_norm_inf     ? norm_inf_loop<In, V>

@@ -19,7 +19,7 @@ using words = vector<uint64_t>;
 LANES_FUNCTION doubles center_of(int exponent)
 {
     const uint64_t bits = uint64_t(exponent + 1023) << 52 | uint64_t(1) << 51;
-    return in_all(loaded<double>(&bits));
+    return in_all_lanes(loaded<double>(&bits));
 }
 
 /* Whether all lanes are zeros of either sign. */
@@ -29,11 +29,11 @@ LANES_FUNCTION bool is_nothing(words x)
 }
 
 /* The neutral element: zero, or NaN if NaNs are skipped. */
-template <class In, bool LeavesOut>
-LANES_FUNCTION In nothing_there()
+template <class In, bool SkipsNan>
+LANES_FUNCTION In skipped_element()
 {
-    if constexpr (LeavesOut)
-        return no_number<In>();
+    if constexpr (SkipsNan)
+        return nan_element<In>();
     else
         return In{};
 }
@@ -135,13 +135,13 @@ constexpr unsigned widest_compared = sizeof(double);
 constexpr unsigned widest_compared = sizeof(float);
 #endif
 
-template <class In, unsigned Windows, bool LeavesOut>
+template <class In, unsigned Windows, bool SkipsNan>
 struct window_way {
     using element = In;
     using part = compared<In>;
     static constexpr unsigned step = window_lanes, in_part = in_register<part>,
                               parts = step / in_part;
-    static constexpr bool compares_integers = !LeavesOut && sizeof(part) <= widest_compared;
+    static constexpr bool compares_integers = !SkipsNan && sizeof(part) <= widest_compared;
     windows_of<Windows, window_registers> windows;
     using word = bits_of<sizeof(part)>;
     using magnitudes = vector<word>;
@@ -198,15 +198,15 @@ struct window_way {
 
     LANES_FUNCTION doubles left_of(unsigned r, doubles x)
     {
-        return windows.left_of(r, LeavesOut ? numbers_in(x, numbers) : x);
+        return windows.left_of(r, SkipsNan ? numbers_in(x, numbers) : x);
     }
 };
 
-template <class In, unsigned Windows, bool LeavesOut>
+template <class In, unsigned Windows, bool SkipsNan>
 void window_loop(const void *floats, size_t n, int highest, struct windowed *result)
 {
-    window_way<In, Windows, LeavesOut> way(highest, result);
-    take_all(way, static_cast<const In *>(floats), n, nothing_there<In, LeavesOut>());
+    window_way<In, Windows, SkipsNan> way(highest, result);
+    take_all(way, static_cast<const In *>(floats), n, skipped_element<In, SkipsNan>());
     way.finish();
 }
 
@@ -219,14 +219,14 @@ constexpr unsigned product_registers =
  * are exact float64s. */
 #if defined(__AVX512F__)
 
-LANES_FUNCTION doubles lost_of(doubles a, doubles b, doubles product)
+LANES_FUNCTION doubles product_error(doubles a, doubles b, doubles product)
 {
     return doubles(_mm512_fmsub_pd(__m512d(a), __m512d(b), __m512d(product)));
 }
 
 #elif defined(__FMA__)
 
-LANES_FUNCTION doubles lost_of(doubles a, doubles b, doubles product)
+LANES_FUNCTION doubles product_error(doubles a, doubles b, doubles product)
 {
     return doubles(_mm256_fmsub_pd(__m256d(a), __m256d(b), __m256d(product)));
 }
@@ -245,7 +245,7 @@ struct halves {
     }
 };
 
-LANES_FUNCTION doubles lost_of(doubles a, doubles b, doubles product)
+LANES_FUNCTION doubles product_error(doubles a, doubles b, doubles product)
 {
     const halves x(a), y(b);
     return x.low * y.low - (((product - x.high * y.high) - x.low * y.high) - x.high * y.low);
@@ -270,8 +270,8 @@ struct product_way {
         result->lefts = 0;
         EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
         {
-            greatest[r] = in_all(0.0);
-            least[r] = in_all(ends<double>::greatest);
+            greatest[r] = in_all_lanes(0.0);
+            least[r] = in_all_lanes(ends<double>::greatest);
         }
     }
 
@@ -287,7 +287,7 @@ struct product_way {
             left[r] = windows.left_of(r, product);
             any |= words(left[r]);
             if constexpr (loses) {
-                left_of_lost[r] = lost.left_of(r, lost_of(x, y, product));
+                left_of_lost[r] = lost.left_of(r, product_error(x, y, product));
                 any |= words(left_of_lost[r]);
             }
         }
@@ -341,7 +341,7 @@ struct small_products {
     LANES_FUNCTION void take(pairs_at<double> at)
     {
         const doubles x = loaded<doubles>(at.a), y = loaded<doubles>(at.b),
-                      limit = in_all(__builtin_ldexp(1, WINDOW_LEAST_PRODUCT));
+                      limit = in_all_lanes(__builtin_ldexp(1, WINDOW_LEAST_PRODUCT));
         any |= words(without_sign(x * y) < limit) & words(x != 0.0) & words(y != 0.0);
     }
 };

@@ -20,13 +20,13 @@ __device__ __forceinline__ void store_wide(struct scalar_wide value, enum elemen
     if (bytes == sizeof(uint8_t))
         *at = uint8_t(words[0]);
     else if (bytes == sizeof(uint16_t))
-        *seen_as<uint16_t>(at) = uint16_t(words[0]);
+        *pointer_cast<uint16_t>(at) = uint16_t(words[0]);
     else if (bytes == sizeof(uint32_t))
-        *seen_as<uint32_t>(at) = uint32_t(words[0]);
+        *pointer_cast<uint32_t>(at) = uint32_t(words[0]);
     else
-        seen_as<uint64_t>(at)[0] = words[0];
+        pointer_cast<uint64_t>(at)[0] = words[0];
     if (bytes > sizeof(uint64_t))
-        seen_as<uint64_t>(at)[1] = words[1];
+        pointer_cast<uint64_t>(at)[1] = words[1];
 }
 
 /* Call f with the finishing of `reduction`, one of the reductions that use the fold. */
@@ -42,7 +42,7 @@ __device__ __forceinline__ void with_finishing(enum reduction reduction, F f)
 
 /* Round a number to float16 once. A GPU's instructions return one NaN for all. */
 template <class Number>
-__device__ __forceinline__ uint16_t half_of_number(Number value)
+__device__ __forceinline__ uint16_t half_rounded_once(Number value)
 {
 #ifdef __CUDA_ARCH__
     uint16_t half;
@@ -71,7 +71,7 @@ __device__ __forceinline__ Bits narrowed(enum element type, V value)
     } else {
         bits = type != ELEMENT_FLOAT16 ? bfloat_of_float(float(value))
                : is_nan(value)         ? half_of_double(value)
-                                       : half_of_number(value);
+                                       : half_rounded_once(value);
     }
     return bits;
 }
@@ -87,7 +87,7 @@ __device__ __forceinline__ void store_run(enum element type, global<void> at, in
     for (unsigned k = 0; k < N; k++)
         run.at[k] = narrowed<Bits>(type, values[k]);
     if (count == N && address_of(target) % alignof(decltype(run)) == 0)
-        *seen_as<decltype(run)>(target) = run;
+        *pointer_cast<decltype(run)>(target) = run;
     else
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
@@ -242,9 +242,9 @@ __device__ __forceinline__ void store_run_of_states(const struct kernel_results 
 /* Store the results of adjacent states, if results.at_once. The caller's initial value is merged
  * into values that are compared or multiplied. */
 template <class Fold, unsigned N>
-__device__ __forceinline__ void store_at_once(const struct kernel_results &results,
-                                              const state_of<Fold> (&states)[N], int64_t place,
-                                              unsigned count = N)
+__device__ __forceinline__ void store_results_directly(const struct kernel_results &results,
+                                                       const state_of<Fold> (&states)[N],
+                                                       int64_t place, unsigned count = N)
 {
     using V = value_of<Fold>;
     if constexpr (std::is_same_v<state_of<Fold>, V> && std::is_arithmetic_v<V> &&
@@ -298,7 +298,7 @@ __device__ __forceinline__ void store_result(const struct kernel_results &result
                                              int64_t place)
 {
     if (results.at_once)
-        store_at_once<Fold>(results, {state}, place);
+        store_results_directly<Fold>(results, {state}, place);
     else
         store_answer_of<Fold>(results, state, count, place);
 }

@@ -26,8 +26,8 @@ __device__ __forceinline__ int64_t offset_of_result(const kernel_exact_along &x,
     return offset;
 }
 
-__device__ __forceinline__ global<const char> elements_of_result(const kernel_exact_along &x,
-                                                                 uint64_t result)
+__device__ __forceinline__ global<const char> elements_per_result(const kernel_exact_along &x,
+                                                                  uint64_t result)
 {
     return static_cast<const char *>(x.data) + offset_of_result(x, result, x.strides);
 }
@@ -56,7 +56,7 @@ __device__ __forceinline__ bool gathers_along(shared<exact_word> words, const ke
                                               uint64_t first, unsigned count)
 {
     const global<exact_word> all = static_cast<exact_word *>(x.words) + first * Layout::words;
-    return gathers_words<Layout, false>(words, count, all, x.tickets + blockIdx.x / x.splits,
+    return combine_words<Layout, false>(words, count, all, x.tickets + blockIdx.x / x.splits,
                                         x.splits);
 }
 
@@ -71,8 +71,8 @@ __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
     const shared<exact_word> words = block_memory<exact_word>();
     const uint64_t row = blockIdx.x / x.splits, threads = uint64_t(x.splits) * blockDim.x,
                    rank = uint64_t(blockIdx.x % x.splits) * blockDim.x + threadIdx.x;
-    const global<const In> data = seen_as<const In>(elements_of_result(x, row));
-    add_share(words, summed(x.leaves_out, x.watches), data, global<const In>(nullptr), x.n, rank,
+    const global<const In> data = pointer_cast<const In>(elements_per_result(x, row));
+    add_share(words, summed(x.skips_nan, x.watches), data, global<const In>(nullptr), x.n, rank,
               threads);
     if (gathers_along<layout>(words, x, row, 1) && threadIdx.x < warp_size)
         round_along(words, x, row);
@@ -96,9 +96,9 @@ static __device__ __noinline__ uint64_t rounded_alone(const struct exact_result 
 /* Adds an element that does not fit in the windows; out of line. */
 template <class In>
 static __device__ __noinline__ void deposit_alone(shared<exact_word> words, In element,
-                                                  bool leaves_out)
+                                                  bool skips_nan)
 {
-    deposit_element(words, element, leaves_out);
+    add_element_to_words(words, element, skips_nan);
 }
 
 /* A thread's windows for the terms of one output element, and words for what does not fit. */
@@ -111,12 +111,12 @@ struct exact_column {
     using own_windows = exact_windows<sums, count>;
 
     shared<exact_word> words;
-    bool leaves_out, chosen, deposits; /* windows are chosen; something was added to the words */
-    unsigned taken;                    /* terms of one sum that were added to the windows */
+    bool skips_nan, chosen, deposits; /* windows are chosen; something was added to the words */
+    unsigned taken;                   /* terms of one sum that were added to the windows */
     own_windows windows;
 
-    __device__ __forceinline__ exact_column(shared<exact_word> words, bool leaves_out)
-        : words(words), leaves_out(leaves_out), chosen(!term::others), deposits(false), taken(0),
+    __device__ __forceinline__ exact_column(shared<exact_word> words, bool skips_nan)
+        : words(words), skips_nan(skips_nan), chosen(!term::others), deposits(false), taken(0),
           windows(term::always_top + WINDOW_HEAD)
     {
     }
@@ -156,7 +156,7 @@ struct exact_column {
         chosen = true;
     }
 
-    __device__ __forceinline__ bool is_added(const In (&x)[N])
+    __device__ __forceinline__ bool try_add(const In (&x)[N])
     {
         const bool held =
             windows.template add_if_held<count, terms>([&](unsigned k) { return term_at(x, k); });
@@ -168,18 +168,18 @@ struct exact_column {
     {
         if (taken + terms / sums > WINDOW_NUMBERS)
             flush();
-        if (chosen && is_added(x))
+        if (chosen && try_add(x))
             return;
         if (term::others) {
             flush();
             choose(x);
-            if (is_added(x))
+            if (try_add(x))
                 return;
         }
         deposits = true;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            deposit_alone(words, x[k], leaves_out);
+            deposit_alone(words, x[k], skips_nan);
     }
 
     /* Loads N elements, with zeros in place of missing ones. Uses 16-byte loads if `whole`, for
@@ -193,13 +193,13 @@ struct exact_column {
             unit loaded[units];
 #pragma unroll
             for (unsigned i = 0; i < units; i++)
-                loaded[i] = seen_as<const unit>(at)[i];
+                loaded[i] = pointer_cast<const unit>(at)[i];
             memcpy(x, loaded, sizeof x);
             return;
         }
 #pragma unroll
         for (unsigned i = 0; i < N; i++)
-            x[i] = i * step < left ? *seen_as<const In>(at + int64_t(i) * next) : In{};
+            x[i] = i * step < left ? *pointer_cast<const In>(at + int64_t(i) * next) : In{};
     }
 
     /* Adds every `step`-th of n elements from number `first` on; they are `bytes` apart. */
@@ -258,9 +258,9 @@ __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
     const unsigned count = left < lanes ? unsigned(left) : lanes;
     clear_words(words, lanes * layout::words);
     __syncthreads();
-    exact_column<In> column(words + lane * layout::words, x.leaves_out);
+    exact_column<In> column(words + lane * layout::words, x.skips_nan);
     if (lane < count)
-        column.take_all(elements_of_result(x, first + lane), rank, x.n,
+        column.take_all(elements_per_result(x, first + lane), rank, x.n,
                         uint64_t(x.splits) * threads, x.step);
     unsigned stored = 0;
     if (lanes == blockDim.x && x.splits == 1) {

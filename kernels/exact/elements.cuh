@@ -22,14 +22,14 @@ __device__ __forceinline__ bool has_nan(In element)
     return is_nan(term::term(element, 0)) || is_nan(term::term(element, term::terms - 1));
 }
 
-/* Adds an element to the words. NaNs are skipped, and counted, if leaves_out. */
+/* Adds an element to the words. NaNs are skipped, and counted, if skips_nan. */
 template <class In>
-__device__ __forceinline__ void deposit_element(shared<exact_word> words, In element,
-                                                bool leaves_out)
+__device__ __forceinline__ void add_element_to_words(shared<exact_word> words, In element,
+                                                     bool skips_nan)
 {
     using term = exact_term<In>;
-    if (leaves_out && has_nan(element)) {
-        atomicAdd(words + EXACT_NOTE_LEFT_OUT, exact_word(1));
+    if (skips_nan && has_nan(element)) {
+        atomicAdd(words + EXACT_NOTE_SKIPPED, exact_word(1));
         return;
     }
 #pragma unroll
@@ -124,12 +124,12 @@ struct element_terms {
     using tiles = warp_tiles<In, packs>;
     static constexpr bool loads_ahead = !term::whole;
 
-    bool leaves_out;   /* NaNs are skipped */
+    bool skips_nan;    /* NaNs are skipped */
     unsigned left_out; /* the number of NaNs skipped */
     unsigned unseen;   /* bit mask of sums that have seen only -0; 0 if not watched */
 
-    __device__ __forceinline__ element_terms(bool leaves_out, bool watches)
-        : leaves_out(leaves_out), left_out(0), unseen(watches ? (1u << term::sums) - 1 : 0)
+    __device__ __forceinline__ element_terms(bool skips_nan, bool watches)
+        : skips_nan(skips_nan), left_out(0), unseen(watches ? (1u << term::sums) - 1 : 0)
     {
     }
 
@@ -163,13 +163,13 @@ struct element_terms {
     /* Adds a tile in the first `used` windows. If these cannot hold it, the windows are
      * unchanged. */
     template <class Windows>
-    __device__ __forceinline__ bool is_added(Windows &windows, const tile &loaded) const
+    __device__ __forceinline__ bool try_add(Windows &windows, const tile &loaded) const
     {
         constexpr unsigned of_pack = terms_of_pack<In>;
         const auto number = [&](unsigned k) {
             return term_of(pack_of<In>(loaded[k / of_pack]), k % of_pack);
         };
-        exact_doubts none;
+        window_checks none;
         if constexpr (Windows::always) {
             bool finite = true;
 #pragma unroll
@@ -189,21 +189,21 @@ struct element_terms {
         }
     }
 
-    /* Adds a tile in all windows: reads it again, pack by pack, and skips NaNs if leaves_out.
+    /* Adds a tile in all windows: reads it again, pack by pack, and skips NaNs if skips_nan.
      * Windows that hold all finite numbers are tested beforehand, and need no copy to restore. */
     template <class Windows>
-    __device__ __forceinline__ bool is_added_again(Windows &windows, const tiles &here)
+    __device__ __forceinline__ bool try_add_in_all_windows(Windows &windows, const tiles &here)
     {
         constexpr bool always = Windows::always;
         const auto before = windows.sums;
-        exact_doubts doubts;
+        window_checks doubts;
         unsigned found = 0;
         if constexpr (always)
             if (!is_finite(here))
                 return false;
         here.each_pack([&](global<const pack<In>> at) {
             pack<In> loaded = *at;
-            if (leaves_out)
+            if (skips_nan)
                 found += leave_out(loaded);
             windows.sums.template add_all<Windows::count, terms_of_pack<In>>(
                 [&](unsigned k) { return term_of(loaded, k); }, doubts);
@@ -219,12 +219,12 @@ struct element_terms {
     /* Adds a tile that does not fit in the windows. It is read again, out of line, so that this
      * rare case occupies no registers elsewhere. */
     static __device__ __noinline__ void add_one_by_one(shared<exact_word> words, tiles here,
-                                                       bool leaves_out)
+                                                       bool skips_nan)
     {
         here.each_pack([&](global<const pack<In>> at) {
 #pragma unroll 1
             for (unsigned k = 0; k < pack<In>::size; k++)
-                deposit_element(words, seen_as<const In>(at)[k], leaves_out);
+                add_element_to_words(words, pointer_cast<const In>(at)[k], skips_nan);
         });
     }
 
@@ -232,9 +232,9 @@ struct element_terms {
     __device__ __forceinline__ void add_single(shared<exact_word> words, global<const In> data,
                                                global<const In>, uint64_t k)
     {
-        if (!leaves_out || !has_nan(data[k]))
+        if (!skips_nan || !has_nan(data[k]))
             unseen = watched(words, data[k], unseen);
-        deposit_element(words, data[k], leaves_out);
+        add_element_to_words(words, data[k], skips_nan);
     }
 
     /* Looks for a value other than -0 in `count` tiles, until each sum has one. */
@@ -242,13 +242,13 @@ struct element_terms {
                                           unsigned count)
     {
         if (unseen)
-            unseen = watched_tiles(words, here, count, leaves_out, unseen);
+            unseen = watched_tiles(words, here, count, skips_nan, unseen);
     }
 
     __device__ __forceinline__ void end(shared<exact_word> words) const
     {
         if (left_out)
-            atomicAdd(words + EXACT_NOTE_LEFT_OUT, exact_word(left_out));
+            atomicAdd(words + EXACT_NOTE_SKIPPED, exact_word(left_out));
     }
 
   private:
@@ -258,7 +258,7 @@ struct element_terms {
         bool finite = true;
         here.each_pack([&](global<const pack<In>> at) {
             pack<In> loaded = *at;
-            if (leaves_out)
+            if (skips_nan)
                 leave_out(loaded);
             finite &= all_finite<In>(pack_of<uint32_t>(loaded));
         });
@@ -272,14 +272,14 @@ struct element_terms {
 #pragma unroll
         for (unsigned k = 0; k < term::sums; k++)
             if ((unseen >> k & 1) && bits_of(term::term(element, k)) != uint64_t(1) << 63) {
-                atomicAdd(words + k * layout::part + EXACT_NOTE_OTHERS, exact_word(1));
+                atomicAdd(words + k * layout::part + EXACT_NOTE_NOT_NEGATIVE_ZERO, exact_word(1));
                 unseen &= ~(1u << k);
             }
         return unseen;
     }
 
     static __device__ __noinline__ unsigned watched_tiles(shared<exact_word> words, tiles here,
-                                                          unsigned count, bool leaves_out,
+                                                          unsigned count, bool skips_nan,
                                                           unsigned unseen)
     {
 #pragma unroll 1
@@ -287,8 +287,8 @@ struct element_terms {
             here.each_pack([&](global<const pack<In>> at) {
 #pragma unroll 1
                 for (unsigned k = 0; k < pack<In>::size && unseen; k++)
-                    if (!leaves_out || !has_nan(seen_as<const In>(at)[k]))
-                        unseen = watched(words, seen_as<const In>(at)[k], unseen);
+                    if (!skips_nan || !has_nan(pointer_cast<const In>(at)[k]))
+                        unseen = watched(words, pointer_cast<const In>(at)[k], unseen);
             });
         return unseen;
     }

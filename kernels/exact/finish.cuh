@@ -33,7 +33,7 @@ __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<
     __syncthreads();
     add_states(words, states, n, size);
     __syncthreads();
-    leave_words(words, result.span, merged, epilogue, result);
+    store_words(words, result.span, merged, epilogue, result);
 }
 
 /* Called by a warp. Expands a part's words to all digits and adds the initial value. */
@@ -49,7 +49,7 @@ __device__ __forceinline__ void spread_part(shared<exact_word> words,
     }
     __syncwarp();
     if (lane == 0 && how.has_initial)
-        exact_words_begin(&how, part, seen_as<int64_t>(words));
+        exact_words_begin(&how, part, pointer_cast<int64_t>(words));
     __syncwarp();
 }
 
@@ -63,7 +63,7 @@ __global__ void exact_finish(global<const exact_word> state,
     const shared<exact_word> words = block_memory<exact_word>();
     const struct finish &how = result.finish;
     const struct exact_span span = result.span, all = {0, EXACT_DIGITS, 1};
-    const uint64_t count = (counted ? *counted : how.count) - state[EXACT_NOTE_LEFT_OUT];
+    const uint64_t count = (counted ? *counted : how.count) - state[EXACT_NOTE_SKIPPED];
     store_parts(result, [&](int part) {
         spread_part(words, state + part * exact_words_of_part(span), span, how, part);
         return rounded_part(words, all, result, count, exact_begins_negative(&how, part));

@@ -31,7 +31,7 @@ struct product_terms {
 
     /* There are too few registers for prefetching: other warps of the block hide the latency of
      * loads. */
-    static constexpr bool loads_ahead = false, leaves_out = false;
+    static constexpr bool loads_ahead = false, skips_nan = false;
 
     __device__ __forceinline__ product_terms(bool, bool) {}
 
@@ -54,7 +54,7 @@ struct product_terms {
 
         __device__ __forceinline__ void add(unsigned s, double x, double y)
         {
-            exact_doubts none;
+            window_checks none;
             const double product = rounded_product(x, y);
             upper.template add<Used>(s, product, none);
             if constexpr (term::loses)
@@ -78,7 +78,7 @@ struct product_terms {
     }
 
     template <class Windows>
-    __device__ __forceinline__ bool is_added(Windows &windows, const tile &loaded) const
+    __device__ __forceinline__ bool try_add(Windows &windows, const tile &loaded) const
     {
         const bool within = are_within(loaded, windows.least, windows.end);
         if (within)
@@ -87,7 +87,7 @@ struct product_terms {
     }
 
     template <class Windows>
-    __device__ __forceinline__ bool is_added_again(Windows &, const tiles &) const
+    __device__ __forceinline__ bool try_add_in_all_windows(Windows &, const tiles &) const
     {
         return false;
     }
@@ -96,8 +96,8 @@ struct product_terms {
     static __device__ __noinline__ void add_one_by_one(shared<exact_word> words, tiles here, bool)
     {
         here.each_pack([&](global<const pack<In>> at) {
-            const global<const In> a = seen_as<const In>(at),
-                                   b = here.other + (a - seen_as<const In>(here.at));
+            const global<const In> a = pointer_cast<const In>(at),
+                                   b = here.other + (a - pointer_cast<const In>(here.at));
 #pragma unroll 1
             for (unsigned k = 0; k < pack<In>::size; k++)
                 deposit_products(words, a[k], b[k]);
@@ -176,7 +176,7 @@ __global__ void exact_products_of_any(global<const char> data, uint64_t n, globa
     for (uint64_t i = rank_in_grid(); i < n; i += threads_in_grid())
         deposit_product(words, exact_number_at(data + i * size, type),
                         exact_number_at(factors + i * size, factors_type));
-    end_with_words<layout>(words, state, together, epilogue, result);
+    finish_words<layout>(words, state, together, epilogue, result);
 }
 
 } // namespace KERNELS

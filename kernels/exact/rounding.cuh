@@ -23,7 +23,7 @@ __device__ __forceinline__ struct exact_leading leading_of(shared<const exact_wo
         begin = end > 0 ? begin : k + 31 - __clz(int(some & (0 - some)));
         end = k + 32 - __clz(int(some));
     }
-    return exact_lead(seen_as<const int64_t>(digits + begin), end - begin, 1,
+    return exact_lead(pointer_cast<const int64_t>(digits + begin), end - begin, 1,
                       (span.first + begin) * EXACT_DIGIT_BITS - EXACT_POINT);
 }
 
@@ -34,9 +34,9 @@ __device__ __forceinline__ uint64_t rounded_part(shared<const exact_word> words,
                                                  bool begins_negative)
 {
     const struct exact_leading leading = leading_of(words + EXACT_NOTES, span);
-    const shared<const int64_t> notes = seen_as<const int64_t>(words);
+    const shared<const int64_t> notes = pointer_cast<const int64_t>(words);
     return exact_round_part(&result.finish, result.rounding, count, notes,
-                            begins_negative && !notes[EXACT_NOTE_OTHERS], &leading);
+                            begins_negative && !notes[EXACT_NOTE_NOT_NEGATIVE_ZERO], &leading);
 }
 
 /* Stores to any type and address. Out of line: it is long and rarely needed. */
@@ -53,11 +53,11 @@ __device__ __forceinline__ void store_float(global<unsigned char> out, uint64_t 
                                             unsigned bytes)
 {
     if (bytes == sizeof(uint64_t))
-        *seen_as<uint64_t>(out) = bits;
+        *pointer_cast<uint64_t>(out) = bits;
     else if (bytes == sizeof(uint32_t))
-        *seen_as<uint32_t>(out) = uint32_t(bits);
+        *pointer_cast<uint32_t>(out) = uint32_t(bits);
     else
-        *seen_as<uint16_t>(out) = uint16_t(bits);
+        *pointer_cast<uint16_t>(out) = uint16_t(bits);
 }
 
 /* Stores a result, in one thread that has the bits of its parts. */
@@ -97,8 +97,8 @@ __device__ __forceinline__ void store_parts(const struct exact_result &result, R
 __device__ __noinline__ inline void round_words(shared<const exact_word> words,
                                                 const struct exact_result &result)
 {
-    const uint64_t count = result.finish.count - words[EXACT_NOTE_LEFT_OUT];
-    const bool begins_negative = exact_asks_for_signs(&result.finish);
+    const uint64_t count = result.finish.count - words[EXACT_NOTE_SKIPPED];
+    const bool begins_negative = exact_needs_zero_signs(&result.finish);
     store_parts(result, [&](int part) {
         return rounded_part(words + part * exact_words_of_part(result.span), result.span, result,
                             count, begins_negative);

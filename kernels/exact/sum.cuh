@@ -5,8 +5,8 @@
  *
  * The terms are defined by a policy, `Summed`: element_terms (elements.cuh) or product_terms
  * (products.cuh). It provides `tiles`, `tile` (what a lane loads of one), `windows` for a batch,
- * and functions that add a tile: `is_added` in the windows in use, `is_added_again` in all windows,
- * and `add_one_by_one`. */
+ * and functions that add a tile: `try_add` in the windows in use, `try_add_in_all_windows` in all
+ * windows, and `add_one_by_one`. */
 #pragma once
 
 #include "elements.cuh"
@@ -49,8 +49,8 @@ struct warp_adder {
     __device__ __forceinline__ void add(Windows &windows, const typename Summed::tile &tile,
                                         const typename Summed::tiles &here)
     {
-        if (!summed.is_added(windows, tile) && !summed.is_added_again(windows, here))
-            Summed::add_one_by_one(words, here, summed.leaves_out);
+        if (!summed.try_add(windows, tile) && !summed.try_add_in_all_windows(windows, here))
+            Summed::add_one_by_one(words, here, summed.skips_nan);
     }
 
     /* Adds the next tile. The one after it is prefetched if there are enough registers; otherwise
@@ -75,8 +75,8 @@ struct warp_adder {
     template <class Windows>
     __device__ __forceinline__ void add_far_tile(Windows &windows)
     {
-        if (!term::always || !summed.is_added_again(windows, tiles))
-            Summed::add_one_by_one(words, tiles, summed.leaves_out);
+        if (!term::always || !summed.try_add_in_all_windows(windows, tiles))
+            Summed::add_one_by_one(words, tiles, summed.skips_nan);
         tiles.move_on();
     }
 
@@ -148,7 +148,7 @@ __device__ __forceinline__ void add_share(shared<exact_word> words, const Summed
 
 /* Rounds the words, stores the result and posts completion, if a result is wanted; else stores the
  * words as a state, which is also posted if a host waits for it. */
-__device__ __forceinline__ void leave_words(shared<exact_word> words, struct exact_span span,
+__device__ __forceinline__ void store_words(shared<exact_word> words, struct exact_span span,
                                             global<exact_word> state,
                                             const struct epilogue &epilogue,
                                             const struct exact_result &result)
@@ -175,7 +175,7 @@ __device__ __forceinline__ void leave_words(shared<exact_word> words, struct exa
  * which `count` blocks share. True for the last block, which then has the totals in `words`, and
  * which clears `together` if LeavesZeros. A single block keeps its own words. */
 template <class Layout, bool LeavesZeros>
-__device__ __forceinline__ bool gathers_words(shared<exact_word> words, unsigned results,
+__device__ __forceinline__ bool combine_words(shared<exact_word> words, unsigned results,
                                               global<exact_word> together, global<unsigned> tickets,
                                               unsigned count)
 {
@@ -202,13 +202,13 @@ __device__ __forceinline__ bool gathers_words(shared<exact_word> words, unsigned
 /* The last block to draw a ticket takes the words of all blocks and clears them for the next
  * launch. */
 template <class Layout>
-__device__ __forceinline__ void end_with_words(shared<exact_word> words, global<exact_word> state,
-                                               global<struct exact_together> together,
-                                               const struct epilogue &epilogue,
-                                               const struct exact_result &result)
+__device__ __forceinline__ void finish_words(shared<exact_word> words, global<exact_word> state,
+                                             global<struct exact_together> together,
+                                             const struct epilogue &epilogue,
+                                             const struct exact_result &result)
 {
-    if (gathers_words<Layout, true>(words, 1, together->words, &together->tickets, gridDim.x))
-        leave_words(words, Layout::span, state, epilogue, result);
+    if (combine_words<Layout, true>(words, 1, together->words, &together->tickets, gridDim.x))
+        store_words(words, Layout::span, state, epilogue, result);
 }
 
 /* Blocks may have up to 1024 threads, and the grid assumes that many per multiprocessor. */
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(1024)
     const shared<exact_word> words = block_memory<exact_word>();
     add_share(words, Summed(fold == FOLD_nansum, watches), data, factors, n, rank_in_grid(),
               threads_in_grid());
-    end_with_words<typename Summed::layout>(words, state, together, epilogue, result);
+    finish_words<typename Summed::layout>(words, state, together, epilogue, result);
 }
 
 } // namespace KERNELS

@@ -56,7 +56,7 @@ struct warp_tiles {
     /* Loads this lane's packs, with zeros in place of missing ones. */
     __device__ __forceinline__ void load(lane_packs<Packs> &loaded) const
     {
-        const global<const pack<uint32_t>> from = seen_as<const pack<uint32_t>>(at);
+        const global<const pack<uint32_t>> from = pointer_cast<const pack<uint32_t>>(at);
         if (is_whole()) {
 #pragma unroll
             for (unsigned k = 0; k < Packs; k++)
@@ -108,9 +108,9 @@ struct warp_tiles_of_two : warp_tiles<In, Packs> {
 
     __device__ __forceinline__ void load(pair_of_packs<Packs> &loaded) const
     {
-        const global<const pack<uint32_t>> from = seen_as<const pack<uint32_t>>(first::at);
+        const global<const pack<uint32_t>> from = pointer_cast<const pack<uint32_t>>(first::at);
         if (aligned && first::is_whole()) {
-            const global<const pack<uint32_t>> others = seen_as<const pack<uint32_t>>(other);
+            const global<const pack<uint32_t>> others = pointer_cast<const pack<uint32_t>>(other);
 #pragma unroll
             for (unsigned k = 0; k < Packs; k++) {
                 loaded.a[k] = from[k * warp_size];

@@ -39,7 +39,7 @@ __device__ __forceinline__ double window_base(int exponent)
 }
 
 /* Evidence, collected while numbers are added, of whether the windows held them. */
-struct exact_doubts {
+struct window_checks {
     uint32_t moved = 0; /* bits of the first accumulators that have changed */
     bool left = false;  /* whether a last window left a remainder */
 
@@ -70,7 +70,7 @@ struct exact_windows {
 
     /* Adds a number to a sum, in its first `Used` windows. */
     template <unsigned Used>
-    __device__ __forceinline__ void add(unsigned s, double x, exact_doubts &doubts)
+    __device__ __forceinline__ void add(unsigned s, double x, window_checks &doubts)
     {
 #pragma unroll
         for (unsigned w = 0; w < Used; w++) {
@@ -87,7 +87,7 @@ struct exact_windows {
 
     /* Adds number(k) for each k below N, to the sums in turn. */
     template <unsigned Used, unsigned N, class Number>
-    __device__ __forceinline__ void add_all(Number number, exact_doubts &doubts)
+    __device__ __forceinline__ void add_all(Number number, window_checks &doubts)
     {
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
@@ -99,7 +99,7 @@ struct exact_windows {
     __device__ __forceinline__ bool add_if_held(Number number)
     {
         const exact_windows before = *this;
-        exact_doubts doubts;
+        window_checks doubts;
         add_all<Used, N>(number, doubts);
         if (doubts.any())
             *this = before;
@@ -147,7 +147,7 @@ __device__ __forceinline__ uint32_t lanes_total(uint32_t x)
     return __reduce_add_sync(whole_warp, x);
 }
 
-__device__ __forceinline__ uint32_t lanes_greatest(uint32_t x)
+__device__ __forceinline__ uint32_t warp_max(uint32_t x)
 {
     return __reduce_max_sync(whole_warp, x);
 }
@@ -162,7 +162,7 @@ __device__ __forceinline__ uint32_t lanes_total(uint32_t x)
     return x;
 }
 
-__device__ __forceinline__ uint32_t lanes_greatest(uint32_t x)
+__device__ __forceinline__ uint32_t warp_max(uint32_t x)
 {
 #pragma unroll
     for (unsigned offset = warp_size / 2; offset > 0; offset /= 2) {
@@ -251,7 +251,7 @@ __device__ __forceinline__ exact_choice choose_windows(exact_range own)
     constexpr unsigned fewest = Term::fewest, most = fewest + 1;
     constexpr int spare_least = 12, room_least = 6, room_most = 32, whole_room = 3;
     constexpr int highest = 1022;
-    const uint32_t greatest = lanes_greatest(own.greatest), least = ~lanes_greatest(~own.least);
+    const uint32_t greatest = warp_max(own.greatest), least = ~warp_max(~own.least);
     const int top = int(greatest >> 20) - 1022; /* all numbers are less than 2^top */
     const int spread = top - (int(least >> 20) - 1022), bits = spread + int(Term::bits);
     const int spare = spread > spare_least ? spread : spare_least;

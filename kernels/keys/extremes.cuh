@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(1 << KEYS_BLOCK) extremes_by_key(SHARED_PARAME
     each_of_key<V>(x, [&](uint64_t result, V value) {
         if (result >= x.results) {
             found |= x.outside;
-        } else if (!(x.sums.leaves_out && is_nan(value))) {
+        } else if (!(x.sums.skips_nan && is_nan(value))) {
             const ordered_word word = ordered(value, x.of.input, x.sums.least);
             if (word_so_far(x.words + result) < word)
                 atomicMax(x.words + result, word);
@@ -66,7 +66,7 @@ __device__ __forceinline__ union scalar value_of_word(ordered_word word, enum el
 }
 
 __global__ void store_extremes(SHARED_PARAMETER(keyed) x, enum element type, enum element out_type,
-                               void *out, SHARED_PARAMETER(struct scalar_wide) of_none,
+                               void *out, SHARED_PARAMETER(struct scalar_wide) empty_result,
                                struct epilogue epilogue)
 {
     const uint64_t k = result_to_finish(x, epilogue);
@@ -76,7 +76,7 @@ __global__ void store_extremes(SHARED_PARAMETER(keyed) x, enum element type, enu
     const union scalar found = type == ELEMENT_FLOAT32
                                    ? value_of_word<uint32_t>(word, type, x.sums.least)
                                    : value_of_word<uint64_t>(word, type, x.sums.least);
-    const struct scalar_wide value = word ? scalar_widen(found, type) : of_none;
+    const struct scalar_wide value = word ? scalar_widen(found, type) : empty_result;
     scalar_store(static_cast<unsigned char *>(out) + k * x.sums.out_bytes,
                  scalar_narrow(value, out_type), out_type);
 }

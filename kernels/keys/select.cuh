@@ -38,8 +38,9 @@ struct select_team {
     unsigned first, step;
 
     __device__ __forceinline__ explicit select_team(const kernel_select &x)
-        : counts(block_memory<unsigned>()), bucket(seen_as<digit_bucket>(counts + SELECT_DIGITS)),
-          complement(seen_as<unsigned long long>(counts + SELECT_DIGITS + 4)), pass(x.passes),
+        : counts(block_memory<unsigned>()),
+          bucket(pointer_cast<digit_bucket>(counts + SELECT_DIGITS)),
+          complement(pointer_cast<unsigned long long>(counts + SELECT_DIGITS + 4)), pass(x.passes),
           first(threadIdx.x), step(blockDim.x)
     {
         if (pass) {
@@ -58,7 +59,7 @@ struct select_team {
         constexpr unsigned loads = sizeof(K) > 1 ? 4 : 2;
         const unsigned lead = elements_to_boundary(row, n), packs = (n - lead) / keys::size,
                        rest = n - packs * keys::size;
-        const global<const keys> aligned = seen_as<const keys>(row + lead);
+        const global<const keys> aligned = pointer_cast<const keys>(row + lead);
 #pragma unroll 1
         for (unsigned i = first; i < packs; i += loads * step) {
             keys loaded[loads];
@@ -134,7 +135,7 @@ struct select_team {
         __syncthreads();
         if (!pass)
             return *complement;
-        const auto of_all = seen_as<unsigned long long>(pass + LEAST_WORD);
+        const auto of_all = pointer_cast<unsigned long long>(pass + LEAST_WORD);
         if (threadIdx.x == 0 && *complement)
             atomicMax(of_all, *complement);
         grid_barrier(pass + ARRIVED_LEAST);
@@ -176,7 +177,7 @@ __device__ __forceinline__ K least_key(select_team &team, const rank_key<K> &for
 template <bool Floats, class K>
 __device__ __forceinline__ ranked_key<K> key_of_rank(select_team &team, const rank_key<K> &form,
                                                      const K *row, unsigned n, unsigned rank,
-                                                     bool leaves_out)
+                                                     bool skips_nan)
 {
     K prefix = 0;
     digit_bucket bucket;
@@ -189,7 +190,7 @@ __device__ __forceinline__ ranked_key<K> key_of_rank(select_team &team, const ra
             if (K(key >> shift >> SELECT_DIGIT) == above)
                 atomicAdd(&team.counts[unsigned(key >> shift) % SELECT_DIGITS], 1u);
         });
-        nan = team.add_up(nan && !leaves_out);
+        nan = team.add_up(nan && !skips_nan);
         bucket = team.find(rank);
         team.next_pass();
         if (nan)
@@ -226,18 +227,18 @@ struct row_ranks {
     const K *row;
     uint64_t n, before;
     ranked_key<K> found;
-    bool sorted, leaves_out;
+    bool sorted, skips_nan;
 
     __device__ __forceinline__ row_ranks(const kernel_select &x, const rank_key<K> &form,
                                          uint64_t r)
         : form(form), row(static_cast<const K *>(x.values) + r * x.n), n(x.n), before(n),
-          found{0, ranked_key<K>::not_counted}, sorted(x.of.sorted), leaves_out(x.of.leaves_out)
+          found{0, ranked_key<K>::not_counted}, sorted(x.of.sorted), skips_nan(x.of.skips_nan)
     {
     }
 
     __device__ __forceinline__ uint64_t numbers(select_team &team) const
     {
-        if (!Floats || !(leaves_out || sorted))
+        if (!Floats || !(skips_nan || sorted))
             return n;
         return sorted ? sorted_numbers(*this, n) : count_numbers(team, form, row, unsigned(n));
     }
@@ -258,7 +259,7 @@ struct row_ranks {
             found = {least_key<Floats>(team, form, row, unsigned(n), K(found.key + 1)),
                      ranked_key<K>::not_counted};
         else if (rank != before)
-            found = key_of_rank<Floats>(team, form, row, unsigned(n), unsigned(rank), leaves_out);
+            found = key_of_rank<Floats>(team, form, row, unsigned(n), unsigned(rank), skips_nan);
         before = rank;
         return found.key;
     }
@@ -270,7 +271,7 @@ __device__ __forceinline__ void make_quantiles(const kernel_select &x, const ran
                                                uint64_t r, uint64_t numbers, bool stores,
                                                KeyOf key_of)
 {
-    const bool none = numbers == 0 || (numbers < x.n && !x.of.leaves_out);
+    const bool none = numbers == 0 || (numbers < x.n && !x.of.skips_nan);
 #pragma unroll 1
     for (unsigned k = 0; k < x.of.count; k++) {
         struct quantile_place place = {0, 0, 0};

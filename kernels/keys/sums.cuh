@@ -79,10 +79,10 @@ __device__ __forceinline__ uint32_t block_greatest(uint32_t x)
     const shared<uint32_t> of_warps = block_memory<uint32_t>();
     const unsigned lane = threadIdx.x % warp_size, warps = blockDim.x / warp_size;
     __syncthreads();
-    if (x = lanes_greatest(x); lane == 0)
+    if (x = warp_max(x); lane == 0)
         of_warps[threadIdx.x / warp_size] = x;
     __syncthreads();
-    x = lanes_greatest(lane < warps ? of_warps[lane] : 0);
+    x = warp_max(lane < warps ? of_warps[lane] : 0);
     __syncthreads();
     return x;
 }
@@ -152,7 +152,7 @@ struct adding_by_key {
             found |= x.outside;
             return;
         }
-        if ((x.sums.leaves_out && is_nan(value)) || (x.sums.digits == 0 && is_zero(value)))
+        if ((x.sums.skips_nan && is_nan(value)) || (x.sums.digits == 0 && is_zero(value)))
             return;
         const struct exact_number number = number_of(value, x.of.input);
         const unsigned slot = table.slot_of(result);

@@ -23,7 +23,7 @@ __device__ __forceinline__ void fold_in_last_block(const state_of<Fold> &value, 
     if (threadIdx.x == 0) {
         partials[rank] = value;
         if (count == 1)
-            end_with<Fold>(epilogue, value);
+            deliver_state<Fold>(epilogue, value);
     }
     if (count == 1)
         return;
@@ -37,7 +37,7 @@ __device__ __forceinline__ void fold_in_last_block(const state_of<Fold> &value, 
     const state_of<Fold> total = block_fold<Fold>(fold_partials<Fold>(partials, count));
     if (threadIdx.x == 0) {
         partials[0] = total;
-        end_with<Fold>(epilogue, total);
+        deliver_state<Fold>(epilogue, total);
     }
 }
 

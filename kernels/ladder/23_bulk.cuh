@@ -18,7 +18,7 @@ __global__ void bulk(global<const In> data, uint64_t n, global<state_of<Fold>> p
     const in_packs<In> x(data, n);
     const state_of<Fold> of_packs = fold_through_ring<Fold>(x);
     const state_of<Fold> value = block_fold<Fold>(
-        with_single<Fold>(of_packs, positioned<In>{data, 0}, n, x.single(rank_in_grid())));
+        merged_with_single<Fold>(of_packs, positioned<In>{data, 0}, n, x.single(rank_in_grid())));
     fold_in_last_block<Fold>(value, blockIdx.x, gridDim.x, partials, tickets, epilogue);
 }
 

@@ -40,7 +40,8 @@ __device__ __forceinline__ uint32_t best_of_signed_halves(uint32_t a, uint32_t b
 }
 
 /* The low word of 8 bytes that are shifted right by `bytes`. */
-__device__ __forceinline__ uint32_t moved_down(uint32_t low, uint32_t high, unsigned bytes)
+__device__ __forceinline__ uint32_t shifted_right_by_bytes(uint32_t low, uint32_t high,
+                                                           unsigned bytes)
 {
 #ifdef __CUDA_ARCH__
     return __funnelshift_r(low, high, 8 * bytes);
@@ -217,11 +218,11 @@ extremes_of(const in_words<In, N> &x)
 #pragma unroll
         for (unsigned k = 1; k < N; k++) {
             const word top = moved_up(x.at[k], up);
-            low = least_number(low, top);
-            high = greatest_number(high, top);
+            low = min_of_numbers(low, top);
+            high = max_of_numbers(high, top);
         }
-        all.least = least_number(all.least, low >> (32 - bits));
-        all.greatest = greatest_number(all.greatest, high >> (32 - bits));
+        all.least = min_of_numbers(all.least, low >> (32 - bits));
+        all.greatest = max_of_numbers(all.greatest, high >> (32 - bits));
     }
     return all;
 }

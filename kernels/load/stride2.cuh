@@ -38,8 +38,7 @@ take_every_second(const uint32_t (&low)[4], const uint32_t (&high)[4], bool odd,
 
 /* Pack k of selected elements, from memory. */
 template <class In>
-__device__ __forceinline__ vec16 pack_of_every_second(global<const vec16> from, uint64_t k,
-                                                      bool odd)
+__device__ __forceinline__ vec16 load_every_second(global<const vec16> from, uint64_t k, bool odd)
 {
     const vec16 low = from[2 * k], high = from[2 * k + 1];
     vec16 made;
@@ -50,20 +49,19 @@ __device__ __forceinline__ vec16 pack_of_every_second(global<const vec16> from, 
 /* n elements, every second from `data` on, as packs (see in_packs). Each pack's 32 bytes are
  * between the first and the last element; the elements before and after the packs are singles. */
 template <class In>
-struct every_second_in_packs {
+struct strided_packs {
     global<const vec16> packs;
     uint64_t head, count, tail;
     bool odd;
 
-    __device__ __forceinline__ every_second_in_packs(global<const In> data, uint64_t n)
-        : odd(is_odd(data))
+    __device__ __forceinline__ strided_packs(global<const In> data, uint64_t n) : odd(is_odd(data))
     {
         constexpr unsigned two = 2 * pack<In>::size;
         const unsigned skipped = elements_to_boundary(data, two);
         head = (skipped + 1) / 2 < n ? (skipped + 1) / 2 : n;
         count = 2 * n - 1 > skipped ? (2 * n - 1 - skipped) / two : 0;
         tail = head + count * pack<In>::size;
-        packs = seen_as<const vec16>(data + skipped);
+        packs = pointer_cast<const vec16>(data + skipped);
     }
 
     __device__ __forceinline__ uint64_t single(uint64_t rank) const

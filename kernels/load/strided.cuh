@@ -115,9 +115,9 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
         value_of<Fold> values[N];
         decode(values, words, from.input);
         if (Twice && there == low_bits(N))
-            take_values<Fold>(state, values, places, all_valid());
+            accumulate_values<Fold>(state, values, places, all_valid());
         else
-            take_values<Fold>(state, values, places, valid_bits{there});
+            accumulate_values<Fold>(state, values, places, valid_bits{there});
         if (++part >> packing)
             return window << packing;
         shift_words(words, 1u << array.bytes);

@@ -22,7 +22,7 @@ struct order {
     /* For numbers that are not NaN. */
     FOLD_FUNCTION V best(V a, V b)
     {
-        return Least ? least_number(a, b) : greatest_number(a, b);
+        return Least ? min_of_numbers(a, b) : max_of_numbers(a, b);
     }
 };
 
@@ -159,7 +159,7 @@ struct finishing<REDUCTION_minmax> {
 };
 
 template <>
-struct finishing<REDUCTION_ptp> : finishing_alone<REDUCTION_ptp> {
+struct finishing<REDUCTION_ptp> : finishing_by_value<REDUCTION_ptp> {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
     {
@@ -198,7 +198,7 @@ template <class V, template <class> class Order, bool SkipsNan = false>
 struct position_of_best {
     using value = V;
     using state = value_at<V>;
-    struct asks_for_positions;
+    struct needs_positions;
 
     FOLD_FUNCTION state identity()
     {
@@ -267,7 +267,7 @@ template <class V>
 using nanargmax = position_of_best<V, by_greatest, true>;
 
 template <>
-struct finishing<REDUCTION_argmin> : finishing_alone<REDUCTION_argmin> {
+struct finishing<REDUCTION_argmin> : finishing_by_value<REDUCTION_argmin> {
     template <class Fold>
     FOLD_FUNCTION int64_t number(const struct finish &, const state_of<Fold> &state)
     {

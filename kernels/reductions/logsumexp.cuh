@@ -117,7 +117,7 @@ struct logsumexp {
 };
 
 template <>
-struct finishing<REDUCTION_logsumexp> : finishing_alone<REDUCTION_logsumexp> {
+struct finishing<REDUCTION_logsumexp> : finishing_by_value<REDUCTION_logsumexp> {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
     {

@@ -38,7 +38,7 @@ struct nonzero {
 };
 
 template <>
-struct finishing<REDUCTION_any> : finishing_alone<REDUCTION_any> {
+struct finishing<REDUCTION_any> : finishing_by_value<REDUCTION_any> {
     template <class Fold>
     FOLD_FUNCTION int64_t number(const struct finish &, const state_of<Fold> &state)
     {
@@ -47,7 +47,7 @@ struct finishing<REDUCTION_any> : finishing_alone<REDUCTION_any> {
 };
 
 template <>
-struct finishing<REDUCTION_all> : finishing_alone<REDUCTION_all> {
+struct finishing<REDUCTION_all> : finishing_by_value<REDUCTION_all> {
     template <class Fold>
     FOLD_FUNCTION int64_t number(const struct finish &how, const state_of<Fold> &state)
     {

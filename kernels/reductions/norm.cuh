@@ -108,7 +108,7 @@ struct norm2 {
 };
 
 template <>
-struct finishing<REDUCTION_norm> : finishing_alone<REDUCTION_norm> {
+struct finishing<REDUCTION_norm> : finishing_by_value<REDUCTION_norm> {
     template <class Fold>
     FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
     {

@@ -31,7 +31,7 @@ struct sum : value_fold<V> {
 template <class V>
 __host__ __device__ __forceinline__ V total_of(const struct finish &how, V total)
 {
-    if (!how.has_initial && how.from_nothing)
+    if (!how.has_initial && how.includes_identity)
         return sum<V>::merge(V(0), total);
     return with_initial<sum<V>>(how, total);
 }

@@ -84,8 +84,8 @@ struct summary {
         s.sum = sum<total>::merge(s.sum, total_of_batch<total>(x, whole, valid));
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
-            s.ends.least = valid(k) ? least_number(x[k], s.ends.least) : s.ends.least;
-            s.ends.greatest = valid(k) ? greatest_number(x[k], s.ends.greatest) : s.ends.greatest;
+            s.ends.least = valid(k) ? min_of_numbers(x[k], s.ends.least) : s.ends.least;
+            s.ends.greatest = valid(k) ? max_of_numbers(x[k], s.ends.greatest) : s.ends.greatest;
         }
     }
 };

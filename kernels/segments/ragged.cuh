@@ -22,7 +22,7 @@ __device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t 
 #define WAITING_ARCHITECTURE 900
 
 /* Wait until the previous launch has ended, if this one may have begun before that. */
-__device__ __forceinline__ void await_launch()
+__device__ __forceinline__ void wait_for_previous_launch()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= WAITING_ARCHITECTURE
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -30,7 +30,7 @@ __device__ __forceinline__ void await_launch()
 }
 
 /* Allow the next launch to begin once all blocks have called this. */
-__device__ __forceinline__ void let_next_begin()
+__device__ __forceinline__ void allow_next_launch()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= WAITING_ARCHITECTURE
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -60,7 +60,7 @@ __device__ __forceinline__ void each_neighbours(const ragged &x, const char *at,
         typename slot<value_of<Fold>>::type words[N];
         value_of<Fold> values[N];
         const Count left = ((n - i - 1) >> team) + 1;
-        const in_steps places = {i, uint64_t(1) << team};
+        const strided_positions places = {i, uint64_t(1) << team};
         if (left >= N) {
             load_words(words, 1u << x.bytes, all_slots{at, step, false});
             decode(values, words, x.input);
@@ -81,7 +81,7 @@ __device__ __forceinline__ void take_neighbours(state_of<Fold> &state, const rag
 {
     each_neighbours<Fold>(x, at, n, number, team,
                           [&](const auto &values, const auto &places, auto valid) {
-                              take_values<Fold>(state, values, places, valid);
+                              accumulate_values<Fold>(state, values, places, valid);
                           });
 }
 
@@ -92,7 +92,7 @@ __device__ __forceinline__ void store_segment(const ragged &x, const state_of<Fo
     if (n > 0)
         store_result<Fold>(x.result, state, n, int64_t(k));
     else
-        store_wide(x.of_none, x.result.finish.result, x.result.bytes[0],
+        store_wide(x.empty_result, x.result.finish.result, x.result.bytes[0],
                    result_at(x.result, 0, int64_t(k)));
 }
 

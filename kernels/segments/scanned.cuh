@@ -24,7 +24,7 @@ static_assert(scanned<float> <= 32, "a word marks them");
 /* Brings elements to shared memory by copies that every thread starts. They have the same offset
  * from a 16-byte boundary as in global memory. */
 struct copying {
-    shared<const char> brought;
+    shared<const char> transfer;
 
     __device__ __forceinline__ explicit copying(shared<char>) {}
 
@@ -32,7 +32,7 @@ struct copying {
     __device__ __forceinline__ void start(shared<char> room, global<const char> from,
                                           unsigned bytes)
     {
-        brought = start_copies(room, from, bytes);
+        transfer = start_copies(room, from, bytes);
     }
 
     __device__ __forceinline__ void await() const
@@ -48,15 +48,15 @@ struct copying {
 
 /* The same by one bulk copy that a single thread starts. */
 struct bringing {
-    shared<mbarrier> brought;
+    shared<mbarrier> transfer;
 
     /* Called by all threads, before a barrier. */
     __device__ __forceinline__ explicit bringing(shared<char> barrier)
-        : brought(seen_as<mbarrier>(barrier))
+        : transfer(pointer_cast<mbarrier>(barrier))
     {
         if (threadIdx.x == 0) {
-            mbarrier_init(brought, 1);
-            mbarriers_show();
+            mbarrier_init(transfer, 1);
+            mbarrier_fence();
         }
     }
 
@@ -66,15 +66,15 @@ struct bringing {
                                           unsigned bytes) const
     {
         constexpr unsigned size = pack<V>::size;
-        const global<const V> from = seen_as<const V>(bytes_from);
-        const shared<V> to = seen_as<V>(room + address_of(from) % sizeof(pack<V>));
+        const global<const V> from = pointer_cast<const V>(bytes_from);
+        const shared<V> to = pointer_cast<V>(room + address_of(from) % sizeof(pack<V>));
         const unsigned n = bytes / unsigned(sizeof(V)), before = elements_to_boundary(from, n),
                        inner = (n - before) / size * size, single = threadIdx.x,
                        place = single < before ? single : inner + single;
         if (threadIdx.x == 0) {
-            mbarrier_arrive(brought, inner * unsigned(sizeof(V)));
+            mbarrier_arrive(transfer, inner * unsigned(sizeof(V)));
             if (inner > 0)
-                bulk_copy(to + before, from + before, inner * unsigned(sizeof(V)), brought);
+                bulk_copy(to + before, from + before, inner * unsigned(sizeof(V)), transfer);
         }
         if (single < 2 * size && place < n)
             start_copy<sizeof(V)>(to + place, from + place);
@@ -83,7 +83,7 @@ struct bringing {
     __device__ __forceinline__ void await() const
     {
         await_copies();
-        mbarrier_wait(brought, 0);
+        mbarrier_wait(transfer, 0);
     }
 };
 
@@ -130,14 +130,14 @@ struct scanned_tile {
     {
         const char *const from = element_at(x, tile.element);
         const unsigned bytes = tile.elements * unsigned(sizeof(V));
-        data = seen_as<V>(before_elements());
-        ends = seen_as<uint16_t>(before_elements() + (bytes + 2 * 15) / 16 * 16);
+        data = pointer_cast<V>(before_elements());
+        ends = pointer_cast<uint16_t>(before_elements() + (bytes + 2 * 15) / 16 * 16);
         shift = 0;
         if constexpr (AsTheyLie) {
             shift = unsigned(address_of(from) % sizeof(pack<V>) / sizeof(V));
             elements.template start<V>(before_elements(), from, bytes);
         } else {
-            const shared<char> behind_ends = seen_as<char>(ends + (tile.ends + 7) / 8 * 8);
+            const shared<char> behind_ends = pointer_cast<char>(ends + (tile.ends + 7) / 8 * 8);
             elements.template start<V>(behind_ends, from, tile.elements << x.bytes);
         }
     }
@@ -146,7 +146,7 @@ struct scanned_tile {
     __device__ __forceinline__ void make_states(const ragged &x, unsigned n) const
     {
         __syncthreads();
-        each_neighbours<Fold>(x, elements.brought, n, threadIdx.x, x.block,
+        each_neighbours<Fold>(x, elements.transfer, n, threadIdx.x, x.block,
                               [&](const auto &values, const auto &places, auto valid) {
 #pragma unroll
                                   for (unsigned k = 0; k < neighbours_at_once; k++)
@@ -190,7 +190,7 @@ __device__ __forceinline__ state_of<Fold> fold_to_marks(shared<staged_of<Fold, A
 {
     using packed = pack<staged_of<Fold, AsTheyLie>>;
     constexpr unsigned packs = SCANNED_BYTES / sizeof(packed);
-    const shared<const packed> from = seen_as<const packed>(data);
+    const shared<const packed> from = pointer_cast<const packed>(data);
     packed loaded[packs];
     state_of<Fold> state = Fold::identity();
 #pragma unroll
@@ -204,7 +204,7 @@ __device__ __forceinline__ state_of<Fold> fold_to_marks(shared<staged_of<Fold, A
         else
             state = Fold::merge(state, x);
         if (marks >> k & 1) {
-            *seen_as<state_of<Fold>>(data + k) = state;
+            *pointer_cast<state_of<Fold>>(data + k) = state;
             state = Fold::identity();
         }
     }
@@ -221,7 +221,7 @@ __device__ __forceinline__ state_of<Fold> carried_here(state_of<Fold> left, bool
     };
     static_assert(sizeof(of_warp) * (TILE_THREADS / warp_size) <= SCAN_OF_WARPS);
     const shared<of_warp> of_warps =
-        seen_as<of_warp>(block_memory<char>() + blockDim.x * SCAN_MARKS);
+        pointer_cast<of_warp>(block_memory<char>() + blockDim.x * SCAN_MARKS);
     const unsigned lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size,
                    votes = __ballot_sync(whole_warp, marked),
                    since = warp_size - 1 - __clz(int((votes & low_bits(lane + 1)) | 1));
@@ -261,7 +261,7 @@ state_of_part(const ragged &x, const tile_of_segments &tile, const part_of_segme
     if (!part.alone)
         return part.n > 0 ? *last : state;
     if constexpr (AsTheyLie)
-        state = Fold::lift(*seen_as<const value_of<Fold>>(alone), 0);
+        state = Fold::lift(*pointer_cast<const value_of<Fold>>(alone), 0);
     else
         take_neighbours<Fold>(state, x, alone, 1u, 0, 0);
     return state;
@@ -288,11 +288,11 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
     scanned_tile<Fold, AsTheyLie> staged;
     tile_of_segments tile;
     __syncthreads();
-    await_launch();
+    wait_for_previous_launch();
     if (!find_tile(x, tile))
         return;
     const first_segment begun = staged.bring(x, tile);
-    let_next_begin();
+    allow_next_launch();
     const unsigned first = threadIdx.x * scanned<staged_element>;
     const shared<staged_element> own = staged.data + first;
     const uint32_t marks = staged.marks[threadIdx.x];
@@ -302,7 +302,7 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
     const state_of<Fold> carried = carried_here<Fold>(left, marks != 0);
     if (marks != 0) {
         const unsigned lowest = warp_size - 1 - __clz(int(marks & (0 - marks)));
-        const shared<state_of<Fold>> there = seen_as<state_of<Fold>>(own + lowest);
+        const shared<state_of<Fold>> there = pointer_cast<state_of<Fold>>(own + lowest);
         *there = Fold::merge(carried, *there);
     }
     __syncthreads();
@@ -311,7 +311,8 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
         const part_of_segment part(x, tile, begun, staged.ends, k);
         const state_of<Fold> state = state_of_part<Fold, AsTheyLie>(
             x, tile, part,
-            seen_as<const state_of<Fold>>(staged.data + staged.shift + part.begin + part.n - 1));
+            pointer_cast<const state_of<Fold>>(staged.data + staged.shift + part.begin + part.n -
+                                               1));
         store_part<Fold>(x, tile, begun.carries, part, k, state, heads, tails);
     }
 }

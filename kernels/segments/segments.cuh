@@ -28,7 +28,7 @@ __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
     const uint64_t first = uint64_t(blockIdx.x) * SURVEYED, left = x.of.count - first;
     const unsigned count = left < SURVEYED ? unsigned(left) : unsigned(SURVEYED);
     bool broken = false;
-    let_next_begin();
+    allow_next_launch();
     for (unsigned j = threadIdx.x; j < count; j += blockDim.x) {
         const uint64_t k = first + j, end = end_of_segment(x.of, k);
         broken |= !segment_is_within(&x.of, k) || uint64_t(x.of.offsets[k]) > end;
@@ -148,12 +148,12 @@ __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>>
 {
     constexpr size_t of_warp = sizeof(state_of<Fold>) > 8 ? sizeof(state_of<Fold>) : 8;
     const shared<uint32_t> longs =
-        seen_as<uint32_t>(block_memory<char>() + blockDim.x / warp_size * of_warp);
+        pointer_cast<uint32_t>(block_memory<char>() + blockDim.x / warp_size * of_warp);
     const bool clears = threadIdx.x < blockDim.x / 32;
     if (clears)
         longs[threadIdx.x] = 0;
     __syncthreads();
-    await_launch();
+    wait_for_previous_launch();
     const bool carried = x.order && !*x.order;
     const unsigned few = carried ? carried_team : x.team, most = carried ? carried_most : x.most,
                    teams = blockDim.x >> few;

@@ -175,7 +175,7 @@ template <class T>
 using shared = pointer<T, known_space<true>>;
 
 template <class To, class From, class Space>
-pointer<To, Space> seen_as(pointer<From, Space> memory)
+pointer<To, Space> pointer_cast(pointer<From, Space> memory)
 {
     return pointer<To, Space>(reinterpret_cast<To *>(memory.plain()));
 }

@@ -281,7 +281,7 @@ void mbarrier_init(P barrier, unsigned arrivals)
     simulator_mbarrier_init(plain(barrier), arrivals);
 }
 
-inline void mbarriers_show() {}
+inline void mbarrier_fence() {}
 
 template <class P>
 void mbarrier_arrive(P barrier, unsigned bytes)

@@ -65,7 +65,7 @@ def needed(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
         raise ImportError(why, name=name) from error
     if version and tuple(map(int, module.__version__.split(".")[: len(version)])) < version:
         least = ".".join(map(str, version))
-        why = f"this needs {name} {least} or later, and {module.__version__} is here; {brings}"
+        why = f"this needs {name} {least} or later, and {module.__version__} is installed; {brings}"
         raise ImportError(why, name=name)
     return module
 
@@ -168,7 +168,7 @@ def tell_why(given: Any, name: str) -> None:
     elif device == "meta" or "fake" in type(tensor).__name__.lower():
         why = "has a shape and no elements; the functions of gred.torch take such tensors"
     elif device not in ("cpu", "cuda"):
-        why = f"lies on {device!r}; gred reduces tensors on the CPU and on CUDA devices"
+        why = f"is on {device!r}; gred reduces tensors on the CPU and on CUDA devices"
     if why is not None:
         raise TypeError(f"{name} is a tensor that {why}")
 
@@ -217,7 +217,7 @@ def without_nulls(a: Any, name: str) -> Any:
     nulls = _count_nulls(a)
     if nulls:
         raise TypeError(
-            f"{name}: {nulls} of the elements are null, and would become NaN; leave them out, by "
+            f"{name}: {nulls} of the elements are null, and would become NaN; drop them by "
             f"{name}.drop_nulls() or {name}.dropna(), or fill them in"
         )
     return a

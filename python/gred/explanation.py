@@ -10,19 +10,19 @@ from gred import _core
 from gred.records import Records, facts_html, facts_text
 
 _REASONS = {
-    "array": "the array lies there",
-    "out": "out lies there",
-    "device": "device= says so",
+    "array": "the array is there",
+    "out": "out is there",
+    "device": "device= was given",
     "method": "the method runs there",
-    "default": "the array lies on the host, and nothing else was asked for",
+    "default": "the array is on the host, and no other device was requested",
 }
 
 _FORMS = {
-    "flat": "elements one after the other",
-    "strided": "rows of elements at any distances, and their mask, as they lie",
-    "gathered": "elements of any type at any distances, copied one by one",
-    "rows": "each result's elements lie one after the other",
-    "columns": "elements of neighbouring results lie one after the other",
+    "flat": "contiguous elements",
+    "strided": "strided rows and their mask, in place",
+    "gathered": "strided elements of any type, gathered one by one",
+    "rows": "rows: each result's elements are contiguous",
+    "columns": "columns: neighboring results' elements are contiguous",
 }
 
 _LEFT = {"out": "to out, on the device", "array": "to an array on the device"}

@@ -113,7 +113,7 @@ def _weighted(
     if name not in ("sum", "mean", "var", "std") or isinstance(keys, tuple):
         raise ValueError(f"weights are for 'sum', 'mean', 'var' and 'std' by one key, not {name!r}")
     if rest.method != "auto":
-        raise ValueError("by_key with weights takes method 'auto' alone")
+        raise ValueError("by_key with weights takes method 'auto' only")
     xp, key, weights = library_of(values), _keys(keys), beside(weights, values)
     _check_library(xp if library_of(weights) is xp else None, values)
     axis = normalize_axis_index(axis, values.ndim)
@@ -191,7 +191,7 @@ def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[An
             raise ValueError(f"there are {shape[0]} keys, and {n} values along the axis")
     here = not on_device(values)
     if here and any(map(on_device, codes)):
-        raise TypeError("keys and values must lie in one place, on the host or on one device")
+        raise TypeError("keys and values must be in one place, on the host or on one device")
     counts = _counts(codes, num_keys)
     if len(codes) == 1:
         return codes[0], counts

@@ -250,7 +250,7 @@ def _gpu_here(device: str) -> Gpu:
     found = next((one for one in gpus if device in (one.name, "cuda")), None)
     if found is None:
         raise ValueError(
-            f"device must be a GPU that is here; got {device!r}. gred.devices() lists what is "
+            f"device must be a GPU that is here; got {device!r}. gred.devices() lists which are "
             "here; without device= the prediction is an H200's"
         )
     limit = read_limit(found.name)

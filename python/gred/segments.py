@@ -130,7 +130,7 @@ def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]
     if rest[1] is not None:
         raise TypeError("reduceat along an axis of several takes no out")
     if on_device(starts):
-        raise TypeError("offsets along an axis of several are to lie on the host")
+        raise TypeError("offsets along an axis of several must be on the host")
     if hasattr(starts, "mask"):
         raise TypeError("offsets: masked arrays are not supported")
     rows = values.swapaxes(axis, -1)

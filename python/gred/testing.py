@@ -18,8 +18,8 @@ def _plain(a: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
     """Take `a` as an array whose elements are what their bytes are, or refuse it."""
     if isinstance(a, np.ma.MaskedArray):
         raise TypeError(
-            "a: masked arrays are not supported; a.compressed() leaves out what is masked, "
-            "a.filled(value) fills it in"
+            "a: masked arrays are not supported; a.compressed() drops masked elements, "
+            "a.filled(value) replaces them"
         )
     array = np.asarray(a, dtype)
     if array.dtype.hasobject:

@@ -376,7 +376,7 @@ def test_a_wrong_argument_is_named_with_what_is_accepted(error, words, options):
 def test_without_kernels_for_gpus_an_array_on_one_is_told_how_to_get_them():
     on_gpu = offering(__cuda_array_interface__=ARRAY.__array_interface__)
     for call in (lambda: gred.sum(on_gpu), lambda: gred.sum(ARRAY, device="cuda")):
-        with pytest.raises(RuntimeError, match=r"without nvcc.* pip install 'gred\[cuda13\]'"):
+        with pytest.raises(RuntimeError, match=r"without CUDA.* pip install 'gred\[cuda13\]'"):
             call()
 
 

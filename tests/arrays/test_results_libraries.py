@@ -103,8 +103,8 @@ WAYS = [{"error": None}, {"nothing": True}, {"untaken": True}]
 SHAPES = [{"shape": (5, 3)}, {"shape": (3, 5, 1)}, {"shape": (5, 3), "transposed": True}]
 FAILURES = [({"error": (b"MemoryError", b"all gone")}, MemoryError, "all gone")]
 FAILURES += [({"error": (b"BufferError", b"no such")}, RuntimeError, "no such")]
-FAILURES += [(way, RuntimeError, "does not say why") for way in WAYS]
-FAILURES += [(shape, RuntimeError, "not what it was asked for") for shape in SHAPES]
+FAILURES += [(way, RuntimeError, "set no exception") for way in WAYS]
+FAILURES += [(shape, RuntimeError, "of another type, shape or device") for shape in SHAPES]
 
 
 @pytest.mark.parametrize(("wrong", "error", "words"), FAILURES, ids=str)

@@ -115,7 +115,7 @@ def test_of_nothing_but_nulls_there_is_a_sum_and_no_extreme():
     assert gred.sum(nothing) == 0
     assert gred.max(nothing, initial=-5) == -5
     for call in (gred.max, gred.argmax):
-        with pytest.raises(ValueError, match="mask hides all"):
+        with pytest.raises(ValueError, match="mask excludes all"):
             call(nothing)
     with pytest.raises(TypeError, match="where must be an array of bool"):
         gred.sum(nothing, where=None)

@@ -79,7 +79,7 @@ def test_a_result_without_dimensions_is_a_scalar_unless_it_is_asked_for_as_an_ar
     array = gred.sum(X, out=...)
     assert isinstance(array, np.ndarray)
     assert (array.shape, array[()]) == ((), X.sum())
-    with pytest.raises(TypeError, match=r"out of dot can be \.\.\. alone"):
+    with pytest.raises(TypeError, match=r"out of dot must be \.\.\."):
         gred.dot(x[0], x[1], out=torch.zeros(()))
 
 

@@ -19,7 +19,7 @@ from processes import printed
 from reference import COMPLEX, EVERY_TYPE, INTEGERS, REALS, home
 from refusals import refused_by
 from samples import silenced
-from segments import NUMPYS, nearly_same, of_none, whole
+from segments import NUMPYS, empty_result, nearly_same, whole
 from thin import chosen
 from truths import SPREADS, type_of
 
@@ -74,7 +74,11 @@ def right(op, keys, x, some):
             elif extreme not in ("min", "max") or places.size:
                 yield OF_ONE[op](x[places])
             else:
-                yield of_none(extreme, x.dtype) if op == extreme or x.dtype in INTEGERS else np.nan
+                yield (
+                    empty_result(extreme, x.dtype)
+                    if op == extreme or x.dtype in INTEGERS
+                    else np.nan
+                )
 
 
 def check(got, op, keys, x, some=None):

@@ -46,7 +46,7 @@ def test_loops_of_all_instructions_are_exact(instructions):
     """All that loops are compiled for have an inexact flag, which is believed."""
     few = {NAME: "thorough" if one_in() == 1 else "sanitized"}
     told = printed(ON_THE_HOST, path=True, GRED_INSTRUCTIONS=instructions, **few)
-    assert "just added" in told
+    assert "added directly" in told
     assert f" by {instructions} " in told.replace("\n", " ")
 
 

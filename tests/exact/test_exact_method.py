@@ -224,7 +224,7 @@ def test_it_is_told_and_measured(device, op):
     told = gred.explain(x, op, method="exact")
     assert told.method == "exact"
     assert device != "host" or "in chunks of 4,096" in told.array
-    assert device != "host" or op == "norm" or "just added" in told.array
+    assert device != "host" or op == "norm" or "added directly" in told.array
     timed = gred.kernel_time(x, op, method="exact", samples=2, cold=False)
     assert timed.method == "exact"
     assert same(timed.result, truth(op, np.full(3000, 0.1)))
@@ -245,10 +245,10 @@ def test_what_is_lost_is_warned_of(device):
 def test_other_reductions_and_orders_are_refused(device):
     x = laid_out(np.ones(1), device)
     for name in ("prod", "min", "max", "any", "ptp", "nanprod", "argmax"):
-        with pytest.raises(ValueError, match=f"nanmean and the norm of order 2; not for {name}"):
+        with pytest.raises(ValueError, match=f"nanmean and the norm of order 2, not {name}"):
             getattr(gred, name)(x, method="exact")
-    with pytest.raises(ValueError, match="norm of order 2; not for"):
+    with pytest.raises(ValueError, match="norm of order 2, not"):
         gred.norm(x, ord=1, method="exact")
     if device == "host":
-        with pytest.raises(ValueError, match="block_size has no meaning"):
+        with pytest.raises(ValueError, match="block_size does not apply"):
             gred.sum([1.0], method="exact", block_size=64)

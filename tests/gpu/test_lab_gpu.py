@@ -87,7 +87,7 @@ def test_a_device_that_runs_no_rungs_or_is_not_here_and_a_rung_without_a_substit
         with pytest.raises(ValueError, match="device"):
             gred.lab.compile(FAULTS, device=name)
     if not GPU_IS_HERE:
-        with pytest.raises(RuntimeError, match="device 'cuda': there is no GPU to use"):
+        with pytest.raises(RuntimeError, match="device 'cuda': no GPU is available"):
             gred.lab.compile(FAULTS, device="cuda")
     for where in (("host", "shuffle", 8), ("simulated", "none", 8), ("simulated", "shuffle", 0)):
         said = f"there is no rung '{where[1]}' of {where[2]} data"

@@ -56,7 +56,7 @@ def test_the_name_of_no_instructions_is_warned_of(asked):
     print(gred.explain([1.0] * 3).array, *[repr(one.message) for one in said])
     """
     told, known = printed(code, GRED_INSTRUCTIONS=asked), asked in ("", *SETS)
-    warning = f"RuntimeWarning('GRED_INSTRUCTIONS={asked} names no set of instructions"
+    warning = f"RuntimeWarning('GRED_INSTRUCTIONS={asked} is not an instruction set"
     assert known or f" by {BEST} " in told
     assert (warning in told) is not known
     assert all(name in told.partition("Warning")[2] for name in SETS) is not known

@@ -401,12 +401,12 @@ def test_steps_are_parted_by_barriers_and_values_that_are_no_numbers_fold_as_wel
 
 
 def test_more_than_can_be_recorded_is_refused():
-    with pytest.raises(ValueError, match="16385 elements: too many to record accesses one by"):
+    with pytest.raises(ValueError, match="16385 elements, too many to record each access"):
         gred.accesses(np.ones(2**14 + 1))
     x = np.ones(1000, np.int32)
     options = {"method": "neighbored", "block_size": 64, "device": "simulated"}
     for room in (1, 999):
-        with pytest.raises(RuntimeError, match="too many accesses to record one by one"):
+        with pytest.raises(RuntimeError, match="too many accesses to record individually"):
             _core.counters(x, **options, multiprocessors=1, room=room)
     assert told(x, "neighbored", 64).result == 1000
 

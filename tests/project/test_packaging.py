@@ -160,10 +160,14 @@ MISSING = {
     "old torch": (
         "torch",
         "sys.modules['torch'] = SimpleNamespace(__version__='2.4.1')",
-        r"needs torch( 2\.5 or later, and 2\.4\.1 is here|\.distributed).*'gred\[torch\]'",
+        r"needs torch( 2\.5 or later, and 2\.4\.1 is installed|\.distributed).*'gred\[torch\]'",
     ),
     "jax": ("jax", "sys.modules['jax'] = None", r"needs jax, .*pip install 'gred\[jax\]' brings"),
-    "old jax": ("jax", "jax_of(0, 5, 3)", r"needs jax 0\.6 or later, and 0\.5\.3 is here; pip"),
+    "old jax": (
+        "jax",
+        "jax_of(0, 5, 3)",
+        r"needs jax 0\.6 or later, and 0\.5\.3 is installed; pip",
+    ),
     "not built": (
         "jax",
         "jax_of(0, 9, 0); sys.modules['gred._jax'] = None",

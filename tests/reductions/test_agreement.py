@@ -52,8 +52,8 @@ def decided(op, array, options, kind):
     if op not in OPS:
         return is_decided(array, options)
     taken = array[np.broadcast_to(options.get("where", True), array.shape)]
-    of_none = kind in INTEGERS and (taken.size == 0 or kind == np.uint64)
-    return converts(taken, kind) and not (op == "mean" and of_none)
+    empty_result = kind in INTEGERS and (taken.size == 0 or kind == np.uint64)
+    return converts(taken, kind) and not (op == "mean" and empty_result)
 
 
 def outcome(function, *arguments, **options):
@@ -199,5 +199,5 @@ def test_broadcast_elements_are_looked_at_once(name, device):
 
 @pytest.mark.parametrize("name", ["var", "std", "norm"])
 def test_spreads_of_complex_numbers_keep_imaginary_parts(name):
-    with pytest.raises(TypeError, match="must be a complex type, since imaginary parts count"):
+    with pytest.raises(TypeError, match="must be a complex type, since imaginary parts contribute"):
         getattr(gred, name)(WHOLE + 1j, dtype=float)

@@ -176,7 +176,7 @@ DATA = gred.describe([1.0, 2.0], method="exact").to_bytes()
 test_what_is_no_summary_or_no_part_of_one_is_refused = refused(
     (lambda: ONE.merge(gred.describe([1.0], ddof=1)), ValueError, "ddof=0, another with 1"),
     (lambda: ONE.merge(gred.describe(np.ones((2, 3)), axis=0)), ValueError, "different shapes"),
-    (lambda: ONE.merge(3), TypeError, "summaries alone are merged; got a int"),
+    (lambda: ONE.merge(3), TypeError, "only summaries can be merged; got a int"),
     *((lambda wrong=wrong: ONE + wrong, TypeError, None) for wrong in (1, (1, 2), None, 0.0)),
     *((lambda wrong=wrong: wrong + ONE, TypeError, None) for wrong in (1, (1, 2), None, 0.0)),
     (lambda: gred.describe([1.0], method="exact", device="simulated"), TypeError, "takes no"),

@@ -150,8 +150,8 @@ def test_more_elements_than_floats_count():
 
 
 WRONG = [
-    (([1.0], 1.5), {}, ValueError, "from 0 to 1"),
-    (([1.0], [0.5, np.nan]), {}, ValueError, "from 0 to 1"),
+    (([1.0], 1.5), {}, ValueError, r"in \[0, 1\]"),
+    (([1.0], [0.5, np.nan]), {}, ValueError, r"in \[0, 1\]"),
     (([1.0], 0.5), {"method": "cubic"}, ValueError, "method must be one of linear, "),
     (([1.0], 0.5, 1), {}, ValueError, "axis"),
     (([1j], 0.5), {}, TypeError, "complex numbers have no quantiles"),
@@ -208,10 +208,10 @@ def test_rows_that_cannot_be(place):
     with pytest.raises(TypeError):  # more than a thread sorts
         _core.select_rows(flat_there(np.arange(195.0), place), 3, 3, asked, None)
     for shares in [-0.1], [1.1], [np.nan]:
-        with pytest.raises(ValueError, match="from 0 to 1"):
+        with pytest.raises(ValueError, match=r"in \[0, 1\]"):
             _core.select_rows(values, 3, 1, (np.array(shares), *asked[1:]), None)
     assert _core.select_rows(np.arange(12.0), 3, 1, asked, None) is NotImplemented
-    with pytest.raises(ValueError, match="no numbers"):
+    with pytest.raises(ValueError, match="at least one number"):
         _core.quantile_places(asked, 0)
 
 

@@ -88,7 +88,7 @@ void misuse_memory(Array data, uint64_t n, global<T> partials, shared<T> x)
     if (n == 109)
         x[0] = 0; // race of stores
     if (n == 110)
-        x[tid] = T(seen_as<const uint64_t>(data + 1)[0]); // misaligned load
+        x[tid] = T(pointer_cast<const uint64_t>(data + 1)[0]); // misaligned load
 }
 
 /* Calls itself until `bytes` of the stack are used. Each call reads its caller's frame, so that no

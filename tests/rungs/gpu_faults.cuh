@@ -17,8 +17,8 @@ __device__ void misbehave(Array data, uint64_t n, shared<T> x)
     case 101:
         x[tid] = data[n + (uint64_t(1) << 44)]; // out of bounds
         return;
-    case 102:
-        x[tid] = T(*seen_as<const volatile uint64_t>(seen_as<const char>(data) + 1)); // misaligned
+    case 102: // misaligned
+        x[tid] = T(*pointer_cast<const volatile uint64_t>(pointer_cast<const char>(data) + 1));
         return;
     case 103:
         __trap();
@@ -26,7 +26,7 @@ __device__ void misbehave(Array data, uint64_t n, shared<T> x)
         for (volatile unsigned k = 0;;)
             k = k;
     case 105:
-        *seen_as<volatile T>(static_cast<T *>(nullptr)) = x[tid]; // no memory at all
+        *pointer_cast<volatile T>(static_cast<T *>(nullptr)) = x[tid]; // no memory at all
         return;
     case 106:
         if (tid == 5)

@@ -124,7 +124,7 @@ REFUSED = [
     (np.array([None]), "sum", {}, TypeError, "object"),
     (MATRIX, "sum", {"axis": 2}, np.exceptions.AxisError, "out of bounds"),
     (MATRIX, "sum", {"axis": 0, "method": "unroll8"}, ValueError, "whole arrays"),
-    (X, "any", {"method": "unroll8"}, ValueError, "climb the ladder"),
+    (X, "any", {"method": "unroll8"}, ValueError, "the ladder's methods"),
     (MATRIX, "sum", {"axis": 0, "out": np.zeros(200)}, ValueError, "shape of the results"),
     (MATRIX, "argmax", {"axis": (0, 1)}, TypeError, "axis must be None or an int"),
 ]
@@ -175,31 +175,31 @@ ROWS = SimulatedArray(MATRIX.reshape(2, -1))
 INTEGERS = SimulatedArray(WIDE.astype(np.int32))
 ROOM = SimulatedArray(np.full(400, -1, np.float32))
 ONE = SimulatedArray(np.full(1, -1, np.float32))
-NONE = {"works": [], "device": "host", "why": "nothing else"}
+NONE = {"works": [], "device": "host", "why": "no other device"}
 LONG = [np.broadcast_to(1.0, (2, 1 << k)) for k in (19, 26)]
 TOLD = [  # fields' values, or words of a text
-    (X, "sum", {}, NONE | {"array": "as it lies, in chunks of 4,096"}),
+    (X, "sum", {}, NONE | {"array": "in place, in chunks of 4,096"}),
     (X, "sum", {"method": "recursive"}, {"why": "the method", "array": "copied"}),
     (X, "sum", {"method": "recursive"}, {"workspace_nbytes": X.nbytes}),
     (X, "sum", {"device": "host"}, {"device": "host", "why": "device="}),
     (X, "sum", SIMULATED, {"device": "simulated", "why": "device=", "array": "uploaded"}),
-    (SimulatedArray(X), "sum", {}, {"device": "simulated", "why": "the array lies there"}),
-    (X, "sum", {"out": ONE}, {"device": "simulated", "why": "out lies there"}),
+    (SimulatedArray(X), "sum", {}, {"device": "simulated", "why": "the array is there"}),
+    (X, "sum", {"out": ONE}, {"device": "simulated", "why": "out is there"}),
     # The form of an array, and the host's loops.
-    (GRID, "sum", {}, {"array": "one after the other"}),
+    (GRID, "sum", {}, {"array": "contiguous"}),
     (GRID[:, ::2], "sum", {}, {"array": "rows"}),
     (GRID[:, ::2], "sum", {"method": "unroll8"}, {"array": "one by one"}),
     (GRID, "sum", {"where": X[:1000] % 3 > 0, "method": "shuffle"}, {"array": "one by one"}),
     (GRID, "sum", {"dtype": np.int8}, {"array": "one by one"}),
     (X[::2], "sum", {}, {"array": "gathered"}),
     (X, "sum", {"dtype": np.int8}, {"array": "converted"}),
-    (MATRIX, "sum", {"axis": 0}, {"array": "side by side, as they lie"}),
-    (MATRIX, "sum", {"axis": 1}, {"array": "one after the other, as it lies"}),
-    (MATRIX, "sum", {"axis": 1, "method": "exact"}, {"array": "one after the other, as it"}),
+    (MATRIX, "sum", {"axis": 0}, {"array": "side by side, in place"}),
+    (MATRIX, "sum", {"axis": 1}, {"array": "one after the other, in place"}),
+    (MATRIX, "sum", {"axis": 1, "method": "exact"}, {"array": "one after the other, in"}),
     (MATRIX, "sum", {"axis": 0, "method": "exact"}, {"array": "side by side, gathered"}),
     # How a device computes results, in which order, and where they go.
     (THERE, "sum", {"axis": 1}, {"works": ["short rows"], "array": "each result's"}),
-    (SimulatedArray(WIDE), "sum", {"axis": 0}, {"works": ["columns"], "array": "neighbouring res"}),
+    (SimulatedArray(WIDE), "sum", {"axis": 0}, {"works": ["columns"], "array": "neighboring res"}),
     (ROWS, "sum", {"axis": 1}, {"works": ["long rows"], "array": "each result's"}),
     (RAGGED, "sum", {"axis": (0, 2)}, {"works": ["one by one"]}),
     (RAGGED, "sum", {"axis": 2}, {"works": ["short rows"]}),

@@ -88,7 +88,7 @@ def test_a_missing_barrier_is_caught_by_the_shuffled_order_of_which_a_seed_is_on
 ERRORS = {
     "half a shuffle": "shuffle",
     "half a cluster": "cluster",
-    "bytes that never come": "a barrier in shared memory.*no copy is under way",
+    "bytes that never come": "a barrier in shared memory.*no pending copy",
     "absent block": "grid",
     "a copy of no alignment": "multiples of 16",
     "a copy after the end": "ended before a bulk copy",

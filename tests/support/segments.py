@@ -40,7 +40,7 @@ def nearly_same(got, want, n):
         assert np.allclose(got, want, (n + 4) * 2.0**-52, 0, equal_nan=True)
 
 
-def of_none(op, dtype):
+def empty_result(op, dtype):
     if op not in ("min", "max"):
         return UFUNCS[op].identity
     if dtype.kind == "b":
@@ -66,5 +66,5 @@ def by_one(op, x, offsets, *, empty="element"):
         if within and end <= start and empty == "element":
             end = start + 1
         part = x[start:end] if within else x[:0]
-        results.append(ufunc.reduceat(part, [0])[0] if len(part) else of_none(op, dtype))
+        results.append(ufunc.reduceat(part, [0])[0] if len(part) else empty_result(op, dtype))
     return np.array(results, dtype), np.array(outside, bool)

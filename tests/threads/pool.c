@@ -45,9 +45,9 @@ static struct threads *threads;
 /* As one call has them; returns how many there may be. */
 static unsigned run(uint64_t pieces, bool brief, threads_piece *piece, void *context)
 {
-    const struct crew crew = threads_crew(threads);
-    threads_run(&crew, pieces, brief, piece, context);
-    return threads_for(&crew, pieces);
+    const struct thread_team thread_team = threads_team(threads);
+    threads_run(&thread_team, pieces, brief, piece, context);
+    return threads_for(&thread_team, pieces);
 }
 
 /* ---- every piece once ---- */
@@ -330,7 +330,7 @@ static int64_t folded(const int64_t *numbers, size_t n, enum reduction reduction
                               .layout = &layout,
                               .n = n,
                               .elements = {.flat = true}};
-    struct job job = {.plan = &plan, .run = &run, .threads = threads_crew(threads)};
+    struct job job = {.plan = &plan, .run = &run, .threads = threads_team(threads)};
     int64_t state;
     uint64_t count;
     assert(folding_run(&job, &state, &count));

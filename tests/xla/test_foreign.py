@@ -127,7 +127,7 @@ def test_results_may_be_narrower_than_gred_makes_them(op, dtype, narrow, axis, d
         np.testing.assert_array_equal(got, wide.astype(narrow))
 
 
-NO_MEDIAN = "no median of float64 as float64 to float64: another version"
+NO_MEDIAN = "no median of float64 as float64 to float64; another version"
 test_what_cannot_be_is_refused_in_words = refused_by(
     partial(made, X, "sum", "host", {}),
     ((), {"reduction": b"median"}, RuntimeError, NO_MEDIAN),

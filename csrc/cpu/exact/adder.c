@@ -9,7 +9,7 @@
 /* With a constant type and number of parts, the loop has few branches. */
 static inline __attribute__((always_inline)) uint64_t add_typed(const char *at, size_t step,
                                                                 size_t n, enum element type,
-                                                                unsigned parts, bool leaves_out,
+                                                                unsigned parts, bool skips_nan,
                                                                 struct exact *real,
                                                                 struct exact *imaginary)
 {
@@ -18,7 +18,7 @@ static inline __attribute__((always_inline)) uint64_t add_typed(const char *at, 
     for (size_t k = 0; k < n; k++, at += step) {
         const struct exact_number first = exact_number_at(at, type),
                                   second = parts > 1 ? exact_number_at(at + size, type) : first;
-        if (leaves_out && (first.kind == EXACT_NAN || second.kind == EXACT_NAN))
+        if (skips_nan && (first.kind == EXACT_NAN || second.kind == EXACT_NAN))
             continue;
         exact_add(real, first);
         if (parts > 1)
@@ -29,22 +29,22 @@ static inline __attribute__((always_inline)) uint64_t add_typed(const char *at, 
 }
 
 uint64_t numbers_add(const void *numbers, size_t step, size_t n, enum element type, unsigned parts,
-                     bool leaves_out, struct exact *real, struct exact *imaginary)
+                     bool skips_nan, struct exact *real, struct exact *imaginary)
 {
     exact_reserve(real, n);
     exact_reserve(imaginary, n);
     switch (type) {
 #define OF_TYPE(TYPE)                                                                              \
     case TYPE:                                                                                     \
-        return parts > 1 ? add_typed(numbers, step, n, TYPE, 2, leaves_out, real, imaginary)       \
-                         : add_typed(numbers, step, n, TYPE, 1, leaves_out, real, imaginary)
+        return parts > 1 ? add_typed(numbers, step, n, TYPE, 2, skips_nan, real, imaginary)        \
+                         : add_typed(numbers, step, n, TYPE, 1, skips_nan, real, imaginary)
         OF_TYPE(ELEMENT_FLOAT16);
         OF_TYPE(ELEMENT_BFLOAT16);
         OF_TYPE(ELEMENT_FLOAT32);
         OF_TYPE(ELEMENT_FLOAT64);
 #undef OF_TYPE
     default:
-        return add_typed(numbers, step, n, type, 1, leaves_out, real, imaginary);
+        return add_typed(numbers, step, n, type, 1, skips_nan, real, imaginary);
     }
 }
 
@@ -79,7 +79,7 @@ static unsigned parts_of(const struct layout *layout)
     return element_is_complex(layout->input) && element_is_complex(layout->type) ? 2 : 1;
 }
 
-static bool leaves_out(const struct plan *plan)
+static bool skips_nan(const struct plan *plan)
 {
     return plan->fold == FOLD_nansum;
 }
@@ -95,12 +95,12 @@ static bool fits_windows(const struct plan *plan)
     const enum element input = plan->layout->input;
     return !element_is_integer(input) &&
            element_is_complex(input) == (parts_of(plan->layout) > 1) &&
-           !(leaves_out(plan) && element_is_complex(input));
+           !(skips_nan(plan) && element_is_complex(input));
 }
 
-bool exact_adder_just_adds(const struct job *job)
+bool exact_adder_adds_plainly(const struct job *job)
 {
-    return job->tells_rounding && fits_windows(job->plan) && !is_squared(job->plan);
+    return job->reports_rounding && fits_windows(job->plan) && !is_squared(job->plan);
 }
 
 void exact_adder_start(struct exact_adder *self, const struct job *job)
@@ -108,13 +108,13 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
     const struct plan *plan = job->plan;
     memset(&self->sums, 0, sizeof self->sums);
     exact_ways_start(&self->ways, job->instructions, element_real_part(plan->layout->input),
-                     leaves_out(plan), is_squared(plan), exact_adder_just_adds(job));
+                     skips_nan(plan), is_squared(plan), exact_adder_adds_plainly(job));
 }
 
 void exact_adder_clear(struct exact_adder *self)
 {
     memset(&self->sums, 0, sizeof self->sums);
-    windows_forget(&self->ways.windows);
+    windows_reset(&self->ways.windows);
 }
 
 /* Adds at most a loop's floats at a time. Complex parts alternate; squared, they are one sum. */
@@ -127,7 +127,7 @@ void exact_adder_add(struct exact_adder *self, const struct plan *plan, const ch
     struct exact *const sums = self->sums.parts, *const real = &sums[EXACT_REAL],
                         *const imaginary = &sums[EXACT_IMAGINARY];
     for (uint64_t some, added; n; n -= some, elements += some * size) {
-        added = some = least(n, LOOP_MOST / parts);
+        added = some = min_u64(n, LOOP_MOST / parts);
         if (fits_windows(plan))
             added = exact_ways_add(&self->ways, elements, elements, some * parts, real,
                                    parts > 1 && !is_squared(plan) ? imaginary : real) /
@@ -136,7 +136,7 @@ void exact_adder_add(struct exact_adder *self, const struct plan *plan, const ch
             products_add(elements, part, elements, part, some * parts, real, real);
         else
             added =
-                numbers_add(elements, size, some, part, parts, leaves_out(plan), real, imaginary);
+                numbers_add(elements, size, some, part, parts, skips_nan(plan), real, imaginary);
         for (int k = 0; k < EXACT_PARTS; k++)
             sums[k].counts[EXACT_COUNT] += (int64_t)added;
     }
@@ -155,7 +155,7 @@ void exact_adder_add_layout(struct exact_adder *self, const struct job *job,
     for (const uint64_t end = start + n; start < end; start += LOOP_MOST)
         exact_adder_add(self, plan, gathered->elements,
                         gather_unconverted(job->instructions, layout, start,
-                                           least(end - start, LOOP_MOST), gathered->elements));
+                                           min_u64(end - start, LOOP_MOST), gathered->elements));
 }
 
 void exact_adder_add_pair(struct exact_adder *self, double head, double tail, uint64_t n)

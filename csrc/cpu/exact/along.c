@@ -29,7 +29,7 @@ enum {
 struct along {
     const struct plan *plan;
     const struct axes *axes;
-    struct bringer bringer;
+    struct tile_writer tile_writer;
     bool neighbours;  /* results are gathered together, */
     bool across;      /* or short rows are transposed to columns, added plainly */
     bool rows;        /* elements are contiguous, added plainly */
@@ -75,9 +75,9 @@ static void finish(const struct along *self, struct workspace *own, struct exact
 static uint64_t padded(const struct along *self, const char *elements, int64_t stride,
                        uint64_t rows, uint64_t count)
 {
-    const uint64_t whole = divide_up(count, UNROUNDED_COLUMNS) * UNROUNDED_COLUMNS,
+    const uint64_t whole = ceil_div(count, UNROUNDED_COLUMNS) * UNROUNDED_COLUMNS,
                    size = element_size(self->axes->reduced.input);
-    const bool fits = stride >= 0 && (uint64_t)(self->bringer.end - elements) >=
+    const bool fits = stride >= 0 && (uint64_t)(self->tile_writer.end - elements) >=
                                          (rows - 1) * (uint64_t)stride + whole * size;
     return fits ? whole : count / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
 }
@@ -88,7 +88,7 @@ static bool add_rows(const struct along *self, struct workspace *own, const char
 {
     if (padded(self, elements, stride, rows, count) < count || !unrounded_is_due(&own->unrounded) ||
         !unrounded_add_columns(&own->unrounded, elements, rows, stride,
-                               divide_up(count, UNROUNDED_COLUMNS) * UNROUNDED_COLUMNS, &own->sums))
+                               ceil_div(count, UNROUNDED_COLUMNS) * UNROUNDED_COLUMNS, &own->sums))
         return false;
     for (unsigned k = 0; k < count; k++)
         exact_adder_add_pair(&own->lanes[k], own->sums.heads[k], own->sums.tails[k], rows);
@@ -108,7 +108,7 @@ static void add_group(const struct along *self, struct workspace *own, const cha
                               .row_stride = stride,
                               .column_stride = axes->reduced.strides[0]};
     const char *elements = own->elements;
-    bringer_bring(&self->bringer, &tile, own->elements);
+    tile_writer_write(&self->tile_writer, &tile, own->elements);
     for (unsigned k = 0; k < count; k++, elements += n * element_size(axes->reduced.input))
         if (n == self->plan->n)
             finish(self, own, NULL, elements);
@@ -123,17 +123,17 @@ static void add_neighbours(const struct along *self, struct workspace *own, unsi
     const struct axes *axes = self->axes;
     const size_t size = element_size(axes->reduced.input);
     const bool adds = self->adjacent && plan->n > ROWS_MOST;
-    const uint64_t room = BUFFER / (least(count, GROUP) * size),
-                   most = adds ? least(room, ROWS) : room;
+    const uint64_t room = BUFFER / (min_u64(count, GROUP) * size),
+                   most = adds ? min_u64(room, ROWS) : room;
     const int64_t stride = axes->reduced.strides[0];
     const char *rows = (const char *)axes->reduced.data + own->walk.offset;
     for (unsigned k = 0; plan->n > most && k < count; k++)
         exact_adder_clear(&own->lanes[k]);
     for (uint64_t at = 0, n; at < plan->n; at += n, rows += (int64_t)n * stride) {
-        n = least(plan->n - at, most);
+        n = min_u64(plan->n - at, most);
         if (!adds || !add_rows(self, own, rows, stride, n, count))
             for (unsigned first = 0; first < count; first += GROUP)
-                add_group(self, own, rows, first, (unsigned)least(count - first, GROUP), n);
+                add_group(self, own, rows, first, (unsigned)min_u64(count - first, GROUP), n);
     }
     for (unsigned k = 0; plan->n > most && k < count; k++)
         finish(self, own, &own->lanes[k].sums, NULL);
@@ -171,10 +171,10 @@ static uint64_t add_columns(const struct along *self, struct workspace *own, uin
     int64_t stride = reduced->strides[0];
     if (self->columns == 0 || !unrounded_is_due(&own->unrounded))
         return 0;
-    count = least(count, self->columns);
+    count = min_u64(count, self->columns);
     const uint64_t columns = self->across ? count / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS
                                           : padded(self, elements, stride, self->plan->n, count);
-    count = least(count, columns);
+    count = min_u64(count, columns);
     if (count == 0)
         return 0;
     if (self->across) {
@@ -183,7 +183,7 @@ static uint64_t add_columns(const struct along *self, struct workspace *own, uin
                                   .columns = count,
                                   .row_stride = stride,
                                   .column_stride = axes->strides[axes->outer - 1]};
-        bringer_bring(&self->bringer, &tile, own->elements);
+        tile_writer_write(&self->tile_writer, &tile, own->elements);
         elements = own->elements;
         stride = (int64_t)(count * element_size(reduced->input));
     }
@@ -199,7 +199,7 @@ static uint64_t sum_rows(const struct along *self, struct workspace *own, uint64
 {
     const struct axes *axes = self->axes;
     const char *row = (const char *)axes->reduced.data + own->walk.offset;
-    const uint64_t most = least(count, UNROUNDED_COLUMNS_MOST);
+    const uint64_t most = min_u64(count, UNROUNDED_COLUMNS_MOST);
     uint64_t k = 0;
     for (; k < most && unrounded_add_row(&own->unrounded, row, self->plan->n, &own->sums.heads[k],
                                          &own->sums.tails[k]);
@@ -216,7 +216,7 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     struct workspace *const own = memory;
     const struct axes *axes = self->axes;
     const uint64_t first = tile * self->results_a_tile,
-                   end = least(first + self->results_a_tile, axes->results);
+                   end = min_u64(first + self->results_a_tile, axes->results);
     exact_maker_start(&own->maker, self->tiles.job);
     for (unsigned k = 0; k < LANES; k++)
         own->lanes[k].ways = own->maker.adder.ways;
@@ -227,10 +227,10 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     results_start(&own->walk, axes, first);
     for (uint64_t at = first; at < end;) {
         const uint64_t row = axes->outer ? axes->shape[axes->outer - 1] : 1,
-                       left = least(end - at, row - at % row),
+                       left = min_u64(end - at, row - at % row),
                        added =
                            self->rows ? sum_rows(self, own, left) : add_columns(self, own, left);
-        const unsigned count = added ? 0 : self->neighbours ? (unsigned)least(left, LANES) : 1;
+        const unsigned count = added ? 0 : self->neighbours ? (unsigned)min_u64(left, LANES) : 1;
         at += added;
         if (count > 1)
             add_neighbours(self, own, count);
@@ -250,7 +250,7 @@ static bool lie_side_by_side(const struct plan *plan)
     const struct layout *reduced = &axes->reduced;
     return !reduced->mask && !reduced->swapped && axes->outer > 0 && reduced->dimensions == 1 &&
            plan->n > 1 &&
-           layout_distance(axes->strides[axes->outer - 1]) < layout_distance(reduced->strides[0]);
+           stride_magnitude(axes->strides[axes->outer - 1]) < stride_magnitude(reduced->strides[0]);
 }
 
 /* Whether threads share the elements of each result. Adjacent results are gathered by cache lines,
@@ -266,11 +266,11 @@ static bool are_few_and_long(const struct job *job)
 /* Per tile: as many as are added together, if there are enough for every thread. */
 static uint64_t results_of_tile(const struct along *self)
 {
-    const uint64_t n = self->plan->n, few = ELEMENTS_A_TILE / (least(n, ELEMENTS_A_TILE - 1) + 1),
+    const uint64_t n = self->plan->n, few = ELEMENTS_A_TILE / (min_u64(n, ELEMENTS_A_TILE - 1) + 1),
                    lanes = self->columns ? UNROUNDED_COLUMNS_MOST : LANES,
                    threads = threads_for(&self->tiles.job->threads, UINT64_MAX),
-                   shared = divide_up(self->axes->results, threads * GROUP) * GROUP;
-    return self->neighbours && few < lanes ? least(lanes, shared) : few;
+                   shared = ceil_div(self->axes->results, threads * GROUP) * GROUP;
+    return self->neighbours && few < lanes ? min_u64(lanes, shared) : few;
 }
 
 static_assert(SHORT * UNROUNDED_COLUMNS <= LOOP_MOST && (int)ADDED_AT_ONCE <= (int)LOOP_MOST,
@@ -287,21 +287,21 @@ static void describe(struct along *self, struct job *job)
     const bool adds = exact_is_plain(plan) && plan->fold != FOLD_nansum && !axes->reduced.mask &&
                       !axes->reduced.swapped && axes->outer > 0 && axes->reduced.dimensions == 1;
     *self = (struct along){.plan = plan, .axes = axes, .tiles.job = job};
-    self->bringer = (struct bringer){.transpose = cpu_kernels(job->instructions)->transpose(size),
-                                     .end = axes_end(axes)};
+    self->tile_writer = (struct tile_writer){
+        .transpose = cpu_kernels(job->instructions)->transpose(size), .end = axes_end(axes)};
     if (lie_side_by_side(plan)) {
         self->neighbours = true;
         self->adjacent = adds && axes->strides[axes->outer - 1] == (int64_t)size;
         self->columns = self->adjacent && n <= ROWS_MOST ? UNROUNDED_COLUMNS_MOST : 0;
     } else if (adds && n > 1 && n <= SHORT) {
-        const uint64_t columns = least(ADDED_AT_ONCE / n, UNROUNDED_COLUMNS_MOST);
+        const uint64_t columns = min_u64(ADDED_AT_ONCE / n, UNROUNDED_COLUMNS_MOST);
         self->across = true;
         self->columns = columns < UNROUNDED_COLUMNS ? UNROUNDED_COLUMNS : columns;
     } else {
         self->rows = adds && plan->elements.flat && n <= LOOP_MOST;
     }
     self->results_a_tile = results_of_tile(self);
-    self->count = divide_up(axes->results, self->results_a_tile);
+    self->count = ceil_div(axes->results, self->results_a_tile);
     self->tiles = (struct tiles){.job = job,
                                  .sharing.pieces = self->count,
                                  .plain = true,

@@ -61,7 +61,7 @@ static bool finish_key(const struct keyed *all, struct exact_maker *maker, uint6
     double head, tail;
     maker->plan.n = maker->plan.finish.count = n;
     if (all->counts && n == 0) {
-        scalar_store(to, all->of_none, plan->results.type);
+        scalar_store(to, all->empty_result, plan->results.type);
         return true;
     }
     if (merge_parts(all, key, &head, &tail))
@@ -80,7 +80,7 @@ static unsigned finish_keys(void *context, uint64_t tile, void *memory)
     struct workspace *own = memory;
     const struct keyed *all = &self->all;
     const struct plan *plan = all->plan;
-    const uint64_t begin = tile * KEYS_A_TILE, n = least(all->count - begin, KEYS_A_TILE);
+    const uint64_t begin = tile * KEYS_A_TILE, n = min_u64(all->count - begin, KEYS_A_TILE);
     char *const to = (char *)plan->results.at[0] + begin * element_size(plan->results.type);
     bool exact = !all->counts && plan->results.type == plan->finish.result;
     if (all->tiles.findings & KEYED_ROUNDED)
@@ -109,13 +109,13 @@ bool exact_fold_keys(struct job *job, bool *made)
     const struct plan *plan = job->plan;
     struct keyed_adding self = {.unrounded = true};
     struct keyed *const all = &self.all;
-    if (!job->tells_rounding || !exact_is_plain(plan) || plan->fold != FOLD_sum)
+    if (!job->reports_rounding || !exact_is_plain(plan) || plan->fold != FOLD_sum)
         return false;
     keyed_describe(all, job, sizeof(struct halves), reduction_row(plan->reduction)->counts,
                    sizeof(struct workspace));
     all->tiles.plain = true;
     all->values.type = element_accumulator(all->values.input);
     self.add = all->values.type == ELEMENT_FLOAT64 ? add_doubles : add_floats;
-    *made = keyed_run(&self, divide_up(all->count, KEYS_A_TILE), finish_keys);
+    *made = keyed_run(&self, ceil_div(all->count, KEYS_A_TILE), finish_keys);
     return !*made || !(all->tiles.findings & KEYED_ROUNDED);
 }

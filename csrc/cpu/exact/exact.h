@@ -10,14 +10,14 @@
 /* ---- plain sums ---- */
 
 /* Whether the processor's inexact flag works; an emulator's, such as Valgrind's, may not. */
-bool unrounded_is_told(enum instructions);
+bool inexact_flag_works(enum instructions);
 
 /* A thread's loops, and when to try them; all 0: never. */
 struct unrounded_floats {
     unrounded_values *loop;
     unrounded_columns *columns;
     unsigned parts;    /* per sum */
-    bool leaves_out;   /* skips NaNs */
+    bool skips_nan;    /* skips NaNs */
     unsigned failures; /* consecutive */
     unsigned waits;    /* loads to skip */
 };
@@ -39,7 +39,7 @@ bool unrounded_add_columns(struct unrounded_floats *, const void *floats, size_t
 struct windows {
     enum instructions instructions;
     enum element type; /* of the floats */
-    bool leaves_out;   /* skips NaNs */
+    bool skips_nan;    /* skips NaNs */
     bool products;     /* adds products of two floats */
     unsigned least;    /* windows needed at least for this type */
     unsigned count;    /* windows that the last numbers needed */
@@ -47,7 +47,7 @@ struct windows {
 };
 
 /* Resets the number of windows. */
-void windows_forget(struct windows *);
+void windows_reset(struct windows *);
 
 /* The whole sum of a few numbers, `units` * 2^unit. */
 struct windows_total {
@@ -71,7 +71,7 @@ static inline bool large_sum_suits(enum element type, uint64_t n)
 /* Adds n numbers of a real type, `step` bytes apart and of one or two parts each, to `real` and
  * `imaginary`. Returns how many, without those with skipped NaNs. Makes room for the load. */
 uint64_t numbers_add(const void *numbers, size_t step, size_t n, enum element type, unsigned parts,
-                     bool leaves_out, struct exact *real, struct exact *imaginary);
+                     bool skips_nan, struct exact *real, struct exact *imaginary);
 
 /* Adds the products of n contiguous pairs of real elements: at even indices to `even`, at odd ones
  * to `odd`. Makes room for the load. */
@@ -91,7 +91,7 @@ struct exact_ways {
 };
 
 /* For floats of a real type, skipping NaNs or not, or products. `told`: rounding is reported. */
-void exact_ways_start(struct exact_ways *, enum instructions, enum element type, bool leaves_out,
+void exact_ways_start(struct exact_ways *, enum instructions, enum element type, bool skips_nan,
                       bool products, bool told);
 
 /* Adds 1 to LOOP_MOST contiguous floats, or their products with `others`: at even indices to
@@ -110,7 +110,7 @@ struct exact_adder {
 };
 
 /* Whether elements are added plainly as long as the processor reports no rounding. */
-bool exact_adder_just_adds(const struct job *);
+bool exact_adder_adds_plainly(const struct job *);
 
 void exact_adder_start(struct exact_adder *, const struct job *);
 

@@ -12,7 +12,7 @@ bool exact_is_plain(const struct plan *plan)
     const enum element input = plan->layout->input;
     return !element_is_integer(input) && !element_is_complex(input) && plan->fold != FOLD_norm2 &&
            !element_is_complex(plan->finish.result) && !plan->finish.has_initial &&
-           plan->finish.from_nothing;
+           plan->finish.includes_identity;
 }
 
 static struct scalar_wide round_total(const struct plan *plan, const struct windows_total *total)

@@ -20,7 +20,7 @@ static void add(const struct windows *self, const void *floats, const void *othe
         kernels->product_windows(self->type, self->count)(floats, others, n, self->highest, found);
         return;
     }
-    kernels->windows(self->type, self->count, self->leaves_out)(floats, n, self->highest, found);
+    kernels->windows(self->type, self->count, self->skips_nan)(floats, n, self->highest, found);
     found->too_small = false;
 }
 
@@ -30,7 +30,7 @@ static bool loses(const struct windows *self)
     return self->products && self->type == ELEMENT_FLOAT64;
 }
 
-void windows_forget(struct windows *self)
+void windows_reset(struct windows *self)
 {
     self->count = self->least;
 }
@@ -100,7 +100,7 @@ static bool windows_add(struct windows *self, const void *floats, const void *ot
     for (unsigned k = 0; k < found.lefts; k++)
         if (found.left[k] != 0)
             put_float(k % 2 ? odd : even, found.left[k]);
-    *numbers = self->leaves_out ? found.numbers : n;
+    *numbers = self->skips_nan ? found.numbers : n;
     return true;
 }
 
@@ -119,13 +119,13 @@ bool windows_total(struct windows *self, const void *floats, size_t n, struct wi
         total->units =
             total->units * ((__int128)1 << WINDOW_STEP) + found.sums[w][0] + found.sums[w][1];
     total->unit = self->highest - WINDOW_UNIT - (int)(self->count - 1) * WINDOW_STEP;
-    total->numbers = self->leaves_out ? found.numbers : n;
+    total->numbers = self->skips_nan ? found.numbers : n;
     return true;
 }
 
 /* ---- plain sums ---- */
 
-bool unrounded_is_told(enum instructions instructions)
+bool inexact_flag_works(enum instructions instructions)
 {
     enum { MANY = 256 /* several per lane */ };
     double floats[MANY];
@@ -155,7 +155,7 @@ static bool note(struct unrounded_floats *self, bool added)
 {
     enum { SHORTEST = 8, LONGEST = 4 };
     self->waits = added ? 0 : SHORTEST << self->failures;
-    self->failures = added ? 0 : least(self->failures + 1, LONGEST);
+    self->failures = added ? 0 : min_u64(self->failures + 1, LONGEST);
     return added;
 }
 
@@ -169,7 +169,7 @@ static bool add_unrounded(struct unrounded_floats *self, const void *floats, siz
         put_float(even, found.sums[part][0]);
         put_float(odd, found.sums[part][1]);
     }
-    *numbers = self->leaves_out ? found.numbers : n;
+    *numbers = self->skips_nan ? found.numbers : n;
     return true;
 }
 
@@ -259,14 +259,14 @@ INLINE double float_at(const char *floats, size_t k, bool single)
 
 /* Adds contiguous floats. Non-finite ones go to `sum`, or are skipped. Returns the number added. */
 INLINE uint64_t add_floats(struct large_sum *self, const char *floats, size_t n, bool single,
-                           bool leaves_out, struct exact *sum)
+                           bool skips_nan, struct exact *sum)
 {
     uint64_t left_out = 0;
     for (size_t k = 0; k < n; k++) {
         const double x = float_at(floats, k, single);
         if (add_one(self, x, sum))
             continue;
-        if (leaves_out && x != x) {
+        if (skips_nan && x != x) {
             left_out++;
             continue;
         }
@@ -338,7 +338,7 @@ static uint64_t add_one_by_one(const struct windows *self, const void *floats, c
     const unsigned parts = even != odd ? 2 : 1;
     if (!self->products)
         return parts * numbers_add(floats, parts * element_size(self->type), n / parts, self->type,
-                                   parts, self->leaves_out, even, odd);
+                                   parts, self->skips_nan, even, odd);
     products_add(floats, self->type, others, self->type, n, even, odd);
     return n;
 }
@@ -347,22 +347,22 @@ static uint64_t add_one_by_one(const struct windows *self, const void *floats, c
 
 /* Products of float32s have up to 48 bits, so they need two windows. */
 void exact_ways_start(struct exact_ways *self, enum instructions instructions, enum element type,
-                      bool leaves_out, bool products, bool told)
+                      bool skips_nan, bool products, bool told)
 {
     const struct cpu_kernels *kernels = cpu_kernels(instructions);
     const bool wide = type == ELEMENT_FLOAT64 || (products && type == ELEMENT_FLOAT32);
     *self = (struct exact_ways){.windows = {.instructions = instructions,
                                             .type = type,
-                                            .leaves_out = leaves_out,
+                                            .skips_nan = skips_nan,
                                             .products = products,
                                             .least = wide ? 2 : 1}};
-    windows_forget(&self->windows);
+    windows_reset(&self->windows);
     if (told)
         self->unrounded =
-            (struct unrounded_floats){.loop = kernels->unrounded_sums(type, leaves_out),
+            (struct unrounded_floats){.loop = kernels->unrounded_sums(type, skips_nan),
                                       .columns = kernels->unrounded_column_sums(type),
                                       .parts = type == ELEMENT_FLOAT64 ? 2 : 1,
-                                      .leaves_out = leaves_out};
+                                      .skips_nan = skips_nan};
 }
 
 /* Whether to try windows for the next load. Next to a large superaccumulator, each failure doubles
@@ -399,8 +399,8 @@ uint64_t exact_ways_add(struct exact_ways *self, const void *floats, const void 
         return add_one_by_one(windows, floats, others, n, even, odd);
     if (!windows->products)
         return windows->type == ELEMENT_FLOAT32
-                   ? add_floats(self->large, floats, n, true, windows->leaves_out, even)
-                   : add_floats(self->large, floats, n, false, windows->leaves_out, even);
+                   ? add_floats(self->large, floats, n, true, windows->skips_nan, even)
+                   : add_floats(self->large, floats, n, false, windows->skips_nan, even);
     add_products_of(self->large, floats, others, n, windows->type, windows->instructions, even);
     return n;
 }

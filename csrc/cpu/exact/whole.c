@@ -27,15 +27,15 @@ static struct adding describe(const struct job *job)
     enum { SERIAL = 16, LEAST = 4, TILES = 256 };
     const uint64_t n = job->plan->n,
                    stretch = (uint64_t)threads_for(&job->threads, UINT64_MAX) * STRETCH,
-                   chunks = divide_up(least(n, stretch), LOOP_MOST),
-                   shared = divide_up(chunks, TILES);
+                   chunks = ceil_div(min_u64(n, stretch), LOOP_MOST),
+                   shared = ceil_div(chunks, TILES);
     struct adding self;
     self.tile = (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * LOOP_MOST;
-    self.count = divide_up(n, self.tile);
+    self.count = ceil_div(n, self.tile);
     self.tiles = (struct tiles){.job = (struct job *)job,
                                 .sharing.pieces = self.count,
                                 .plain = true,
-                                .stretch = divide_up(stretch, self.tile),
+                                .stretch = ceil_div(stretch, self.tile),
                                 .workspace = sizeof(struct workspace)};
     if (job->plan->elements.flat)
         self.tiles.workspace = sizeof(struct exact_adder);
@@ -47,8 +47,8 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     const struct adding *self = context;
     struct workspace *own = memory;
     const struct plan *plan = self->tiles.job->plan;
-    const uint64_t begin = tile * self->tile, end = least(begin + self->tile, plan->n);
-    windows_forget(&own->adder.ways.windows);
+    const uint64_t begin = tile * self->tile, end = min_u64(begin + self->tile, plan->n);
+    windows_reset(&own->adder.ways.windows);
     exact_adder_add_layout(&own->adder, self->tiles.job, plan->layout, begin, end - begin,
                            &own->gathered);
     return 0;
@@ -88,12 +88,12 @@ bool exact_run(struct job *job, struct exact_sums *sums)
 
 bool exact_explain(const struct job *job)
 {
-    static const char *const ways[][2] = {{"gathered first", "gathered first, just added"},
-                                          {"as it lies", "as it lies, just added"}};
+    static const char *const ways[][2] = {{"gathered first", "gathered first, added directly"},
+                                          {"in place", "in place, added directly"}};
     const struct adding self = describe(job);
-    const char *const way = ways[job->plan->elements.flat][exact_adder_just_adds(job)];
+    const char *const way = ways[job->plan->elements.flat][exact_adder_adds_plainly(job)];
     return tiles_explain(job, (struct loops){.way = way, .chunk = LOOP_MOST},
-                         least(self.count, self.tiles.stretch));
+                         min_u64(self.count, self.tiles.stretch));
 }
 
 /* ---- finishing ---- */
@@ -134,7 +134,7 @@ bool exact_finish(struct job *job, struct exact_sums *sums)
     const bool negative_zeros[EXACT_PARTS] = {false, false};
     struct scalar_wide value =
         exact_sums_round(finish, plan_exact_rounding(plan), count, negative_zeros, sums);
-    if (!finish->from_nothing && !sign_zeros(job, sums, &value))
+    if (!finish->includes_identity && !sign_zeros(job, sums, &value))
         return false;
     run_answer_exact(job->run, plan, &sums->parts[EXACT_REAL], value, count);
     return true;

@@ -146,7 +146,7 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     if xp is None or xp is not library_of(arrays[1]):
         kinds = " and ".join(type(one).__name__ for one in (a, b))
         raise TypeError(
-            f"a and b must both lie on the host, or be of CuPy, PyTorch or JAX both; got {kinds}"
+            f"a and b must both be on the host, or both be CuPy, PyTorch or JAX arrays; got {kinds}"
         )
     if not all(len(one.shape) for one in arrays):
         raise ValueError("a and b must have at least one dimension")

@@ -78,7 +78,7 @@ class Summary(_Fields):
         """
         for one in others:
             if not isinstance(one, Summary):
-                raise TypeError(f"summaries alone are merged; got a {type(one).__name__}")
+                raise TypeError(f"only summaries can be merged; got a {type(one).__name__}")
         merged = functools.reduce(_merged, others, self)
         sums = [one.sums for one in (self, *others) if one.sums is not None]
         return exactly(merged, sums) if len(sums) == 1 + len(others) else merged

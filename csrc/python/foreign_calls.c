@@ -25,7 +25,7 @@ SLOTS_FUNCTION(settle)
 /* ---- a call ---- */
 
 /* On the heap: threads' stacks may be small. */
-struct errand {
+struct foreign_state {
     struct view view, factors;
     struct settled settled;
     struct axes axes;
@@ -33,7 +33,7 @@ struct errand {
     struct run run;
 };
 
-static bool find_names(const struct foreign_call *call, struct errand *self)
+static bool find_names(const struct foreign_call *call, struct foreign_state *self)
 {
     struct settled *settled = &self->settled;
     int r = 0;
@@ -48,13 +48,13 @@ static bool find_names(const struct foreign_call *call, struct errand *self)
     settled->result = element_named(call->result);
     return (r < REDUCTIONS && self->view.layout.input < ELEMENTS && settled->elements < ELEMENTS &&
             settled->result < ELEMENTS) ||
-           failure_note(&self->run.failure, FAILURE_VALUE,
-                        "this gred has no %s of %s as %s to %s: another version has traced the "
-                        "call",
-                        call->reduction, call->input, call->elements, call->result);
+           failure_note(
+               &self->run.failure, FAILURE_VALUE,
+               "this version of gred has no %s of %s as %s to %s; another version traced the call",
+               call->reduction, call->input, call->elements, call->result);
 }
 
-static bool view_call(const struct foreign_call *call, struct errand *self)
+static bool view_call(const struct foreign_call *call, struct foreign_state *self)
 {
     struct layout *layout = &self->view.layout;
     view_begin(&self->view, call->on_device);
@@ -91,12 +91,13 @@ static bool locate(const struct platforms *platforms, const struct foreign_call 
     view->device = there->device;
     held_release(&results.held);
     if (there->on_device && there->n > 0 && located == LOCATED_ELSEWHERE)
-        return failure_note(failure, FAILURE_VALUE, "no device of gred's has the array's memory");
+        return failure_note(failure, FAILURE_VALUE,
+                            "the array's memory is on no device that gred supports");
     return located != LOCATED_NOWHERE;
 }
 
 /* A whole array's result stays on its device, or run_plan stores it. */
-static void make_plan(const struct foreign_call *call, struct errand *self)
+static void make_plan(const struct foreign_call *call, struct foreign_state *self)
 {
     const bool whole =
         __builtin_popcountll(call->axes) == (int)call->dimensions && !call->batch_invariant;
@@ -105,7 +106,7 @@ static void make_plan(const struct foreign_call *call, struct errand *self)
 }
 
 /* For the dot product of two vectors. */
-static void make_plan_of_products(struct errand *self)
+static void make_plan_of_products(struct foreign_state *self)
 {
     struct view *const a = &self->view, *const b = &self->factors;
     a->layout.type = b->layout.type = self->settled.elements;
@@ -115,7 +116,8 @@ static void make_plan_of_products(struct errand *self)
     self->plan.finish.result = self->settled.result;
 }
 
-static bool run_plan(void *backend_state, const struct foreign_call *call, struct errand *self)
+static bool run_plan(void *backend_state, const struct foreign_call *call,
+                     struct foreign_state *self)
 {
     const struct plan *plan = &self->plan;
     struct run *run = &self->run;
@@ -128,8 +130,8 @@ static bool run_plan(void *backend_state, const struct foreign_call *call, struc
     return true;
 }
 
-static bool run_errand(const struct platforms *platforms, const struct foreign_call *call,
-                       struct errand *self)
+static bool reduce_foreign(const struct platforms *platforms, const struct foreign_call *call,
+                           struct foreign_state *self)
 {
     struct plan *const plan = &self->plan;
     struct failure *const failure = &self->run.failure;
@@ -154,16 +156,16 @@ static bool run_errand(const struct platforms *platforms, const struct foreign_c
 
 bool foreign_reduce(void *state, const struct foreign_call *call, char *why, size_t length)
 {
-    struct errand *self = call->dimensions <= DIMENSIONS_MAX ? malloc(sizeof *self) : NULL;
+    struct foreign_state *self = call->dimensions <= DIMENSIONS_MAX ? malloc(sizeof *self) : NULL;
     if (!self) {
         snprintf(why, length, "no memory for a call, or too many dimensions, which are %u",
                  call->dimensions);
         return false;
     }
     run_begin(&self->run, 0);
-    view_nothing(&self->view);
-    view_nothing(&self->factors);
-    const bool ran = run_errand(&((struct module_state *)state)->platforms, call, self);
+    view_init_empty(&self->view);
+    view_init_empty(&self->factors);
+    const bool ran = reduce_foreign(&((struct module_state *)state)->platforms, call, self);
     const struct failure *failure = &self->run.failure;
     if (!ran && failure->kind == FAILURE_CUDA)
         snprintf(why, length, "%s: %s (%s)", failure->call, failure->text, failure->name);
