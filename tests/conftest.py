@@ -1,7 +1,7 @@
-"""Parameters that tests share, and which of their cases run; CONTRIBUTING.md tells of both.
+"""Shared test parameters and the selection of cases; CONTRIBUTING.md describes both.
 
-A test marked `gpu_alone` has the GPU's memory to itself: a readers-writer lock among workers keeps
-other tests off it.
+A test marked `gpu_alone` has the GPU's memory to itself: it holds a readers-writer lock that the
+tests of all workers share.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ def pytest_addoption(parser):
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
     os.environ[NAME] = config.getoption("selection")
-    # Hypothesis depends neither on the machine's pace nor on luck, unless somebody asks.
+    # By default Hypothesis has no deadline and draws the same examples in every run.
     if not config.getoption("--hypothesis-profile", None):
         steady = {"deadline": None, "derandomize": True}
         steady["suppress_health_check"] = [HealthCheck.too_slow]
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("selection") == "sanitized":
         kept = [item for item in kept if not item.get_closest_marker("unsanitized")]
     if one_in() > 1 and not any("[" in name for name in config.args):
-        names = defaultdict(list)  # of every two values that a test's parameters have, one case
+        names = defaultdict(list)  # keep cases that cover every pair of parameter values
         for item in kept:
             names[item.function].append(name_of(item))
         some = {test: pairwise(of_it) for test, of_it in names.items()}
@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def without_gpu(items):
-    """Keep what runs without a GPU, and of each test's other cases the first, which says so."""
+    """Drop all but the first case of each test that needs a GPU; that case reports the skip."""
     kept, told = [], set()
     for item in items:
         if needs_gpu.mark not in item.own_markers:
@@ -96,7 +96,7 @@ def pytest_runtest_protocol(item):
 
 @contextlib.contextmanager
 def gpu_lock(exclusive):
-    """Hold a readers-writer lock that all workers share; readers queue behind a waiting writer."""
+    """Hold a readers-writer lock shared by all workers; readers queue behind a waiting writer."""
     kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
     here = Path(__file__)
     with here.open() as queue, here.with_name("sanitize.py").open() as memory:
@@ -106,23 +106,20 @@ def gpu_lock(exclusive):
             fcntl.flock(queue, fcntl.LOCK_UN)
         try:
             yield
-        finally:  # said, since processes that the test has forked may have the files open
+        finally:  # explicit, as processes forked by the test may have the files open
             fcntl.flock(memory, fcntl.LOCK_UN)
             fcntl.flock(queue, fcntl.LOCK_UN)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def old_objects_are_kept():
-    """Spare the many tests that collect garbage the walk over what is older than their module."""
+    """Exempt objects older than the module from garbage collection, which many tests run."""
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def jax_as_before():
-    """Undo what a test does to the width of JAX's types, and what JAX does to the current GPU.
-
-    The width is the whole process's, and the GPU that JAX used last stays the thread's current one.
-    """
+    """Restore the process-wide width of JAX's types, and the current GPU, which JAX changes."""
     before = jax_width()
     yield
     if jax_width() != before:
@@ -141,7 +138,7 @@ def pytest_generate_tests(metafunc):
     if "device" not in names:
         return
     methods = {place: methods_on(place) for place in PLACES}
-    methods["cuda"] = methods["cuda"][0 if GPU_IS_HERE else -1 :]  # one is enough to be skipped
+    methods["cuda"] = methods["cuda"][0 if GPU_IS_HERE else -1 :]  # one skipped case is enough
     pairs = [(place, method) for place in PLACES for method in methods[place]]
     if "rung" in names:
         rungs = [parameter(*pair) for pair in pairs if block_sizes(pair[1]) != (None,)]
@@ -154,7 +151,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def command(capsys, monkeypatch):
-    """Run the command in this process: its exit status, standard output and standard error."""
+    """Run the command in this process; return the exit status, standard output and error."""
 
     from gred.cli.command import main
 
@@ -170,7 +167,7 @@ def command(capsys, monkeypatch):
 
 @pytest.fixture
 def screen(command):
-    """Run the command where it is to end well; return its standard output."""
+    """Run the command, which must succeed; return its standard output."""
 
     def run(*arguments):
         status, out, err = command(*arguments)
@@ -182,7 +179,7 @@ def screen(command):
 
 @pytest.fixture
 def refused(command):
-    """Run the command where it is to end with status 2 and one line; return that line."""
+    """Run the command, which must exit with status 2 and one error line; return that line."""
 
     def run(*arguments):
         status, out, err = command(*arguments)
@@ -195,7 +192,7 @@ def refused(command):
 
 @pytest.fixture
 def given(monkeypatch):
-    """Give a module, or what has attributes, other values for the time of a test."""
+    """Set attributes of a module or another object for the duration of a test."""
 
     def change(module, **values):
         for name, value in values.items():
@@ -205,7 +202,7 @@ def given(monkeypatch):
 
 
 class Scripts:
-    """The scripts as attributes, those in measures/, too; one is imported as it is named."""
+    """The benchmark scripts as attributes, including those in measures/, imported on first use."""
 
     def __getattr__(self, name):
         measures = (BENCHMARKS / "measures" / f"{name}.py").exists()
@@ -214,7 +211,7 @@ class Scripts:
 
 @pytest.fixture
 def benchmarks(given, monkeypatch):
-    """Import the scripts as they import one another, with warm caches and limits measured once."""
+    """Import the benchmark scripts; use warm caches, and measure each limit only once."""
     given(gred, read_limit=MEASURED, kernel_time=partial(gred.kernel_time, cold=False))
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     return Scripts()
@@ -222,7 +219,7 @@ def benchmarks(given, monkeypatch):
 
 @pytest.fixture(scope="module")
 def patient_lab():
-    """Let a rung's compiler and process take as long as they do where others keep the cores."""
+    """Raise the time limits of a rung's compiler and process, for busy machines."""
     from gred.lab import building, checking, processes
 
     with pytest.MonkeyPatch.context() as patch:
@@ -236,7 +233,7 @@ def patient_lab():
 
 @pytest.fixture(scope="session", params=LIBRARIES, ids=[one.module for one in LIBRARIES])
 def library(request):
-    """Give each library whose arrays may lie on a GPU; one that is not installed skips."""
+    """Provide each library whose arrays can be on a GPU; skip those not installed."""
     return request.param()
 
 
@@ -249,7 +246,7 @@ def writing(library):
 
 @pytest.fixture
 def the_next_call_is_right():
-    """Make sure that a refusal leaves nothing behind."""
+    """Check that a refused call does not affect the next one."""
     yield
     assert gred.sum([1, 2, 3]) == 6
     assert gred.sum([1, 2, 3], method="shuffle", device="simulated") == 6
@@ -257,7 +254,7 @@ def the_next_call_is_right():
 
 @pytest.fixture
 def threads_as_before():
-    """Give back the number of threads that a test has changed."""
+    """Restore the number of threads."""
     before = gred.threads()
     yield
     gred.threads(before)
@@ -265,6 +262,6 @@ def threads_as_before():
 
 @pytest.fixture
 def shuffled(request):
-    """Let the simulated device's threads run in another order for every test."""
+    """Shuffle the order of the simulated device's threads, differently in every test."""
     with gred.thread_order("shuffled", seed=sum(map(ord, request.node.name))):
         yield

@@ -1,14 +1,14 @@
-"""Runs every kernel once on a GPU, to be watched by compute-sanitizer.
+"""Run every kernel once on a GPU, for compute-sanitizer to watch.
 
     compute-sanitizer --tool memcheck python tests/sanitize.py
     compute-sanitizer --tool racecheck python tests/sanitize.py
 
-Each method runs by the least block size, a common one and the greatest, over lengths that leave
-tails; each other call of support/calls.py meets every element type, in each a layout, and gives its
-results to the host and to the GPU. Reductions along axes and of segments are shared among threads
-in every way, and exact sums have one window, several, or none. Answers are checked, too: each part
-yields what is wrong with every run, or nothing. Exit status 1: one was wrong. pytest does not
-collect this file; `--device simulated` tries it without a GPU.
+Each method runs with its smallest block size, a common one and the largest, on lengths that leave
+tails. Every other call of support/calls.py runs for every element type, in one layout each, with
+results on the host and on the GPU. Reductions along axes and of segments run with every way to
+share work among threads; exact sums have one window, several, or none. Each part yields an error
+message, or an empty string, for every run; the exit status is 1 if any result was wrong. pytest
+does not collect this file; `--device simulated` runs it without a GPU.
 """
 
 import argparse
@@ -49,12 +49,12 @@ QUICK_KINDS = ("int32", "float32")
 MARGIN = 3
 FEW_BYTES = 2**14
 SEGMENTS_OF = ("int8", "float32", "float64", "complex64")
-# Pairs that no kernel converts by C's rules alone, so that elements are gathered one by one.
+# Types that no kernel converts only by C's rules, so that elements are gathered one by one.
 GATHERED = (("uint16", None), ("float32", "int32"), ("float16", "bool"))
 
 
 def held(check, *given, **options):
-    """Say what a test's own check finds wrong, if it finds something."""
+    """Run a test's check; return its failure as text, or an empty string."""
     try:
         check(*given, **options)
     except AssertionError as error:
@@ -66,7 +66,7 @@ def held(check, *given, **options):
 
 
 def arrays(case, device):
-    """Offer the array from the GPU, where it begins where no vector does; some from the host."""
+    """Yield the array on the host, for some lengths, and misaligned on the GPU."""
     if device != "cuda" or case.array.size in QUICK_LENGTHS:
         yield "host array", case.array
     if device == "cuda":
@@ -75,7 +75,7 @@ def arrays(case, device):
 
 
 def of_method(method, device, quick):
-    """Run one method every way there is; quick lengths still have a tail and a vector."""
+    """Run one method in every way; the quick length still has vectors and a tail."""
     sizes = [size for size in BLOCK_SIZES if size is None or size in block_sizes(method)]
     kinds = [kind for kind in KINDS if not quick or kind.name in QUICK_KINDS]
     lengths = QUICK_LENGTHS if quick else LENGTHS
@@ -102,11 +102,11 @@ def of_method(method, device, quick):
         yield "" if got == view.sum() else f"{view.size} in pieces: {got!r}"
 
 
-# ---- every other call ----
+# ---- all other calls ----
 
 
 def calls(device, quick):
-    """Make each call of each type, in a layout: for the host, for the device, and in pieces."""
+    """Run each call for each type, in one layout: to the host, to the device, and in pieces."""
     types = [dtype for dtype in EVERY_TYPE if not quick or dtype.name in QUICK_KINDS]
     every = [pair for pair in (REDUCTIONS | OTHERS).items() if device in pair[1].places]
     for number, ((name, call), dtype) in enumerate(itertools.product(every, types)):
@@ -115,7 +115,7 @@ def calls(device, quick):
         try:
             want = results(name, [np.array(view, order="C") for view in views])
         except TypeError:
-            continue  # complex numbers have few of them
+            continue  # few calls take complex numbers
         there = lie(views, device)
         made = [results(name, there, device)]
         if "under a mask" in name:
@@ -136,7 +136,7 @@ def calls(device, quick):
 
 
 def along_axes(device, _quick):
-    """Run each reduction along axes; views have rows, columns, boundaries and distances."""
+    """Run each reduction along axes with all kernels but those for rows, and in pieces."""
     for name in ALONG_AXES:
         yield from wrong_in_every_way(name, device, NOT_ROWS)
     host = np.arange(-4000, 6000, dtype=np.float32).reshape(20, 500)
@@ -147,13 +147,13 @@ def along_axes(device, _quick):
 
 
 def rows(device, _quick):
-    """Reduce rows of every type, short and long ones, shared in every way."""
+    """Reduce short and long rows of every type, with every way to share the work."""
     for name in ALONG_AXES:
         yield from wrong_in_every_way(name, device, ROWS)
 
 
 def segments(device, _quick):
-    """Reduce segments in every way in which they are shared, with offsets here and there."""
+    """Reduce segments with every way to share the work, and ascending and other offsets."""
     rises, random = np.sort(np.arange(300) ** 2 % 997), np.random.default_rng(3)
     given = ((rises, 1), (rises[::-1], 1), (np.array([0, 2**40, 5]), 4))
     for op, sharing, dtype in itertools.product(UFUNCS, CONFIGURATIONS["segments"], SEGMENTS_OF):
@@ -168,7 +168,7 @@ def segments(device, _quick):
 
 
 def exact_views():
-    """Draw numbers for one window, for windows that move, and for none, laid out in three ways."""
+    """Yield numbers that need one window, several, or none, in three layouts."""
     random = np.random.default_rng(1)
     for dtype in REALS:
         for spread in (0, 5) if dtype == np.float16 else (0, 30, 100):
@@ -180,7 +180,7 @@ def exact_views():
 
 
 def exactly(device, _quick):
-    """Add exactly, with and without a mask, to a number and to an element of the device's."""
+    """Run exact reductions, with and without a mask, to a scalar and to a device element."""
     for (_, view), name in itertools.product(exact_views(), EXACTLY):
         mask = np.arange(view.size).reshape(view.shape) % 5 != 1
         yield held(exactly_reduced, device, name, view)
@@ -188,7 +188,7 @@ def exactly(device, _quick):
 
 
 def by_key(device, _quick):
-    """Add in tables and without them, in few digits and in many, one key more often."""
+    """Reduce by key with and without tables, with few and many digits, and one frequent key."""
     views = [(what, view) for what, view in exact_views() if view.ndim == 1]
     names = (*EXACTLY, "max", "nanmin")
     for (what, view), num_keys, name in itertools.product(views, (7, 40_000), names):
@@ -203,14 +203,14 @@ def by_key(device, _quick):
 
 
 def ranks(device, _quick):
-    """Select in rows of every type, by a thread, a warp, several, and by all blocks together."""
+    """Select in rows of every type, by a thread, a warp, several warps, and the whole grid."""
     ordered = [dtype for dtype in EVERY_TYPE if dtype not in COMPLEX]
     for dtype, shape in itertools.product(ordered, ((3, 30, 50), (5, 90), (5, 900), (1, 40_000))):
         yield held(selected, device, dtype, shape)
 
 
 def products(device, _quick):
-    """Multiply and add, fast and exactly, in windows and beyond them, and take roots of squares."""
+    """Run dot products, fast and exact, within and beyond the windows, and exact norms."""
     for dtype, n in itertools.product(EVERY_TYPE, LENGTHS):
         yield held(multiplied_and_added, device, (n,), (n,), -1, dtype)
     for dtype, spread in itertools.product(REALS, (0, 25)):
@@ -228,7 +228,7 @@ PARTS = {part.__name__.replace("_", " "): part for part in PARTS}
 
 
 def printed(what, findings):
-    """Print a line, and one for every wrong answer; tell whether there was one."""
+    """Print a summary and every wrong answer; return whether there was one."""
     findings = list(findings)
     wrong = [finding for finding in findings if finding]
     print(f"{what:20} {len(findings)} runs, {len(wrong)} wrong", flush=True)

@@ -1,7 +1,7 @@
-"""DLPack capsules of any content, by ctypes: of both forms, with whatever is wrong in them.
+"""DLPack capsules with arbitrary content, old and versioned, valid or not, built with ctypes.
 
-https://dmlc.github.io/dlpack/latest/c_api.html. Deleters only count how often they are called; a
-`Capsule` owns what its capsule points to, and has to outlive it.
+https://dmlc.github.io/dlpack/latest/c_api.html. Deleters only count their calls. A `Capsule` owns
+the memory that the DLPack capsule points to, and must outlive it.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ READ_ONLY, COPIED = 1, 2
 OLD, NEW = b"dltensor", b"dltensor_versioned"
 MOST_DIMENSIONS = 80
 
-# What may be wrong in the description of an array of float32, and what that raises.
+# Faults in the description of a float32 array, and the errors they raise.
 WRONG = {
     "a negative extent": ({"shape": (-1,)}, ValueError),
     "too many elements": ({"shape": (2**40, 2**40), "strides": (0, 0)}, ValueError),
@@ -35,7 +35,7 @@ WRONG = {
 
 
 def structure(name: str, **fields) -> type:
-    """Make a struct of C."""
+    """Define a C struct."""
     return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
 
 
@@ -52,7 +52,7 @@ deletions: Counter = Counter()
 python = ctypes.pythonapi
 python.PyCapsule_New.restype = ctypes.py_object
 python.PyCapsule_New.argtypes = (c_void_p, ctypes.c_char_p, c_void_p)
-# Of a capsule that is being destroyed, which is no object of Python's any more.
+# These take a capsule that is being destroyed, which is no longer a Python object.
 valid, pointer = python["PyCapsule_IsValid"], python["PyCapsule_GetPointer"]
 valid.argtypes = pointer.argtypes = (c_void_p, ctypes.c_char_p)
 held_by = python.PyCapsule_GetPointer
@@ -62,20 +62,20 @@ pointer.restype = held_by.restype = c_void_p
 
 @ctypes.PYFUNCTYPE(None, c_void_p)
 def deleter(managed):
-    """Count; the structure holds nothing that would have to be freed."""
+    """Count the deletion; the structure owns nothing that needs to be freed."""
     deletions[managed] += 1
 
 
 @ctypes.PYFUNCTYPE(None, c_void_p)
 def destructor(capsule):
-    """Release a tensor that nobody has taken, as a producer's capsule does."""
+    """Release a tensor that was not consumed, as a producer's capsule does."""
     for name in (OLD, NEW):
         if valid(capsule, name):
             deletions[pointer(capsule, name)] += 1
 
 
 class Capsule:
-    """A capsule to be, with everything that it points to."""
+    """The content of a DLPack capsule, and all the memory it points to."""
 
     def __init__(
         self,
@@ -104,16 +104,16 @@ class Capsule:
 
     @property
     def deletions(self) -> int:
-        """How often the tensor was released."""
+        """Number of times the tensor was released."""
         return deletions[self.address]
 
     def make(self):
-        """Make the capsule itself."""
+        """Create the DLPack capsule."""
         return python.PyCapsule_New(self.address, self.name, ctypes.cast(destructor, c_void_p))
 
 
 def capsule_of(array, name: bytes = NEW, **changes) -> Capsule:
-    """Describe a NumPy array, and keep it."""
+    """Describe a NumPy array, and keep it alive."""
     assert all(stride % array.itemsize == 0 for stride in array.strides)
     description = {
         "shape": array.shape,
@@ -128,11 +128,11 @@ def capsule_of(array, name: bytes = NEW, **changes) -> Capsule:
 
 
 class Producer:
-    """An object that offers a capsule, and says where its memory is; what it is asked is kept."""
+    """An object that exports a capsule and reports its device; it records how it is called."""
 
     def __init__(self, capsule, device=(CPU, 0)):
         self.capsule, self.device = capsule, device
-        self.calls, self.functions = [], []  # of Python's protocol, and of C's exchange
+        self.calls, self.functions = [], []  # Python protocol calls, C exchange calls
 
     def __dlpack__(self, **options):
         self.calls.append(options)

@@ -1,7 +1,7 @@
-"""Types that offer DLPack's C exchange interface, by ctypes: of any content, right or wrong.
+"""Types that offer DLPack's C exchange API with arbitrary content, valid or not, using ctypes.
 
-https://dmlc.github.io/dlpack/latest/c_api.html. An object of such a type lends the tensor of its
-capsule, and notes which functions are called.
+https://dmlc.github.io/dlpack/latest/c_api.html. An object of such a type lends its capsule's tensor
+and records which functions are called.
 """
 
 import ctypes
@@ -39,31 +39,31 @@ def show(producer, out):
     return 0
 
 
-asked: list = []  # devices of which the stream was asked for
-offered: list = []  # tables and names; they have to stay for as long as the process does
-refusals: list = []  # who was asked for what it refuses
+asked: list = []  # devices whose stream was requested
+offered: list = []  # tables and names; must live as long as the process
+refusals: list = []  # objects whose refusing methods were called
 
 
 @PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
 def current_stream(device_type, device, out):
-    """Answer with the default stream, and note the device."""
+    """Return the default stream, and record the device."""
     asked.append((device_type, device))
     out[0] = None
     return 0
 
 
-# They fail and do not say why; and succeed, but hand over nothing.
+# Functions that fail without an error, and that succeed without a result.
 _of_pointers = PYFUNCTYPE(c_int, c_void_p, c_void_p)
 fail, do_nothing = _of_pointers(lambda *_: -1), _of_pointers(lambda *_: 0)
 fail_stream = PYFUNCTYPE(c_int, c_int32, c_int32, c_void_p)(lambda *_: -1)
-# A function of Python's own that returns -1 with whatever the object's `__len__` raises, and one
+# A Python API function that returns -1 with the error that the object's `__len__` raises, and one
 # that sets a TypeError and returns 0.
 RAISE, SET_ERROR = python.PyObject_Size, python.PyErr_BadArgument
 FUNCTIONS = {ALLOCATE: do_nothing, GIVE: give, TAKE: do_nothing, SHOW: show, STREAM: current_stream}
 
 
 def exchange(version=(1, 3), older: Exchange | None = None, **functions) -> Exchange:
-    """Make a table; a function that is None is a null pointer."""
+    """Build a table; a function that is None becomes a null pointer."""
     pointers = {
         name: ctypes.cast(function, c_void_p) if function else None
         for name, function in (FUNCTIONS | functions).items()
@@ -74,14 +74,14 @@ def exchange(version=(1, 3), older: Exchange | None = None, **functions) -> Exch
 
 
 def offer(table: Exchange | None = None, name: bytes = b"dlpack_exchange_api"):
-    """Make the capsule that a type has."""
+    """Create the capsule that a type exposes."""
     table = table or exchange()
     offered.append((table, name))
     return python.PyCapsule_New(ctypes.addressof(table), name, None)
 
 
 class Untold(Producer):
-    """An object that must not be asked but by an exchange."""
+    """An object that may only be read through the C exchange API."""
 
     def refuse(self, *_arguments, **_options):
         refusals.append(self)
@@ -92,7 +92,7 @@ class Untold(Producer):
 
 
 def simulated(x, view=lambda x: x, **changes):
-    """Describe a view of an array in the simulated device's memory, which the capsule keeps."""
+    """Describe a view of an array in the simulated device's memory; the capsule keeps it alive."""
     array = SimulatedArray(x)
     capsule = capsule_of(view(array._view), **{"device_type": CUDA} | changes)
     capsule.array = array
@@ -100,7 +100,7 @@ def simulated(x, view=lambda x: x, **changes):
 
 
 def observed():
-    """As a fixture: nobody may be asked for what it refuses, and the next call is right."""
+    """Fixture: no refusing method is called, and the next call is right."""
     asked.clear()
     refusals.clear()
     yield
@@ -109,7 +109,7 @@ def observed():
 
 
 def lender(value, base=Producer) -> type:
-    """Make a type that offers this, and behind it the protocols of its base."""
+    """Create a type that offers this value; its base provides the other protocols."""
     return type("Offering", (base,), {ATTRIBUTE: value})
 
 

@@ -1,9 +1,8 @@
-"""Arguments of every reduction: NumPy's answers and refusals, on the host and on devices.
+"""Arguments of every reduction: NumPy's answers and errors, on the host and on devices.
 
-Bad input gets a clear error: the argument's name, what was given, what is accepted.
-
-Masks of every layout and place are drawn by tests/axes/test_rows.py, and outs of every type and
-layout are in tests/reductions/test_every_call.py, as is what every function refuses.
+An error names the argument, the given value and the accepted ones. tests/axes/test_rows.py tests
+masks of every layout and place; tests/reductions/test_every_call.py tests outs of every type and
+layout, and what every function refuses.
 """
 
 import ctypes
@@ -27,7 +26,7 @@ import gred
 
 pytestmark = pytest.mark.usefixtures("the_next_call_is_right")
 
-# ---- beside NumPy's own functions, in the places where both are asked ----
+# ---- compared with NumPy's functions, on the host and on the simulated device ----
 
 WHERE = [{"device": "host"}, {"method": "unroll2", "device": "simulated"}]
 everywhere = pytest.mark.parametrize("where", WHERE, ids=["host", "simulated"])
@@ -37,7 +36,7 @@ SMALL = A.astype(np.uint8)
 
 
 def outcome(function, *arguments, **options):
-    """Tell what a call returns, with its type, or the type of what it raises."""
+    """Return a call's result with its types, or the type of the exception it raises."""
     with silenced():
         try:
             result = function(*arguments, **options)
@@ -47,7 +46,7 @@ def outcome(function, *arguments, **options):
 
 
 def as_in_numpy(op, a, place, **options):
-    """Hold a call against NumPy's; an exception of NumPy's may be of a class of its own."""
+    """Compare a call with NumPy's; ours raises a standard base class of NumPy's exception."""
     ours, expected = getattr(gred, op), outcome(getattr(np, op), a, **options)
     if isinstance(expected, type):
         with pytest.raises(Exception) as caught:  # noqa: PT011
@@ -70,7 +69,7 @@ INITIALS += [-(2**63), None, np._NoValue]
 @everywhere
 @pytest.mark.parametrize("initial", INITIALS, ids=shown)
 def test_initial_is_converted_as_numpys(initial, where):
-    """None is no identity; NumPy passes its own mark on, for what its caller left out."""
+    """None is not an identity; np._NoValue, NumPy's default, is accepted."""
     for op in ("sum", "prod", "min", "max"):
         for a in (A, FLOATS, SMALL, FLOATS.astype(np.float32), A > 2, A[:0]):
             as_in_numpy(op, a, where, initial=initial)
@@ -161,7 +160,7 @@ def test_all_arguments_go_together():
 
 MASKS = [True, False, np.True_, np.False_, [True, False, True], [[True], [False]], A > 2]
 MASKS += [A.T[:, :1].T > 0, A != A, np.zeros((), bool), np.ones((1, 1), bool), [[False] * 3] * 2]
-MASKS += [np._NoValue]  # NumPy's own mark, for what its caller left out
+MASKS += [np._NoValue]  # NumPy's default
 NO_MASKS = [A, FLOATS, [True, False], np.ones((2, 2), bool), [], [[True, False]], [[True], [1, 0]]]
 NO_MASKS += [np.ones(shape, bool) for shape in ((2, 2, 3), 6, (3, 2), (0, 3))]
 DOUBTFUL = [1, 0, [1, 0, 1], 1.5, None, "yes", object(), np.zeros(3, "M8[s]")]
@@ -171,7 +170,7 @@ DOUBTFUL += [[None, True, False]]
 @everywhere
 @pytest.mark.parametrize("mask", [*MASKS, *NO_MASKS], ids=shown)
 def test_where_selects_and_is_refused_as_in_numpy(mask, where):
-    """It is never broadcast the other way round, to more than the array has."""
+    """A mask never broadcasts the array to a larger shape."""
     smaller = (A[0], A[:, :1], A[:1], np.int64(3))
     arrays = (A, FLOATS, SMALL, A[:, ::-1], *smaller * (getattr(mask, "dtype", None) == np.bool_))
     for a, op in itertools.product(arrays, OPS):
@@ -220,10 +219,7 @@ for values in {VALUES}:
 
 @pytest.mark.parametrize("is_there", ["installed", "hidden"])
 def test_bfloat16_goes_into_every_out(is_there):
-    """It is converted as float32 is, which holds it: with long integers it becomes float64.
-
-    1036 has nine bits, one more than bfloat16.
-    """
+    """It is promoted like float32; 1036 has nine bits, one more than bfloat16."""
     names = [np.dtype(t).name for t in EVERY_TYPE if t != BFLOAT16]
     lines = printed(INTO_EVERY_OUT, arguments=(is_there, *names), path=True).splitlines()
     cases = itertools.product(VALUES, names, ("sum", "min", "max", "mean"))
@@ -234,7 +230,7 @@ def test_bfloat16_goes_into_every_out(is_there):
                 assert line == f"{op} {name} {result.astype(name).item()}"
 
 
-# ---- stream=: whatever has a stream's handle, on any device, and nothing else ----
+# ---- stream=: any object that holds a stream handle, on any device ----
 
 
 def raising(_):
@@ -242,8 +238,7 @@ def raising(_):
 
 
 STREAMS = [1, 2, 12345, 2**64 - 1, np.int64(2), None, streaming((0, 1)), streaming((0, 7))]
-# CuPy's ptr, PyTorch's cuda_stream, Numba's handle: 0 for libraries' own default streams, which is
-# no number for a person to write.
+# CuPy's ptr, PyTorch's cuda_stream and Numba's handle are 0 for their default stream; 0 is refused.
 STREAMS += [streaming((0, 0)), offering(handle=2), offering(handle=ctypes.c_void_p(2))]
 STREAMS += [offering(**{name: handle}) for name in ("ptr", "cuda_stream") for handle in (0, 2)]
 INDEX = offering(__index__=raising)
@@ -262,7 +257,7 @@ def test_a_stream_is_taken_and_means_nothing_without_a_gpu(stream, where):
     assert gred.sum(A, stream=stream, **where) == A.sum()
 
 
-# ---- what is wrong is named ----
+# ---- error messages ----
 
 ARRAY = np.arange(1, 1001)
 SIMULATED = {"device": "simulated"}
@@ -285,7 +280,7 @@ NEAREST |= {"aut": "auto", " unroll8": "unroll8", "UNROLL8": None, "zzzzzzzzzz":
 def of_methods_and_devices():
     for name, nearest in NEAREST.items():
         words = [f"did you mean '{nearest}'?"] if nearest else []
-        words += ["he methods are auto, exact, batch_invariant, recursive, "]  # which are no rungs
+        words += ["he methods are auto, exact, batch_invariant, recursive, "]  # these are not rungs
         yield ValueError, ("method", repr(name), *METHODS, *words), {"method": name}
     for name in ("unroll8\0", "\0", "\ud800", "unroll8\udcff", "u" * 10_000, "é", "🙂"):
         yield ValueError, ("method",), {"method": name}
@@ -344,7 +339,7 @@ def of_arrays_and_others():
     yield OverflowError, ("initial", str(2**80), "int64"), {"initial": 2**80}
     yield ValueError, ("initial",), {"initial": "x" * 10_000}
     yield TypeError, ("initial",), {"op": "mean", "initial": 1}
-    # As in a call that takes two arrays for two summands.
+    # As in gred.sum(a, b), a common mistake for adding two arrays.
     for axis, shown_as in ((ARRAY, "ndarray"), ("x" * 10_000, "str")):
         yield TypeError, ("axis must be None, an int or a tuple of ints", shown_as), {"axis": axis}
     yield TypeError, ("where must be an array of bool or a bool; got None",), {"where": None}
@@ -358,7 +353,7 @@ IDS = [", ".join(f"{name} {shown(value)}" for name, value in case[2].items()) fo
 
 @pytest.mark.parametrize(("error", "words", "options"), REFUSALS, ids=IDS)
 def test_a_wrong_argument_is_named_with_what_is_accepted(error, words, options):
-    """And nothing is written. Long values are cut short."""
+    """A refused call writes nothing, and its message truncates long values."""
     options = {"a": ARRAY, "op": "sum"} | options
     op, a, out = options.pop("op"), options.pop("a"), np.full((), 9)
     with pytest.raises(error) as caught:
@@ -368,7 +363,7 @@ def test_a_wrong_argument_is_named_with_what_is_accepted(error, words, options):
     for word in words:
         assert word in message, f"{word!r} is not in {message}"
     assert not message.rstrip().endswith(","), message
-    assert len(message) < (800 if "method" in options else 400)  # which lists all methods
+    assert len(message) < (800 if "method" in options else 400)  # lists all methods
     assert out == 9
 
 

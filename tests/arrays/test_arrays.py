@@ -1,7 +1,7 @@
-"""Every kind of array goes in, however it lies in memory, and NumPy's scalar comes out.
+"""Arrays of every kind and memory layout are accepted, and the result is a NumPy scalar.
 
-A DLPack capsule is taken once, and released once, whatever happens. Tensors of host memory are
-read, and written, alike by capsules and by C's exchange.
+A DLPack capsule is consumed and released exactly once, whatever happens. Host tensors are read and
+written in the same way through capsules and through the C exchange API.
 """
 
 import array
@@ -32,12 +32,12 @@ observed = pytest.fixture(exchanges.observed, autouse=True)
 
 
 def only(x, lend=lambda x, **options: x.__dlpack__(**options)):
-    """Leave nothing of an array but DLPack."""
+    """Return an object that offers only an array's DLPack methods."""
     lends = {"__dlpack__": lambda _, **options: lend(x, **options)}
     return offering(__dlpack_device__=lambda _: x.__dlpack_device__(), **lends)
 
 
-only_old = partial(only, lend=lambda x, *, stream=None: x.__dlpack__())  # as before DLPack 1.0
+only_old = partial(only, lend=lambda x, *, stream=None: x.__dlpack__())  # before DLPack 1.0
 
 
 WAYS = {
@@ -52,7 +52,7 @@ def refused(producer, words, error=REFUSALS, **options):
         gred.sum(producer, **options)
 
 
-# Ways for an array to go in, and those by which not all types can.
+# Ways to pass an array. Those in NO_BFLOAT16 do not support bfloat16.
 IN = {
     "array": lambda x: x,
     "buffer": memoryview,
@@ -68,7 +68,7 @@ NO_BFLOAT16 = ("buffer", "__array_interface__", "DLPack", "old DLPack")
 
 @pytest.mark.parametrize("way", IN)
 def test_every_type_and_layout_goes_in_every_way(way, device):
-    """A capsule is released once, and a tensor of an exchange is not given away."""
+    """A capsule is released once; a tensor of the exchange API is only lent."""
     for dtype in EVERY_TYPE:
         if way in NO_BFLOAT16 and dtype == BFLOAT16:
             continue
@@ -93,14 +93,14 @@ def test_buffers_are_released(code):
         gred.sum(a, method=3)
     del buffer
     gc.collect()
-    a.append(4)  # which no exported buffer allows
+    a.append(4)  # fails while a buffer is exported
     assert gred.sum(a) == 13
 
 
 SEQUENCES = [[1, 2, 3], (1.5, 2.5), [[1, 2], [3, 4]], range(10), [np.float32(1.5), np.float32(2)]]
 SEQUENCES += [[], [2**63, 1], [True, False], [1, 2j], 7, -2.5, True, 1j, np.int32(7), np.int8(-3)]
 SEQUENCES += [np.float32(2.5), np.float16(2.5), np.uint64(2**63), np.complex64(1 + 2j)]
-SEQUENCES += [np.ones(5, code) for code in "?bBhHiIlLqQpPefdFD"]  # all of C's names
+SEQUENCES += [np.ones(5, code) for code in "?bBhHiIlLqQpPefdFD"]  # every C type code
 
 
 @pytest.mark.parametrize("values", SEQUENCES, ids=shown)
@@ -140,15 +140,15 @@ def test_the_newest_form_is_asked_for_first_and_pinned_host_memory_is_host_memor
 
 
 def described(array, pointer=None):
-    """Offer an interface, too; it names no stream, so that DLPack's pointer is used."""
+    """Also offer `__cuda_array_interface__`, without a stream, so that DLPack's pointer is used."""
     pointer = (array.ctypes.data, True) if pointer is None else pointer
     entries = {"shape": array.shape, "typestr": array.dtype.str, "version": 3, "data": pointer}
     return type("Both", (Producer,), {"__cuda_array_interface__": entries})(capsule_of(array))
 
 
-# The old form does not say that it may be written, and NumPy takes it for read-only.
+# An old capsule does not say that it is writable, and NumPy treats it as read-only.
 NO_OUTS = [(WAYS["old capsule"], ".*version"), (described, ".*__cuda_array_interface__")]
-NO_OUTS += [(lambda x: only(np.broadcast_to(x, x.shape)), "")]  # as such a view is
+NO_OUTS += [(lambda x: only(np.broadcast_to(x, x.shape)), "")]  # a read-only view
 PINNED = {"device_type": CUDA_HOST}
 NO_OUTS += [(lambda x: Producer(capsule_of(x, OLD, **PINNED), (CUDA_HOST, 0)), ".*version")]
 for flags in (capsules.READ_ONLY, capsules.COPIED):
@@ -174,7 +174,7 @@ def test_an_interface_that_says_nothing_of_writing_leaves_it_to_dlpack():
 
 
 def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
-    """NumPy takes an object for true of which it knows nothing, and so would count everything."""
+    """NumPy treats an unknown object as true, so that such a mask would select everything."""
     a, forms = np.arange(5), (np.asarray, only, only_old, WAYS["exchange"])
     for dtype, form in itertools.product(EVERY_TYPE, forms):
         mask = form(np.array([1, 0, 1, 0, 0]).astype(dtype))
@@ -193,7 +193,7 @@ NO_PLACES = (0, 4, 7, 8, 10, 14, 15, 99, -1, 2**31 - 1)
 
 
 def wrong_tensors():
-    """Give producers, what is said of each, the error, and how often it is released then."""
+    """Yield producers, the expected message and error, and the number of releases."""
     for name in (OLD, NEW):
         for changes, error in WRONG.values():
             yield Producer(capsule_of(X, name, **changes)), r"a: .*DLPack", error, 1
@@ -251,7 +251,7 @@ LENDING = ("__dlpack__", "__dlpack_device__")
 
 
 def answering(error, *methods, **others):
-    """Make a producer some of whose methods raise."""
+    """Create a producer whose given methods raise."""
     raising = dict.fromkeys(methods, Mock(side_effect=error))
     return type("Raising", (Producer,), raising | others)(capsule_of(X))
 
@@ -274,7 +274,7 @@ def hide_page(address):
 
 
 def test_a_producer_gets_no_handle_that_it_could_not_read():
-    """All of a stream has to be there; none of it is looked for elsewhere."""
+    """A handle other than 1 and 2 must point to 64 readable bytes."""
     pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
     end = ctypes.addressof(ctypes.c_char.from_buffer(pages)) + mmap.PAGESIZE
     hide_page(end)
@@ -285,9 +285,9 @@ def test_a_producer_gets_no_handle_that_it_could_not_read():
             assert not producer.calls
         for handle in (1, 2, end - 64, *range(end - mmap.PAGESIZE, end - 64, 64)):
             producer = Producer(Exception, (CUDA, 0))
-            refused(producer, r"^(?!.*no handle)", Exception, stream=handle)
+            refused(producer, r"^(?!.*not a valid stream handle)", Exception, stream=handle)
             assert producer.calls[0]["stream"] == handle
-    hide_page(end - mmap.PAGESIZE)  # what nobody took for a stream
+    hide_page(end - mmap.PAGESIZE)  # an earlier check is not cached
     refused(Producer(Exception, (CUDA, 0)), "not a valid stream handle", ValueError, stream=handle)
     del pages
 

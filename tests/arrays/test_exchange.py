@@ -1,4 +1,4 @@
-"""DLPack's C exchange interface: what offers it is read without asking Python, or not by it."""
+"""Objects that offer DLPack's C exchange API are read without calling Python."""
 
 import ctypes
 import gc
@@ -32,11 +32,11 @@ def test_a_producer_that_only_gives_gets_each_tensor_back_once():
     assert gred.sum(giving(capsule_of(X, with_deleter=False))) == X.sum()
 
 
-# ---- which offers are understood ----
+# ---- usable and unusable tables ----
 
 
 def endless(*versions):
-    """Chain tables of versions, and the last one to the first."""
+    """Chain tables of the given versions into a cycle."""
     tables = [exchange(version) for version in versions]
     for table, older in zip(tables, [*tables[1:], tables[0]], strict=True):
         table.prev_api, table.kept = ctypes.addressof(older), older
@@ -63,7 +63,7 @@ def test_what_is_not_understood_leaves_it_to_python(k):
 
 
 def test_a_class_with_a_protocol_of_its_own_means_that_one():
-    """It may well do so because the functions of its base would not tell all."""
+    """Its own protocol takes precedence over its base's C functions, which may not know all."""
     memory = SimulatedArray(3 * X)
     doubled = {"__dlpack__": lambda self, **options: (2 * X).__dlpack__(**options)}
     elsewhere = {"__cuda_array_interface__": memory.__cuda_array_interface__ | {"stream": 1}}
@@ -88,7 +88,7 @@ def test_an_offer_is_the_types_and_may_change_between_calls():
 
 
 def test_types_that_come_where_others_went_are_not_taken_for_them():
-    """Python uses their addresses again, as here; what was found must not outlive them."""
+    """Python reuses the addresses of freed types, so cached lookups must not outlive a type."""
     failing = exchange(**{SHOW: exchanges.fail, GIVE: exchanges.fail})
     offers = [offer(), None, offer(failing), offer(exchange((2, 0)))]
     for k in range(12):
@@ -100,12 +100,12 @@ def test_types_that_come_where_others_went_are_not_taken_for_them():
         gc.collect()
 
 
-# ---- what goes wrong ----
+# ---- errors ----
 
 
 @pytest.mark.parametrize("function", [SHOW, GIVE])
 def test_an_exception_leaves_it_to_python_and_others_are_heard(function):
-    """Those of an object's length, which RAISE asks for."""
+    """RAISE calls the object's `__len__`, which raises the exception."""
     offered = offer(exchange(**{SHOW: None, function: exchanges.RAISE}))
     for error in (ZeroDivisionError, MemoryError, RecursionError, KeyboardInterrupt, SystemExit):
         raising = {"__len__": Mock(side_effect=error("not today"))}
@@ -118,7 +118,7 @@ def test_an_exception_leaves_it_to_python_and_others_are_heard(function):
         assert len(producer.calls) == issubclass(error, Exception)
 
 
-# What has nothing else, and what NumPy knows how to read, and DLPack does not.
+# Base classes without other protocols, and with `__array__`, which NumPy reads.
 BASES = [SimpleNamespace]
 BASES += [type("WithArray", (SimpleNamespace,), {"__array__": lambda *_, **__: 2 * X})]
 OTHER_VERSIONS = [{"version": version} for version in ((0, 8), (2, 0), (2**32 - 1, 0))]
@@ -126,7 +126,7 @@ OTHER_VERSIONS = [{"version": version} for version in ((0, 8), (2, 0), (2**32 - 
 
 @pytest.mark.parametrize("only_given", [False, True])
 def test_a_wrong_tensor_is_not_read_and_released(only_given):
-    """Where the object has nothing else, that is an error; else it has to be right."""
+    """Without another protocol this is an error; otherwise the other protocol is used."""
     offered = offer(exchange(**({SHOW: None} if only_given else {})))
     for changes in [changes for changes, _ in WRONG.values()] + OTHER_VERSIONS * only_given:
         kinds = [lender(offered, base) for base in BASES]
@@ -140,7 +140,7 @@ def test_a_wrong_tensor_is_not_read_and_released(only_given):
 
 
 def on_simulated(array, device_type, number=0, base=exchanges.Untold, **functions):
-    """Lend an array in the simulated device's memory, as one of a GPU."""
+    """Lend an array in the simulated device's memory as if it were on a GPU."""
     capsule = exchanges.simulated(array, device_type=device_type, device=number)
     return lender(offer(exchange(**functions)), base)(capsule, (device_type, number))
 
@@ -148,7 +148,7 @@ def on_simulated(array, device_type, number=0, base=exchanges.Untold, **function
 @pytest.mark.parametrize("device_type", [CUDA, CUDA_MANAGED])
 @pytest.mark.parametrize("number", [0, 3, 2**31 - 1, -1])
 def test_the_stream_of_device_memory_is_asked_for(device_type, number):
-    """Each array's, of the device that it says, in each call; and none of host memory."""
+    """Once per call for each array, for its own device; never for host memory."""
     a, mask = on_simulated(X, device_type, number), on_simulated(X > 5, device_type, number)
     out = on_simulated(np.zeros(1, np.float32), device_type, number)
     for k in range(1, 4):
@@ -174,7 +174,7 @@ def test_a_stream_that_is_not_told_leaves_it_to_python(broken):
     assert producer.calls == ["interface"]
 
 
-# ---- PyTorch, whose memory need not tell all ----
+# ---- PyTorch, including lazily conjugated and negated tensors ----
 
 
 def test_pytorchs_tensors_masks_and_outputs_are_taken_and_python_is_not_asked(monkeypatch):

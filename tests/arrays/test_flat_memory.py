@@ -1,6 +1,6 @@
-"""Calls leave references and memory as they were, and so does every error.
+"""Calls and errors leave reference counts and memory unchanged.
 
-Marked `unsanitized`: a sanitizer's own records grow with every call.
+Marked `unsanitized` because a sanitizer's own records grow with every call.
 """
 
 import array
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.unsanitized
 ROUNDS = 100
 MEASUREMENTS = 12
 SLACK = 30
-GROWTH = 16 * ROUNDS  # bytes; the least that malloc hands out in each round is more
+GROWTH = 16 * ROUNDS  # bytes; less than malloc's smallest block, leaked once a round
 
 A = np.arange(1, 25, dtype=np.float64).reshape(4, 6)
 STRIDED, SWAPPED = A[::2, ::3], A.astype(">f8")
@@ -50,7 +50,7 @@ def at_offsets(a, offsets, **options):
 
 
 class Raising:
-    """An object all of whose offers raise."""
+    """An object whose protocols all raise."""
 
     def __getattr__(self, name):
         if name.startswith("__") and name not in ("__dlpack__", "__array__"):
@@ -77,7 +77,7 @@ GOOD += [(A, {"axis": FIRST_AXIS, "out": out}) for out in (ROW, SIMULATED_ROW, C
 GOOD += [(SIMULATED, {"axis": 0, "out": out}) for out in (None, ROW, SIMULATED_ROW, COLUMN)]
 GOOD += [(a, {"op": gred.minmax, "axis": 1, "keepdims": True}) for a in (A, SIMULATED)]
 GOOD += [(A, {"op": at_offsets, "offsets": OFFSETS, "out": out}) for out in (None, np.zeros(2))]
-# Working copies, gathered elements and uploads of several chunks, and as many results.
+# Copies, gathers and uploads in several chunks, and many results.
 GOOD += [(LONG, RUNG | {"method": "last_block"}), (LONG, {"method": "recursive"})]
 GOOD += [(np.ones(10_000, np.int8), RUNG | {"method": "halving"})]
 GOOD += [(SimulatedArray(np.ones((1, 10_000))), {"axis": 0})]
@@ -112,12 +112,12 @@ WATCHED += [LENT, LENT_OUT, *FAILING, type(LENT), gred.DeviceArray, _core.Device
 WATCHED += [a for a, _ in BAD if not isinstance(a, list)]
 STAND_INS = [one for one, _ in ((LENT_OUT, {}), *GOOD, *BAD) if isinstance(one, Producer)]
 
-# Ten numbers, of which the eighth are bytes handed out, and the fifth those of large pieces.
+# Ten size_t fields: [7], uordblks, is bytes allocated from arenas, [4], hblkhd, mmapped bytes.
 Mallinfo2 = structure("mallinfo2", numbers=10 * ctypes.c_size_t)
 
 
 def allocated() -> int:
-    """Tell how many bytes malloc has handed out; 0 where it does not say."""
+    """Return the bytes that malloc has allocated, or 0 where mallinfo2 is missing."""
     mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if mallinfo2 is None:
         return 0
@@ -127,7 +127,7 @@ def allocated() -> int:
 
 
 def held():
-    """Count the references to what is watched, Python's blocks, and the bytes of malloc."""
+    """Return reference counts of the watched objects, Python's blocks and malloc's bytes."""
     for producer in STAND_INS:
         producer.calls.clear()
         producer.functions.clear()
@@ -137,7 +137,7 @@ def held():
 
 
 def grown(work):
-    """Run work again and again, and say what became more; nothing if all is as it was."""
+    """Run `work` repeatedly, and describe what grew; empty if nothing did."""
     references, blocks, memory = held()
     for _ in range(ROUNDS):
         work()
@@ -151,7 +151,7 @@ def grown(work):
 
 
 def call(a, refused, op=gred.sum, **options):
-    """Reduce, and keep nothing of an exception, which is there where it is to be refused."""
+    """Reduce; drop the exception that is expected where `refused`."""
     try:
         op(a, **options)
     except Exception as error:
@@ -168,7 +168,7 @@ IDS = [f"{k} {shown(case[1:])}" for k, case in enumerate(CASES)]
 
 @pytest.mark.parametrize(("refused", "a", "options"), CASES, ids=IDS)
 def test_calls_and_errors_leave_references_and_memory_flat(refused, a, options):
-    """What leaks in every round grows every time; pools settle, by less and less each time."""
+    """A leak grows in every measurement, while pools settle."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(ROUNDS // 8):

@@ -1,7 +1,7 @@
-"""Whatever an object does or describes when it is asked: an exception, or a right answer.
+"""Hostile objects end in an exception or a right answer, whatever they do or describe.
 
-Hypothesis and what is crossed of its examples make up thousands of capsules and dictionaries, most
-with something wrong. A model of the memory says what the right answer would be, if there is one.
+Hypothesis draws examples that are crossed into thousands of capsules and dictionaries, most of them
+faulty. A model of the memory gives the right answer, if there is one.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ X = np.arange(24.0).reshape(4, 6)
 
 
 class Anything:
-    """An object with any attributes, all of them hostile."""
+    """An object with arbitrary, hostile attributes."""
 
     def __init__(self, deeds):
         self.__dict__["deeds"] = deeds
@@ -88,7 +88,7 @@ def test_hostile_objects_end_in_an_exception_or_an_answer(drawn, role):
     assert gred.sum(X) == X.sum()
 
 
-# ---- arguments whose code calls again, or frees what was viewed ----
+# ---- arguments whose code calls gred again, or frees the array ----
 
 RECURSIVE = (
     "__array__ = lambda s, *a, **k: gred.sum(R())",
@@ -107,7 +107,7 @@ except RecursionError:
 
 
 def test_recursion_through_an_argument_is_a_recursion_error():
-    """In a process of its own, which a stack overflow would end."""
+    """Runs in a separate process, which a stack overflow would end."""
     pieces = [RECURSION.format(one, one.rpartition(": ")[2]) for one in RECURSIVE]
     assert printed("import gred", *pieces) == "RecursionError\n" * len(pieces)
 
@@ -131,7 +131,7 @@ def test_an_array_that_another_argument_resizes_is_refused(call, option):
 @pytest.mark.unsanitized  # AddressSanitizer's stack frames are several times larger
 @pytest.mark.parametrize("place", ["host", "simulated"])
 def test_a_small_stack_is_enough(place):
-    """32 KiB, of which Python itself takes some; a stack overflow would end the process."""
+    """32 KiB, part of which Python itself uses; a stack overflow would end the process."""
     code = f"""
         import threading
         import numpy as np, gred
@@ -180,7 +180,7 @@ KEYWORDS += ("ddof", "correction", "ord", "axis", "keepdims", "mean", "a", "nons
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("name", sorted({*ALONG, *RECORDS}))
 def test_any_value_of_any_argument_is_taken_or_refused(name):
-    """A result or an exception: never a crash, a hang or another's memory."""
+    """Every call returns or raises: no crash, no hang, no access to other memory."""
     random, types = np.random.default_rng(12), ("i4", "f8", "c8", ">f4", "?")
     calls = [{keyword: value} for keyword in KEYWORDS for value in JUNK]
     for _ in range(600):
@@ -194,13 +194,13 @@ def test_any_value_of_any_argument_is_taken_or_refused(name):
     assert gred.sum([[1, 2], [3, 4]], 0).tolist() == [4, 6]
 
 
-TOO_MANY = 20_000  # elements, with strides of 0, to be tried
+TOO_MANY = 20_000  # elements; larger arrays, with strides of 0, are not tried
 
 
 def fuzzed(draws, one, other, reduces, least):
-    """Reduce what is drawn and crossed, so many at least; some of it has an answer, but not all.
+    """Reduce at least `least` drawn and crossed examples; some have an answer, others do not.
 
-    `reduces` tells how often there was one, or None where it was not tried.
+    `reduces` returns whether there was an answer, or None if the example was skipped.
     """
     answers = []
 
@@ -223,7 +223,7 @@ four = partial(lists, min_size=4, max_size=4)
 extents = lists(sampled_from((0, 1, 3, -1, 2**62, 2**63 - 1, -(2**63))), max_size=4)
 near, far = (four(sampled_from(of)) for of in ((0, 1, 2, 3, 8, -1), (0, 1, 2**60, 2**62, -(2**63))))
 bad_types = st.tuples(sampled_from((*range(8), 255)), sampled_from((0, 1, 7, 24, 80, 128)))
-# What each part of a tensor is where all is well, and otherwise.
+# Strategies for each part of a tensor: valid values, and faulty or unusual ones.
 PARTS = {
     "type": (sampled_from(sorted(SUPPORTED)), bad_types),
     "lanes": (just(1), sampled_from((0, 2, 65535))),
@@ -243,7 +243,7 @@ PARTS = {
 
 @st.composite
 def tensors(draw):
-    """Draw a tensor in which up to three things are wrong."""
+    """Draw a tensor with up to three faults."""
     faults = draw(lists(sampled_from(sorted(PARTS)), max_size=3))
     return {key: draw(strategies[key in faults]) for key, strategies in PARTS.items()}
 
@@ -253,7 +253,7 @@ PLACES = {CPU: "host", CUDA_HOST: "host", CUDA: "gpu"}
 
 
 def tensor_model(drawn):
-    """Give a tensor's elements, `DEFINITE` if it must be refused, or None: nobody could tell."""
+    """Return a tensor's elements, `DEFINITE` if it must be refused, or None if unpredictable."""
     dtype, shape = SUPPORTED.get(drawn["type"]), drawn["shape"]
     ndim = len(shape or ()) if drawn["ndim"] is None else drawn["ndim"]
     places = {PLACES.get(drawn[key]) for key in ("device_type", "said")}
@@ -281,7 +281,7 @@ def tensor_model(drawn):
 
 
 def reduces_tensor(op, drawn):
-    """Reduce a tensor: it is right or refused, and released once if it was taken."""
+    """Reduce a tensor: it is right or refused, and released once if it was consumed."""
     elements = tensor_model(drawn)
     if elements is None:
         return None
@@ -325,7 +325,7 @@ types = sampled_from([np.dtype(code).str for code in "?bBhHiIqQefdFD"] + ["=f4",
 NO_TYPES = [">f4", "<V2", "<f16", "|O8", "", "f", "<", "<f", "<f4 ", "f4", "<f0", "<M8[s]"]
 NO_TYPES += ["<f99999999999", "é", "<f4\0", "\ud800", hostile.Text("<f4"), "<i04"]
 data = [st.tuples(pointers, junk), tuples(pointers, 3), junk]
-# What each entry is where all is well, and what else it may be.
+# Strategies for each entry: the valid values first.
 ENTRIES = {
     "shape": (tuples(hostile.small), *shapes),
     "typestr": (types, sampled_from(NO_TYPES), junk),
@@ -342,7 +342,7 @@ entries = st.fixed_dictionaries({key: mostly(*kinds) for key, kinds in ENTRIES.i
 
 
 def model(interface):
-    """Give the elements that are described, if all of them lie in the memory; else None."""
+    """Return the described elements if all are inside the memory, else None."""
     dtype = np.dtype(str(interface["typestr"]))
     shape, steps = [n.__index__() for n in interface["shape"]], interface.get("strides")
     if min(shape, default=0) < 0:
@@ -354,7 +354,7 @@ def model(interface):
 
 
 def reduces_dictionary(op, drawn):
-    """Reduce what is described, if it is no array of stride 0 that is right, and long."""
+    """Reduce the described array; skip it if it is valid and too large."""
     absent = ("omitted", drawn["omitted"])
     interface = {k: v for k, v in drawn.items() if v is not ABSENT and k not in absent}
     try:

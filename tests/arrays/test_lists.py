@@ -1,7 +1,7 @@
-"""Lists of arrays, in one place or several: reduced as one array, or each by itself.
+"""Lists of arrays, in one place or several, reduced as one array or each by itself.
 
-Elements are small integers, so that NumPy's sums are exact in any order; what has roots or
-quotients is compared to within the roundings of its type.
+Elements are small integers, so that NumPy's sums are exact in any order. Roots and quotients are
+compared to within the rounding errors of their type.
 """
 
 import itertools
@@ -38,7 +38,7 @@ SHAPES = ((7,), (3, 5), (), (0, 4), (50_000,), (2, 3, 129), (1, 1))
 
 
 def parts(dtype, shapes=SHAPES):
-    """Draw the arrays of a list: 0 and 1 where sums of more would be rounded."""
+    """Draw the arrays of a list; only 0 and 1 for types that would round larger sums."""
     random = np.random.default_rng(1)
     most = 2 if dtype in (np.bool_, BFLOAT16, np.float16) else 7
     return [np.asarray(random.integers(0, most, shape)).astype(dtype) for shape in shapes]
@@ -49,7 +49,7 @@ def joined(arrays):
 
 
 def check(name, arrays, device):
-    """Reduce a list as a whole, and each of its arrays that has a result by itself."""
+    """Reduce a list as a whole, and each of its arrays that has a result."""
     there = [laid_out(x, device) for x in arrays]
     assert not wrong_result(name, getattr(gred, name)(there), joined(arrays))
     kept = [k for k, x in enumerate(arrays) if x.size or name not in NEEDS_SOME]
@@ -66,7 +66,7 @@ def check(name, arrays, device):
 def test_a_list_is_reduced_as_one_array_and_each_has_a_result(dtype, name, device):
     if dtype == np.bool_ and name == "ptp":
         pytest.skip("NumPy has no ptp of bool")
-    rounds = name in ("sum", "nansum", "norm", "describe", "ptp")  # more than such types hold
+    rounds = name in ("sum", "nansum", "norm", "describe", "ptp")  # too large for half types
     check(name, parts(dtype)[: 4 if rounds and dtype in (BFLOAT16, np.float16) else None], device)
 
 
@@ -92,7 +92,7 @@ def test_positions_count_through_all_arrays(device):
 
 
 def test_a_result_does_not_depend_on_the_other_arrays(device):
-    """Bit for bit, for any number of them; larger ones take several tiles."""
+    """Bit for bit, for any number of arrays; larger ones take several tiles."""
     random = np.random.default_rng(5)
     arrays = [random.normal(size=n).astype(np.float32) for n in (1, 33, 5000, 40_001)]
     there = [laid_out(x, device) for x in arrays]
@@ -134,7 +134,7 @@ def test_nothing_is_what_numpy_says(device):
 
 
 def test_iterators_are_lists_and_keep_their_arrays(device):
-    """Nobody else does."""
+    """The iterator's arrays have no other owner."""
     assert gred.sum(laid_out(np.full(1000, k), device) for k in range(40)) == 1000 * sum(range(40))
     arrays = map(lambda k: laid_out(np.full(1000, k), device), range(40))
     assert to_host(gred.each("max", arrays)).tolist() == list(range(40))
@@ -190,18 +190,18 @@ def there(*values, dtype=None):
 
 
 HERE, ODD, NOTHING = np.full(2, 2.0), np.array([True, True]), SimulatedArray(np.zeros((0, 3)))
-LISTS = [  # what is reduced, its sum and its mean
+LISTS = [  # lists, their sums and means
     ([there(2**62, 5), there(3, dtype="i1"), SimulatedArray(ODD)], np.int64(2**62 + 10), None),
     ([there(1, 2), there(6)], np.int64(9), 3.0),
     ([there(1.5, dtype="f4"), there(2)], np.float64(3.5), 1.75),
     ([there(1, 1, 1, dtype=BFLOAT16), there(1, 1, dtype="f2")], np.float32(5), np.float32(1)),
     ([there(1 + 2j), there(3.0)], 4 + 2j, 2 + 1j),
-    # Arrays of the host and lists, in any order.
+    # Mixed with host arrays and lists, in any order.
     ([there(1.0, 1.0, 1.0), HERE], np.float64(7), 7 / 5),
     ([HERE, [1.0], there(2, 2, 2, 2, 2), ODD, there(1.0, 1.0, 1.0)], np.float64(20), 20 / 13),
     ((1.0, HERE, there(1, 1, 1)), np.float64(8), 8 / 6),
     ([NOTHING, there(2.0, 4.0), there(dtype="f8")], np.float64(6), 3.0),
-    # Lists that are no arrays of several places.
+    # Not arrays in several places.
     ([], np.float64(0), None),
     ([np.float64(1.0), 2], np.float64(3), 1.5),
 ]
@@ -224,7 +224,7 @@ def test_parts_that_are_no_numbers_or_overflow_add_up_as_numbers_do():
 @typed
 @pytest.mark.parametrize("cuts", [[1, 3000], [], [1], [10, 20, 2900]], ids=str)
 def test_a_list_is_summed_as_one_array(dtype, cuts, device):
-    """In another type than theirs, by a rung, or rounded once."""
+    """Converted to another dtype, by a rung, and exactly."""
     x = (np.arange(3000) % 7).astype(dtype)
     whole, parts = x.astype(WIDE).sum(), [laid_out(part, device) for part in np.split(x, cuts)]
     for options in ({}, {"method": "shuffle", "block_size": 64} if device != "host" else {}):
@@ -250,7 +250,7 @@ def test_exact_sums_of_lists_wrap_around_and_begin_with_a_sign():
 
 @pytest.mark.gpu
 def test_arrays_on_all_gpus_are_added_where_they_lie():
-    """In memory of several kinds."""
+    """In device and in managed memory."""
     x = np.random.default_rng(1).normal(size=1_000_003)
     where = enumerate(("device", "device", "managed", "device"))
     parts = [on_gpu(k % GPUS, x[k::4], kind) for k, kind in where]
@@ -259,7 +259,7 @@ def test_arrays_on_all_gpus_are_added_where_they_lie():
     assert same(gred.sum(parts, method="exact"), total(x, WIDE))
 
 
-@pytest.mark.parametrize("kind", [int, str, lambda k: SimpleNamespace(id=k)])  # without a hash
+@pytest.mark.parametrize("kind", [int, str, lambda k: SimpleNamespace(id=k)])  # unhashable
 def test_what_lies_on_several_devices_may_say_so(kind):
     arrays = [there(k, 1.0) for k in range(6)]
     for k, array in enumerate(arrays):
@@ -271,7 +271,7 @@ def test_what_lies_on_several_devices_may_say_so(kind):
 
 
 def test_they_are_reduced_side_by_side_by_threads_that_are_kept():
-    """Each by a thread of its own, which the caller's settings hold for."""
+    """The arrays are reduced on several threads, which use the caller's settings."""
     used = set()
 
     def kept():
@@ -290,7 +290,7 @@ def test_they_are_reduced_side_by_side_by_threads_that_are_kept():
 
 
 def test_who_hears_of_an_error_has_the_arrays_to_himself(monkeypatch):
-    """The first fails while others are at work; those that wait for their turn never begin."""
+    """The first fails while others run; queued ones never start."""
     at_work, known = threading.Event(), threading.Event()
     begun, ended = [], []
 
@@ -321,7 +321,7 @@ ONE, SEVERAL = [there(1.0, 1.0, 1.0)], [there(1.0, 1.0, 1.0), np.ones(3)]
 
 
 def test_an_error_of_one_place_is_the_calls():
-    """Whichever place has it, and the others give what they have got."""
+    """Whichever place raises it. The next call succeeds."""
     for position in range(3):
         arrays = [*SEVERAL[:position], there(1 + 1j), *SEVERAL[position:]]
         with gred.workspace_limit(1), pytest.raises(MemoryError, match="limit"):
@@ -330,7 +330,7 @@ def test_an_error_of_one_place_is_the_calls():
 
 
 EACH, NO_SUMS = partial(gred.each, "sum"), (gred.prod, gred.max, gred.norm, gred.argmin)
-REFUSED = [  # functions with their lists, options, the error and its words
+REFUSED = [  # functions, lists, options, errors and messages
     *((gred.sum, some, {"axis": 0}, TypeError, "not take axis") for some in (ONE, SEVERAL)),
     *(
         (gred.mean, some, {"keepdims": True}, TypeError, "not take keepdims")

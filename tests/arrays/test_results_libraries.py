@@ -1,7 +1,7 @@
 """Results on a device are arrays of the caller's library, made by it, on the array's device.
 
-The simulated device's memory stands for a GPU's, and pretended libraries for those of GPU arrays;
-so do they for PyTorch's and JAX's, which say that some arrays must not be written.
+The simulated device's memory stands in for a GPU's, and fake modules for CuPy, Numba, PyTorch and
+JAX. Some arrays of PyTorch and JAX must not be written.
 """
 
 import contextlib
@@ -23,17 +23,17 @@ from test_simulated_arrays import X, check
 import gred
 from gred.testing import SimulatedArray
 
-# ---- libraries with DLPack's C exchange interface ----
+# ---- libraries with DLPack's C exchange API ----
 
 KINDS = {code: kind for kind, code in CODES.items()}
-allocations: list = []  # (shape, code, bits, device) of what was asked for
-tensors: dict = {}  # what was made, by its address
-plan: dict = {}  # what the next allocation does wrong, or who sees what was made
+allocations: list = []  # requested (shape, code, bits, device type, device)
+tensors: dict = {}  # tensors made, by address
+plan: dict = {}  # faults of the next allocation, and where to list the tensors taken
 
 
 @PYFUNCTYPE(c_int, POINTER(Tensor), POINTER(c_void_p), c_void_p, c_void_p)
 def allocate(prototype, out, context, set_error):
-    """Make a tensor in the simulated device's memory, or what the test wants to go wrong."""
+    """Allocate a tensor in the simulated device's memory, or fail as planned."""
     tensor = prototype[0]
     shape = tuple((ctypes.c_int64 * tensor.ndim).from_address(tensor.shape))
     allocations.append((shape, tensor.code, tensor.bits, tensor.device_type, tensor.device))
@@ -86,7 +86,7 @@ def test_a_library_with_an_exchange_makes_its_own(library, dtype):
 
 
 def test_a_library_gets_its_tensors_once_the_launch_is_made(library):
-    """The device works meanwhile; the simulated one has done so by then."""
+    """The device may still be working then; the simulated one has finished."""
     plan["seen"] = seen = []
     ends = gred.minmax(library(X), 1, keepdims=True)
     for end, was, op in zip(ends, seen, (np.min, np.max), strict=True):
@@ -124,10 +124,10 @@ def test_one_that_makes_none_leaves_it_to_gred(missing):
     check(gred.sum(lender(offer(exchange(**functions)))(simulated(X), (CUDA, 0)), 1), X.sum(1))
 
 
-# ---- libraries by name ----
+# ---- libraries found by name ----
 
-entered: list = []  # devices that were made current, and None where that ended
-made: list = []  # arrays that a library was asked for
+entered: list = []  # devices made current; None marks the end
+made: list = []  # arrays that a library made
 
 
 @contextlib.contextmanager
@@ -139,7 +139,7 @@ def current(number):
 
 @pytest.fixture
 def pretended(monkeypatch):
-    """Put modules in the places of libraries, with a class of arrays of their own."""
+    """Install fake library modules, each with an array class."""
     entered.clear()
     made.clear()
 
@@ -154,7 +154,7 @@ def pretended(monkeypatch):
 
 
 def keep(array, **attributes):
-    """List an array of those made, once it has what its library's arrays have."""
+    """Set an array's attributes, and list it as made."""
     vars(array).update(attributes)
     made.append(array)
     return array
@@ -162,7 +162,7 @@ def keep(array, **attributes):
 
 @pytest.fixture
 def cupy(pretended):
-    """Pretend CuPy's names that gred uses, with its class or a function in the place of that."""
+    """Fake the names of CuPy that gred uses; `ndarray` is a class or a function."""
 
     def pretend(number=0, is_class=True, seen=lambda memory: None):
         def alloc(nbytes):
@@ -196,7 +196,7 @@ def cupy(pretended):
 @pytest.mark.parametrize("op", ["sum", "argmax", "any"])
 @pytest.mark.parametrize("is_class", [True, False])
 def test_cupys_arrays_come_back_on_their_own_device(cupy, monkeypatch, op, number, is_class):
-    """Its class is called without a detour, once the launch is made; simulated ones are done."""
+    """CuPy's class is called directly, after the launch, when the simulated device has finished."""
     seen, detour = [], Mock(side_effect=AssertionError("Python was asked"))
     module = cupy(number, is_class, lambda memory: seen.append(memory.get()))
     if number == 0 and is_class:
@@ -210,7 +210,7 @@ def test_cupys_arrays_come_back_on_their_own_device(cupy, monkeypatch, op, numbe
 
 
 def test_memory_of_no_number_or_that_another_device_lacks_is_not_taken(cupy):
-    """The latter is then taken from the array's own device."""
+    """If the current device has no memory left, the array's own device provides it."""
     for number in (0, 1):
         module = cupy(number)
         allocate = module.cuda.alloc
@@ -236,8 +236,8 @@ BROKEN += [("alloc", 1, KeyboardInterrupt), ("getDevice", 1, MemoryError)]
 
 @pytest.mark.parametrize(("broken", "number", "error"), BROKEN)
 def test_what_goes_wrong_in_cupy_is_raised_and_keeps_no_memory(cupy, broken, number, error):
-    """MemoryError, too, unless it is known that the array is elsewhere."""
-    left, at = [], 1 if broken == "getDevice" else 2  # of two results
+    """Including MemoryError, unless the array is known to be on another device."""
+    left, at = [], 1 if broken == "getDevice" else 2  # which of the two results' allocations fails
 
     def fail(*_):
         raise error(broken)
@@ -282,20 +282,20 @@ def test_numbas_arrays_come_back_on_the_same_stream(pretended):
 
 
 def test_jax_takes_greds_array_by_dlpack_once_it_is_made(pretended):
-    """JAX's arrays never change, so that they have to be whole."""
+    """JAX arrays are immutable, so that they must be complete when handed over."""
     take = Mock(side_effect=lambda array: check(array, X.sum(1)) or "taken")
     jax = pretended("jax", dlpack=SimpleNamespace(from_dlpack=take))
     assert gred.sum(jax.array(X), 1) == "taken"
     take.assert_called_once()
 
 
-# ---- what PyTorch and JAX forbid, where they need not be installed ----
+# ---- what PyTorch and JAX forbid; neither needs to be installed ----
 
 FOUR = np.arange(1, 5, dtype=np.float32)
 
 
 class TorchTensor(Producer):
-    """As much of a tensor as gred asks for: it has no NumPy, and its interfaces may decline."""
+    """The parts of a tensor that gred uses; NumPy conversion and DLPack may decline."""
 
     requires_grad = False
 
@@ -338,14 +338,14 @@ def test_a_tensor_that_requires_grad_is_neither_read_nor_written(pretended, monk
 
 
 class Immutable(Producer):
-    """An array of a JAX that exports a capsule."""
+    """A JAX array that exports a capsule."""
 
 
 @pytest.mark.parametrize("name", [OLD, NEW], ids=["old", "new"])
 def test_an_array_of_jax_is_never_written(pretended, name):
-    """Whatever its capsule says: a GPU's has no version, and others' of that form are written."""
+    """JAX's GPU arrays export old capsules, which cannot be marked read-only."""
     jax = pretended("jax", Array=ABCMeta("Array", (), {}))
-    jax.Array.register(Immutable)  # of which it is no base
+    jax.Array.register(Immutable)  # a virtual subclass
     memory = np.full(1, 9.0, np.float32)
     with pytest.raises(ValueError, match=r"out .*JAX"):
         gred.sum(FOUR, out=Immutable(capsule_of(memory, name)))

@@ -1,7 +1,7 @@
-"""Arrays in the simulated device's memory go in as those on a GPU do: read where they lie.
+"""Arrays in the simulated device's memory are read in place, as arrays on a GPU are.
 
-Their results along axes stay there, where the library has none in gred's own. They offer
-`__cuda_array_interface__`, so that all of it is tried on any machine.
+Results along axes stay on the device, in gred's own array if the library has none. Arrays offer
+`__cuda_array_interface__`, so that all of this is tested on any machine.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ def refused(a, error=REFUSED, match=None, functions=(gred.sum,), **options):
             function(a, **options)
 
 
-# ---- the stand-in itself ----
+# ---- the simulated array ----
 
 
 def test_simulated_memory_is_a_writable_buffer_of_some_size():
@@ -84,7 +84,7 @@ def test_an_array_on_a_device_is_reduced_there(place):
     refused(array, match="recursive", method="recursive")
 
 
-# ---- the entries; test_hostile.py has what does not lie in the memory ----
+# ---- valid entries; test_hostile.py tests those that point outside the memory ----
 
 ARRAY = SimulatedArray(X)
 START = ARRAY.__cuda_array_interface__["data"][0]
@@ -137,7 +137,7 @@ def test_bfloat16_is_known_by_its_dtype():
 
 
 def test_the_bounds_are_those_of_one_memory():
-    """Two memories that happen to be neighbours are still two."""
+    """Adjacent allocations are still separate."""
     memories = sorted((_core.SimulatedMemory(64) for _ in range(50)), key=lambda m: m.address)
     for first, second in itertools.pairwise(memories):
         span = second.address + 64 - first.address
@@ -162,7 +162,7 @@ def test_freed_memory_is_refused_and_views_keep_it():
 
 
 def test_memory_stays_from_when_it_was_read_until_it_is_reduced():
-    """The array is dropped while the mask is read, and others want its memory."""
+    """The array is dropped while the mask is read, and other arrays may reuse its memory."""
     kept = [SimulatedArray(np.ones(50_000))]
 
     def drop():
@@ -184,7 +184,7 @@ def test_memory_may_be_freed_from_any_thread():
 
 # ---- results ----
 
-EXTERNAL = 12  # DLPack's device type for devices that it does not know
+EXTERNAL = 12  # kDLExtDev, DLPack's type for extension devices
 
 
 def check(result, expected):
@@ -199,7 +199,7 @@ def result():
 
 
 def test_results_along_axes_of_an_array_on_a_device_stay_there_and_go_in_again():
-    """Others are NumPy's."""
+    """Scalars and results of host arrays are NumPy's."""
     for op, axis in itertools.product(("sum", "mean", "any", "argmax", "ptp"), (0, 1, -1)):
         check(getattr(gred, op)(SimulatedArray(X), axis), getattr(np, op)(X, axis))
     for axis, kept in itertools.product(((0, 1), (2, 1), (1,)), (False, True)):
@@ -215,7 +215,7 @@ def test_results_along_axes_of_an_array_on_a_device_stay_there_and_go_in_again()
     same(gred.sum(X, 1, device="simulated"), X.sum(1))
 
 
-# ---- the array itself ----
+# ---- gred's device array ----
 
 
 def test_it_tells_what_it_is(result):
@@ -242,7 +242,7 @@ def foreign(operate):
 
 
 class Foreign:
-    """An array of a library of its own, which knows nothing of gred's."""
+    """An array of a library that knows nothing of gred."""
 
     def __init__(self, values):
         self.values = values
@@ -255,7 +255,7 @@ class Foreign:
 
 @every_operator
 def test_arithmetic_is_the_other_operands_librarys(operate, result):
-    """That with NumPy's arrays is on the host; without a library, one is told what to do."""
+    """With NumPy arrays it runs on the host; without a library, the error says what to do."""
     for other in (Foreign(X[1] + 1), X[1] + 1, np.float32(3)):
         values = getattr(other, "values", other)
         for got, expected in (
@@ -310,7 +310,7 @@ def test_it_lends_its_memory_by_dlpack(version, result):
 
 @pytest.mark.parametrize("taken", [False, True])
 def test_who_reads_by_dlpack_keeps_the_memory(taken, result):
-    """Taken or not, and however the two go."""
+    """Whether or not the capsule is consumed."""
     memory, before = result._memory, sys.getrefcount(result._memory)
     capsule = result.__dlpack__(max_version=(1, 0))
     assert sys.getrefcount(memory) == before + 1
@@ -344,7 +344,7 @@ def test_bfloat16_stays_bfloat16():
     assert gred.max(result) == X.max()
 
 
-# ---- interfaces that are wrong: a clear error, and no harm ----
+# ---- malformed interfaces ----
 
 HOST_MEMORY = np.arange(3, dtype=np.float32)
 ADDRESS = HOST_MEMORY.ctypes.data
@@ -404,13 +404,13 @@ def test_an_interface_that_is_no_dict_lacks_entries_or_raises_is_refused():
             gred.sum(offer)
 
 
-# Of the host's memory, and on streams that there are.
+# Entries that describe host memory and name no stream.
 IN_NO_MEMORY = [one for one, _ in WELL_FORMED.values() if not {"data", "stream"} & {*one}]
 REFUSAL = "not a pointer to memory that a GPU can read" if GPU_IS_HERE else "GPU"
 
 
 @pytest.mark.parametrize("changes", IN_NO_MEMORY)
 def test_what_is_well_formed_and_in_no_gpus_memory_is_refused(changes):
-    """Nor is the memory the simulated device's, where there is no GPU."""
+    """Without a GPU, it is not taken for the simulated device's memory either."""
     with pytest.raises((RuntimeError, ValueError), match=REFUSAL):
         gred.sum(changed(**changes))

@@ -1,6 +1,6 @@
-"""Libraries around NumPy: nulls are never NaN in silence, no label and no unit is lost.
+"""Libraries built on NumPy: nulls never silently become NaN, and labels and units are kept.
 
-Columns are those of pandas, Polars and pyarrow; labels are xarray's, units pint's and astropy's.
+Columns are from pandas, Polars and pyarrow, labels from xarray, units from pint and astropy.
 """
 
 import sys
@@ -34,13 +34,13 @@ class Column:
         return np.isnan(self.values)
 
 
-# As pyarrow's, a property; as Polars', a method; as pandas', with a type that is none of NumPy's.
+# A property as in pyarrow, a method as in Polars, or a dtype that NumPy lacks as in pandas.
 OWN = {
     "property": {"null_count": property(lambda column: int(column.nulls().sum()))},
     "method": {"null_count": lambda column: int(column.nulls().sum())},
     "type": {"dtype": "Int64", "isna": Column.nulls},
 }
-# Calls by the name of the argument that cannot have a mask, and gets a column of three.
+# Calls that pass a column of three as the named argument, which cannot be masked.
 CALLS = {
     "a of var": lambda x: gred.var(x, method="exact"),
     "b": lambda x: gred.dot([1.0, 2.0, 3.0], x),
@@ -79,7 +79,7 @@ def test_nulls_are_refused_where_there_can_be_no_mask(table, call):
 @pytest.mark.parametrize("table", MAKES)
 @pytest.mark.parametrize("name", [one.name for one in gred.reductions()])
 def test_reductions_leave_nulls_out_as_the_library_itself_does(table, name):
-    """NumPy tells the truth of what is left; of what it lacks, gred does."""
+    """Compared with NumPy on the remaining elements, or with gred where NumPy lacks it."""
     installed("pyarrow")
     call = getattr(gred, name)
     shown = np.array([True, False, True, True, False])

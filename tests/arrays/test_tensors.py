@@ -1,6 +1,6 @@
-"""Tensors on the CPU: results are tensors, of every function that makes arrays, without a detour.
+"""Results of CPU tensors are tensors, for every function that returns arrays.
 
-What they hold is NumPy's, of the same elements. Those on a GPU are in PyTorch's streams and graphs.
+They are compared with NumPy arrays' results. tests/gpu has PyTorch's streams and graphs.
 """
 
 from itertools import product
@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 X = np.random.default_rng(5).integers(-9, 10, (6, 8)).astype(np.float32)
 KEYS = [0, 1, 2, 0, 1, 1]
-OWN = ("Exact", "cov", "vecdot")  # numbers of NumPy's; tests/exact/test_dot.py has tensors
+OWN = ("Exact", "cov", "vecdot")  # NumPy numbers; tests/exact/test_dot.py has tensors
 places = pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 CALLS = {n: call for n, call in (REDUCTIONS | OTHERS).items() if not n.startswith(OWN)}
 
@@ -55,7 +55,7 @@ def test_so_are_those_of_other_arguments_than_arrays():
         assert isinstance(got, torch.Tensor)
         np.testing.assert_allclose(got.numpy(), want, 2**-20)
     total = gred.sum(x, 0)
-    total += 1  # its memory is its own
+    total += 1  # it owns its memory
     assert gred.sum(x, 0).tolist() == X.sum(0).tolist()
 
 
@@ -160,7 +160,7 @@ nested = torch.nested.nested_tensor
 
 
 def bad_tensors():
-    """Yield what cannot be read, the error, and what it says."""
+    """Yield tensors that cannot be read, the error and its message."""
     x = torch.ones(3)
     yield torch.ones(3, requires_grad=True), RuntimeError, r"a\.detach\(\)"
     yield torch.ones(3, device="meta"), TypeError, "has a shape and no elements"
@@ -231,5 +231,5 @@ def test_work_is_ordered_on_pytorchs_current_stream():
         torch.cuda._sleep(4_000_000_000)
         a += 1
         total = operators.sum(a)
-        assert not torch.cuda.current_stream().query()  # nobody has waited
+        assert not torch.cuda.current_stream().query()  # nothing has synchronized
         torch.testing.assert_close((total + operators.max(a)).item(), 1001.0)

@@ -1,7 +1,7 @@
-"""What results along axes are: all at once in wider types, or each against its exact truth.
+"""Expected results along axes: all together in wider types, or each against its exact truth.
 
-In wider types, sums of integers so small that none is rounded have no error but their own last
-rounding; otherwise they are off by what as many additions may be.
+Sums of small integers may only have a final rounding error; other sums may also be off by the
+rounding errors of as many additions.
 """
 
 import math
@@ -24,7 +24,7 @@ INITIAL = ("sum", "prod", "min", "max", "nansum", "nanprod", "nanmin", "nanmax")
 NEEDS_SOME = ("min", "max", "nanmin", "nanmax", *PLACES, "ptp", "minmax")
 EXTREMES = ("min", "max", *PLACES)
 
-# Numbers near to each other, far apart, in steps, with outliers, of many magnitudes; halves first.
+# Close together, far apart, in steps, with outliers, of many magnitudes; the first are for halves.
 SPREAD = {
     "about 0": lambda n, r: r.normal(size=n),
     "about 1000": lambda n, r: 1e3 + r.normal(size=n),
@@ -44,9 +44,9 @@ OF_HALVES = tuple(SPREAD)[:6]
 
 
 def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mean=None, **begun):
-    """Find every result in wider types, and by how much it may be missed before it is rounded.
+    """Compute every result in wider types, and its largest error before the final rounding.
 
-    An element goes through so many additions, or through as many as there are elements.
+    `additions` bounds the additions per element; the default is the number of elements.
     """
     base = WITHOUT_NAN.get(name, name)
     if name.startswith("nanarg") and x.dtype not in INTEGERS:
@@ -84,16 +84,16 @@ def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mea
     most = int(count.max(initial=1)) * float(abs(finite).max(initial=0))
     if whole and most <= 2.0 ** max(MANTISSA_BITS.get(x.dtype, 53), 24):
         error = np.zeros(())
-    if base == "sum":  # which no division by 1 may spoil
+    if base == "sum":  # not converted to float64
         return right, error
     if x.dtype not in COMPLEX:
         return right.astype("f8") / count, error / count
     parts = np.stack([right.real, right.imag], -1).astype("f8") / np.expand_dims(count, -1)
-    return parts.view("c16")[..., 0], error / count  # which no reciprocal has spoilt
+    return parts.view("c16")[..., 0], error / count  # divided in parts, without a reciprocal
 
 
 def _place_of_number(name, x, axis):
-    """Find -1 where there is none."""
+    """Find positions, or -1 where all elements are NaN."""
     extreme, worst = (np.min, np.inf) if name == "nanargmin" else (np.max, -np.inf)
     found = (x == x) & (x == extreme(x, axis, where=x == x, initial=worst, keepdims=True))
     return np.where(found.any(axis), found.argmax(axis), -1)
@@ -103,7 +103,7 @@ def _spread(name, x, values, shown, axis, ddof, mean):
     count, freedom = shown.sum(axis), np.maximum(shown.sum(axis) - ddof, 0)
     about = values.sum(axis, keepdims=True) / np.expand_dims(count, axis) if mean is None else mean
     var = np.where(shown, abs(values - about) ** 2, 0).sum(axis) / freedom
-    # Of halves few at a time are squared and added in float32, by up to 8 roundings.
+    # Halves are squared and added in float32 a few at a time, with up to 8 roundings.
     relative = 2.0**-51 * count + 2.0**-47 + (2.0**-21 if x.dtype in HALVES else 0)
     scale = np.where(shown, abs(values), 0).max(axis) ** 2
     error = relative * var + 2.0**-46 * scale * count / freedom
@@ -114,14 +114,14 @@ def _spread(name, x, values, shown, axis, ddof, mean):
 
 
 def _within(got, right, error, dtype) -> np.ndarray:
-    """Tell which results lie between what both ends are rounded to."""
+    """Return which results are between the rounded ends of the error interval."""
     error = error * (1 + 2.0**-20) + np.zeros(np.shape(right))
     low, high = ((right + end).astype("f8").astype(dtype) for end in (-error, error))
     return (low <= got) & (got <= high)
 
 
 def wrong_along(name: str, got, x: np.ndarray, axis, *, dtype=None, **options) -> str:
-    """Say what is wrong with results; nothing if they are of their type and as near as can be."""
+    """Describe a wrong type, shape or result; empty if all are right."""
     with silenced():
         right, error = right_along(name, x if dtype is None else x.astype(dtype), axis, **options)
         right, result = np.asarray(right), type_of(name, x.dtype, dtype)
@@ -141,7 +141,7 @@ def wrong_along(name: str, got, x: np.ndarray, axis, *, dtype=None, **options) -
     return f"{about}: {np.atleast_1d(got)[place]}, not {np.atleast_1d(right)[place]}"
 
 
-# ---- arrays, where rows and columns of them begin, and what is drawn for a reduction of them ----
+# ---- arrays, their layouts and values, and the options drawn for a reduction ----
 
 VIEWS = {
     "as it is": lambda x: x,
@@ -166,16 +166,16 @@ DATA = ("small", "moderate", "any bits", "special", "ends", "equals", "spread")
 
 
 class Drawn(NamedTuple):
-    """An array, axes and options of its reduction, and how it was made."""
+    """An array, the axes and options of a reduction, and a description."""
 
     x: np.ndarray
     axis: int | tuple
     options: dict
     about: str
-    exactly: bool  # whether each result is held against the truth about its own elements
+    exactly: bool  # whether each result is compared with the truth of its own elements
 
     def wrong(self, name, got, **more) -> str:
-        """Say what is wrong with results; nothing if all are right."""
+        """Describe a wrong result; empty if all are right."""
         x = self.x.astype(self.x.dtype.newbyteorder("="), copy=False)
         if self.exactly:
             axes, options = normal(self.axis, x.ndim), {"keepdims": False, **self.options}
@@ -187,7 +187,7 @@ class Drawn(NamedTuple):
 
 
 def drawn_for(name, dtype, shapes, seed: int, lay=lambda x: x) -> Drawn | None:
-    """Draw one of the shapes, a layout, values and options, if there are such for this type."""
+    """Draw a shape, a layout, values and options, or None if nothing fits this type."""
     random = np.random.default_rng([seed, *map(ord, name)])
     views = [view for view in VIEWS if not ("prod" in name and view == "again and again")]
     view, data = random.choice(views), DATA[seed % len(DATA)]
@@ -204,7 +204,7 @@ def drawn_for(name, dtype, shapes, seed: int, lay=lambda x: x) -> Drawn | None:
     shape, axis = fitting[random.integers(len(fitting))]
     axes = normal(axis, len(shape))
     kept = [k for k in range(len(shape)) if k not in axes]
-    if data == "spread":  # one result after the other
+    if data == "spread":  # each result's elements are drawn together
         x = filled(name, data, dtype, [shape[k] for k in kept + axes], random)
         x = np.ascontiguousarray(x.transpose(np.argsort(kept + axes)))
     else:
@@ -215,7 +215,7 @@ def drawn_for(name, dtype, shapes, seed: int, lay=lambda x: x) -> Drawn | None:
 
 
 def filled(name, data, dtype, shape, random):
-    """Draw elements, some of them NaN where these are left out."""
+    """Draw elements, some of them NaN for reductions that skip NaN."""
     x = _filled(name, data, dtype, shape, random)
     if name in WITHOUT_NAN and dtype not in INTEGERS:
         x[random.random(shape) < random.choice([0, 0.3])] = np.nan
@@ -223,12 +223,12 @@ def filled(name, data, dtype, shape, random):
 
 
 def _filled(name, data, dtype, shape, random):
-    """Of "ends" nearly all are at one of their type's, of "equals" few decide."""
-    if "prod" in name:  # whose products are seldom rounded
+    """For "ends" nearly all elements are one end of their type; for "equals" few decide."""
+    if "prod" in name:  # products are seldom rounded
         twos = random.random(shape) < min(0.01, 20 / max(shape))
         return np.where(twos, 2, random.choice([-1, 1], shape)).astype(dtype)
     if data == "ends" and name == "norm" and dtype in (np.float64, np.complex128):
-        # Whose squares overflow or vanish.
+        # The squares overflow or underflow.
         return random.normal(size=shape).astype(dtype) * 10.0 ** random.choice([-300, -160, 160])
     if data == "ends" and dtype in ENDS:
         x = np.full(shape, ENDS[dtype][random.integers(2)], dtype)
@@ -246,12 +246,12 @@ def _filled(name, data, dtype, shape, random):
         return np.where(random.random(shape) < random.choice([0.02, 1]), some, 1).astype(dtype)
     data = {"ends": "any bits", "spread": "moderate"}.get(data, data)
     if data == "any bits" and dtype not in INTEGERS and name not in (*EXTREMES, "norm"):
-        data = "moderate"  # which neither overflows nor cancels
+        data = "moderate"  # neither overflows nor cancels
     return values(dtype, data, math.prod(shape), random).copy().reshape(shape)
 
 
 def some_options(name, x, axis, data, random):
-    """Draw what changes an answer, if anything."""
+    """Draw options that change the results, if any."""
     drawn = random.integers(4)
     if name == "norm" and isinstance(axis, int):
         orders = ORDERS[1:3] if x.dtype in COMPLEX else ORDERS[1:]
@@ -279,11 +279,11 @@ def some_options(name, x, axis, data, random):
     return {}
 
 
-# ---- drawn calls, and each result held against the truth about its own elements ----
+# ---- drawn calls, whose results are each compared with the truth of their own elements ----
 
 
 def check_call(call, **where):
-    """Hold answers against the truth, or a refusal against NumPy's; the array stays as it was."""
+    """Compare results with the truth, or errors with NumPy's; the array must not change."""
     name, x, options = call
     axes, before = normal(options["axis"], x.ndim), x.tobytes()
     with np.errstate(all="ignore"):
@@ -293,7 +293,7 @@ def check_call(call, **where):
         else:
             got = quietly(name, x, **where, **options)
             assert not is_decided(x, options) or not wrong_results(name, got, x, axes, options)
-            # Results lie as NumPy's, of a byte each, do.
+            # Results have the strides of NumPy's: np.any's, in bytes, count elements.
             numpys = np.asarray(np.any(x, tuple(axes), keepdims=options["keepdims"]))
             for field in () if "mean" in options else got if isinstance(got, tuple) else (got,):
                 theirs = zip(numpys.shape, numpys.strides, strict=True)
@@ -305,7 +305,7 @@ def check_call(call, **where):
 
 @st.composite
 def calls(draw, flat=False):
-    """Draw a reduction, an array, axes and arguments; or one off the ladder, of a whole array."""
+    """Draw a reduction, an array, axes and arguments; if `flat`, one off the ladder, no axes."""
     name = draw(st.sampled_from(OFF_LADDER if flat else NAMES))
     array = draw(arrays().filter(lambda x: takes(name, x.dtype)))
     options = {}
@@ -327,7 +327,7 @@ def calls(draw, flat=False):
 
 
 def axes_of(dimensions, name):
-    """Draw what axis= takes: none, one, or several in any order."""
+    """Draw an axis argument: None, an integer, or several in any order."""
     if dimensions == 0:
         return st.none()
     one = st.integers(-dimensions, dimensions - 1)
@@ -357,7 +357,7 @@ def shape_of(shape, axes, keepdims=False):
 
 
 def is_refused(name, x, axes, options):
-    """Tell whether there are no elements for what needs some, or may be none."""
+    """Return whether a reduction that needs elements has none, or may have none."""
     mask = options.get("where", True)
     if np.ndim(mask) > x.ndim:
         return True
@@ -374,14 +374,14 @@ def is_refused(name, x, axes, options):
 
 
 def is_decided(x, options):
-    """Tell whether C defines what elements become in another type."""
+    """Return whether C defines the conversion of the elements to another type."""
     dtype = options.get("dtype")
     taken = x[np.broadcast_to(options.get("where", True), x.shape)]
     return dtype is None or converts(taken, dtype)
 
 
 def wrong_results(name, got, x, axes, options):
-    """Say what is wrong with an array of results; nothing if all are right."""
+    """Describe a wrong result; empty if all are right."""
     shape = shape_of(x.shape, axes, options["keepdims"])
     fields = got if name in RECORDS else (got,)
     for field in fields:

@@ -1,6 +1,6 @@
-"""What test_host_loops.py checks along axes, in a process whose loops are of other instructions.
+"""Checks along axes that test_host_loops.py runs in a process with other instructions.
 
-Each check compares results along axes with what is exactly right about each result's own elements.
+Each compares results along axes with the exact truth of each result's own elements.
 """
 
 import itertools
@@ -16,17 +16,17 @@ from truths import RECORDS, has_no_place
 
 import gred
 
-PARTED = 4096  # elements of a result, from which on it has several parts
-SLAB = 2048  # rows, of 128 parts
-# Around registers, lanes, parts, slabs of bytes and of others.
+PARTED = 4096  # elements per result, from which on it has several parts
+SLAB = 2048  # rows, in 128 parts
+# Around registers, lanes, parts and slabs, of bytes and of other types.
 ROWS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 255, 257, 513)
 COLUMNS = (2, 3, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 2100)
 MATRICES = [(rows, COLUMNS[k]) for k, rows in enumerate(ROWS)]
 MATRICES += [(ROWS[7 * k % 9], columns) for k, columns in enumerate(COLUMNS)]
 MATRICES += zip((SLAB - 1, SLAB, SLAB + 1, 5000, 40_000), (2, 20, 5, 3, 1), strict=True)
-# A matrix's columns, and the same as rows.
+# Columns of a matrix, and the same as rows.
 SHAPES = [(shape[::step], axis) for shape in MATRICES for step, axis in ((1, 0), (-1, 1))]
-# Blocks of few columns, more blocks than a slab takes, and few results of several parts.
+# Blocks of few columns, more blocks than a slab holds, and few results with several parts.
 SHAPES += [((5, 3, 4), 1), ((700, 2, 3), 1), ((40, 20, 70), 1), ((3, 33, 500), 1)]
 SHAPES += [((2, 3000, 5), 1), ((80, 5, 130), (0, 2)), ((1100, 18, 8), (0, 2)), ((3, 700, 40), 0)]
 SHAPES += [((3, PARTED + more), 1) for more in (0, 1, PARTED + 65)]
@@ -34,7 +34,7 @@ INSIDE = guarded(300)
 
 
 def check(name: str, one: Drawn) -> None:
-    """Hold all results against what is right, and put their bits into the digest."""
+    """Compare all results with the truth, and add their bits to the digest."""
     if has_no_place(name, one.x, one.axis):
         return
     with np.errstate(all="ignore"):
@@ -50,7 +50,7 @@ def check(name: str, one: Drawn) -> None:
 
 
 def at_an_end(values: np.ndarray) -> np.ndarray:
-    """Copy to where memory begins or ends, and nothing beyond may be read, if there is room."""
+    """Copy to the beginning or end of memory between guard pages, if it fits."""
     if values.nbytes > INSIDE.size:
         return values.copy()
     memory = INSIDE[: values.nbytes] if values.size % 2 else INSIDE[INSIDE.size - values.nbytes :]
@@ -60,7 +60,7 @@ def at_an_end(values: np.ndarray) -> np.ndarray:
 
 
 def every_name() -> None:
-    """Every reduction of every type, around all edges, of any layout, values and options."""
+    """Check every reduction of every type, around all edges, in any layout, values and options."""
     for dtype, name in itertools.product(EVERY_TYPE, (*NAMES, *RECORDS)):
         for seed in chosen(range(40 if name in RECORDS else 150), dtype, name):
             one = drawn_for(name, dtype, SHAPES, seed, at_an_end)
@@ -71,7 +71,7 @@ def every_name() -> None:
 
 
 def ends() -> None:
-    """The ends of integers, in so many rows that sums of few bits overflow soon, if they do."""
+    """Check extreme integers, in enough rows to overflow narrow partial sums."""
     for dtype, rows in itertools.product(INTEGERS[1:], (16, 300, SLAB, 3 * SLAB)):
         for value, name in itertools.product(ENDS[dtype], ("sum", *EXTREMES)):
             x = np.full((rows, 35), value, dtype)

@@ -1,8 +1,8 @@
-"""Along any axes every reduction gives NumPy's answer, in an array of NumPy's shape and type.
+"""Reductions along any axes give NumPy's results, in arrays of NumPy's shape and type.
 
-Values are held against the truth about each result's own elements, which NumPy's indexing selects;
-signatures, shapes, types, warnings and errors against NumPy's own functions. On devices that is
-asked in test_axes_kernels.py, too, of every way in which threads share the work.
+Values are compared with the truth of each result's own elements, which NumPy's indexing selects;
+signatures, shapes, types, warnings and errors with NumPy's functions. test_axes_kernels.py tests
+devices with every way to share work among threads.
 """
 
 import inspect
@@ -40,7 +40,7 @@ def test_answers_and_refusals_are_numpys(call):
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_sums_of_floats_are_no_less_accurate_than_numpys_along_the_last_axis(axis):
-    """As mean squares of many results of many lengths, since each has some luck."""
+    """Compare mean squares over many results and lengths, since each error is partly luck."""
     random = np.random.default_rng(8)
     ours = numpys = 0.0
     for n in (700, 1000, 3000, 5000, 30_000, 50_000, 100_000):
@@ -53,7 +53,7 @@ def test_sums_of_floats_are_no_less_accurate_than_numpys_along_the_last_axis(axi
 
 
 def test_a_result_does_not_depend_on_its_neighbours():
-    """The same bits for columns of many and for two by themselves."""
+    """Columns have the same bits among many and in pairs."""
     x = np.random.default_rng(5).normal(size=(3000, 700)).astype(np.float32)
     together = gred.sum(x, 0)
     for k in (0, 1, 255, 698):
@@ -74,7 +74,7 @@ EMPTY += [((2, 0, 3), ()), ((2, 3), ()), ((0,), 0), ((0, 3), (0, 1)), ((0, 3), N
 
 @pytest.mark.parametrize("name", [*NAMES, *RECORDS])
 def test_no_elements_are_as_in_numpy(name, device):
-    types = [("f4", {})]  # and of sums of elements that would be converted first
+    types = [("f4", {})]  # sums also with conversion
     for kind, dtype in itertools.product("?eiQ", ("f4", "f8", "i8", "c16") * (name == "sum")):
         types.append((kind, {"dtype": np.dtype(dtype)}))
     for (shape, axis), keepdims, (kind, more) in itertools.product(EMPTY, (False, True), types):
@@ -136,9 +136,9 @@ def test_warnings_are_numpys_and_come_once(device):
 
 @every_name
 def test_the_signature_begins_as_numpys_and_every_argument_goes_where_it_says(name):
-    """Names, their order and how they can be given; gred's own are keywords behind them.
+    """Compare names, order and kinds of arguments; gred's own follow as keywords.
 
-    By position and by name, what is said of an argument that is wrong names it.
+    An error names the wrong argument, whether it is given by position or by name.
     """
     theirs = inspect.signature(numpys(name)).parameters
     ours = inspect.signature(getattr(gred, name)).parameters
@@ -174,11 +174,11 @@ def test_the_signature_begins_as_numpys_and_every_argument_goes_where_it_says(na
 @often(300)
 @given(call=calls(), kind=st.sampled_from(EVERY_TYPE[:-2]), order=st.sampled_from("CF"))
 def test_out_is_numpys_or_refused_where_numpy_refuses_it(call, kind, order):
-    """Results in any layout are tested of every call; here what their type becomes of another."""
+    """Every call is tested with outs of any layout; this test covers conversion to out's type."""
     name, x, options = call
     options = {k: options[k] for k in ("axis", "keepdims")}
     if BFLOAT16 in (x.dtype, kind) or name in ("norm", "count_nonzero", "logsumexp"):
-        return  # of which NumPy's functions know less
+        return  # NumPy's functions do not support these
     kind = np.dtype("i8") if name in PLACES else kind
     if name in ("ptp", "nanmean", *SPREADS):
         kind = type_of(name, x.dtype)
@@ -193,7 +193,7 @@ def test_out_is_numpys_or_refused_where_numpy_refuses_it(call, kind, order):
             assert not out.any()
             return
         assert quietly(name, x, out=out, **options) is out
-    # NumPy's extremes begin with what out makes of the first element: 255 is -1 in an int8.
+    # NumPy's extremes begin with the first element as out's type: 255 is -1 in an int8.
     narrowed = name in ("min", "max") and not np.can_cast(x.dtype, kind)
     whole = kind in INTEGERS and x.dtype.newbyteorder("=") in INTEGERS
     if whole and not narrowed and name in ("sum", "min", "max", *COUNTS, *PLACES):
@@ -249,14 +249,14 @@ def test_a_norm_of_matrices_is_refused():
         gred.norm(x, 1, (0, 1))
 
 
-# ---- the mean of variances that is given ----
+# ---- a given mean of variances ----
 
 spreads = pytest.mark.parametrize("name", SPREADS)
 
 
 @spreads
 def test_a_mean_may_be_whatever_numpy_broadcasts(name):
-    """Of another type or of more dimensions; of a whole array on a device one element; or none."""
+    """Other types or more dimensions, one element for a whole device array, or the default."""
     x, function, numpys_own = np.arange(12.0).reshape(3, 4), getattr(gred, name), getattr(np, name)
     four = np.arange(4.0)[None, None]
     for fits in (3, True, Fraction(7, 2), np.ones((1, 1, 4)), [[1, 2.5, 3, 4]], four):
@@ -272,7 +272,7 @@ def test_a_mean_may_be_whatever_numpy_broadcasts(name):
     got = function(SimulatedArray(x), mean=one, keepdims=True)
     np.testing.assert_allclose(to_host(got), [numpys_own(x, mean=1)])
     assert function(x, mean=np._NoValue) == function(x)
-    with pytest.warns(RuntimeWarning):  # of nothing
+    with pytest.warns(RuntimeWarning):  # empty
         assert np.isnan(function(np.zeros((0, 4)), 0, mean=SimulatedArray(np.ones((1, 4))))).all()
 
 
@@ -295,7 +295,7 @@ test_a_mean_that_does_not_fit_is_refused = refused_by(
 @pytest.mark.gpu
 @spreads
 def test_a_mean_that_another_call_leaves_on_the_gpu_is_given(name, library):
-    """Without waiting for it; its memory may go at once."""
+    """Without waiting for it; its memory may be freed immediately."""
     host = np.random.default_rng(0).normal(size=(3000, 400)).astype("f4") + 100
     x, function = library.make(host), getattr(gred, name)
     for axis in (0, 1):
@@ -305,31 +305,31 @@ def test_a_mean_that_another_call_leaves_on_the_gpu_is_given(name, library):
         np.testing.assert_allclose(to_host(got), want, rtol=1e-5)
 
 
-# ---- the normal form of axes: which dimensions are one, and what it does not tell apart ----
+# ---- the normal form of axes: merged dimensions, and layouts of the same form ----
 
 
 def form(shape, strides, axes, size=8, mask=None):
-    """Give the kind, whether all is aligned, and extents and strides of both parts."""
+    """Return the kind, the alignment, and the kept and reduced extents and strides."""
     bits = sum(1 << axis for axis in axes)
     told = _testing.axes(shape, strides, mask, size=size, axes=bits, in_order=False)
     return SimpleNamespace(kind=told[0], aligned=told[1], kept=told[-2], reduced=told[-1])
 
 
 def of(shape, axes, size=4, **more):
-    """Ask for the form of an array in C order."""
+    """Return the form of an array in C order."""
     strides = tuple(size * math.prod(shape[k + 1 :]) for k in range(len(shape)))
     return form(shape, strides, axes, size, **more)
 
 
-# Shapes, axes and masks' strides: the kind, and extents that are kept and reduced.
+# Shapes, reduced axes and mask strides; the kind, and the kept and reduced extents.
 MERGED = [
     ((64, 1000), [1], None, "rows", (64,), (1000,)),
     ((2, 3, 4, 5), [2, 3], None, "rows", (6,), (20,)),
     ((64, 1000), [0], None, "columns", (1000,), (64,)),
     ((2, 3, 4, 5), [0, 1], None, "columns", (20,), (6,)),
-    ((8, 1024, 64), [1], None, "columns", (8, 64), (1024,)),  # in batches
+    ((8, 1024, 64), [1], None, "columns", (8, 64), (1024,)),  # batches
     ((4, 5, 6), [1, 2], (30, 6, 1), "rows", (4,), (30,)),
-    ((4, 5, 6), [1, 2], (0, 0, 1), None, (4,), (5, 6)),  # what a mask tells apart
+    ((4, 5, 6), [1, 2], (0, 0, 1), None, (4,), (5, 6)),  # the mask prevents merging
     ((4, 5, 6), [0], (1, 0, 1), None, (5, 6), (4,)),
     ((0, 3), [0], None, None, (3,), (0,)),
     ((), [], None, None, (), ()),

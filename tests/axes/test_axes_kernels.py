@@ -1,7 +1,7 @@
-"""Along any axes devices are right, for every op, type, layout and way in which threads share work.
+"""Device reductions along any axes, for every op, type, layout and way to share work among threads.
 
-Each family of kernels has its shapes; its configurations, which forcing.py lists, are forced at
-sizes that the simulated device is quick with, in shuffled order.
+Each family of kernels has its shapes. Its configurations, listed in forcing.py, are forced at sizes
+that the simulated device reduces quickly, with shuffled threads.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ from truths import PLACES, RECORDS
 import gred
 from gred.testing import SimulatedArray
 
-# Around a load and a pack of each type, a warp's loads, a block's ends, a batch and a stretch.
+# Around a load and a pack of each type, a warp's loads, a block's end, a batch and a stretch.
 ROWS = (1, 2, 3, 5, 7, 8, 9, 13, 16, 31, 64, 70, 131, 300, 517, 611)
 WIDTHS = (1, 2, 3, 6, 12, 15, 16, 17, 24, 31, 48, 96, 100, 257, 497, 512, 513, 1001, 2048, 4097)
 PLAIN = [((n, k), 0) for n, k in itertools.product(ROWS, WIDTHS) if n * k < 20_000]
@@ -35,7 +35,7 @@ BATCHES = [((3, 8, 8), 1), ((5, 6, 4), 1), ((4, 18, 2), 1), ((2, 34, 8), 1), ((3
 BATCHES += [((5, 3, 32), 1), ((4, 9, 31), 1), ((40, 8, 16), 1), ((3, 517, 8), 1), ((2, 300, 3), 1)]
 BATCHES += [((5, 611, 16), 1), ((2, 133, 100), 1), ((3, 4, 2, 16), 1), ((3, 5, 6, 4), 1)]
 BATCHES += [((3, 7, 401), 1), ((2, 16, 491), 1), ((4, 2, 1500), 1)]
-# Two reduced dimensions, of which the second's rows are neighbours or lie apart.
+# Two reduced dimensions; the rows of the second are contiguous or separate.
 APART = [((90, 8, 8), (0, 2)), ((90, 5, 4), (0, 2)), ((9, 48, 2), (0, 2)), ((2, 5, 64), (0, 2))]
 APART += [((40, 7, run), (0, 2)) for run in (2, 3, 5, 17, 21)]
 APART += [((16, 16, 32), (0, 2)), ((1, 33, 32), (0, 2)), ((13, 2, 2, 37), (0, 2))]
@@ -51,7 +51,7 @@ LONG_ROWS += [((40, 3, 64), (0, 2)), ((9, 2, 333), (0, 2)), ((40, 8, 32), (0, 2)
 COLUMNS = PLAIN + BATCHES + APART
 FAMILIES = dict.fromkeys(("columns", "unsplit columns", "strided"), COLUMNS)
 FAMILIES |= {"short rows": SHORT_ROWS, "long rows": LONG_ROWS, "general": COLUMNS[::8] + LONG_ROWS}
-# Of so many bytes as narrow sums and their squares hold, and of more.
+# As many bytes as narrow sums and sums of squares hold, and more.
 TALL = {
     "general": [((5000, 4), 0), ((3, 5000), 1)],
     "columns": [((70_000, 16), 0), ((131, 16), 0), ((16, 16, 32), (0, 2))],
@@ -80,9 +80,9 @@ def reduced(name, x, place, axis, seed=0, **options):
 
 
 def drawn_in_every_way(name, families=FAMILIES):
-    """Give each type in each way a shape, layout, values and options that are drawn for it."""
+    """Draw a shape, layout, values and options for each type and way."""
     ways = [way for way in WAYS if way[0] in families]
-    times = 3 if name in RECORDS else 9  # whose truth takes long
+    times = 3 if name in RECORDS else 9  # their truth is slow
     every = itertools.product(range(times), ways, EVERY_TYPE)
     for turn, (_, way, dtype) in enumerate(chosen(every, name)):
         one = drawn_for(name, dtype, families[way[0]], turn)
@@ -121,7 +121,7 @@ def test_bytes_at_their_ends_are_added_without_overflow(
     place, family, way, shared, dtype, value, other
 ):
     for name, (shape, axis) in itertools.product(("sum", "var", *EXTREMES), TALL[family]):
-        # Extremes are no larger where there are many.
+        # Extremes do not grow with the number of elements.
         small = math.prod(shape) < 100_000 and not (name in PLACES and isinstance(axis, tuple))
         if small or name not in EXTREMES:
             x = np.full(shape, value, dtype)
@@ -134,7 +134,7 @@ def test_bytes_at_their_ends_are_added_without_overflow(
 @everywhere
 @every_way
 def test_every_order_of_threads_gives_the_same_bits(place, family, way, shared):
-    """Means under a mask, so that what is counted is merged, too."""
+    """Means are masked, so that counts are merged, too."""
     random, shapes = np.random.default_rng(4), FAMILIES[family]
     for (shape, axis), dtype in itertools.product(shapes[:: len(shapes) // 4], ("f2", "f4", "c8")):
         x = random.normal(size=shape).astype(dtype)
@@ -147,7 +147,7 @@ def test_every_order_of_threads_gives_the_same_bits(place, family, way, shared):
 @everywhere
 @every_way
 def test_results_are_written_where_they_belong(place, family, way, shared):
-    """To the host or the device, off boundaries, of another type, at any distance; alone there."""
+    """On the host or the device, misaligned, of another type, with any stride; and nothing else."""
     names, types = ("sum", "max", "argmax"), ("i1", "f2", "f4", "f8")
     every = itertools.product(names, types, FAMILIES[family])
     for turn, (name, dtype, (shape, axis)) in enumerate(chosen(chosen(every, family, way), way)):
@@ -175,7 +175,7 @@ def test_results_are_written_where_they_belong(place, family, way, shared):
 @pytest.mark.parametrize("way", CONFIGURATIONS["unsplit columns"])
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_means_are_rounded_once_however_large(place, way, dtype):
-    """A quotient's residual is lost where it is too small, and is none where the sum is."""
+    """A quotient's residual is lost where it underflows, and NaN where the sum is not finite."""
     ends, wide = np.finfo(dtype), np.float64 if dtype == "f8" else np.float32
     edges = [ends.smallest_subnormal, ends.tiny, ends.tiny * 3, ends.max / 4, np.inf, np.nan, 0]
     numbers = np.array([*edges, *np.negative(edges), 1, -0.0], dtype)
@@ -193,7 +193,7 @@ def test_means_are_rounded_once_however_large(place, way, dtype):
 @pytest.mark.parametrize("reduced", [1, 4, 5, 6])
 @pytest.mark.parametrize("kept", [1, 4, 5, 6])
 def test_dimensions_that_no_two_are_one_of_are_taken(place, kept, reduced, layout):
-    """Launches bring few of them with most kernels, and any number with one."""
+    """Most kernels take few dimensions, one takes any number."""
     dimensions, random = kept + reduced, np.random.default_rng(kept * reduced)
     last = slice(None, None, 1 if layout == "columns" else 2)
     shape, index = [3] * (dimensions - 1) + [4], [slice(None, None, 2)] * (dimensions - 1) + [last]
@@ -229,10 +229,10 @@ def test_positions_of_one_element_each_are_zero_and_all_that_is_written(device, 
     assert np.array_equal(to_host(memory), expected)
 
 
-# ---- nothing beyond an array is read: on the simulated device and the host, between two pages ----
+# ---- reads stay within arrays, on the simulated device and the host: between guard pages ----
 
 SIZE = 40 * mmap.PAGESIZE
-# Rows, and columns, that end anywhere around a load, or where a block's part does.
+# Rows and columns that end anywhere around a load, or where a block's part does.
 LENGTHS = (*range(2, 70, 2), *range(3, 30, 4), 257, 513)
 ENDING_ROWS = [((n, length), 1) for n in (2, 9) for length in LENGTHS]
 ENDING_COLUMNS = [((n, length), 0) for n in (2, 7, 9) for length in LENGTHS]
@@ -242,7 +242,7 @@ ENDING = {name: ENDING_ROWS if "rows" in name else ENDING_COLUMNS for name in FA
 
 
 class Guarded:
-    """Memory of the simulated device between two pages that nobody may touch."""
+    """Memory of the simulated device between two guard pages."""
 
     def __init__(self):
         self.memory = SimulatedArray(np.zeros(SIZE + 3 * mmap.PAGESIZE, np.uint8))
@@ -251,7 +251,7 @@ class Guarded:
         protect_around(self.begin, SIZE)
 
     def lay(self, x, at_end):
-        """Lay an array as it lies now where this begins or ends: for NumPy, and for gred."""
+        """Copy an array, with its strides, to the beginning or end; for NumPy, and for gred."""
         ends = [(n - 1) * stride for n, stride in zip(x.shape, x.strides, strict=True)]
         lowest = sum(min(0, end) for end in ends)
         extent = sum(map(abs, ends)) + x.itemsize

@@ -1,6 +1,6 @@
 """How threads share a reduction: a pure function of shapes, types and the device's size.
 
-Asked of arrays and of devices that are not there; forcing.py has who asks.
+No arrays or devices are needed; forcing.py calls the function.
 """
 
 import itertools
@@ -32,25 +32,25 @@ many_times = settings(max_examples=examples(300), deadline=None)
 
 
 def sharing(shape, axis, size=4, state=None, strides=None, kernels=ANY_TYPE, **asked):
-    """Ask how these kernels would share a reduction; struct launch_config says what fields are."""
+    """Return how these kernels would share a reduction; see struct launch_config for the fields."""
     asked = {"state": state or max(size, 4), "multiprocessors": H200, "kernels": kernels} | asked
     got = SimpleNamespace(**forcing.launch(shape, axis, size, strides, **asked))
     got.typed = got.kernel.startswith(("typed", "unsplit"))
-    got.teams = got.block - got.team  # of a block, as an exponent
+    got.teams = got.block - got.team  # log2 of the teams per block
     got.elements = 1 << got.load
-    got.all_read = got.readers == got.splits << got.block  # all threads of all blocks read a row
+    got.all_read = got.readers == got.splits << got.block  # every thread of the grid reads a row
     got.threads = got.groups * got.splits << got.block
     return got
 
 
 def typed(*arguments, **options):
-    """Ask for a kernel that knows the type; None where another is taken."""
+    """Return the sharing of a typed kernel, or None if another kernel is chosen."""
     got = sharing(*arguments, **{"kernels": TYPED, **options})
     return got if got.typed else None
 
 
 def short_rows(n, size, results=1 << 24, data=0, stride=0, pitch=0, **asked):
-    """Add `rows`: how many a block makes."""
+    """Add `rows`, the rows per block."""
     strides, asked = (pitch or n * size, stride or size), {"state": size, **asked}
     options = {"data": data, "in_order": True, "kernels": SHORT, **asked}
     got = typed((results, n), 1, size, strides=strides, **options)
@@ -68,7 +68,7 @@ def as_measured():
 
 
 def each(*shapes, axis=0, size=(4,), state=(None,), strides=None, **fields):
-    """Give the cases of some shapes, sizes and states: what is asked, and what is expected."""
+    """List cases of some shapes, sizes and states: arguments and expected fields."""
     every = itertools.product(shapes, size, state)
     return [((shape, axis, of_one, kept, strides), fields) for shape, of_one, kept in every]
 
@@ -82,7 +82,7 @@ def rows(*lengths):
 
 
 def tall(*numbers, size=4):
-    """Give columns of 256 MiB."""
+    """List the shapes of columns of 256 MiB."""
     return [(n, (1 << 28) // n // size) for n in numbers]
 
 
@@ -240,7 +240,7 @@ def test_work_is_shared_so_that(kernels, cases):
             assert getattr(got, name) in values, (name, asked)
 
 
-# ---- everything is made once, and fits ----
+# ---- every result is computed once, and everything fits ----
 
 
 @many_times
@@ -289,7 +289,7 @@ def test_columns_are_made_and_blocks_hold_their_rows(rows, columns, outer, size,
     assert got.elements * size == LOAD // (1 + (batches and 2 * columns * size == LOAD))
     if got.unsplit:
         across = threads - (threads // WARP if got.shifted else 0)
-        if got.shifted and batches:  # each is made by whole warps
+        if got.shifted and batches:  # each takes whole warps
             packs = outer * -(-got.packs // (WARP - 1)) * (WARP - 1)
         assert (got.team, got.splits, got.coalesced) == (0, 1, 1)
         assert threads in (64, 128, 256)
@@ -321,7 +321,7 @@ def test_columns_are_made_and_blocks_hold_their_rows(rows, columns, outer, size,
     multiprocessors=multiprocessors,
 )
 def test_short_rows_fit_into_shared_memory(n, size, results, step, more, offset, multiprocessors):
-    """Rows that lie apart are copied by what lies together, or by packs of every second."""
+    """Separate rows are copied in contiguous units, or in packs of every second element."""
     pitch, data = ((n - 1) * abs(step) + 1 + more) * size, offset * size
     asked = {"stride": step * size, "pitch": pitch, "multiprocessors": multiprocessors}
     got = short_rows(n, size, results, data, **asked)
@@ -351,7 +351,7 @@ def test_short_rows_fit_into_shared_memory(n, size, results, step, more, offset,
     assert (got.packed, got.bytes) == (0, n * size)
     assert begins % (size << got.load) == 0
     assert not got.swizzle_mask or begins == 0
-    # A word behind the last row is read, too.
+    # The word after the last row is read, too.
     assert begins + got.rows * n * size + 4 <= got.shared_bytes
 
 
@@ -366,18 +366,18 @@ def test_short_rows_are_loaded_several_at_once_or_shared_by_many_threads(size):
         assert n in (2, 8) or few.team == 5 or n >> (few.team + few.load) <= 1
         assert n > 100 or many_rows.rows * n * size >= 8 << 10
         got = short_rows(n, size, data=size, stride=2 * size, pitch=2 * n * size)
-        packs = size < 4  # as wide as copies are
+        packs = size < 4  # narrower than copies
         assert (got.step, 1 << got.load) == (1 + packs, min(n & -n, LOAD // size))
     assert short_rows(8, size, stride=2 * size, pitch=17 * size).step == 1
     for pitch, unit in ((800, 16), (808, 8), (804, 4), (802, 2), (801, 1)):
         assert short_rows(400, 1, pitch=pitch).unit == unit
-    for stride in (400, -400):  # columns and broadcast rows are for other kernels
+    for stride in (400, -400):  # other kernels take columns and broadcast rows
         assert short_rows(100, 4, stride=stride, pitch=4) is None
 
 
 @every_size
 def test_packs_that_are_swizzled_are_each_somewhere_and_banks_are_read_by_one_thread(size):
-    """Of a thread a row, and of teams as large as rows are even; bytes are read by words."""
+    """Banks are checked where loads have at least a word and teams divide rows evenly."""
     for n in chosen((*range(1, 200), 256, 384, 500, 512), size):
         got = short_rows(n, size)
         if not got.packed and got.swizzle_mask:
@@ -423,8 +423,8 @@ def test_segments_are_all_shared_and_none_twice(count, elements, size, own, mult
         return
     items = count + elements
     assert (found["tiles"] - 1) * found["tile"] < items <= found["tiles"] * found["tile"]
-    assert found["tile"] < 1 << 16  # where segments end is counted in 16 bits
-    # Elements as they lie, or states of 8 bytes and what these are made of.
+    assert found["tile"] < 1 << 16  # segments' ends are 16-bit numbers
+    # Elements, or states of 8 bytes and the elements they are computed from.
     staged = size if own and size == 8 else 8 + size
     assert found["tile"] * staged < found["tile_shared_bytes"] <= SHARED
 

@@ -1,8 +1,8 @@
-"""method="batch_invariant": bits of a result follow from its own elements alone.
+"""method="batch_invariant": the bits of a result depend only on its own elements.
 
-So the first results of a batch are, bit for bit, those of the smaller batch that has just these,
-in other memory, at another address, and wherever the number of results decides how threads share
-the work. What they are is compared with NumPy's in wider types.
+The first results of a batch equal, bit for bit, those of a smaller batch with only these, at
+another address, also where the number of results decides how threads share the work. Values are
+compared with NumPy's in wider types.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ OPS = ("sum", "mean", "var", "std", "norm", "prod", "nansum", "nanmean", "min", 
 FLOATS = ("f2", BFLOAT16, "f4", "f8", "c8", "c16")
 BATCHES = (*range(1, 34), *range(61, 68), *range(125, 132), 200, 254, 255, 256, 257)
 METHOD = {"method": "batch_invariant"}
-# The shape of so many results of n elements, the axes that go, and the results' own.
+# The shape for n elements per result, the reduced axes, and the results' axis.
 LAYOUTS = {
     "rows": lambda n, results: ((results, n), 1, 0),
     "columns": lambda n, results: ((n, results), 0, 1),
@@ -31,7 +31,7 @@ LAYOUTS = {
 
 
 def batch(dtype, layout, n, results, seed=0):
-    """Draw a batch and the axes that go, and give what takes its first results from it."""
+    """Draw a batch; return it, the reduced axes, and a function that selects its first results."""
     random = np.random.default_rng([seed, n])
     shape, axis, own = LAYOUTS[layout](n, results)
     x = 1 + random.standard_normal(shape) / 16
@@ -47,7 +47,7 @@ def made(op, x, axis, device, where=None, **options):
 
 
 def first_of(whole, part) -> bool:
-    """Tell whether the results of a part are the first of all, bit for bit."""
+    """Return whether the results of a part equal the first of the whole, bit for bit."""
     return whole.tobytes().startswith(part.tobytes()) and part.nbytes > 0
 
 
@@ -73,14 +73,14 @@ def test_sums_have_the_same_bits_for_all_batch_sizes(dtype, n, layout, device):
 def test_a_result_depends_on_its_own_elements_alone_and_is_right(
     op, dtype, layout, device, n, few, many, seed, masked
 ):
-    """And on its own part of a mask. Sums are trees over shares of elements, or over chunks."""
+    """A mask is part of the elements. Sums are trees over shares of elements, or over chunks."""
     if op in ("min", "nanmax") and (masked or np.dtype(dtype).kind == "c"):
         return
     n -= n % 5 if layout == "around" else 0
     x, axis, first = batch(dtype, layout, n, many if n < 4000 else few + 1, seed)
     mask = {"where": x.real > 1} if masked else {}
     whole = made(op, x, axis, device, **mask)
-    assert op == "prod" or not wrong_along(op, whole, x, axis, **mask)  # which may overflow
+    assert op == "prod" or not wrong_along(op, whole, x, axis, **mask)  # products may overflow
     mask = {key: first(where, few).copy() for key, where in mask.items()}
     part = made(op, first(x, few).copy(), axis, device, **mask)
     assert first_of(whole, part)
@@ -88,7 +88,7 @@ def test_a_result_depends_on_its_own_elements_alone_and_is_right(
 
 @pytest.mark.parametrize("dtype", ["f4", "i4"])
 def test_so_does_one_that_is_converted_or_begins_anywhere(dtype, device):
-    """Of numbers whose sums round, in more shares than a block has."""
+    """The sums are rounded, and have more shares than a block does."""
     x = (np.random.default_rng(5).normal(size=(33, 20_099)) * 1e7).astype(dtype)
     for begin, results in ((0, 1), (1, 2), (2, 31), (3, 33), (4, 33)):
         own = x[:, begin : 20_000 + begin]

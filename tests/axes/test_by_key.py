@@ -1,9 +1,9 @@
-"""Reductions by key against NumPy's loops over each key.
+"""Reductions by key, compared with NumPy's on the values of each key.
 
-Devices make sums, counts and extremes by atomics, in shuffled order. A block's table has a slot for
-each result, or for those that come first; the host's parts have tables of their own. Each of these
-is reached by its sizes. Exact sums are rounded once, and those of few digits made again with more
-where a number does not fit.
+Devices compute sums, counts and extremes with atomics, in shuffled order. A block's table has a
+slot for each result, or for the first ones; the host's parts have their own tables. The sizes reach
+each of these. Exact sums are rounded once; those with few digits are computed again with more where
+a number does not fit.
 """
 
 import itertools
@@ -26,8 +26,8 @@ from truths import SPREADS, type_of
 import gred
 from gred import _core
 
-LEAST_PART = 1 << 16  # elements of a part that has a table of its own
-FEW, MANY, N = 40, 30_000, 4000  # keys that a table has slots for, and more than any has
+LEAST_PART = 1 << 16  # elements of a part with its own table
+FEW, MANY, N = 40, 30_000, 4000  # keys that fit in a table, keys that fit in none, and elements
 OF_ONE = {op: NUMPYS[op] for op in NUMPYS if op != "nanprod"} | {"count": len}
 ON_DEVICES = ("sum", "mean", "min", "max", "count_nonzero", "nansum", "nanmin", "nanmax", "nanmean")
 OF_SQUARES = ("prod", *SPREADS, "norm", "logsumexp")
@@ -35,7 +35,7 @@ every_op = pytest.mark.parametrize("op", OF_ONE)
 
 
 def keys_of(num_keys, n=N, kind="i8", hot=False):
-    """Draw keys, of which the last is nobody's; half of them are one, if it is hot."""
+    """Draw keys, of which the last is unused; if `hot`, half of them are equal."""
     random = np.random.default_rng(num_keys + n)
     keys = random.integers(0, max(num_keys - 1, 1), n)
     keys[: n // 2 * hot] = num_keys // 2
@@ -43,14 +43,14 @@ def keys_of(num_keys, n=N, kind="i8", hot=False):
 
 
 def by_key(place, op, keys, x, *rest, **options):
-    """Reduce what lies on a device, by threads that take turns in no order."""
+    """Reduce on a device, with shuffled threads."""
     with silenced(), gred.thread_order("shuffled", seed=3):
         given = laid_out(np.asarray(keys), place), laid_out(np.asarray(x), place)
         return to_host(gred.by_key(op, *given, *rest, **options))
 
 
 def filled(op, dtype, n, random):
-    """Draw whole numbers, whose sums are exact, or any bits of integers, whose sums wrap."""
+    """Draw whole numbers, whose sums are exact, or integers of any bits, whose sums wrap."""
     if dtype in INTEGERS[1:] and op not in OF_SQUARES:
         least = 0 if op == "mean" else np.iinfo(dtype).min
         return random.integers(least, np.iinfo(dtype).max, n, dtype, endpoint=True)
@@ -63,7 +63,7 @@ def filled(op, dtype, n, random):
 
 
 def right(op, keys, x, some):
-    """Reduce the values of some keys by NumPy; positions are those among all."""
+    """Reduce the values of some keys with NumPy; positions are those among all values."""
     x, extreme = home(x), op.removeprefix("nan")
     with silenced():
         for key in some:
@@ -132,7 +132,7 @@ def test_keys_lie_along_any_axis(op, axis):
 
 @pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u4", "u8", "i8"])
 def test_several_keys_give_a_dimension_each(kind):
-    """Narrow ones are joined in wide ones; of values of several dimensions each has its own."""
+    """Narrow keys are combined into wide ones; each row of values has its own results."""
     one, other, x = np.array([0, 19, 19, 10, 99]), np.array([1, 19, 3, 5, 118]), 2.0 ** np.arange(5)
     keys, right = (one.astype(kind), other.astype("i4")), np.zeros((100, 119))
     np.add.at(right, (one, other), x)
@@ -161,7 +161,7 @@ def test_dtype_ddof_and_ufuncs_have_their_meaning():
     assert gred.by_key("var", keys, x, ddof=1).tolist() == [0.5, 5000.0]
     assert gred.by_key(np.maximum, keys, x).tolist() == [2, 200]
     keys, x = np.array([0, 0, 1, 1, 1]), np.array([2**62, 2**62, 2**40, 2**40, 3])
-    assert gred.by_key("prod", keys, x).tolist() == [0, 3 * 2**80 % 2**64]  # which wraps around
+    assert gred.by_key("prod", keys, x).tolist() == [0, 3 * 2**80 % 2**64]  # wraps around
     assert gred.by_key("prod", keys, x.astype(np.int32), dtype=np.int32).dtype == np.int32
     narrow = gred.by_key("sum", [0, 0, 2], np.array([2**15, 2**16 + 7, 1]), dtype=np.int16)
     assert narrow.tolist() == [7 - 2**15, 0, 1]
@@ -201,7 +201,7 @@ def test_neighbours_that_have_one_key_are_columns(place, width):
 
 
 def test_a_key_that_changes_meanwhile_is_read_and_never_believed():
-    """Another thread writes keys that are none's while they are sorted."""
+    """Another thread writes invalid keys while they are sorted."""
     code = """
         import threading, numpy as np, gred
         keys, x = np.zeros(1 << 20, np.int64), np.ones(1 << 20)
@@ -247,7 +247,7 @@ HERE = {"keys": np.array([0, 1]), "values": np.ones(2), "whole": np.array([1, 4]
 HERE |= {"short": np.ones(1)}
 WRONG_THERE = [
     ("var", "keys values", {}, TypeError, r"by_key takes arrays of .* for sums, means and"),
-    ("mean", "keys whole", {"dtype": int}, TypeError, "by_key takes arrays of"),  # no low bytes
+    ("mean", "keys whole", {"dtype": int}, TypeError, "by_key takes arrays of"),  # sums only
     ("sum", "keys values", {"method": "batch_invariant"}, ValueError, "method"),
     ("sum", "keys_here values", {}, TypeError, "one place"),
     ("sum", "keys values_here", {}, TypeError, "one place"),
@@ -287,7 +287,7 @@ def test_a_library_on_a_gpu_gets_its_own_arrays(op, library):
 
 
 def far_apart(dtype, times, random):
-    """Give numbers near a sample, far above and below it, a few or many, and at any distance."""
+    """Yield numbers near a sample, a few or many far above and below it, and of any magnitude."""
     wider = {4: 5, 8: 70}.get(dtype.itemsize, 5 if dtype.kind == "V" else 1)
     ends = ((-8, 8, slice(None)), (9, 14, slice(3, 4)), (-24, -20, slice(3, 9)))
     for least, end, at in ends:
@@ -301,7 +301,7 @@ def far_apart(dtype, times, random):
 @pytest.mark.parametrize("op", ["sum", "mean", "nansum", "nanmean"])
 @typed
 def test_exact_results_are_each_rounded_once_in_any_order(device, dtype, op):
-    """On the host of several parts, too, and of numbers that are far apart."""
+    """The host also has several parts, and numbers of very different magnitudes."""
     cases = ((2, False), (FEW, False), (FEW, True), (MANY, False), (MANY, True))
     times = 48 if device == "host" else 1
     every = itertools.product(cases, enumerate(far_apart(dtype, times, np.random.default_rng(8))))

@@ -1,7 +1,7 @@
 """Segments' results are those of NumPy's reduceat, for every op, type, stride, offsets and device.
 
-On devices, however the work is shared: tiles of any size, teams of any number of threads and
-segments one by one are forced at sizes that the simulated device is quick with, in shuffled order.
+On devices, tiles of any size, teams of any number of threads and segments one by one are forced, at
+sizes that the simulated device reduces quickly, with shuffled threads.
 """
 
 import itertools
@@ -24,14 +24,14 @@ import gred
 from gred import _core
 from gred.testing import SimulatedArray
 
-N, SHORT, LONG = 12_000, 1000, (1 << 18) + 25  # elements of several tiles, and of several threads
+N, SHORT, LONG = 12_000, 1000, (1 << 18) + 25  # N has several tiles, LONG several threads
 NUMPYS_TYPES = [dtype for dtype in EVERY_TYPE if dtype != BFLOAT16]
 OUTSIDE = st.sampled_from([-(2**63), -(2**40), -1, 60, 61, 2**40, 2**62, 2**63 - 1])
-# Where segments begin: at edges of tiles, of warps' and of threads' shares, and many at one place.
+# Segments begin at edges of tiles and of warps' and threads' shares, and many at one offset.
 LENGTHS = (0, 1, 2, 3, 7, 28, 30, 31, 32, 61, 62, 63, 64, 65, 126, 127, 128, 129, 28 * 16)
 SHARINGS = [("segments", way) for way in CONFIGURATIONS["segments"]]
 SHARINGS += [("scans", "a warp"), ("scans", "large blocks")]
-# The host shares work in one way.
+# The host has one way to share work.
 WAYS = [
     pytest.param((place, *way), id=f"{way[1]}-{place}", marks=needs_gpu if place == "cuda" else ())
     for place in PLACES
@@ -47,7 +47,7 @@ def place(request):
 
 
 def filled(op, dtype, n, random):
-    """Draw any bits of integers, whose sums wrap, or what no sum rounds; some are not finite."""
+    """Draw integers of any bits, whose sums wrap, or exact summands; some are not finite."""
     if op not in UFUNCS and "prod" not in op:
         x = whole(n, dtype, n)
     elif dtype.kind in "iu":
@@ -61,7 +61,7 @@ def filled(op, dtype, n, random):
 
 
 def some_offsets(n, random):
-    """Draw offsets that rise by one length or by any, many of them at one place, or go back."""
+    """Draw offsets in steps of one length or any, many of them equal, or descending."""
     kind = random.choice(["one", "few", "every", "any", "repeated", "skewed", "back", "falling"])
     first, length = random.integers(0, 9), random.choice(LENGTHS[1:])
     places = np.arange(first, n, length)
@@ -80,7 +80,7 @@ def some_offsets(n, random):
 
 
 def bounds(offsets, n):
-    """List where segments begin and end, as NumPy's reduceat has them."""
+    """List where segments begin and end, as in NumPy's reduceat."""
     return [(at, max(end, at + 1)) for at, end in zip(offsets, [*offsets[1:], n], strict=True)]
 
 
@@ -128,7 +128,7 @@ EMPTY = [
 
 
 def test_empty_segments_are_of_nothing_or_an_element(place):
-    """As rows of a sparse matrix are, what goes backwards, and what has no elements."""
+    """Such as empty rows of a sparse matrix, descending offsets, and empty arrays."""
     for op, values, offsets, empty, expected in EMPTY:
         same(gred.reduceat(op, values, offsets, empty=empty, **on(place)), np.asarray(expected))
     got = gred.reduceat("sum", laid_out(np.ones(3), place), np.array([], np.int64))
@@ -154,7 +154,7 @@ def test_sums_of_floats_have_the_same_bits_in_any_order_of_threads_and_are_close
 
 
 def test_bits_do_not_depend_on_threads_or_neighbours(threads_as_before):
-    """Sums are closer than those one after the other are, too."""
+    """Sums are also more accurate than sequential ones."""
     random = np.random.default_rng(4)
     x = random.normal(size=700_000).astype(np.float32)
     offsets = np.unique(random.integers(0, 300_000, 500))
@@ -172,7 +172,7 @@ def test_bits_do_not_depend_on_threads_or_neighbours(threads_as_before):
 
 @everywhere
 def test_tiles_are_taken_where_offsets_rise_and_only_there(place):
-    """As the bits of sums tell, which are made in another order."""
+    """The bits of sums show it, because tiles add in another order."""
     x = np.random.default_rng(11).normal(size=9000).astype(np.float32)
     rises, sums = np.arange(0, 9000, 300), {}
     for way in CONFIGURATIONS["tiles"]:
@@ -184,7 +184,7 @@ def test_tiles_are_taken_where_offsets_rise_and_only_there(place):
 
 
 def any_offsets(data):
-    """Draw offsets that rise, or not, with many equal ones, some far outside the array."""
+    """Draw ascending or other offsets, with many duplicates, some far outside the array."""
     offsets = data.draw(st.lists(st.integers(0, 59), min_size=1, max_size=90))
     kind = data.draw(st.sampled_from(["rise", "any", "outside", "rise outside", "nearly rise"]))
     if kind == "rise outside":
@@ -202,7 +202,7 @@ def any_offsets(data):
 @often(60, HealthCheck.function_scoped_fixture)
 @given(data=st.data(), seed=st.integers(0, 2**64 - 1))
 def test_any_offsets_and_strides_are_numpys_or_nothing(place, op, data, seed):
-    """Where nobody waits, segments that do not lie in the array are of nothing."""
+    """In asynchronous calls, segments outside the array are empty."""
     types = ["i1", "u4", "f4", "f8", "i2", "?", "c8", "u8", *[">f8", ">i2"] * (place == "host")]
     dtype = np.dtype(data.draw(st.sampled_from(types)))
     step = data.draw(st.sampled_from([1, 2, -1, -3, *[0] * (place == "host")]))

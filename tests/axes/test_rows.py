@@ -1,11 +1,11 @@
-"""Whole arrays of every length, layout and alignment, and masks, are read where they lie.
+"""Whole arrays and masks of every length, layout and alignment are read in place.
 
-Lengths and alignments are around all that a group of threads takes at a time: windows of 64 bytes
-of values a thread, by loads of 16 bytes where elements touch, masks by 4.
+Lengths and alignments are around what a group of threads takes at a time: windows of 64 bytes of
+values per thread, with loads of 16 bytes where elements are contiguous, and of 4 for masks.
 
-Integers of one and two bytes are taken in by words, a batch of 64 bytes at a time. A thread meets
-one where the array has more than a batch for each thread of the grid; the simulated device has
-2,048 of them, so 131,072 bytes are the first with a batch each.
+Integers of one and two bytes are accumulated in words, in batches of 64 bytes. Threads have batches
+only if there is more than one for each thread of the grid; the simulated device has 2,048 threads,
+so that 131,072 bytes are the first with a batch each.
 """
 
 import itertools
@@ -30,7 +30,7 @@ LAYOUTS = calls.LAYOUTS | {
     "short rows at boundaries": lambda x: x[:, :8],
     "three dimensions": lambda x: x[:, :600].reshape(-1, 3, 200)[::2, 1:, 1::3],
 }
-# One after the other, as many as are read at a time or nearly so; and rows of such lengths.
+# Contiguous elements, around the number read at a time; and rows of such lengths.
 LAYOUTS |= {
     f"{n} from {n % 5} on": lambda x, n=n: x.reshape(-1)[n % 5 : n % 5 + n] for n in LENGTHS
 }
@@ -38,7 +38,7 @@ LAYOUTS |= {
     f"rows of {n} from {n % 6} on": lambda x, n=n: np.resize(x, (4, n + 6))[1:, n % 6 : n % 6 + n]
     for n in (*LENGTHS[::3], 1100, 2310, 4620, 9241)
 }
-# And so many that several parts of a grid, or of the host's threads, meet them.
+# Enough elements for several parts of a grid, or several of the host's threads.
 LAYOUTS |= {f"{n} elements": lambda x, n=n: np.resize(x, n) for n in (2**16 + 1, 2**18 + 1)}
 BATCHES = 2048 * 64
 NARROW = tuple(map(np.dtype, (np.bool_, np.int8, np.uint8, np.int16, np.uint16)))
@@ -47,7 +47,7 @@ every_narrow_type = pytest.mark.parametrize("dtype", NARROW, ids=str)
 
 
 def some_mask(x, layout, seed):
-    """Draw a mask that is laid out as the array is, begins elsewhere, or repeats along an axis."""
+    """Draw a mask with the array's layout, with another offset, or repeated along an axis."""
     shown = np.random.default_rng(seed).random((2, *SHAPE)) < 0.6
     mask = LAYOUTS[layout](shown[0])
     if seed % 4 < 2:
@@ -76,7 +76,7 @@ def test_every_layout_type_and_mask_is_read_where_it_lies(device, name):
         if masked:
             options["where"] = some_mask(x, layout, turn)
             given = options["where"]
-            if turn % 5 == 0:  # any byte but 0 is true
+            if turn % 5 == 0:  # any nonzero byte is true
                 given = (given * np.uint8(2 + turn % 254)).view(bool)
             mask["mask"] = laid_out(given, "host" if turn % 4 == 3 else device)
         if masked and name in ("min", "max", "nanmin", "nanmax"):
@@ -84,7 +84,7 @@ def test_every_layout_type_and_mask_is_read_where_it_lies(device, name):
         elif name in ("sum", "mean") and dtype in INTEGERS and turn % 2:
             options["dtype"] = np.dtype(random.choice(["i4", "f4", "f8", "c8"]))
         if takes(name, dtype) and (not masked or options["where"].any()):
-            with silenced():  # also of what signalling NaNs are converted by
+            with silenced():  # converting signaling NaNs warns
                 found = wrong(name, laid_out(x, device), x, **options, **mask)
             assert not found, (layout, data, found)
 
@@ -104,9 +104,9 @@ def test_nothing_is_copied_first(name):
 @every_narrow_type
 @every_name
 def test_all_of_a_batch_is_right(name, dtype, device):
-    """Whatever the values are, and wherever the array begins and ends beside the batches.
+    """Batches are right for any values, wherever the array begins and ends relative to them.
 
-    Memory that a library calls bool may hold other bytes than 0 and 1, which are true.
+    Memory that a library calls bool may hold bytes other than 0 and 1, which are true.
     """
     n = BATCHES // dtype.itemsize
     constant = [np.full(n, value, np.uint8).astype(dtype) for value in (0, 1)]
@@ -116,7 +116,7 @@ def test_all_of_a_batch_is_right(name, dtype, device):
     whole = (whole * (whole > 127)).view(dtype) if dtype == np.bool_ else whole.view(dtype)
     cut = [whole[k : n + 3 * k] for k in chosen((0, 5, 23), name, dtype)]
     floats = [{"dtype": np.dtype(one)} for one in ("f4", "f8") if name in ("sum", "mean")]
-    few = whole if dtype.itemsize == 1 else whole % dtype.type(256)  # whose sums are exact
+    few = whole if dtype.itemsize == 1 else whole % dtype.type(256)  # sums are exact
     all_right(
         wrong(name, x, x, device=device, **options)
         for x, options in [*((x, {}) for x in (*constant, *cut)), *((few, one) for one in floats)]
@@ -126,7 +126,7 @@ def test_all_of_a_batch_is_right(name, dtype, device):
 
 @every_narrow_type
 def test_every_place_in_a_batch_counts(dtype, device):
-    """One element is unlike all others, in turn at each place of words that one thread takes in."""
+    """One element differs from all others, at each place in the words that one thread reads."""
     least, greatest = (0, 1) if dtype == np.bool_ else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     n = BATCHES // dtype.itemsize
     x, y = np.full(n, least, dtype), np.full(n, greatest, dtype)

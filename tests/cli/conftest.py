@@ -1,7 +1,4 @@
-"""The command's tests work in empty folders, and with warm caches, since none is about a pace.
-
-Sanitizers are kept off them, as there is little C in any.
-"""
+"""The command's tests run in empty folders, with warm caches, and not under sanitizers."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""What `python -m gred` promises: answers checked, files written, clear words, an exit status."""
+"""`python -m gred`: checked answers, written files, clear messages and exit statuses."""
 
 import contextlib
 import csv
@@ -28,7 +28,7 @@ SWEEP += ("--samples", "2", "--methods", "neighbored,atomic")
 
 @pytest.fixture
 def timing(monkeypatch):
-    """Change what gred.kernel_time returns, by the settings that it is given."""
+    """Change the result of gred.kernel_time, depending on its settings."""
     measured = gred.kernel_time
 
     def change(changed):
@@ -41,7 +41,7 @@ def timing(monkeypatch):
 
 
 def shown(out, method):
-    """Find the entries of a method by column, and what is written below them."""
+    """Return the entries of a method by column, and the line below them."""
     lines = out.splitlines()
     titles = re.split("  +", next(line for line in lines if " method " in line).strip())
     (place,) = (k for k, line in enumerate(lines) if re.match(rf" +\d+  {method} ", line))
@@ -90,7 +90,7 @@ def test_the_times_in_the_package_are_the_kept_results(benchmarks):
     assert roofline.PACKAGED.read_text(encoding="utf-8") == kept
 
 
-# GPUs' compute capabilities, and what gred is built for.
+# A GPU's compute capability, and the architectures that gred is built for.
 ABLE, UNABLE = ("9.0 90a", "12.0 80 90 100f", "9.0 ptx"), ("8.0 75 80 90", "9.0 80", "8.0 ptx")
 
 
@@ -226,7 +226,7 @@ def test_module_runs_as_a_command():
     assert "unroll_warps2" in out
 
 
-# ---- the doctor: a line for all that gred needs, with what to do where it is wrong ----
+# ---- the doctor: a line per requirement, with a remedy for each problem ----
 
 GPU = gred.Device("cuda:0", "a GPU", 108, 2**35, None, 2**25, "8.6")
 SUM, VERSION = gred.sum, metadata.version
@@ -247,7 +247,7 @@ def built(*architectures, cuda="13.0"):
 
 
 def with_gpu(*architectures):
-    """Have a GPU listed which adds up rightly, and none that is here."""
+    """List a GPU that is not here, and whose sums are right."""
     here = [one for one in gred.devices() if not one.name.startswith("cuda")]
     add = gred, "sum", lambda a, device: SUM(a, device=device.replace(GPU.name, "host"))
     return [(gred, "devices", lambda: (*here, GPU)), add, built(*architectures)]
@@ -258,7 +258,7 @@ NO_CODE, CACHE = {GPU.name: "GRED_CUDA_ARCHS=86"}, "cache of kernels"
 DISABLED, UNWRITABLE = ("CUDA_CACHE_DISABLE", "1"), ("CUDA_CACHE_PATH", "/dev/null/x")
 INSTRUCTIONS, THREADS = ("GRED_INSTRUCTIONS", "mmx"), ("OMP_NUM_THREADS", "many")
 BURNT = {"sum on host": str(sum(range(100_003))), "sum on simulated": "it burns: please report it"}
-# What is changed in the environment or in modules, and what is then wrong.
+# Changes to the environment or to modules, and the problems they cause.
 CASES = [
     ([], {}),
     ([INSTRUCTIONS], {"instructions": "GRED_INSTRUCTIONS=mmx.*unset it"}),

@@ -1,4 +1,4 @@
-"""`python -m gred lab` marks rungs of one's own; docs/your-own-rung.md shows what happens."""
+"""`python -m gred lab` checks a user's rungs; docs/your-own-rung.md shows its output."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What `python -m gred versus` compares: cases, their data, what is right, and the libraries."""
+"""What `python -m gred versus` compares: cases, data, right answers and libraries."""
 
 import itertools
 import sys
@@ -17,7 +17,7 @@ from gred.cli.data import Truth, random_array, random_mask
 HOST = options.resolve_device("host")
 THOUSAND = (cases.Extent(1000, in_bytes=False),)
 WHOLE = (tuple(cases.REDUCTIONS), tuple(cases.TYPES), tuple(cases.LAYOUTS))
-# Every reduction of every type, and of three types in every layout.
+# Every reduction of every type; three types in every layout.
 KNOWN = [
     case
     for case in cases.cases((cases.Block(*WHOLE, THOUSAND),))
@@ -51,7 +51,7 @@ def answers_of(library, case):
 
 
 class Peer(libraries.NumPy):
-    """A library of some name that reduces by a function, and lacks some reductions."""
+    """A library with a name and a function that reduces; it lacks some reductions."""
 
     def __init__(self, key, call, lacks=()):
         super().__init__("host")
@@ -70,7 +70,7 @@ class Peer(libraries.NumPy):
 
 @pytest.mark.parametrize("kind", ["host", "cuda"])
 def test_grids_have_every_reduction_type_and_layout_and_what_is_given_takes_a_sides_place(kind):
-    """Cases that share an array come together, and small ones first."""
+    """Cases that share an array are adjacent, and small ones come first."""
     grid = cases.GRIDS[kind, False]
     found = cases.cases(grid)
     for side, whole in zip(("reduction", "type", "layout"), WHOLE, strict=True):
@@ -115,7 +115,7 @@ def test_data_is_repeatable_and_makes_every_reduction_read_to_the_end(kind):
         assert 0.1 < np.isnan(draw("nansum").astype(complex)).mean() < 0.15
 
 
-# ---- what is right ----
+# ---- right answers ----
 
 
 LOSING = [
@@ -160,7 +160,7 @@ def test_a_place_is_right_by_what_is_there_and_integers_are_equal_in_64_bits():
 
 @pytest.mark.parametrize("key", ["gred", "gred in pieces", *libraries.peers_on("host")])
 def test_a_library_on_the_host_is_right_or_says_what_it_lacks(key, given):
-    """Also where data repeats, of any place, height and end, in a period that no row divides."""
+    """One case has data of a short period, which does not divide rows, and small chunks."""
     if key == "gred in pieces":
         given(data, PERIOD=96, _CHUNK=40)
     ours = key.startswith("gred")
@@ -189,7 +189,7 @@ def test_a_library_on_the_host_is_right_or_says_what_it_lacks(key, given):
 
 @pytest.fixture
 def pretended_cupy(monkeypatch):
-    """Let NumPy stand for CuPy, whose sum takes no mask."""
+    """Replace CuPy by NumPy; its sum takes no mask."""
     fake = CuPy()
     fake.asarray, fake.set_to, fake.__version__ = np.array, [], "14"
     for name in ("sum", "prod", "mean"):
@@ -206,7 +206,7 @@ def pretended_cupy(monkeypatch):
 
 
 def test_on_a_gpu_cupys_arrays_are_reduced_by_cupy_cub_and_gred(pretended_cupy, monkeypatch):
-    """CUB is only asked for what it reads itself."""
+    """CUB is only called for what it supports itself."""
     field = libraries.assemble("cuda:0", libraries.peers_on("cuda:0"))
     assert [library.key for library in field.libraries] == ["gred", "cupy", "cupy-cub", "cub"]
     assert set(field.absent) == {"torch", "jax"}

@@ -1,4 +1,4 @@
-"""What `python -m gred` cannot do ends with status 2 and one clear line, before any work."""
+"""Invalid uses of `python -m gred` end with status 2 and one clear line, before any work."""
 
 import shlex
 

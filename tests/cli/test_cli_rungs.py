@@ -1,6 +1,6 @@
-"""`python -m gred counters`, `explain` and `roofline`: they show, keep and draw what is told.
+"""`python -m gred counters`, `explain` and `roofline`: what they print, store and plot.
 
-gred.roofline predicts the times that were measured on an H200, and says what binds a rung.
+gred.roofline predicts the times measured on an H200, and says what limits a rung.
 """
 
 import json
@@ -19,7 +19,7 @@ from gred.prediction import H200
 KERNELS = BENCHMARKS.parent / "kernels"
 RESULTS = BENCHMARKS / "results" / "nvidia-h200"
 LADDER, KEPT = RESULTS / "ladder.json", record.read_json(RESULTS / "roofline.json")
-FEW = 5000, 64  # elements, and threads of a block
+FEW = 5000, 64  # elements, threads per block
 SMALL = ("--size", "5000", "--block-size", "64")
 
 
@@ -38,7 +38,7 @@ def conflicts_of(total):
 
 @pytest.fixture
 def kept(screen, tmp_path):
-    """Run a command that writes what it tells, and draws it if it can; give both."""
+    """Run a command that writes its data, and plots it if it can; return the data."""
 
     def run(*arguments, drawn=True):
         told, picture = tmp_path / "told.json", tmp_path / "told.svg"
@@ -195,7 +195,7 @@ def test_measured_times_stand_beside_predictions_of_the_same_call_and_are_drawn(
     [("int32", 64), ("int64", 32), ("uint64", 32), ("float32", 128), ("float64", 64)],
 )
 def test_the_roof_is_as_high_as_the_types_additions(dtype, additions):
-    """By NVIDIA's table of arithmetic throughput, compute capability 9.0; 64 bits are two adds."""
+    """NVIDIA's table of arithmetic throughput, compute capability 9.0; 64 bits are two adds."""
     told = [predicted("shuffle", dtype=dtype)]
     data = roofline.record_of({}, counters.Settings((), 5000, dtype, 64), told)
     roof, _ = rungs.roofline_figure(data).axes
@@ -221,7 +221,7 @@ def test_counts_that_are_scaled_are_those_of_every_element(rung, n, block):
 
 @pytest.mark.parametrize("rung", RUNGS[RUNGS.index("shared_grid_stride") :])
 def test_counts_of_grids_as_large_as_the_device_are_scaled_to_a_turn(rung):
-    """Whole turns of all threads come out exactly."""
+    """Counts are exact for whole turns of all threads."""
     resident = counted(rung, 2**16, multiprocessors=1).passes[0].threads
     for n in (2 * 16 * resident * 3, 2 * 16 * resident * 3 + 1001):
         got = scaled_passes(rung, n, 256, 2)[0][1]
@@ -240,7 +240,7 @@ def test_an_array_of_a_tebielement_is_counted_at_once():
 
 
 def test_a_rung_is_predicted_as_it_was_measured():
-    """The target: the median error is at most 15 %, and none is above 40 %."""
+    """The targets are a median error of at most 15 %, and no error above 40 %."""
     both = record.read_json(LADDER), KEPT
     ladder, kept = ({row["method"]: row for row in record.rows_of(one)} for one in both)
     errors = []
@@ -255,7 +255,7 @@ def test_a_rung_is_predicted_as_it_was_measured():
 
 
 def test_what_the_fit_has_not_seen_is_predicted_as_well():
-    """Other block sizes, and arrays from 2^16 to 2^28: the numbers are not bent to the ladder's."""
+    """Other block sizes, and arrays from 2^16 to 2^28: the model does not overfit the ladder."""
     assert KEPT["gpu"] == H200._asdict()
     assert KEPT["unseen"]["points"] > 4 * KEPT["seen"]["points"]
     assert KEPT["unseen"]["median"] <= 0.15

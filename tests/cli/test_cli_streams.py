@@ -1,4 +1,4 @@
-"""What the command does with its streams, be they closed, unread, full or narrow, and its files."""
+"""The command with closed, unread, full and narrow streams, and its files."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from test_cli_rungs import LADDER
 import gred
 from gred.cli import console, record
 
-# As `-m gred`, but caches stay as they are between samples, since emptying them takes a second.
+# As `-m gred`, but with warm caches, since emptying them between samples takes a second.
 WARM = """
 import functools, sys, gred
 gred.kernel_time = functools.partial(gred.kernel_time, cold=False)
@@ -35,7 +35,7 @@ OUT, ERR = "stdout", "stderr"
 
 @pytest.fixture(params=["rich", "plain"])
 def program(request, monkeypatch):
-    """Have rich and matplotlib, or neither."""
+    """Run with rich and matplotlib, or with neither."""
     if request.param == "plain":
         for module in ("rich", "matplotlib"):
             monkeypatch.setitem(sys.modules, module, None)
@@ -43,7 +43,7 @@ def program(request, monkeypatch):
 
 
 def run(program, *arguments, shell='exec "$@"', unread=()):
-    """Run the command by way of a shell, which can redirect; nobody reads `unread` streams."""
+    """Run the command through a shell, which can redirect; `unread` streams are closed pipes."""
     reader, writer = os.pipe()
     os.close(reader)
     streams = {name: writer if name in unread else subprocess.PIPE for name in (OUT, ERR)}
@@ -59,8 +59,8 @@ def keeps_every_row(path):
     return methods == ["recursive", "halving", "shuffle"]
 
 
-# What becomes of streams, by the shell or as nobody reads them, and the status. A closed pipe ends
-# the command as SIGPIPE would, once files are written.
+# How streams are lost, in the shell or as closed pipes, and the exit status. A closed pipe ends the
+# command as SIGPIPE would, after files are written.
 LOST = [
     ("plain", KEPT, "2>&-", (), 0),
     ("rich", KEPT, "<&- >&- 2>&-", (), 0),
@@ -151,7 +151,7 @@ def test_a_file_on_standard_output_is_all_that_goes_there(
 
 @pytest.fixture
 def shown_in(program, screen, monkeypatch):
-    """Show what a command does in so many columns, with rich or without."""
+    """Return a command's output at some width, with rich or without."""
 
     def shown(width, *arguments):
         monkeypatch.setattr(console.Stream, "columns", lambda _: width)

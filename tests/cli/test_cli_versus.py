@@ -1,4 +1,4 @@
-"""What `python -m gred versus` promises: every answer checked, every library's turn, all shown."""
+"""`python -m gred versus`: all answers are checked, libraries take turns, and all is shown."""
 
 import csv
 import os
@@ -25,13 +25,13 @@ TINY += ("--reductions", "sum,argmax", "--types", "float32,int8", "--layouts", "
 
 @pytest.fixture
 def calls():
-    """What was called: a library's key and its view."""
+    """The calls made, each as a library's key and its view."""
     return []
 
 
 @pytest.fixture
 def pretended(calls):
-    """Make libraries of functions, which may be slow, wrong or absent: gred and some peers."""
+    """Make libraries, gred and peers, of functions that may be slow, wrong or failing."""
 
     def noted(key, function):
         return lambda view, *_: calls.append((key, view)) or function(view)
@@ -41,7 +41,7 @@ def pretended(calls):
 
 @pytest.fixture
 def taking(monkeypatch):
-    """Make sums that take so long by a clock that nothing else moves."""
+    """Make sums that take a given time on a clock that nothing else advances."""
     now = [100.0]
 
     def wait(seconds):
@@ -88,7 +88,7 @@ def test_what_raises_is_missing_and_says_why_and_a_wrong_answer_is_seen(pretende
 
 
 def test_slow_calls_are_timed_less_often(pretended, calls, taking, monkeypatch):
-    """Slow ones three times; after the deadline none more often, and the slow one once."""
+    """Slow calls run three times; after the deadline none runs more often, and slow ones once."""
 
     def samples(*sampling, **seconds):
         calls.clear()
@@ -102,7 +102,7 @@ def test_slow_calls_are_timed_less_often(pretended, calls, taking, monkeypatch):
     timed = samples(30, 2, gred=1e-3, a=1e-6, slow=0.03, deadline=0.0)
     assert [count for count, *_ in timed.values()] == [3, 3, 1]
     assert [key for key, _ in calls].count("slow") == 3
-    monkeypatch.setattr(contest, "_SAMPLE_SECONDS", 0.01)  # in which a short call is made often
+    monkeypatch.setattr(contest, "_SAMPLE_SECONDS", 0.01)  # for many short calls
     assert samples(4, 1, gred=1e-4) == {"gred": (4, 100_000)}
     assert len(calls) == 2 + 4 * (1 + 100)
 
@@ -119,7 +119,7 @@ def test_copies_are_enough_for_the_cache_to_forget(pretended):
 
 @pytest.mark.parametrize("names", [("gred",), ("gred", "a")])
 def test_every_copy_has_memory_of_its_own_and_its_turn(pretended, calls, names):
-    """Libraries of the same arrays go round them together."""
+    """Libraries that share arrays cycle through the copies together."""
     some = pretended(**dict.fromkeys(names, np.sum))
     for library in some:
         library.pool = "shared"
@@ -129,7 +129,7 @@ def test_every_copy_has_memory_of_its_own_and_its_turn(pretended, calls, names):
     assert places == [places[k % 4] for k in range(len(places))]
 
 
-# ---- what is shown ----
+# ---- output ----
 
 
 def row(library, nanoseconds, right=True, **more):
@@ -153,7 +153,7 @@ def test_the_ratio_is_of_the_best_right_peer_over_the_slower_gred():
     rows[2:2] = [row("gred", 10, extent="8 KiB"), row("numpy", 10, extent="8 KiB")]
     apart = outcome.outcomes(rows)
     assert [one.ratio for one in apart] == [4.0, 1.0, None]
-    assert outcome.mean_ratio(apart) == pytest.approx(2.0)  # geometrically
+    assert outcome.mean_ratio(apart) == pytest.approx(2.0)  # geometric mean
     assert outcome.mean_ratio(apart[2:]) is None
 
 
@@ -230,7 +230,7 @@ def lacks(self, case):
 
 
 SUM = gred.sum
-SAID = [  # by what is changed: the status, what is said once, and what is not
+SAID = [  # what is changed; the status, text shown once, and text not shown
     (gred, "sum", lambda *given, **more: SUM(*given, **more) + 5,
      1, ["WRONG: gred, sum float32, 64: "], "WRONG: gred, argmax"),
     (libraries.NumPy, "function", lambda *_: lambda view: view.sum() * 3,
@@ -244,7 +244,7 @@ SAID = [  # by what is changed: the status, what is said once, and what is not
 def test_a_wrong_answer_and_what_a_library_lacks_are_said_once(
     command, monkeypatch, where, name, function, status, said, unsaid
 ):
-    """A wrong answer of gred's ends with status 1, one of a peer's is no failure."""
+    """A wrong answer of gred ends with status 1; a peer's is no failure."""
     monkeypatch.setattr(where, name, function)
     ended, out, _ = command(*TINY, "--csv", "kept.csv")
     assert (ended, [out.count(words) for words in said]) == (status, [1] * len(said))
@@ -252,7 +252,7 @@ def test_a_wrong_answer_and_what_a_library_lacks_are_said_once(
 
 
 def test_what_is_not_here_is_named_with_the_reason(screen, refused, monkeypatch, tmp_path):
-    """And one that is asked for by name has to be here."""
+    """A library or type that is requested by name has to be available."""
     absent = {"bottleneck", "numexpr", "torch", "jax"}
     for name in absent:
         monkeypatch.setitem(sys.modules, name, None)
@@ -293,13 +293,13 @@ def ends_its_process(*_):
 
 
 def test_every_case_is_compiled_once_whatever_its_size(monkeypatch):
-    """Processes that end early leave the rest for its turn."""
+    """Processes that die leave the remaining cases for later."""
     compiled = []
     some = [case_of("sum", "int8", size=n) for n in (64, 128)] + [case_of("max", "int8")]
     monkeypatch.setattr(contest, "_compile", ends_its_process)
     contest.compile_ahead(libraries.NumPy("host"), some)
     monkeypatch.setattr(contest, "_compile", lambda *work: compiled.append(work))
-    monkeypatch.setattr(contest, "ProcessPoolExecutor", ThreadPoolExecutor)  # to be seen here
+    monkeypatch.setattr(contest, "ProcessPoolExecutor", ThreadPoolExecutor)  # calls are seen here
     contest.compile_ahead(libraries.NumPy("host"), some)
     assert sorted(compiled) == [("numpy", "host", (op, "int8", "flat")) for op in ("max", "sum")]
 
@@ -308,7 +308,7 @@ def test_every_case_is_compiled_once_whatever_its_size(monkeypatch):
 
 
 def test_tasks_share_the_time_by_size_and_are_left_out_evenly_where_they_cannot(monkeypatch):
-    """Tasks run against a clock: the places of those done, and when all were over."""
+    """Run tasks on a fake clock; return the indices of those done, and the time at the end."""
     now = [0.0]
     monkeypatch.setattr(measure.time, "monotonic", lambda: now[0])
 
@@ -351,7 +351,7 @@ def test_sizes_are_numbers_ranges_and_lists_of_elements_or_bytes_and_methods_hav
     found = cases.cases(cases.GRIDS["host", False], **given)
     assert {case.type.name: case.size for case in found} == {"int8": 65536, "complex128": 4096}
     assert options.parse_samples(str(options.MOST_SAMPLES)) == options.MOST_SAMPLES
-    with pytest.raises(ValueError, match=str(options.MOST_SAMPLES)):  # by what measures, too
+    with pytest.raises(ValueError, match=str(options.MOST_SAMPLES)):  # as options do
         gred.kernel_time([1], samples=options.MOST_SAMPLES + 1)
     named = options.parse_methods("reduce5,3,shared_modulo,global")
     assert [m.name for m in named] == ["interleaved", "shared_modulo", "shared_grid_stride"]

@@ -1,4 +1,4 @@
-"""A rung's picture has what its run had, and so has what `python -m gred show` says of it."""
+"""A rung's picture, and the output of `python -m gred show`, match the rung's run."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ class Picture:
         self.root = ElementTree.fromstring(drawn(self.told))
 
     def of(self, tag, *kinds, step=None, block=0):
-        """List the drawn things of all these classes, at this step of the first pass if any."""
+        """List the elements with all these classes, at this step of the first pass if given."""
         place = {"data-pass": "1", "data-block": str(block), "data-step": str(step)}
         groups = self.root.iter(f"{SVG}g")
         groups = (g for g in groups if step is None or place.items() <= g.attrib.items())
@@ -39,7 +39,7 @@ class Picture:
 
 
 def test_lines_end_where_the_elements_are_and_values_are_numpys_partial_sums():
-    """Half as many threads a level, two lines into each and one out of it; all others idle."""
+    """Each level has half as many threads, with two lines into and one out of each; others idle."""
     x = np.random.default_rng(1).integers(1, 100, 32)
     near, far = Picture("neighbored", x=x), Picture("interleaved", x=x)
     for level in range(5):
@@ -64,7 +64,7 @@ def test_lines_end_where_the_elements_are_and_values_are_numpys_partial_sums():
 
 @every_rung
 def test_every_element_is_drawn_and_read_and_the_result_is_shown(rung, screen):
-    """Two blocks or one, and a tail: a cell an element, and a bar below what is read."""
+    """Two blocks or one, and a tail: a cell per element, and a bar below each element read."""
     picture = Picture(rung, 62)
     assert sum(picture.count("rect", "read", step=0, block=block) for block in (0, 1)) == 62
     assert str(picture.told.result) in picture.texts("fresh")
@@ -73,11 +73,11 @@ def test_every_element_is_drawn_and_read_and_the_result_is_shown(rung, screen):
     assert "None" not in out
     total = out.partition("summed in int32: ")[2].split()[0]
     values = [line.split()[-1] for line in out.splitlines() if line.split()[:1] == ["values"]]
-    assert total in values or rung == "atomic"  # which no thread sees
+    assert total in values or rung == "atomic"  # no thread sees it
 
 
 def test_bank_conflicts_are_marked():
-    """Words 2 * stride apart: 4-byte elements of 64 threads meet two and two in a bank."""
+    """Words 2 * stride apart: pairs of the 4-byte elements of 64 threads share a bank."""
     x = np.ones(64, np.int32)
     picture = Picture("shared_strided", x=x, block=64)
     said = ["shared loads: 4 wavefronts, 2 conflicts", "shared stores: 2 wavefronts, 1 conflict"]
@@ -109,14 +109,14 @@ def test_passes_come_one_under_another_and_tickets_and_barriers_are_drawn():
 
 
 def boxes_of(root):
-    """Estimate where texts are: letters as wide as those of wide fonts."""
+    """Estimate the boxes of texts, with the letter widths of wide fonts."""
     sizes = {"title": 17, "fact": 13, "head": 12, "note": 10.5, "label": 10.5}
     for text in root.iter(f"{SVG}text"):
         kinds = text.get("class").split()
         size = float(text.get("font-size") or sizes[next(k for k in sizes if k in kinds)])
         y = float(text.get("y"))
         for part in (part for part in (text, *text) if part.text):
-            places = part.get("x").split()  # of each character, if there are several
+            places = part.get("x").split()  # one per character, if there are several
             texts = part.text if places[1:] else [part.text]
             for x, letters in zip(map(float, places), texts, strict=True):
                 width = 0.6 * size * len(letters)
@@ -137,7 +137,7 @@ def test_labels_neither_collide_nor_leave_the_picture(path):
 
 
 def test_a_small_picture_has_the_same_lines_cells_and_texts():
-    """What is put together is as long as what it is made of."""
+    """A combined line has as many segments as there are single lines."""
     told = gred.accesses(np.arange(1, 65, dtype=np.int32), method="unroll2", block_size=32)
     texts = drawn(told), drawn(told, small=True)
     assert len(texts[1]) < len(texts[0]) / 3
@@ -152,7 +152,7 @@ def test_a_small_picture_has_the_same_lines_cells_and_texts():
 
 
 def test_the_pictures_of_the_documentation_are_what_show_draws(screen, tmp_path):
-    """To draw them again: python -m gred show --all --out docs/pictures."""
+    """To redraw them: python -m gred show --all --out docs/pictures."""
     screen("show", "--all", "--out", tmp_path)
     found = (folder.glob("*.svg") for folder in (tmp_path, KEPT))
     made, kept = ({path.name: path.read_text(encoding="utf-8") for path in one} for one in found)

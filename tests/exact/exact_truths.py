@@ -1,4 +1,4 @@
-"""What exact sums are: Python's fractions, rounded once. Nothing here asks gred."""
+"""Exact results by Python's fractions, rounded once, without gred."""
 
 import itertools
 import math
@@ -15,25 +15,25 @@ BITS = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in REALS}
 
 
 def of_bits(bits, dtype):
-    """Make the floats that have these bits."""
+    """Make floats of these bits."""
     return np.asarray(bits, BITS[dtype]).view(dtype)
 
 
 def mixed(n, seed=1):
-    """Draw float64s of every finite bit pattern but the greatest exponents."""
+    """Draw float64s of any bits, without the non-finite and the largest ones."""
     bits = np.random.default_rng(seed).integers(0, 2**64, n, np.uint64)
     x = bits.view(np.float64)
     return x[np.abs(x) < 2.0**1000]
 
 
 def of_exponents(exponents, dtype, seed=1):
-    """Draw numbers of these exponents, of either sign, with all bits of their type."""
+    """Draw numbers of these exponents, with random signs and full significands."""
     random, n = np.random.default_rng(seed), len(exponents)
     return np.ldexp((random.random(n) + 1) * random.choice([1, -1], n), exponents).astype(dtype)
 
 
 def exact_products(a, b) -> Fraction:
-    """Add up the products of finite numbers."""
+    """Add the products of finite numbers."""
     (of_a, powers_a), (of_b, powers_b) = scaled(a), scaled(b)
     powers = powers_a + powers_b
     least = int(powers.min(initial=0))
@@ -42,27 +42,27 @@ def exact_products(a, b) -> Fraction:
 
 
 def exact_square(x) -> Fraction:
-    """Add up the squares of magnitudes."""
+    """Add the squares of magnitudes."""
     x = np.asarray(x)
     return exact_products(x.real, x.real) + exact_products(x.imag, x.imag)
 
 
 def comoment(a, b) -> Fraction:
-    """Add up the products of deviations from means; of complex numbers those of either part."""
+    """Add the products of deviations from means; for complex numbers those of both parts."""
     if a.dtype.kind == "c":
         return comoment(a.real, b.real) + comoment(a.imag, b.imag)
     return exact_products(a, b) - exact_sum(a) * exact_sum(b) / a.size
 
 
 def nearest(value: Fraction, dtype) -> np.generic:
-    """Round to the nearest float of a type; a negative number keeps its sign where that is 0."""
+    """Round to the nearest float of a type; a negative value that rounds to 0 becomes -0."""
     dtype = np.dtype(dtype)
     magnitude = rounded(abs(value), dtype)
     return dtype.type(float(magnitude)) * dtype.type(-1 if value < 0 else 1)
 
 
 def total(values, dtype, divisor=1):
-    """Add up as IEEE 754 would if nothing were rounded until the end."""
+    """Add as IEEE 754 would if only the end result were rounded."""
     values = np.asarray(values)
     plain = values if values.dtype.kind in "iub" else values.astype(np.float64)
     special = plain[~np.isfinite(plain)]
@@ -73,7 +73,7 @@ def total(values, dtype, divisor=1):
 
 
 def truth(name, x, dtype=None):
-    """Find a sum, mean or norm of all elements, or of those that are not NaN, rounded once."""
+    """Compute a sum, mean or norm, of nan-functions without NaN, rounded once."""
     x = np.ravel(x)
     dtype = np.dtype(dtype or (np.float64 if x.dtype in INTEGERS else x.dtype))
     if name == "norm":
@@ -88,7 +88,7 @@ def truth(name, x, dtype=None):
 
 
 def rows_of(x, axis):
-    """Lay the elements of each result in a row; and give the results' shape."""
+    """Arrange each result's elements in a row; also return the results' shape."""
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     others = [k for k in range(x.ndim) if k not in axes]
     shape = [x.shape[k] for k in others]
@@ -97,14 +97,14 @@ def rows_of(x, axis):
 
 
 def truths(name, x, axis, dtype=None, where=True):
-    """Find every result along axes, of what a mask shows."""
+    """Compute every result along axes from unmasked elements."""
     (rows, shape), (masks, _) = (rows_of(y, axis) for y in (x, np.broadcast_to(where, x.shape)))
     made = [truth(name, row[mask], dtype) for row, mask in zip(rows, masks, strict=True)]
     return np.array(made).reshape(shape)
 
 
 def dot(a, b, dtype=np.float64):
-    """Add products: wrapped ones of integers, else each part's sum rounded once."""
+    """Compute a dot product: integers wrap, else each part's sum is rounded once."""
     a, b, dtype = np.asarray(a), np.asarray(b), np.dtype(dtype)
     if dtype.kind in "iu":
         return np.dot(a.astype(dtype), b.astype(dtype))
@@ -122,10 +122,7 @@ def dot(a, b, dtype=np.float64):
 
 
 def root(square: Fraction) -> Fraction:
-    """Take 160 bits of a square root, and one more bit where there are more.
-
-    So it is on the same side of everything that lies half way between two floats as the root is.
-    """
+    """Return 160 bits of a square root and a sticky bit, which put it on the right side of ties."""
     if square <= 0:
         return Fraction(0)
     bits = 160 - (square.numerator.bit_length() - square.denominator.bit_length()) // 2
@@ -140,7 +137,7 @@ def nearest_root(square: Fraction, dtype) -> np.generic:
 
 
 def same(got, want) -> bool:
-    """Compare types, shapes and all bits but those of NaNs, in each part of a complex number."""
+    """Compare types, shapes and all bits but those of NaNs, for each part of complex numbers."""
     want = np.asarray(want)
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return False
@@ -151,7 +148,7 @@ def same(got, want) -> bool:
 
 
 def kinds(dtype, n, seed):
-    """Draw floats of every kind that windows may meet: in them, across them, and beyond them."""
+    """Yield floats of every kind relative to windows: inside, across, and beyond them."""
     random = np.random.default_rng(seed)
     any_bits = random.integers(0, 2 ** (8 * dtype.itemsize), n, np.uint64).astype(BITS[dtype])
     floats = any_bits.view(dtype)
@@ -182,10 +179,10 @@ def any_floats(dtype, max_size=30):
 
 
 def edges(dtype):
-    """List exact values at every kind of edge between two floats.
+    """List exact values at every kind of boundary between two floats.
 
-    Where two neighbours are, exactly between them, and by a bit far below that on either side.
-    Where float64s cannot say so, what is between float64s is left out.
+    They are midpoints of adjacent floats, and values that are off by TINY on either side. Values
+    that float64s cannot add up to are skipped.
     """
     bits, least = MANTISSA_BITS[dtype], -EXPONENTS[dtype]
     greatest, smallest = EXPONENTS[dtype] + 1, least - bits + 1
@@ -201,7 +198,7 @@ def edges(dtype):
 
 
 def as_floats(value: Fraction):
-    """Write an exact value as a sum of float64s, the greatest first."""
+    """Split an exact value into float64s, the largest first."""
     parts, most = [], Fraction(2) ** 1022
     while value:
         exponent = value.numerator.bit_length() - value.denominator.bit_length() - 1

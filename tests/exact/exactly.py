@@ -1,4 +1,4 @@
-"""Exact reductions as their tests call them, and numbers that they are made of."""
+"""Exact reductions as the tests call them, and their data."""
 
 import numpy as np
 import pytest
@@ -19,12 +19,12 @@ quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def exact(name, x, *arguments, **options):
-    """Reduce without a word about means of nothing."""
+    """Reduce exactly, without warnings about empty means."""
     return quietly(name, x, *arguments, method="exact", **options)
 
 
 def stored(name, x, device, dtype=None, **options):
-    """Reduce to one element on the device where the array lies, and read it."""
+    """Reduce to an element on the array's device, and read it."""
     out = laid_out(np.zeros((), dtype or x.dtype), device)
     if np.dtype(dtype).kind in "fc" and not (name == "norm" and x.dtype in COMPLEX):
         options = {"dtype": dtype, **options}
@@ -33,7 +33,7 @@ def stored(name, x, device, dtype=None, **options):
 
 
 def check(device, name, x, dtype=None, where=None):
-    """Round once, to what comes to the host and to what stays on the device, of what is shown."""
+    """Compare results on the host and on the device with the truth of unmasked elements."""
     want = truth(name, x if where is None else x[where], dtype)
     mask = {} if where is None else {"where": laid_out(where, device)}
     got = [exact(name, laid_out(x, device), dtype=dtype, **mask)]
@@ -42,20 +42,20 @@ def check(device, name, x, dtype=None, where=None):
 
 
 def of_products(a, b, device="host"):
-    """Make a sum of the products of arrays that are laid out on a device."""
+    """Return an ExactSum of the products of arrays on a device."""
     products = gred.ExactSum()
     products.add_products(laid_out(a, device), laid_out(b, device))
     return products
 
 
 def added(device, a, b):
-    """Add the products of arrays on a device, without any rounding."""
+    """Return the exact sum of the products of arrays on a device."""
     products = of_products(a, b, device)
     assert products.count == np.size(a)
     return products.fraction()
 
 
 def drawn(dtype, n, spread, seed=1):
-    """Draw two factors whose products' exponents are spread so far, with all bits of their type."""
+    """Draw two factors with this spread of their products' exponents, with full significands."""
     random, ends = np.random.default_rng([n, seed]), (-spread // 4, spread // 4 + 1)
     return [of_exponents(random.integers(*ends, n), dtype, seed + k) for k in range(2)]

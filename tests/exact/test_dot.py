@@ -1,4 +1,4 @@
-"""`gred.dot` and `gred.vecdot`: NumPy's answers, types and refusals, or exact answers."""
+"""`gred.dot` and `gred.vecdot`: NumPy's results, types and errors, or exact results."""
 
 import itertools
 import math
@@ -22,8 +22,7 @@ from gred.testing import SimulatedArray
 
 pytestmark = pytest.mark.usefixtures("shuffled")
 
-# Shapes and an axis: vectors; rows and columns, short and long, some, many and few, broadcast, of
-# nothing.
+# Shapes and an axis: vectors; rows and columns, short and long, few and many, broadcast, empty.
 CASES = [((n,), (n,), -1) for n in (0, 1, 9, 15, 16, 17, 4095, 4097, 30_001, 70_001)]
 ALONG = [((5, 3), (5, 3), 1), ((300, 3), (3,), -1), ((7, 64), (7, 64), 1), ((6, 9001), (9001,), -1)]
 ALONG += [((9001, 11), (9001, 11), 0), ((70, 300), (70, 300), 0), ((300, 7), (300,), 0)]
@@ -33,7 +32,7 @@ CASES += ALONG
 
 
 def drawn(dtype, shape, seed, exponents=0):
-    """Draw integers of all their type, or numbers around 0 whose exponents are spread so far."""
+    """Draw integers of the full range, or numbers around 0 whose exponents have this spread."""
     random, dtype = np.random.default_rng(seed), np.dtype(dtype)
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
@@ -45,14 +44,14 @@ def drawn(dtype, shape, seed, exponents=0):
 
 
 def vectors(a, b, axis):
-    """Move vectors last, as NumPy does, and repeat them for all results."""
+    """Move the vectors' axis last, as NumPy does, and broadcast them to all results."""
     a, b = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
     shape = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     return [np.broadcast_to(x, (*shape, x.shape[-1])) for x in (a, b)]
 
 
 def right(a, b, axis, dtype):
-    """Find every result, of a first factor that is not conjugated."""
+    """Compute every result, without conjugating the first factor."""
     a, b = vectors(a, b, axis)
     found = np.empty(a.shape[:-1], dtype)
     for at in np.ndindex(found.shape):
@@ -61,14 +60,14 @@ def right(a, b, axis, dtype):
 
 
 def multiplied(a, b, axis, device, **options):
-    """Multiply vectors where they lie, and others where they are brought to."""
+    """Multiply two vectors in device memory, or arrays that are copied to the device."""
     if a.ndim == b.ndim == 1:
         return gred.dot(laid_out(a, device), laid_out(b, device), **options)
     return gred.vecdot(a.conj() if a.dtype in COMPLEX else a, b, axis, device=device, **options)
 
 
 def bound(a, b, axis, want):
-    """Bound the error of a float64 sum, of a tree or of so many numbers, that is rounded."""
+    """Bound the errors of a float64 sum, of a tree or in sequence, and of its final rounding."""
     magnitudes = [np.abs(x.astype("c16")) for x in vectors(a, b, axis)]
     additions = 24 + math.log2(a.size + 1) if a.ndim == b.ndim == 1 else 300
     dtype = PARTS.get(want.dtype, want.dtype)
@@ -81,7 +80,7 @@ def bound(a, b, axis, want):
 def test_elements_are_multiplied_and_added_along_any_axis(device, of_a, of_b, axis, dtype):
     """Integers wrap in 64 bits, floats are added in float64 or exactly; vecdot conjugates."""
     a, b = drawn(dtype, of_a, 1), drawn(dtype, of_b, 2, 0 if dtype == "f2" else 6)
-    if a.ndim == b.ndim == 1:  # at boundaries of 16 bytes, or each off them by itself
+    if a.ndim == b.ndim == 1:  # each aligned to 16 bytes or not
         a, b = (np.pad(x, (first, 0))[first:] for x, first in ((a, a.size % 3), (b, a.size % 5)))
     wide = {"u": np.uint64, "i": np.int64, "b": np.int64}.get(dtype.kind, dtype)
     want = right(a, b, axis, wide)
@@ -100,7 +99,7 @@ def test_elements_are_multiplied_and_added_along_any_axis(device, of_a, of_b, ax
 @settings(deadline=None, max_examples=examples(60))
 @given(data=st.data())
 def test_any_floats_are_multiplied_exactly(device, dtype, data):
-    """As vectors, rows and columns; in float64 no infinity and no NaN among them is lost."""
+    """As vectors, rows and columns; sums in float64 keep every infinity and NaN."""
     a, b = data.draw(any_floats(dtype)), data.draw(any_floats(dtype))
     a, b = a[: len(b)], b[: len(a)]
     want = dot(a, b, dtype)
@@ -112,7 +111,7 @@ def test_any_floats_are_multiplied_exactly(device, dtype, data):
         assert same(gred.vecdot(x, y, axis, method="exact"), np.repeat(want, 20))
     products = a.astype("f8") * b.astype("f8")
     special = products[~np.isfinite(products)]
-    if dtype != "f8" or special.size:  # else partial sums may overflow in one order alone
+    if dtype != "f8" or special.size:  # else partial sums may overflow in some orders only
         made = [gred.vecdot(x, y, axis, dtype="f8") for x, y, axis in (rows, columns)]
         for got in (*made, gred.dot(a.astype("f8"), b.astype("f8"))):
             assert np.isfinite(got).all() == (special.size == 0)
@@ -127,14 +126,14 @@ ROWS = [
     ([TINY, 0, 0], [0.5, 0, 0], 0.0),
     ([2.0**-600, 2.0**-1074, 0], [2.0**-600, 2.0**100, 0], 2.0**-974),
     ([2.0**53, 1, 0], [1, 1, 0], 2.0**53),  # a tie
-    ([2.0**53, 1, TINY], [1, 1, TINY], 2.0**53 + 2),  # and a little more
+    ([2.0**53, 1, TINY], [1, 1, TINY], 2.0**53 + 2),  # and slightly more
     ([MOST, MOST, -MOST], [1, 1, 1], MOST),
     ([MOST, MOST, 0], [1, 1, 0], INF),
     ([INF, 1, 0], [0, 1, 0], math.nan),
     ([INF, INF, 0], [1, -1, 0], math.nan),
     ([-0.0, -0.0, 0], [1, 1, -0.0], 0.0),
 ]
-# What was lost on the way decides on which side of a tie the sum is.
+# Bits that rounding loses decide on which side of a tie the sum is.
 LOST = [
     ("f8", [2.0**60, 2.0**-10, 2.0**-70, -(2.0**-10), -(2.0**60), 1, 2.0**-53, -(2.0**-90)]),
     ("f4", [2.0**80, 2.0**20, 2.0**-40, -(2.0**20), -(2.0**80), 1, 2.0**-24, -(2.0**-45)]),
@@ -179,7 +178,7 @@ def test_arrays_larger_than_a_piece_are_brought_in_turn(device):
 
 @pytest.mark.parametrize("of_a", EVERY, ids=str)
 def test_types_that_mix_are_promoted_as_numpy_does_and_multiplied_as_they_are(device, of_a):
-    """Also integers that no float holds; complex results round these first."""
+    """Including integers that no float represents; complex results round these first."""
     wide = {"b": np.int64, "i": np.int64, "u": np.uint64}
     for of_b in EVERY:
         x, y = drawn(of_a, (4, 50), 1), (drawn("f8", (4, 50), 2) * 9).astype(of_b)
@@ -240,7 +239,7 @@ def test_dimensions_and_out(how):
     want = gred.vecdot(a, b, 1, method=how)
     assert same(gred.vecdot(a, b, 1, method=how, keepdims=True), want[:, None])
     assert same(gred.dot(a, b, axis=1, method=how), want)
-    wide = gred.vecdot(a, b, 1, method=how, dtype="f8")  # what out has, rounded once
+    wide = gred.vecdot(a, b, 1, method=how, dtype="f8")  # rounded once to out's type
     out = np.full((3, 10), np.nan)[:, ::2]
     assert gred.dot(a, b, axis=1, method=how, out=out) is out
     assert np.array_equal(out, wide if how == "exact" else want)
@@ -252,7 +251,7 @@ def test_dimensions_and_out(how):
     assert isinstance(gred.vecdot([1, 2], (3, 4), method=how), np.int64)
 
 
-# ---- what is refused ----
+# ---- errors ----
 
 X, M = np.arange(3.0), np.ones((2, 3))
 LENGTHS = r"vectors of one length; got shapes \(.*\) and \("
@@ -307,7 +306,7 @@ LIBRARIES = [("torch", None), ("torch", "simulated"), ("jax.numpy", None), *GPU]
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i4", "u1"])
 @pytest.mark.parametrize(("module", "place"), LIBRARIES)
 def test_in_other_libraries(module, place, dtype):
-    """They multiply, and where there is a device it adds; on a GPU results are of the library."""
+    """The library multiplies, and a given device adds; on a GPU results belong to the library."""
     xp = pytest.importorskip(module)
     if module == "jax.numpy" and dtype not in (("f2", "f4", "c8") if place else ("f4",)):
         pytest.skip("of 32 bits, unless JAX is told otherwise")

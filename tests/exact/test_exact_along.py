@@ -1,7 +1,7 @@
-"""Exact results along axes: each is rounded once, however its elements lie, on every device.
+"""Exact results along axes are each rounded once, in any layout, on every device.
 
-Devices take rows by blocks and by threads, columns by threads, by one block and by many of them, in
-shuffled order; results go where they are wanted, and are made one by one where memory is short.
+Devices reduce rows by blocks and by threads, columns by threads, by one block and by several, in
+shuffled order. Results go where they are requested, one at a time where memory is short.
 """
 
 import itertools
@@ -18,19 +18,19 @@ import gred
 
 pytestmark = pytest.mark.usefixtures("shuffled")
 both_axes = pytest.mark.parametrize("axis", [0, 1])
-LANES = 32  # results that are brought together, and a loop's most elements
-LOOP = ROWS = 4096  # elements of a loop, and of columns that are added at once
+LANES = 32  # results gathered together, and a loop's most elements
+LOOP = ROWS = 4096  # elements of a loop, and rows of columns added at a time
 
 
 def along(name, x, axis, **options):
-    """Reduce exactly, where results stay if the array lies there; copy them to the host."""
+    """Reduce exactly, with results on the array's device; copy them to the host."""
     results = exact(name, x, axis=axis, **options)
     assert isinstance(results, gred.DeviceArray) != isinstance(x, np.ndarray)
     return to_host(results)
 
 
 def check(device, name, x, axis, dtype=None):
-    """Compare every result with fractions of its elements; rows as segments, too, and by key."""
+    """Compare every result with fractions of its elements; rows also as segments and by key."""
     want, told = truths(name, x, axis, dtype), (name, x.dtype, x.shape, x.strides, axis, dtype)
     assert same(along(name, laid_out(x, device), axis, dtype=dtype), want), told
     if axis == 1 and x.ndim == 2 and x.dtype in REALS and x.size < 20_000:
@@ -43,12 +43,12 @@ def check(device, name, x, axis, dtype=None):
             assert same(to_host(keyed), want), told
 
 
-# Arrays; axes, names and results' types of each; a type of None is the usual one.
+# These yield arrays with axes, names and result types; a type of None is the default.
 ALL = (0, 1), ("sum", "mean"), (None,)
 
 
 def of_every_kind():
-    """Numbers in windows, across them and beyond them; results in lanes, and beside them."""
+    """Numbers inside, across and beyond windows; results that fill lanes, or not."""
     widths = (1, 31, LANES, 2 * LANES + 1, 129)
     for dtype, kind, width in chosen(itertools.product(REALS, range(10), widths)):
         x = next(itertools.islice(kinds(dtype, 70 * width, width), kind, None))
@@ -57,7 +57,7 @@ def of_every_kind():
 
 
 def of_any_length():
-    """Of a kind, or each of its own magnitude."""
+    """Elements with one magnitude per row, or one per result."""
     lengths = (1, 2, 3, 7, 8, 9, 31, 33, 127, 129, 511, 513, 1100, 9000, 40_000)
     lengths += (ROWS, ROWS + 1, LOOP - 1, LOOP + 1)
     every = itertools.product(lengths, REALS, (2, 3, 32, 33), (False, True))
@@ -70,7 +70,7 @@ def of_any_length():
 
 
 def far_apart():
-    """In windows, across them, and beyond them; with what cancels all but the least."""
+    """Inside, across and beyond windows; some cancel down to the smallest element."""
     for tiny in (2.0**-40, 2.0**-60, 2.0**-80, 2.0**-100, 2.0**-120, 2.0**-1000):
         x = np.where(np.arange(1200 * 6) % 3, 1.75, tiny).reshape(1200, 6)
         cancelling = x[:600].copy()
@@ -87,7 +87,7 @@ def far_apart():
 
 
 def between_floats():
-    """At or beside the middle of two floats, also once divided; subnormal ones, too."""
+    """At or next to midpoints of adjacent floats, also after a division, and subnormal."""
     for dtype, n in itertools.product(REALS, (1, 2, 3, 7, 3 * LANES, 200)):
         random, count = np.random.default_rng(1), 4 * LANES + 5
         bits = random.integers(0, 2 ** (8 * dtype.itemsize), count, np.uint64)
@@ -107,7 +107,7 @@ def between_floats():
 
 
 def beside_others():
-    """What is added for the sake of whole registers is of other results, or of no number."""
+    """To fill registers, elements of other results, or NaN, are added too."""
     every = list(itertools.product(REALS, (1, 5, 16, 31, 33, 255, 257)))
     long_ones = chosen(every)
     for dtype, width in every:
@@ -130,7 +130,7 @@ def not_finite():
 
 
 def of_other_types_and_dimensions():
-    """Integers' means, both parts of complex numbers, norms, and several axes: a launch or more."""
+    """Integer means, both parts of complex numbers, norms and several axes; one launch or more."""
     x = np.random.default_rng(6).integers(-(2**63), 2**63 - 1, (150, 9))
     yield x, (0, 1), ("mean",), (None,)
     random = np.random.default_rng(8)
@@ -216,9 +216,9 @@ def test_results_that_blocks_share_are_made_one_by_one_where_memory_is_short(pla
 
 
 def test_a_window_is_emptied_before_its_sum_rounds():
-    """What the first leaves of each number is half of what may be left, of the same sign.
+    """The first window leaves half of the largest remainder of each number, of the same sign.
 
-    Threads of a GPU are too many to have so much each.
+    A GPU has too many threads for so many elements each.
     """
 
     def threads_of_a_column(x):

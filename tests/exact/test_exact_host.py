@@ -1,4 +1,4 @@
-"""`method="exact"` on the host: loops of any instructions and lanes, and what others do to them."""
+"""`method="exact"` on the host: all instruction sets, threads and floating-point modes."""
 
 import itertools
 import platform
@@ -18,7 +18,7 @@ from toy_kernels import library
 
 import gred
 
-# What tests of every device hold against the truth, for loops of instructions that are asked for.
+# Checks of the tests for every device, with loops of the requested instruction set.
 ON_THE_HOST = """
 import itertools
 import numpy as np
@@ -40,10 +40,10 @@ for case, dtype in chosen(itertools.product(test_dot.CASES, EVERY)):
 """
 
 
-@pytest.mark.unsanitized  # the sanitized run names instructions itself
+@pytest.mark.unsanitized  # the sanitized run selects instructions itself
 @pytest.mark.parametrize("instructions", SETS[: SETS.index(BEST)])
 def test_loops_of_all_instructions_are_exact(instructions):
-    """All that loops are compiled for have an inexact flag, which is believed."""
+    """All compiled instruction sets have an inexact flag, which is trusted."""
     few = {NAME: "thorough" if one_in() == 1 else "sanitized"}
     told = printed(ON_THE_HOST, path=True, GRED_INSTRUCTIONS=instructions, **few)
     assert "added directly" in told
@@ -61,7 +61,7 @@ def test_nothing_is_read_behind_the_last_column():
 
 @pytest.mark.parametrize("n", [3, 40_000, 300_001])
 def test_any_number_of_threads_makes_the_same_bytes(n, threads_as_before):
-    """Also where they have superaccumulators of their own."""
+    """Also where threads have superaccumulators of their own."""
     for x in chosen(list(kinds(WIDE, n, n)), n):
         made = set()
         for threads in (1, 2, 3, 16):
@@ -75,7 +75,7 @@ def test_any_number_of_threads_makes_the_same_bytes(n, threads_as_before):
 
 @pytest.fixture(scope="module")
 def arithmetic(tmp_path_factory):
-    """Make a function that sets this thread's arithmetic, and tells what it was before."""
+    """Return a function that sets the thread's floating-point mode and returns the old one."""
     if platform.machine() not in ("x86_64", "AMD64"):
         pytest.skip("arithmetic is set as x86 does")
     target = tmp_path_factory.mktemp("native") / "arithmetic.so"
@@ -84,7 +84,7 @@ def arithmetic(tmp_path_factory):
 
 @pytest.mark.parametrize("mode", [0x8040, 0x2000, 0x4000, 0x6000, 0xE040])
 def test_the_callers_arithmetic_makes_no_difference(arithmetic, mode):
-    """Subnormal numbers that do not count; rounding down, up and to zero; or both."""
+    """Subnormal numbers as zeros; rounding down, up and to zero; or both."""
     random = np.random.default_rng(1)
     for x in (random.normal(size=300_000), np.full(300_000, 2.0**-1060), np.float32([1e-40] * 9)):
         before = arithmetic(mode | 0x1F80)

@@ -1,7 +1,4 @@
-"""`method="exact"` of whole arrays: rounded once, on each device, whatever the elements.
-
-Threads of devices run in another order for every test.
-"""
+"""`method="exact"` of whole arrays: rounded once, on each device, whatever the elements."""
 
 import itertools
 import math
@@ -33,11 +30,11 @@ def test_any_floats_are_rounded_once_to_any_type(device, name, dtype, data):
         check(device, name, x, result)
 
 
-# Arrays, reductions of them, and the types of their results: None is the usual one.
+# These yield arrays, reductions and result types; None is the default type.
 
 
 def of_any_length():
-    """Around the number up to which each element is added by itself; by one block and by many."""
+    """Around the length up to which elements are added one by one; by one block and by several."""
     few = itertools.product((*FLOATS[:2], COMPLEX[1]), (1, 2, 31, 33, 63, 64, 65, 128))
     many = itertools.product((*REALS, *COMPLEX), (2049, 4000, 70_001))
     for dtype, n in (*few, *chosen(many)):
@@ -58,11 +55,11 @@ def too_great_and_too_small():
         x[-3:] = greatest, greatest, -greatest
         for y in (x, *(np.full(n, value) for n in (3, 5000) for value in (greatest, least))):
             yield y, ("sum", "mean")
-    yield np.array([1e300 + 1j, 3e300 + 3j]), ("sum", "mean"), COMPLEX  # in one part alone
+    yield np.array([1e300 + 1j, 3e300 + 3j]), ("sum", "mean"), COMPLEX  # one part overflows
 
 
 def not_finite():
-    """Anywhere, and in either part of a complex number, where it leaves the other as it is."""
+    """Anywhere, and in one part of a complex number, where it does not affect the other."""
     spots = (0, 1, 4095, 4096, 40_000)
     values = (math.nan, math.inf, -math.inf)
     for dtype, value, spot in chosen(itertools.product((*REALS, COMPLEX[0]), values, spots)):
@@ -92,7 +89,7 @@ def integers():
 
 
 def every_edge():
-    """Halfway between two floats, and a bit beside that, which may lie far below the rest."""
+    """Midpoints of adjacent floats, and values off by a bit, which may be far below the rest."""
     for dtype in REALS:
         for value, sign in chosen(itertools.product(edges(dtype), (1, -1)), dtype):
             yield np.array(as_floats(sign * value) or [0.0]), ("sum",), (dtype,)
@@ -106,7 +103,7 @@ def every_edge():
 
 
 def ties():
-    """Decided by a bit beside those that are kept, further down, and in what a division leaves."""
+    """Decided by a bit next to those kept, further down, or in the remainder of a division."""
     every = itertools.product((1, 3, 7, 1023), (*range(-54, -200, -1), -1000), (1, -1))
     for divisor, far, sign in chosen(every):
         tie = [divisor * 1.0, divisor * 2.0**-53, sign * 2.0**far]
@@ -114,7 +111,7 @@ def ties():
 
 
 def quotients():
-    """Digits that a first guess makes too great are among those of many."""
+    """Enough quotients for some to have digits that are estimated too large at first."""
     for count, times in ((3, 40), (2**16 + 1, 2), (99_991, 2)):
         random = np.random.default_rng(count)
         for _ in range(times):
@@ -125,7 +122,7 @@ def quotients():
 
 
 def carries():
-    """Through all digits: what is borrowed for a number far below comes from the topmost."""
+    """Through all digits: the borrow for a number far below comes from the topmost."""
     for dtype, step in ((np.float64, 97), (np.float32, 13)):
         kind = np.finfo(dtype)
         exponents = range(kind.minexp - kind.nmant, kind.maxexp, step)
@@ -135,7 +132,7 @@ def carries():
 
 
 def roots():
-    """Of any magnitude, and of 25 k^2, which 5 k lies half way between two floats of; or beside."""
+    """Roots of any magnitude; of 25 k^2, where 5 k is a midpoint of two floats, or next to it."""
     for exponent in (-1074, -1060, -1022, -600, -500, -1, 0, 1, 500, 1000):
         random = np.random.default_rng(exponent + 2000)
         for n in (1, 2, 3, 10) * 5:
@@ -161,7 +158,7 @@ def test_whole_arrays_are_rounded_once(device, arrays):
 
 @pytest.mark.parametrize("name", [*NAMES, "norm"])
 def test_where_chooses_what_is_added(device, name):
-    """A mask of the host's, too, which may hide all that there is."""
+    """A mask on the host, too, and one that hides everything."""
     for dtype, n in itertools.product((*FLOATS[:2], COMPLEX[1]), (900, 12_000)):
         x = (np.random.default_rng(1).normal(size=n) * 100).astype(dtype)
         if name != "norm":
@@ -206,7 +203,7 @@ def test_zeros_have_numpys_signs(device):
     "values", [[1.0, 2.0**-24, 2.0**-60], [1.0, 2.0**-30, 1000.0], [1.75, 2.75, 1.5]], ids=str
 )
 def test_an_element_of_any_type_is_rounded_to_once(device, values, result):
-    """By way of float64 the first would be a tie for a float32; integers are cut off at last."""
+    """Through float64, the first would be a tie for a float32; integers are truncated last."""
     parts = np.dtype(np.float32 if result == np.complex64 else result)
     x, out = np.array(values), laid_out(np.zeros((), result), device)
     for name in ("sum", "mean", "nansum", "norm"):

@@ -1,4 +1,4 @@
-"""Exact variances, covariances and correlations, each rounded once, against fractions."""
+"""Exact variances, covariances and correlations, rounded once, compared with fractions."""
 
 from fractions import Fraction
 from functools import partial
@@ -29,14 +29,14 @@ def finite_floats(dtype, max_size=30):
 
 
 def truth(name, x, dtype=None, ddof=0):
-    """Round a variance, or its root, once."""
+    """Compute a variance, or its root, rounded once."""
     x = np.ravel(x)
     dtype = dtype or PARTS.get(x.dtype, WIDE if x.dtype in INTEGERS else x.dtype)
     return NAMES[name](comoment(x, x) / (x.size - Fraction(ddof)), dtype)
 
 
 def spread_out(n, dtype=WIDE, seed=1):
-    """Draw numbers of many sizes around one that is far from 0."""
+    """Draw numbers of many magnitudes around one far from 0."""
     random = np.random.default_rng(seed)
     far = 2.0 ** random.integers(10, 60)
     return (far + random.normal(size=n) * np.exp2(random.integers(-9, 9, n))).astype(dtype)
@@ -107,7 +107,7 @@ def test_arrays_of_devices_and_lists_make_the_same_bits(place, name):
     whole = np.concatenate([one.ravel() for one in arrays])
     assert same(exact(name, iter(arrays), ddof=1), truth(name, whole, WIDE, 1))
     assert same(exact("var", [[1, 2], [3, 4.0]], axis=0)[0], np.float64(1))
-    assert exact("var", THERE) == np.var([3.0, 5.0, 7.0])  # without a library, taken whole
+    assert exact("var", THERE) == np.var([3.0, 5.0, 7.0])  # taken whole, as no library can slice it
 
 
 # ---- covariances ----
@@ -149,7 +149,7 @@ def test_numpys_forms_of_covariances_are_understood():
     assert gred.cov(m, dtype=np.float32).dtype == np.float32
 
 
-# ---- what is no number, and what is asked for ----
+# ---- undefined results, and arguments ----
 
 
 def test_nothing_and_what_is_not_finite_have_nan():

@@ -1,4 +1,4 @@
-"""`gred.ExactSum`: its values, its order and its words, against fractions, bit for bit."""
+"""`gred.ExactSum`: its values, its order and its words, compared with fractions bit for bit."""
 
 import contextlib
 import itertools
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarn
 
 
 def check(accumulator, exact, dtype):
-    """Round to nearest, and to the ends of an interval that holds the sum and no float between."""
+    """Check the nearest float, and the bounds when rounding down and up."""
     near, down, up = (accumulator.value(dtype, how) for how in ("nearest", "down", "up"))
     assert same(near, nearest(exact, dtype))
     assert down.dtype == up.dtype == dtype
@@ -72,12 +72,12 @@ def test_infinities_nans_and_zeros_are_as_ieee_754_has_them_however_rounded():
     assert gred.ExactSum([GREATEST] * 3).mean() == GREATEST
     left = gred.ExactSum([1.5, INF, NAN, -INF])
     for part, value in (([NAN, -INF], INF), ([INF], 1.5), ([INF], -INF)):
-        left -= gred.ExactSum(part)  # what was not finite can be taken away
+        left -= gred.ExactSum(part)  # non-finite elements can be subtracted
         assert float(left) == value
 
 
 def test_the_least_and_the_greatest_products_have_their_place():
-    """And zero times infinity is NaN."""
+    """Zero times infinity is NaN."""
     products = of_products([TINY, GREATEST, TINY], [TINY, GREATEST, -TINY])
     products.add_products([-GREATEST], [GREATEST])
     assert products.fraction() == 0
@@ -91,7 +91,7 @@ def test_the_least_and_the_greatest_products_have_their_place():
 
 @given(st.integers(1, 2**62), st.integers(1, 2**53), st.integers(-1074, 900))
 def test_a_mean_of_many_is_right(count, significand, exponent):
-    """So many that only their accumulator can be had: zeros make it count."""
+    """So many elements that only their accumulator exists: adding zeros raises its count."""
     value = Fraction(significand) * Fraction(2) ** exponent
     counted, zeros = gred.ExactSum(as_floats(value)), gred.ExactSum([0.0])
     for bit in bin(max(count - counted.count, 0))[:1:-1]:
@@ -168,13 +168,13 @@ def test_bytes_are_what_they_are_documented_to_be(x):
     assert value == exact_sum(x[np.isfinite(x)])
     assert gred.ExactSum.from_bytes(data).to_bytes() == data
     words = np.zeros(140, "<i8")
-    words[[0, 1, 2, 73]] = 1, -0x3E48A39BFB863E9, 2, 5 << 4  # a checksum once worked out
+    words[[0, 1, 2, 73]] = 1, -0x3E48A39BFB863E9, 2, 5 << 4  # a precomputed checksum
     assert gred.ExactSum.from_bytes(b"gredsum\x01" + words.tobytes()).fraction() == 5
 
 
 @pytest.mark.parametrize("x", [GREATEST, -GREATEST, 2.0**-1022 - TINY, -1.0 + 2.0**-53])
 def test_words_have_room_for_the_promised_number_of_parts(x):
-    """Digits of nothing but ones, as many times as is promised."""
+    """All digits have only ones, as many times as documented."""
     part = gred.ExactSum([x, x / 2**52, x / 2**104])
     most = gred.ExactSum.PARTS_MOST
     assert most == 2**20
@@ -188,7 +188,7 @@ def test_words_have_room_for_the_promised_number_of_parts(x):
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("word", [2**62, 2**62 - 1, 2**30 * (2**32 - 1)])
 def test_every_word_carries_at_its_limit(word, sign):
-    """All digits at the proven limit at once, but for the topmost, which takes carries only."""
+    """All digits are at the proven limit, except the topmost, which only takes carries."""
     words = np.zeros(138, np.int64)
     words[4:-1] = sign * word
     digits = np.frombuffer(gred._core.exact_normalised(words), np.int64)[4:].tolist()
@@ -212,7 +212,7 @@ def test_counts_that_could_wrap_or_overflow_are_refused():
     assert many.fraction() == 2**62
 
 
-# ---- what is refused ----
+# ---- errors ----
 
 
 def test_every_byte_that_is_changed_is_noticed():
@@ -237,7 +237,7 @@ def test_no_other_bytes_make_an_accumulator_and_the_core_takes_any_without_harm(
 
 
 def hostile_words():
-    """Words that are none, what float64 makes of some, and too great ones of a true checksum."""
+    """Yield invalid words, words converted through float64, and too large ones with a checksum."""
     yield from (np.zeros(140, int), np.ones(140, int), np.arange(140))
     yield from (np.full(140, -(2**63)), np.full(140, 2**63 - 1))
     yield np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 140)

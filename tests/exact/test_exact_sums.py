@@ -1,4 +1,4 @@
-"""`ExactSums`, and what accumulators of every kind promise: they are merged to the last bit."""
+"""`ExactSums`, and what accumulators of every kind promise: merging is exact to the last bit."""
 
 import copy
 import pickle
@@ -125,7 +125,7 @@ def test_words_and_names_are_of_a_kind_and_a_shape():
 
 
 def in_threads(works):
-    """Do all at once."""
+    """Run all concurrently."""
     with ThreadPoolExecutor(len(works)) as pool:
         list(pool.map(lambda work: work(), works))
 

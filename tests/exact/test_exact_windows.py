@@ -1,7 +1,4 @@
-"""Exact sums of numbers, and of products, where windows move, end and are full, on every device.
-
-Threads of devices run in another order for every test.
-"""
+"""Exact sums of numbers and products where windows move, end and are full, on every device."""
 
 import itertools
 import math
@@ -17,9 +14,9 @@ from thin import chosen
 
 import gred
 
-STRETCH = 1_000_000  # numbers: more than all warps take before they choose windows anew
+STRETCH = 1_000_000  # numbers: more than all warps add before they choose new windows
 MANY = 600_000  # products, likewise
-FIRST = 32_768  # elements: no fewer than those by which all warps choose them first
+FIRST = 32_768  # elements: at least as many as all warps choose the first windows from
 LENGTHS = (1, 2, 5, 31, 129, 511, 512, 513, 2047, 2048, 2049, 4111, 16385, 70_001)
 SIGNS = (1, -1)
 pytestmark = pytest.mark.usefixtures("shuffled")
@@ -29,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("shuffled")
 
 
 def any_exponents():
-    """Too far apart for windows; a host adds them by a large superaccumulator, or by several."""
+    """Too far apart for windows; the host uses one large superaccumulator, or several."""
     lengths = itertools.product(FLOATS[:2], (16383, 16384, 70_001))
     for dtype, n in (*lengths, (np.float64, 1_500_001)):
         x = next(kinds(np.dtype(dtype), n, n))
@@ -41,7 +38,7 @@ def any_exponents():
 
 
 def many_of_an_exponent():
-    """More than its place takes before it is handed over, all of the largest significand."""
+    """More than a bucket takes before it is flushed, all with the largest significand."""
     for dtype in FLOATS[:2]:
         x = next(kinds(np.dtype(dtype), 60_000, 1))
         for value in (1, -1, np.finfo(dtype).max, -np.finfo(dtype).tiny):
@@ -50,7 +47,7 @@ def many_of_an_exponent():
 
 
 def steps(n, far, peak):
-    """Give exponents that change on the way: up, down, now and then, or by levels."""
+    """Yield exponents that change: rising, falling, with rare peaks, or in levels."""
     now_and_then = np.arange(n) % 50_021 == 50_020
     yield np.linspace(-far, far, n).astype(int)
     yield np.linspace(far, -far, n).astype(int)
@@ -60,14 +57,14 @@ def steps(n, far, peak):
 
 
 def windows_move():
-    """Stretches that are greater, or less, than those before them, or both at once."""
+    """Stretches that are larger or smaller than those before, or both."""
     for dtype in FLOATS[:2]:
         for exponents in chosen(steps(3 * STRETCH, 90, 100), dtype):
             yield of_exponents(exponents, dtype)
 
 
 def windows_end():
-    """They move up, down, and beyond what they can be moved to, or are tried again."""
+    """Windows move up, down and beyond their limits, or are tried again."""
     random, ends = np.random.default_rng(1), [-1022, -1074, 900, 1013, 1014, 1023, -1074]
     for exponents in ([0, 300, -300, 0], ends, [1023, -1074]):
         yield np.concatenate([np.ldexp(random.random(4096) - 0.5, e) for e in exponents])
@@ -76,7 +73,7 @@ def windows_end():
 
 
 def full_windows():
-    """As many of the greatest numbers of one sign as a window takes, and more."""
+    """As many of the largest numbers of one sign as a window takes, and more."""
     for dtype in FLOATS:
         greatest = dtype(2 - np.finfo(dtype).eps)
         for value in chosen((greatest, -greatest, dtype(1), dtype(-1)), dtype):
@@ -88,13 +85,13 @@ def full_windows():
         x = np.full(n, sign * (2.0**power - 2.0 ** (power - bit)))
         x[-1] = sign * 2.0**10
         yield x
-    # The first windows leave as much of every part as they can, wherever they lie.
+    # The first windows leave the largest remainder of every number, wherever they are.
     for bit, sign in chosen(itertools.product((26, 27, 28), SIGNS)):
         yield np.full(2 * STRETCH, sign * (1 + 2.0**-bit - 2.0**-52))
 
 
 def out_and_back():
-    """Each thread's sum would leave its window's range within a tile, and be back at its end."""
+    """Each thread's sum would leave its window's range within a tile, and return by its end."""
     for exponent in (9, 10, 11, 12, 30, 52, 53, 54, 60, 900):
         x = of_exponents(np.zeros(1 << 15, int), WIDE)
         middle = len(x) // 2 * 2 - 64
@@ -104,7 +101,7 @@ def out_and_back():
 
 
 def below_a_window():
-    """All bits of a few are 1, and among numbers that cancel they begin ever farther below."""
+    """A few numbers of only ones, ever further below others that may cancel."""
     others = ([1.0, -1.0], [0.0, 0.0], [1.0, 1.0])
     for dtype, exponent, other in chosen(itertools.product(REALS, range(-60, 1), others)):
         x, places = np.tile(other, 8000), np.arange(50) * 301 + 200
@@ -114,7 +111,7 @@ def below_a_window():
 
 
 def room_for_whole_ones():
-    """Now and then there is one that nearly fills a window, whatever its room, all of one sign."""
+    """Now and then a number nearly fills a window, whatever its headroom, all of one sign."""
     every = itertools.product((REALS[2], BFLOAT16), SIGNS, range(7, 24), (3, 8))
     for dtype, sign, exponent, least in chosen(every):
         x = np.full(STRETCH // 4, 1.75 * sign)
@@ -151,7 +148,7 @@ def test_blocks_of_any_size_make_the_same_bits(device, block_size):
 
 @pytest.mark.parametrize("spread", [0, 20, 60, 250, 2000])
 def test_every_length_is_exact(device, spread):
-    """Around warps, tiles, blocks, and boundaries of 16 bytes; in windows and beside them."""
+    """Around warps, tiles, blocks and boundaries of 16 bytes; inside and outside windows."""
     for dtype, n in itertools.product(FLOATS, LENGTHS):
         limits = np.finfo(dtype)
         a, b = drawn(dtype, n, min(spread, limits.maxexp - limits.minexp))
@@ -168,8 +165,8 @@ def products_windows_move():
 
 
 def full_windows_of_products():
-    """As many of the greatest products of one sign as a window takes, and more."""
-    room, n = dict(zip(FLOATS, (8, 9, 5), strict=True)), 2_200_000  # how much greater, in bits
+    """As many of the largest products of one sign as a window takes, and more."""
+    room, n = dict(zip(FLOATS, (8, 9, 5), strict=True)), 2_200_000  # headroom, in bits
     for (dtype, bits), more, sign in chosen(itertools.product(room.items(), (-3, -1, 0, 1), SIGNS)):
         greatest, higher = dtype(2 - np.finfo(dtype).eps), bits + more
         a, b = np.full(n, greatest, dtype), np.full(n, sign * greatest, dtype)
@@ -177,7 +174,7 @@ def full_windows_of_products():
         b[FIRST:] *= dtype(2) ** (higher - higher // 2)
         times = FIRST + (n - FIRST) * 2**higher
         yield a, b, sign * times * Fraction(float(greatest)) ** 2
-    # What the first windows leave of every product is of one sign.
+    # The first windows leave remainders of one sign of all products.
     for bit, sign in itertools.product((24, 25, 26, 27, 28, 40, 50), SIGNS):
         a = np.full(MANY, sign * (1 + 2.0**-bit - 2.0**-52))
         b = np.full(MANY, 1 + 2.0**-bit)
@@ -185,7 +182,7 @@ def full_windows_of_products():
 
 
 def of_any_exponents():
-    """Too large and too small ones, too, and those of zero."""
+    """Including products that are too large, too small, or zero."""
     random = np.random.default_rng(3)
     for dtype, n, share in itertools.product(FLOATS[:2], (16384, 70_001), (0.01, 0.2, 0.97)):
         most = int(np.finfo(dtype).maxexp * share)
@@ -196,7 +193,7 @@ def of_any_exponents():
 
 
 def near_the_least_and_the_greatest():
-    """All of them, or half: what small ones lose is just a float, or no longer one."""
+    """All or half of them: what small products lose is just a float, or no longer one."""
     small = (-900, -950, -960, -968, -970, -975, -990, -1020, -1060)
     for exponent in (*small, 900, 960, 1000, 1010, 1015, 1020, 1022):
         a, b = drawn(np.float64, 20_000, 4)
@@ -218,7 +215,7 @@ def with_zeros_and_beyond_floats():
 
 
 def odd_ones():
-    """One that is too small, or too large, anywhere beside ones that lie within windows."""
+    """One product that is too small or too large, anywhere among products inside windows."""
     odd = [(2.0**-600, 2.0**-474 + 2.0**-526), (2.0**-560 + 2.0**-612, 2.0**-480 + 2.0**-532)]
     odd += [(2.0**-1074, 2.0**-1074), (1e300, -1e300), (2.0**1000, 2.0**-900), (-0.0, 2.0**-1074)]
     n = 20_001

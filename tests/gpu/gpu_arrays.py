@@ -1,7 +1,7 @@
-"""GPU arrays without a library: just enough of the driver, by ctypes, for tests to make them.
+"""GPU arrays without a library: the few functions of the driver that tests need, using ctypes.
 
-An array offers `__cuda_array_interface__` and nothing more. Work can be put on a stream behind a
-delay, which tells whether somebody waits for the stream.
+An array offers `__cuda_array_interface__` and nothing else. Work can be put on a stream behind a
+delay, which shows whether a call waits for the stream.
 """
 
 import ctypes
@@ -14,12 +14,12 @@ LEGACY_DEFAULT_STREAM = 1
 NON_BLOCKING, NOT_READY = 1, 600
 MICROSECONDS = 300_000
 ALIGNMENT = 64
-ADDRESS, SIZE = ctypes.c_uint64, ctypes.c_size_t  # handles are addresses, too
+ADDRESS, SIZE = ctypes.c_uint64, ctypes.c_size_t  # handles are addresses
 
 
 @functools.cache
 def library():
-    """Load the driver, with the first GPU's primary context, CUDA's runtime's, current."""
+    """Load the driver, and make the first GPU's primary context, the CUDA runtime's, current."""
     driver, context = ctypes.CDLL("libcuda.so.1"), ADDRESS()
     driver.cuInit(0)
     driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
@@ -28,7 +28,7 @@ def library():
 
 
 def status_of(name: str, *arguments) -> int:
-    """Call a function of the driver: numbers by value, what ctypes has by its address."""
+    """Call a driver function: numbers are passed by value, ctypes objects by address."""
     words = (
         ctypes.c_uint64(int(one or 0))
         if one is None or hasattr(one, "__index__")
@@ -62,7 +62,7 @@ def free_bytes() -> int:
 
 
 class Owned:
-    """What the driver makes, and takes back with this object."""
+    """A driver object that is released with this Python object."""
 
     def __init__(self, make: str, take_back: str, *arguments):
         made = ADDRESS()
@@ -75,7 +75,7 @@ class Owned:
 
 
 class Memory(Owned):
-    """Bytes on the GPU, managed, or in pinned host memory."""
+    """Device memory, managed memory, or pinned host memory."""
 
     KINDS: ClassVar = {
         "device": ("cuMemAlloc_v2", "cuMemFree_v2"),
@@ -90,16 +90,16 @@ class Memory(Owned):
 
 
 def upload(address: int, host: np.ndarray):
-    """Copy a host array to the GPU, and wait until it is there.
+    """Copy a host array to the GPU, and wait for the copy.
 
-    The copy itself may return before that, on a stream that those of tests do not wait for.
+    The copy itself may return earlier, on a stream that the tests' streams do not wait for.
     """
     call("cuMemcpyHtoD_v2", address, host.ctypes.data, host.nbytes)
     synchronize(LEGACY_DEFAULT_STREAM)
 
 
 def bytes_around(view: np.ndarray) -> tuple[np.ndarray, int]:
-    """Copy the bytes that a view lies in, as well aligned, and tell where its first element is."""
+    """Copy the bytes around a view, equally aligned, and return the offset of its first element."""
     first, end = np.lib.array_utils.byte_bounds(view)
     around = np.frombuffer((ctypes.c_ubyte * (end - first)).from_address(first), np.uint8)
     before = first % ALIGNMENT
@@ -107,7 +107,7 @@ def bytes_around(view: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 class GpuArray:
-    """A contiguous stretch of GPU memory as an array. Slices share it."""
+    """A contiguous stretch of GPU memory as an array. Slices share the memory."""
 
     def __init__(self, memory, n: int, dtype, address: int | None = None, **changes):
         self.memory, self.n, self.dtype = memory, n, np.dtype(dtype)
@@ -124,7 +124,7 @@ class GpuArray:
 
     @classmethod
     def laid_out(cls, view: np.ndarray) -> "GpuArray":
-        """Copy a host array as it lies: its strides, its alignment, what is between elements."""
+        """Copy a host array with its strides, its alignment, and the bytes between its elements."""
         if not view.size:
             return cls.of(view).described(shape=view.shape)
         around, begin = bytes_around(view)
@@ -134,7 +134,7 @@ class GpuArray:
 
     @classmethod
     def repeating(cls, array: np.ndarray, n: int) -> "GpuArray":
-        """Repeat a host array up to n elements; the part that is filled doubles until it is all."""
+        """Repeat a host array up to n elements, doubling the filled part each time."""
         self = cls(Memory(n * array.itemsize), n, array.dtype)
         upload(self.address, array)
         filled = array.nbytes
@@ -158,7 +158,7 @@ class GpuArray:
         upload(self.address + index * self.dtype.itemsize, np.array([value], self.dtype))
 
     def described(self, **changes) -> "GpuArray":
-        """The same array on its stream, with other entries or without those that are `...`."""
+        """Return the same array and stream with changed entries; `...` removes an entry."""
         address, _ = changes.get("data", (self.address, False))
         return self._like(self.n, address, changes)
 
@@ -188,36 +188,36 @@ class GpuArray:
 
 
 class Stream(Owned):
-    """A stream that does not wait for the default one."""
+    """A stream that does not synchronize with the default one."""
 
     def __init__(self):
         super().__init__("cuStreamCreate", "cuStreamDestroy_v2", NON_BLOCKING)
 
 
 def on(stream: Stream, host: np.ndarray) -> GpuArray:
-    """Copy a host array to the GPU, for a stream, which its memory keeps."""
+    """Copy a host array to the GPU for a stream, which the memory keeps alive."""
     array = GpuArray.of(host).described(stream=stream.handle, shape=np.shape(host))
     array.memory.stream = stream
     return array
 
 
 def elsewhere(array: GpuArray) -> GpuArray:
-    """Let an array name the default stream."""
+    """Return the array as one of the default stream."""
     return array.described(stream=LEGACY_DEFAULT_STREAM)
 
 
 def zero_on(stream: Stream, dtype=np.int64) -> GpuArray:
-    """Make one element, 0, to reduce into on a stream."""
+    """Make a single 0 to reduce into on a stream."""
     return on(stream, np.zeros(1, dtype))
 
 
 def synchronize(stream: int | None = None):
-    """Wait until a stream's work is done, or that of all."""
+    """Wait for a stream's work, or for all work."""
     call("cuCtxSynchronize") if stream is None else call("cuStreamSynchronize", stream)
 
 
 def is_busy(stream: int, query: str = "cuStreamQuery") -> bool:
-    """Tell whether a stream, or an event, still has something to wait for."""
+    """Return whether a stream, or an event, has pending work."""
     status = status_of(query, stream)
     assert status in (0, NOT_READY), f"{query} reports error {status}"
     return status == NOT_READY
@@ -229,7 +229,7 @@ def delay(stream: int, microseconds: int = MICROSECONDS):
 
 
 def write(array: GpuArray, word: int, stream: int):
-    """Have a stream write every whole 32-bit word of an array."""
+    """Fill the whole 32-bit words of an array on a stream."""
     call("cuMemsetD32Async", array.address, word, array.nbytes // 4, stream)
 
 
@@ -239,7 +239,7 @@ def write_later(array: GpuArray, word: int, stream: int, microseconds: int = MIC
 
 
 class Graph:
-    """What a stream is asked to do within a with-block, to be done as often as one likes."""
+    """A CUDA graph of the work that a with-block gives to a stream."""
 
     MODES: ClassVar = {"global": 0, "thread-local": 1, "relaxed": 2}
 
@@ -259,7 +259,7 @@ class Graph:
         call("cuGraphLaunch", self.executable.value, self.stream)
 
     def finish(self, times: int = 1):
-        """Run it so many times, and wait until all is done."""
+        """Run the graph several times, and wait for it."""
         for _ in range(times):
             self.run()
         synchronize(self.stream)

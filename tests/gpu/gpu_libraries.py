@@ -1,7 +1,7 @@
-"""Libraries whose arrays may lie on a GPU, each with its own streams, behind one interface.
+"""Libraries whose arrays can be on a GPU, each with its own streams, behind one interface.
 
-Each makes its arrays itself and says itself on which stream it works. A library that is not
-installed, or has no GPU here, skips with that reason.
+Each library makes its own arrays and states on which stream it works. A library that is not
+installed, or has no GPU here, skips the test with that reason.
 """
 
 import contextlib
@@ -16,8 +16,8 @@ from reference import BFLOAT16, EVERY_TYPE
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 WITHOUT_BFLOAT16 = tuple(t for t in EVERY_TYPE if t != BFLOAT16)
-ROWS, COLUMNS = 37, 27  # of what layouts are of
-# What a layout makes of an array; `xp` is NumPy, or who has its functions.
+ROWS, COLUMNS = 37, 27  # shape of the arrays that layouts take
+# Layouts as functions of an array; `xp` is NumPy, or a library with its functions.
 BASIC = {
     "whole": lambda xp, x: x,
     "transposed": lambda xp, x: x.T,
@@ -34,7 +34,7 @@ MORE = BASIC | {
 
 
 class Library:
-    """What is the same of most."""
+    """Defaults that most libraries share."""
 
     types, layouts, functions = EVERY_TYPE, BASIC, None
     writes = True
@@ -53,7 +53,7 @@ class Library:
 
 
 class Driver(Library):
-    """No library at all: an interface to the driver's memory, and its streams' numbers."""
+    """No library: an interface to the driver's memory, and numbers for streams."""
 
     module = "driver"
 
@@ -77,7 +77,7 @@ class Driver(Library):
 
 
 class Cupy(Library):
-    """CuPy: every layout of NumPy's, and a current stream."""
+    """CuPy: every layout of NumPy, and a current stream."""
 
     module, types = "cupy", WITHOUT_BFLOAT16
     layouts = MORE | {"backwards": lambda xp, x: x[::-1, ::-1]}
@@ -89,13 +89,13 @@ class Cupy(Library):
         self.handle, self.external = attrgetter("ptr"), cupy.cuda.ExternalStream
         self.default_stream = lambda: cupy.cuda.Stream.null
         self.current = lambda stream: stream
-        with contextlib.suppress(TypeError, ValueError):  # which older ones raise
+        with contextlib.suppress(TypeError, ValueError):  # raised by older versions
             cupy.asarray(np.ones(1, BFLOAT16))
             self.types = EVERY_TYPE
 
 
 def tensor_of(x):
-    """Make a tensor of NumPy's array, on the CPU and in its memory."""
+    """Make a CPU tensor that shares a NumPy array's memory."""
     torch = pytest.importorskip("torch")
     if x.dtype != BFLOAT16:
         return torch.from_numpy(x)
@@ -124,7 +124,7 @@ class Torch(Library):
 
 
 class Numba(Library):
-    """Numba: each array names the stream that it was made on."""
+    """Numba: each array names the stream on which it was made."""
 
     module, types = "numba", WITHOUT_BFLOAT16
 
@@ -132,7 +132,7 @@ class Numba(Library):
         self.cuda = cuda = pytest.importorskip("numba.cuda")
         if not cuda.is_available():
             pytest.skip("this Numba has no GPU")
-        if not hasattr(np, "row_stack"):  # NumPy 2.5 lacks what some Numbas overload
+        if not hasattr(np, "row_stack"):  # NumPy 2.5 lacks what some versions of Numba overload
             np.row_stack = np.vstack
         self.external, self.default_stream = cuda.external_stream, cuda.default_stream
         self.kept = []
@@ -152,7 +152,7 @@ class Numba(Library):
         return array.copy_to_host()
 
     def stream(self):
-        """Make a stream that does not wait for the default one; Numba's own ones do."""
+        """Make a stream that does not synchronize with the default one, as Numba's own do."""
         self.kept.append(Stream())
         return self.external(self.kept[-1].handle)
 
@@ -168,7 +168,7 @@ class Numba(Library):
 
 
 class Jax(Library):
-    """JAX: immutable arrays, each computed in the background."""
+    """JAX: immutable arrays, computed asynchronously."""
 
     module = "jax"
     writes = False
@@ -187,9 +187,9 @@ LIBRARIES = (Driver, Cupy, Torch, Numba, Jax)
 
 
 def of(*libraries):
-    """Run a test for some libraries only."""
+    """Run a test with these libraries only."""
     names = [one.module for one in libraries]
     return pytest.mark.parametrize("library", libraries, ids=names, indirect=True)
 
 
-of_libraries = of(*LIBRARIES[1:])  # that make arrays of their own for results
+of_libraries = of(*LIBRARIES[1:])  # which make their own arrays for results

@@ -1,4 +1,4 @@
-"""Calls that leave their result on the GPU can be captured in a CUDA graph; others leave it be."""
+"""Calls that leave their result on the GPU can be captured in a CUDA graph; others raise."""
 
 import itertools
 import threading
@@ -22,12 +22,12 @@ every_mode = pytest.mark.parametrize("mode", Graph.MODES)
 
 
 def whole(of=lambda a: a, right=np.sum, **options):
-    """Sum an array, or what is made of it."""
+    """Sum an array, or what `of` returns for it."""
     return lambda a, out, _: gred.sum(of(a), out=out[:1], **options), right
 
 
 def viewed(op, step, masked):
-    """Reduce every so many elements, or of these what a mask shows."""
+    """Reduce every step-th element, also under a mask."""
     n = N // step
     shown = SHOWN[:n] | (not masked)
 
@@ -43,7 +43,7 @@ def viewed(op, step, masked):
 
 
 def along(axis, changes, right):
-    """Reduce rows or columns into results that touch, or do not."""
+    """Reduce rows or columns into contiguous or strided results."""
 
     def reduce(a, out, _):
         gred.sum(a.described(shape=(200, 500)), axis, out=out.described(**changes))
@@ -59,7 +59,7 @@ def each(count):
     )
 
 
-# A call of an array of N int32 into some of a thousand elements, and what NumPy makes of it.
+# Calls that reduce N int32 into some of a thousand elements, and NumPy's results.
 CAPTURED = {
     **{method: whole(method=method) for method in METHODS},
     **{
@@ -82,7 +82,7 @@ CAPTURED = {
 @every_mode
 @pytest.mark.parametrize("name", CAPTURED)
 def test_a_captured_call_is_made_whenever_the_graph_runs(name, mode):
-    """And not before; it waits for nobody, and writes nothing beside its results."""
+    """A captured call does nothing until then, never waits, and writes only its results."""
     reduce, right = CAPTURED[name]
     hosts = [np.random.default_rng(k).integers(-100, 100, N, np.int32) for k in range(3)]
     stream, kind = Stream(), np.asarray(right(hosts[0])).dtype
@@ -100,7 +100,7 @@ def test_a_captured_call_is_made_whenever_the_graph_runs(name, mode):
 
 
 def spread(seed, dtype, n):
-    """Draw numbers that no float's addition adds up."""
+    """Draw numbers whose floating-point sums are inexact."""
     random, dtype = np.random.default_rng(seed), np.dtype(dtype)
     widest = 4 if dtype == np.float16 else 30 if dtype.itemsize <= 8 else 100
     x = np.ldexp(random.normal(size=n), (np.arange(n) % 200 - 100) * widest // 100)
@@ -151,12 +151,12 @@ def test_a_captured_call_takes_the_way_that_the_offsets_ask_for_then(sharing):
 
 @pytest.mark.parametrize("options", [{}, {"method": "exact"}, {"axis": 0}], ids=str)
 def test_other_calls_go_on_while_a_graph_runs(options):
-    """What a graph works in is its own, as what blocks of columns leave each other."""
+    """Graphs have their own workspace, such as the partial results of columns."""
     stream, another = Stream(), Stream()
     if "method" in options:
         x, y = spread(1, "f8", 2**18), spread(2, "f4", 2**18)
         sums = truth("sum", x), truth("sum", y)
-    else:  # which are exact in any order
+    else:  # exact in any order
         x, y = (np.arange(2**18).reshape(4096, 64) % most for most in (1000.0, np.float32(9)))
         sums = x.sum(options.get("axis")), y.sum(options.get("axis"))
     a, b = on(stream, x), on(another, y)
@@ -203,7 +203,7 @@ def test_what_is_nothing_for_a_graph_says_so_and_leaves_the_capture_to_its_owner
 
 
 def test_calls_on_other_streams_are_made_at_once_during_a_capture():
-    """By the thread that captures, and by another one, even one that CUDA has not seen before."""
+    """By the thread that captures, and by another one that is new to CUDA."""
     stream, another = Stream(), Stream()
     a, captured = (on(s, np.full(N, 2)) for s in (another, stream))
     out, late, answers = zero_on(stream), zero_on(another), []

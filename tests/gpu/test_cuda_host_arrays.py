@@ -1,7 +1,7 @@
-"""Host arrays on a GPU: whatever way they are brought, and in however many pieces, nothing is lost.
+"""Host arrays on a GPU are copied completely, in every way and in any number of pieces.
 
-Page-locked memory is copied from where it lies, all else by way of buffers that threads fill. Sizes
-are about where the ways and the pieces change. tests/reductions/test_every_call.py has limits.
+Page-locked memory is copied directly, other memory through buffers that threads fill. Sizes are
+around where this and the number of pieces change. tests/reductions/test_every_call.py has limits.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ every_place = pytest.mark.parametrize("place", ["pageable", "pinned"])
 
 
 def copied(place: str, values: np.ndarray) -> np.ndarray:
-    """Copy an array to page-locked memory or to other."""
+    """Copy an array to page-locked or to pageable memory."""
     if place == "pageable":
         return values.copy()
     memory = Memory(values.nbytes, "pinned")
@@ -95,7 +95,7 @@ def test_positions_are_the_arrays_and_not_the_pieces(place):
         a[at] = 0
 
 
-# Where page-locked memory begins in an array, and how much there is of it.
+# Offsets and sizes of page-locked memory in an array.
 LOCKED = [[(0, PAGE)], [(PAGE, 2 * PIECE)], [(0, STAGE + PAGE)], [(2 * PIECE - PAGE, PAGE)]]
 LOCKED += [[(0, STAGE), (STAGE, STAGE)], []]
 
@@ -114,9 +114,9 @@ def test_memory_that_is_page_locked_in_parts_is_read_all_the_same():
 @every_place
 @pytest.mark.parametrize("nbytes", [1000, FEW + 4, STAGE, PIECE])
 def test_nothing_is_read_after_the_call(place, nbytes):
-    """The result stays on the GPU, behind work that takes long; the array is written at once.
+    """The result stays on the GPU behind slow work, and the array is overwritten immediately.
 
-    Who calls waits for no stream where memory is pageable.
+    Calls with pageable memory wait for no stream.
     """
     stream, out = Stream(), GpuArray.of(np.zeros(1, np.int64))
     a = copied(place, np.full(nbytes // 4, 7, np.int32))
@@ -131,7 +131,7 @@ def test_nothing_is_read_after_the_call(place, nbytes):
 
 
 def test_neither_calls_of_a_stream_nor_of_sixteen_threads_meet():
-    """The GPU's memory for one call is that of the call before, which may still be under way."""
+    """Calls reuse GPU memory that the previous call may still be using."""
     arrays = [drawn(("pageable", "pinned")[k % 2], PIECE + 1000 * k, np.int8) for k in range(16)]
     expected = [a.sum() for a in arrays]
     with ThreadPoolExecutor(16) as pool:

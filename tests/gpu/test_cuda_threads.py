@@ -1,7 +1,7 @@
-"""Any thread may reduce what lies on any GPU, whether or not it has used CUDA before.
+"""Any thread may reduce arrays on any GPU, whether or not it has used CUDA before.
 
-Forks, Ctrl-C and a first call stop nobody, and the next call works. Of several GPUs: lists over
-them, results on the one that is not current, a full one, renamed ones.
+Forks, Ctrl-C and first calls block no other thread, and the next call works. Several GPUs: lists
+over them, results on one that is not current, a full GPU, renumbered GPUs.
 """
 
 import contextlib
@@ -181,7 +181,7 @@ FIRST += ['gred.sum(np.arange(10), method="unroll8") == 45']
 
 @pytest.mark.parametrize("first", FIRST)
 def test_other_threads_go_on_while_cuda_is_made_ready(first):
-    """One that counts gets further than in a turn, unless the machine is busy all three times."""
+    """A counting thread gets further than in one turn, in at least one of three attempts."""
     assert max(int(printed(FIRST_CALL.replace("CALL", first))) for _ in range(3)) > 50_000
 
 
@@ -209,7 +209,7 @@ def test_an_array_on_the_second_gpu_is_reduced_there_from_any_thread(where, meth
 
 @two_gpus
 def test_threads_on_different_gpus_are_right():
-    """Two have not made their GPU current, and begin together, again and again; 16 have."""
+    """Two threads without a current GPU start together, repeatedly; 16 threads have one."""
     arrays = [on_gpu(number, np.full(2**24, number + 1, np.int32)) for number in (0, 1)]
     begin = threading.Barrier(2)
 
@@ -235,7 +235,7 @@ def test_threads_on_different_gpus_are_right():
 
 
 def array_on(library, number):
-    """Have a library put X on a GPU that is not made current."""
+    """Let a library put X on a GPU that is not current."""
     module = pytest.importorskip({"numba": "numba.cuda"}.get(library, library))
     if library == "torch":
         return module.tensor(X, device=f"cuda:{number}")
@@ -249,7 +249,7 @@ def array_on(library, number):
 
 
 def fetched(result):
-    """Copy a result to the host by gred, whatever library it is of."""
+    """Copy a result of any library to the host, using gred."""
     return gred.sum(result, axis=(), out=np.zeros(result.shape, np.float32)).tolist()
 
 

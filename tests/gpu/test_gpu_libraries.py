@@ -1,6 +1,6 @@
-"""Arrays of the driver, CuPy, PyTorch, JAX and Numba on a GPU: NumPy's answers, in their arrays.
+"""GPU arrays of the driver, CuPy, PyTorch, JAX and Numba: NumPy's results, in their arrays.
 
-Of the driver's memory tests/reductions and tests/arrays try every call, layout, mask and out.
+tests/reductions and tests/arrays test the driver's memory with every call, layout, mask and out.
 """
 
 import functools
@@ -25,13 +25,13 @@ X = np.arange(1, 7 * 9 * 11 + 1).reshape(7, 9, 11) % 29
 
 
 def matrix(op, kind):
-    """Lay exact data out in rows and columns."""
+    """Arrange exact data in rows and columns."""
     return exact(op, kind, ROWS * COLUMNS).array.reshape(ROWS, COLUMNS)
 
 
 @functools.cache
 def right(op, kind, layout):
-    """Work out the truth of a layout once for all libraries."""
+    """Compute the truth of a layout, once for all libraries."""
     return truth(op, layout(np, matrix(op, kind)))
 
 
@@ -64,7 +64,7 @@ def test_nothing_and_scalars_are_as_numpys(library):
 
 
 def test_a_tensor_whose_values_are_not_in_memory_is_right_or_refused():
-    """PyTorch may leave a conjugate or a sign to whoever reads; memory does not show it."""
+    """PyTorch may leave conjugation or negation to readers; memory does not show it."""
     torch = pytest.importorskip("torch")
     conjugate = torch.full((100,), 1 + 2j, device="cuda").conj()
     for a, expected in ((conjugate, 100 - 200j), (conjugate.imag, -200)):
@@ -101,7 +101,7 @@ def test_results_of_whole_arrays_go_into_an_array_of_the_library(writing, shape)
 @of_libraries
 @pytest.mark.parametrize("op", ["sum", "max", "mean", "argmax", "any", "var"])
 def test_results_along_axes_are_of_the_callers_library(library, op):
-    """Of a whole array they are NumPy's."""
+    """Results of a whole array are NumPy's."""
     x = X.astype(np.float64)
     a = library.make(x)
     for axis in [0, 1, -1] if op == "argmax" else [0, 1, -1, (0, 1), (0, 2), (1, 2)]:
@@ -111,7 +111,7 @@ def test_results_along_axes_are_of_the_callers_library(library, op):
     if library.module in ("cupy", "torch"):
         result, swapped = getattr(gred, op)(a.swapaxes(0, 2), 1), x.swapaxes(0, 2)
         np.testing.assert_allclose(to_host(result), getattr(np, op)(swapped, 1), rtol=1e-14)
-        # In the order of the array's own dimensions; tensors in C's, as PyTorch's are.
+        # Results follow the order of the array's dimensions; tensors are in C order, as in PyTorch.
         assert result.is_contiguous() if library.module == "torch" else result.T.flags.c_contiguous
 
 
@@ -128,7 +128,7 @@ def test_results_have_the_elements_type(library):
 
 @of_libraries
 def test_anything_else_gets_greds_own_which_libraries_take_and_reckon_with(library):
-    """Numba's arrays have no arithmetic; those of others are of the library."""
+    """Numba's arrays have no arithmetic; with other libraries, it returns their arrays."""
     x = X.astype(np.float32)
     result, sums = gred.sum(GpuArray.of(x).described(shape=X.shape), 1), x.sum(1)
     assert isinstance(result, gred.DeviceArray)
@@ -136,7 +136,7 @@ def test_anything_else_gets_greds_own_which_libraries_take_and_reckon_with(libra
     np.testing.assert_array_equal(result.to_numpy(), sums)
     np.testing.assert_array_equal(gred.max(result, 0).to_numpy(), sums.max(0))
     stream = result.__cuda_array_interface__["stream"]
-    assert stream not in (None, 0, LEGACY_DEFAULT_STREAM)  # one of gred's
+    assert stream not in (None, 0, LEGACY_DEFAULT_STREAM)  # one of gred's streams
     if library.module == "numba":
         np.testing.assert_array_equal(to_host(library.cuda.as_cuda_array(result)), sums)
         return
@@ -184,7 +184,7 @@ PARTS = {
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_out_may_have_strides_lie_on_the_host_and_over_what_is_read(writing, dtype, part):
-    """What lies between its elements stays as it was."""
+    """Memory between the elements of out does not change."""
     if writing.module == "numba" and "transposed" in part:
         pytest.skip("Numba copies what it transposes")
     shape, take = PARTS[part]
@@ -243,7 +243,7 @@ def test_segments_of_millions_of_elements_of_any_lengths_are_right(kind, dtype):
     assert got[-1].real == x.real.max()
 
 
-# ---- DLPack capsules: of every kind of memory, in their streams' order, released once ----
+# ---- DLPack capsules: every kind of memory, in stream order, released once ----
 
 N = 100_003
 MEMORIES = {"device": CUDA, "managed": CUDA_MANAGED, "pinned": CUDA_HOST}
@@ -260,7 +260,7 @@ def on_gpu(host, name=NEW, where="device"):
 @pytest.mark.parametrize("name", [OLD, NEW])
 @pytest.mark.parametrize("where", MEMORIES)
 def test_capsules_of_every_memory_are_read_and_released_once(name, where):
-    """Errors release them, too; a handshake names a stream, the one that is asked for if any."""
+    """Errors release them, too. Producers get the stream that is requested, or one of gred's."""
     producer = on_gpu(np.arange(1, 1001, dtype=np.float32).reshape(20, 50), name, where)
     for _ in range(3):
         assert gred.sum(producer) == 500500
@@ -280,7 +280,7 @@ def test_capsules_of_every_memory_are_read_and_released_once(name, where):
 
 
 class Late(Producer):
-    """A producer that writes sevens, late, on the stream that it is told."""
+    """A producer that writes sevens, after a delay, on the stream that it gets."""
 
     def __dlpack__(self, **options):
         write_later(self.memory, 7, options["stream"])
@@ -290,7 +290,7 @@ class Late(Producer):
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("with_out", [False, True])
 def test_what_a_producer_puts_on_the_handshakes_stream_comes_first(named, with_out):
-    """Where its stream is not known, out waits: nothing else would keep its memory until then."""
+    """Without a known stream, a call with out waits: nothing else would keep the memory alive."""
     producer, mine = on_gpu(np.zeros(N, np.int32)), Stream()
     options = {"stream": mine.handle} if named else {}
     out = GpuArray.of(np.zeros(1, np.int64)) if with_out else None

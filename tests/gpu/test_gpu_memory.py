@@ -1,7 +1,7 @@
-"""What a GPU can read is told by its address, however the memory was got; what it cannot, too.
+"""Memory that a GPU can read is recognized by its address, whatever its kind; other is refused.
 
-And of the GPU's memory no more is taken than has to be, and all of it given back. Of more elements
-than 32 bits count tests/reductions/test_methods.py has every method.
+Calls take no more GPU memory than needed, and release all of it. For more elements than 32 bits can
+count, tests/reductions/test_methods.py tests every method.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ import gred
 pytestmark = pytest.mark.gpu
 METHODS = ("auto", *methods_on("cuda"))
 N, MOST, GIB = 100_003, 2**26, 2**30
-MANY = 2**33 + 2  # more than 32 bits count, by more than a float has bits for
+MANY = 2**33 + 2  # exceeds 32 bits, and the precision of float32
 
 
 @pytest.fixture(autouse=True)
@@ -41,8 +41,8 @@ PINNED, ON_DEVICE, READ_AND_WRITE = 1, 1, 3
 
 @contextlib.contextmanager
 def mapped(pieces: int, numbers):
-    """Reserve addresses of which some pieces, by their numbers, are memory of the first GPU."""
-    # CUmemAllocationProp and CUmemAccessDesc, whose first fields are integers.
+    """Reserve addresses, and map some pieces of them to memory of the first GPU."""
+    # CUmemAllocationProp and CUmemAccessDesc, which begin with integers.
     properties = (ctypes.c_int * 8)(PINNED, 0, ON_DEVICE, 0)
     access = (ctypes.c_int * 3)(ON_DEVICE, 0, READ_AND_WRITE)
     granularity, address = SIZE(), ADDRESS()
@@ -66,7 +66,7 @@ def mapped(pieces: int, numbers):
 
 @contextlib.contextmanager
 def memory_of(kind):
-    """Get memory in some way; what is written to that which is mapped goes on in another piece."""
+    """Allocate memory of a kind; data written to "mapped" memory spans two pieces."""
     with contextlib.ExitStack() as held:
         if kind == "registered":
             memory = np.frombuffer(mmap.mmap(-1, MOST), np.uint8)
@@ -123,7 +123,7 @@ def test_memory_of_every_kind_is_read_and_written_where_it_lies_and_no_further(k
 
 
 def test_addresses_that_are_reserved_and_not_mapped_are_refused():
-    """A kernel that read them would end the work of everybody in the process."""
+    """A kernel that read them would end all of the process's work on the GPU."""
     with mapped(6, (1, 3, 4)) as (address, piece):
         words = piece // 4
         whole = GpuArray(None, 6 * words, np.int32, address)
@@ -141,7 +141,7 @@ def test_addresses_that_are_reserved_and_not_mapped_are_refused():
 
 @pytest.mark.parametrize("pointer", [1 << 12, 1 << 40, 1 << 47, 2**64 - 4096, None], ids=str)
 def test_pointers_to_nowhere_and_to_the_hosts_memory_are_refused(pointer):
-    """The driver may find fault with an address before gred can; None is the host's."""
+    """The driver may reject an address before gred does; None is a host address."""
     host = np.arange(10, dtype=np.int32)
     place = host.ctypes.data if pointer is None else pointer
     for name, options in (
@@ -161,7 +161,7 @@ def test_pointers_to_nowhere_and_to_the_hosts_memory_are_refused(pointer):
 
 
 def test_whatever_stretches_are_described_are_read_right_or_refused():
-    """What lies beyond the bytes may be somebody's: then any answer will do."""
+    """What is outside the array may be other memory; then any answer is accepted."""
     random, memory = np.random.default_rng(1), GpuArray.of(BYTES)
     lengths, steps = [0, 1, 2, 3, 8, 20], [0, 1, 2, 3, -1, -2, 8, 2**20, 2**40, -(2**60)]
     for _ in range(3000):
@@ -180,7 +180,7 @@ def test_whatever_stretches_are_described_are_read_right_or_refused():
     np.testing.assert_array_equal(memory.host(), BYTES)
 
 
-# ---- how much of it ----
+# ---- how much memory ----
 
 ONES = np.ones(2**20, np.int32)
 BAD = [{"method": "none"}, {"block_size": 48}, {"dtype": "O"}, {"device": "host"}]
@@ -197,7 +197,7 @@ def every_method():
 
 
 def every_refusal():
-    """Of memory that can be read, but is no stream, too, and of a working copy of terabytes."""
+    """Including memory that can be read but is no stream, and a working copy of terabytes."""
     a = GpuArray.of(ONES)
     for options in BAD:
         with pytest.raises((TypeError, ValueError)):
@@ -250,7 +250,7 @@ def test_the_gpus_memory_does_not_grow_with_a_host_array(limit):
 
 
 def allocate_all_but(nbytes):
-    """Hold all of the GPU's memory but some."""
+    """Allocate all of the GPU's memory, except some."""
     held, size = [], 2**34
     while size >= 2**21:
         try:
@@ -279,13 +279,13 @@ def test_a_full_gpu_takes_large_arrays_in_pieces(left):
 
 
 def needs(nbytes):
-    """Skip where the GPU has not so much memory free."""
+    """Skip if the GPU has too little free memory."""
     if free_bytes() < nbytes:
         pytest.skip(f"this takes {nbytes / GIB:.0f} GiB of the GPU's free memory")
 
 
 def test_more_elements_than_32_bits_count_are_read_with_any_strides():
-    """Rows of 99 bytes, and a gap of one between them, which is all that is not 1; one element."""
+    """Rows of 99 bytes, which are 1, and one byte between them, which is not; and one element."""
     needs(MANY + GIB)
     row = np.append(np.ones(99, np.int8), np.int8(7))
     rows = MANY // 100
@@ -304,7 +304,7 @@ def test_more_elements_than_32_bits_count_are_read_with_any_strides():
     assert gred.sum(host, device="cuda") == 7 * (2**30 + 1)
 
 
-EQUAL = {  # elements that fill words to the brim, and one that all the others decide about
+EQUAL = {  # elements that fill words to the limit, and a last one that decides
     "the greatest": lambda kind: (kind.max, kind.max),
     "the least": lambda kind: (-kind.smallest_subnormal, kind.eps),
     "all bits": lambda kind: (-(2 - kind.eps), -kind.eps),
@@ -316,10 +316,10 @@ EQUAL = {  # elements that fill words to the brim, and one that all the others d
 @pytest.mark.parametrize("values", EQUAL)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64], ids=lambda t: t.__name__)
 def test_more_equal_elements_than_32_bits_count_are_added_exactly(dtype, values):
-    """Carry safety: 2^33 of them, one after the other in memory, and the last one is another.
+    """Carry safety: 2^33 elements, contiguous in memory, of which the last differs.
 
-    One and the same element takes no memory, and is copied in pieces, whose words are merged. In
-    float64 neither sum nor mean is infinite; they are rounded to the elements' own type, too.
+    "one and the same" is one element with stride 0, copied in pieces whose words are merged. In
+    float64 neither sum nor mean is infinite; they are also rounded to the elements' type.
     """
     value, last = (dtype(x) for x in EQUAL[values](np.finfo(dtype)))
     whole = Fraction(float(value)) * (MANY - 1) + Fraction(float(last))

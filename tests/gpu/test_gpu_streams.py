@@ -1,6 +1,6 @@
-"""On a GPU what a stream is to do comes first, and nobody waits who need not, for any library.
+"""On a GPU a stream's earlier work comes first, and no call waits needlessly, for any library.
 
-Delays tell who has waited; kernels are loaded before, since for that the driver waits.
+Delays show which calls wait. Kernels are loaded beforehand, because the driver waits for that.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +34,7 @@ import gred
 pytestmark = pytest.mark.gpu
 N = 100_003
 METHODS = ("auto", *methods_on("cuda"))
-# Every method with the driver's arrays, and those of others by one.
+# Every method with the driver's arrays, one method with the libraries'.
 WAYS = [(Driver, m) for m in METHODS] + [(one, "auto") for one in (Cupy, Torch, Numba)]
 NAMES = [f"{library.module}-{method}" for library, method in WAYS]
 every_way = pytest.mark.parametrize(("library", "method"), WAYS, ids=NAMES, indirect=["library"])
@@ -45,7 +45,7 @@ def zeros(n=N, dtype=np.int32):
 
 
 class Reached:
-    """A point behind all that a stream has to do now."""
+    """A point behind all current work of a stream."""
 
     def __init__(self, stream: int, without_time: int = 2):
         self.event = Owned("cuEventCreate", "cuEventDestroy_v2", without_time)
@@ -55,11 +55,11 @@ class Reached:
         return not is_busy(self.event.handle, "cuEventQuery")
 
 
-# ---- what comes first ----
+# ---- earlier work comes first ----
 
 
 def fill_later(library, a, stream, value):
-    """Have the library's own kernel write, once its stream comes to it; give when that is."""
+    """Have the library's own kernel write after a delay; return the point behind it."""
     handle = library.handle(stream)
     library.fill(a, 1, stream)  # compiles the kernel, which takes longer than the delay
     synchronize(handle)
@@ -89,13 +89,13 @@ def test_what_a_stream_is_to_do_comes_first_and_with_out_nobody_waits(library, m
 
 @every_way
 def test_work_runs_on_the_stream_that_is_named(library, method):
-    """The array itself names another, so that only stream= tells what to wait for."""
+    """The array names another stream, so that only stream= says what to wait for."""
     mine, a = library.stream(), zeros()
     handle = library.handle(mine)
     forms = [(handle, form) for form in (handle, streaming((0, handle)), library.external(handle))]
     forms += [(handle, mine)] if library.module != "driver" else []
     forms += [(LEGACY_DEFAULT_STREAM, library.default_stream())]
-    if isinstance(library, Numba):  # whose own streams wait for the default one
+    if isinstance(library, Numba):  # its own streams wait for the default one
         own = library.cuda.stream()
         forms += [(library.handle(own), own)]
     gred.sum(a, method=method)
@@ -108,8 +108,8 @@ def test_work_runs_on_the_stream_that_is_named(library, method):
         assert gred.sum(a, method=method, stream=stream) == word * N
 
 
-WORD = 0x01010101  # of int32, and of a mask
-# Who writes, if not a stream of the array's own, what this says, and what is made of it.
+WORD = 0x01010101  # as int32, and as a mask
+# The writing stream, None for the array's own; changed entries; the call and its result.
 SAID = [{"stream": None}, {"stream": LEGACY_DEFAULT_STREAM}]
 SAID += [{"version": version, "stream": ...} for version in (2, 3)]
 LATE = [(LEGACY_DEFAULT_STREAM, said, gred.sum, WORD * N) for said in SAID]
@@ -120,7 +120,7 @@ LATE += [(None, {}, lambda a: gred.count_nonzero(a, where=a.described(typestr="|
 
 @pytest.mark.parametrize(("writer", "said", "reduce", "right"), LATE, ids=range(len(LATE)))
 def test_a_result_is_not_made_or_read_before_all_is_written(writer, said, reduce, right):
-    """With what earlier calls have left in the mailbox."""
+    """Even with results of earlier calls in the mailbox."""
     stream = Stream()
     a = zeros().described(stream=stream.handle).described(**said)
     reduce(a)
@@ -130,7 +130,7 @@ def test_a_result_is_not_made_or_read_before_all_is_written(writer, said, reduce
 
 
 def test_what_out_waits_for_comes_first():
-    """Nothing that its stream is still to write may come after the result."""
+    """Pending writes of its stream must not come after the result."""
     stream, a = Stream(), GpuArray.of(np.ones(N, np.int32))
     out = on(stream, np.zeros(2, np.int32))[:1]
     gred.sum(a, out=out)
@@ -170,7 +170,7 @@ def test_a_long_computation_of_jax_comes_first():
         assert op(late) == k + 2
 
 
-# ---- nobody waits ----
+# ---- no call waits needlessly ----
 
 
 @pytest.mark.parametrize("busy", ["another stream", "the default stream"])
@@ -191,7 +191,7 @@ def test_nobody_waits_for_a_stream_that_has_no_part_in_it(busy):
 
 
 def lazy_by(method):
-    """Give calls of 2 N int32 on a stream, which may have an out and more, and what they make."""
+    """Return calls of 2 N int32 on a stream, which may have an out, and their results."""
     total = partial(gred.sum, method=method)
 
     def every_second(a, out, *_):
@@ -227,7 +227,7 @@ LAZY = {
 
 @pytest.mark.parametrize("name", LAZY)
 def test_nobody_waits_for_results_that_stay_and_their_streams_stay_in_order(name):
-    """What is written before is read; with out, what is written right after the call is not."""
+    """Earlier writes are read; with out, those right after the call are not."""
     reduce, right = LAZY[name]
     stream = Stream()
     a, out = on(stream, np.zeros(2 * N, np.int32)), on(stream, np.zeros(len(right), np.int64))
@@ -244,14 +244,14 @@ def test_nobody_waits_for_results_that_stay_and_their_streams_stay_in_order(name
 
 
 def warmed(work, *arguments):
-    """Do it twice: the first time the driver loads kernels, for which it may wait."""
+    """Run work twice: the first time the driver may wait to load kernels."""
     work(*arguments)
     synchronize()
     return work(*arguments)
 
 
 def made_later(stream):
-    """Make an array of ones that a stream writes after a delay; zeros until then."""
+    """Return an array into which a stream writes ones after a delay; zeros until then."""
     a = zeros(64 * 256)
     synchronize()
     write_later(a, 1, stream.handle)
@@ -283,9 +283,9 @@ def test_dlpack_orders_the_stream_that_it_is_told(named):
     producer, other = Stream(), Stream()
 
     def work(told):
-        """Tell whether a reader that is told, or not, has to wait; and whether the producer has."""
+        """Return whether the reader's stream, named or not, and the producer's are busy."""
         reader = Stream()
-        a = made_later(producer)  # to free it would wait for it
+        a = made_later(producer)  # freeing it would wait for it
         result = gred.sum(a, 0, stream=other.handle if named else None)
         capsule = result.__dlpack__(stream=reader.handle if told else -1, max_version=(1, 0))
         busy = is_busy(reader.handle), is_busy(producer.handle)
@@ -297,11 +297,11 @@ def test_dlpack_orders_the_stream_that_it_is_told(named):
     assert warmed(work, False) == (False, True)
 
 
-# ---- memory that is used again ----
+# ---- reused memory ----
 
 
 def test_memory_of_results_that_is_free_again_is_not_written_too_early():
-    """What a result had is given to the next only after all that reads it."""
+    """A result's memory is reused only behind all work that reads it."""
     for _ in range(20):
         stream = Stream()
         first, total = gred.sum(made_later(stream), 0), zero_on(stream)
@@ -313,7 +313,7 @@ def test_memory_of_results_that_is_free_again_is_not_written_too_early():
 
 
 def test_a_librarys_array_may_be_freed_at_once(writing):
-    """The library's allocator reuses memory in its stream's order, which has gred's work in it."""
+    """Its allocator reuses memory in its stream's order, which includes gred's work."""
     stream, out = writing.stream(), zeros(1, np.int64)
     with writing.current(stream):
         for _ in range(50):
@@ -328,10 +328,10 @@ def test_a_librarys_array_may_be_freed_at_once(writing):
 
 
 def test_calls_that_nobody_waits_for_keep_what_they_work_in():
-    """While those of ten busy streams are to come, calls on other streams are right.
+    """While work of ten streams is pending, calls on other streams are right.
 
-    What blocks of columns leave each other is a stream's own, and what they count themselves by is
-    at 0 again after whole arrays and after columns.
+    Each stream has its own partial results of columns, and its tickets are 0 again after whole
+    arrays and after columns.
     """
     streams = [Stream() for _ in range(11)]
     # Columns so tall that several blocks share each.
@@ -360,7 +360,7 @@ def test_calls_that_nobody_waits_for_keep_what_they_work_in():
 
 
 def test_a_stream_may_be_destroyed_while_its_results_are_to_come():
-    """Its handle may be the next stream's, whose work is another's all the same."""
+    """The next stream may have the same handle, but not the same work."""
     outs, arrays = [], []
     for k in range(20):
         stream, host = Stream(), np.full(N, k, np.int32)
@@ -377,7 +377,7 @@ def test_a_stream_may_be_destroyed_while_its_results_are_to_come():
 
 @pytest.mark.parametrize("count", [4, 16])
 def test_sixteen_threads_with_streams_of_their_own_or_of_others_do_not_meet(count):
-    """Half of them give the result to the GPU, and look at it when their stream is done."""
+    """Half of them leave the result on the GPU, and read it when their stream is done."""
     streams = [Stream() for _ in range(count)]
 
     def work(number):

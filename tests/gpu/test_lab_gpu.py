@@ -1,4 +1,4 @@
-"""A rung of one's own is compiled for a GPU, told what is wrong with it there, and timed there."""
+"""A user's rung is compiled for a GPU, its mistakes there are reported, and it is timed there."""
 
 import ctypes
 import os
@@ -29,12 +29,12 @@ needs_nvcc = pytest.mark.skipif(NVCC is None, reason="there is no nvcc here")
 
 
 def for_hopper(path):
-    """Give what compiles a rung for a GPU that need not be here."""
+    """Return the build of a rung for a GPU that need not be here."""
     text = path.read_text(encoding="utf-8")
     return Build(path, text, form_of(text, None, None), nvcc.Gpu("cuda:0", "90", NVCC))
 
 
-# ---- what takes no GPU ----
+# ---- without a GPU ----
 
 
 @needs_nvcc
@@ -44,7 +44,7 @@ def test_a_rung_in_whatever_folder_is_compiled_for_one_architecture(tmp_path):
     saved(folder, "#define THERE\n", "piece.cuh")
     text = (LADDER / "18_shuffle.cuh").read_text(encoding="utf-8")
     path = saved(folder, f'#include "piece.cuh"\n#ifdef THERE\n{text}\n#endif\n')
-    build = for_hopper(path)  # whose folder lives as long as it does
+    build = for_hopper(path)  # its folder lives as long as it does
     library = build.compiled("cuda")
     assert ctypes.CDLL(str(library)).lab_flat
     if shutil.which("cuobjdump"):
@@ -57,7 +57,7 @@ def test_nvccs_words_are_of_the_users_file(tmp_path):
     wrong = SOURCE.replace("__trap();", "__trapp();")
     path = saved(tmp_path, wrong, "mine, of today.cuh")
     build = for_hopper(path)
-    build.compiled("counting")  # where the line is not
+    build.compiled("counting")  # this kind lacks the line
     with pytest.raises(gred.lab.CompileError) as caught:
         build.compiled("cuda")
     line = wrong[: wrong.index("__trapp")].count("\n") + 1
@@ -67,7 +67,7 @@ def test_nvccs_words_are_of_the_users_file(tmp_path):
 
 
 def test_the_first_gpu_is_compiled_for_and_without_nvcc_one_error_says_so(monkeypatch):
-    """GPUs are listed, and nvcc is found or not."""
+    """GPUs are faked, and nvcc is found or not."""
     host = gred.devices()[0]
     here = [host._replace(name=name, compute_capability="9.0") for name in ("cuda:0", "cuda:1")]
     monkeypatch.setattr(gred, "devices", lambda: here)
@@ -111,7 +111,7 @@ def test_what_cuda_says_is_told_as_a_kind_of_mistake():
 
 @pytest.fixture(scope="module")
 def pretending():
-    """A rung that takes the simulated device for a GPU."""
+    """A rung that uses the simulated device as a GPU."""
     rung = gred.lab.compile(LADDER / "13_shared_sequential.cuh", device="simulated")
     rung.gpu = "simulated"
     return rung
@@ -126,7 +126,7 @@ def test_a_rung_runs_where_it_is_compiled_for(pretending, monkeypatch):
     monkeypatch.setattr(pretending, "gpu", "cuda:1")
     monkeypatch.setattr(pretending, "_one", lambda _what, _a, how, kind: asked.append((how, kind)))
     for device in (None, "cuda", "simulated"):
-        with pytest.raises(RuntimeError, match="cannot be read"):  # as nothing was measured
+        with pytest.raises(RuntimeError, match="cannot be read"):  # nothing was measured
             pretending.kernel_time(np.ones(5), device=device)
     told = [(how["device"], kind) for how, kind in asked]
     assert told == [("cuda:1", "cuda"), ("cuda:1", "cuda"), ("simulated", "plain")]
@@ -167,7 +167,7 @@ def test_a_rung_stands_in_the_ladders_table_with_its_time(
     heads, *lines = repr(table).splitlines()
     assert "us on the GPU" in heads
     assert all(line.endswith("%") for line in lines)
-    # So it does in the command's.
+    # The command's table has it, too.
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(gred.lab, "compile", lambda *_, **__: pretending)
     monkeypatch.setattr(pretending, "check", lambda: gred.lab.Report([]))
@@ -186,19 +186,19 @@ def test_a_rung_stands_in_the_ladders_table_with_its_time(
 
 @pytest.fixture(scope="module")
 def faults():
-    """One rung with all mistakes, each for an array of its own length."""
+    """One rung with all mistakes, each for its own length."""
     return gred.lab.compile(FAULTS, device="cuda")
 
 
 @pytest.fixture
 def gpu_goes_on():
-    """Whatever a kernel did, this process's own calls are right."""
+    """After any kernel, this process's own calls are right."""
     yield
     assert gred.sum(np.arange(100003), device="cuda") == 100003 * 50001
 
 
 def found(rung, size, **options):
-    """Run one length on the GPU, in a process of its own, and give what is found."""
+    """Run one length on the GPU in a separate process, and return the finding."""
     job = edges.case(rung._build.form, size, 64, order=f"on {rung.gpu}")
     return labs.found(rung, job | {"kind": "answer", "device": rung.gpu}, kind="cuda", **options)[0]
 
@@ -219,7 +219,7 @@ MISTAKES = {
 def test_a_mistake_on_a_gpu_is_told_and_python_goes_on(faults, monkeypatch, size):
     assert found(faults, 1000) is None
     kind, text = MISTAKES[size]
-    if kind == "time":  # a kernel without an end
+    if kind == "time":  # a kernel that never ends
         monkeypatch.setattr("gred.lab.building._GPU_START_SECONDS", 5)
     finding = found(faults, size, seconds=1.0 if kind == "time" else 600.0)
     assert re.fullmatch(kind, finding.kind)

@@ -1,7 +1,6 @@
-"""Registered operators under PyTorch's own checkers, beside its own functions, and transformed.
+"""Registered operators: PyTorch's checkers, comparison with PyTorch's functions, transforms.
 
-torch.compile, torch.vmap, torch.func and fake tensors take the functions of gred.torch. What these
-refuse they refuse in one line.
+The functions of gred.torch support torch.compile, torch.vmap, torch.func and fake tensors.
 """
 
 import itertools
@@ -24,18 +23,18 @@ places = pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pyt
 
 
 def drawn(*shape, dtype=torch.float64, grad=True, seed=3, place="cpu"):
-    """Draw normal elements, of which no two are as large."""
+    """Draw normal elements, no two of the same magnitude."""
     made = torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
     return made.to(place).requires_grad_(grad)
 
 
 def along(x, dim):
-    """Name all dimensions, where PyTorch's function wants some."""
+    """List all dimensions for None, as some PyTorch functions require."""
     return tuple(range(x.ndim)) if dim is None else dim
 
 
 def multiplied(x, dim=None):
-    """Multiply along several dimensions, which torch.prod does not."""
+    """Multiply along several dimensions, which torch.prod does not support."""
     for k in sorted([dim] if isinstance(dim, int) else along(x, dim), reverse=True):
         x = torch.prod(x, k)
     return x
@@ -45,7 +44,7 @@ def norm(order, function=gred.torch.norm):
     return lambda x, dim=None: function(x, order, dim)
 
 
-# By operator: the function, and what PyTorch's own is, of x and dim.
+# gred's and PyTorch's function of x and dim, by operator.
 REDUCTIONS = {
     "sum": (gred.torch.sum, torch.sum),
     "mean": (gred.torch.mean, torch.mean),
@@ -61,7 +60,7 @@ every_reduction = pytest.mark.parametrize("name", REDUCTIONS)
 
 
 def same_gradients(x, got, expected):
-    """Compare results, and the gradients of the element that both are of."""
+    """Compare results, and their gradients by x."""
     close(got, expected)
     close(*(torch.autograd.grad(y.sum(), x)[0] for y in (got, expected)))
 
@@ -75,7 +74,7 @@ def test_every_operator_is_tried_here():
     assert every == {f"gred::{name}" for name in (*REDUCTIONS, "dot", "dots", "by_key_sum")}
 
 
-# What is asked of an operator beside x; ids of words, so that not every pair is tried each time.
+# Arguments other than x. Ids consist of words, so that a few cases cover all pairs of words.
 ARGUMENTS = [(dim, keepdim) for dim in (None, [1], [0, 1], []) for keepdim in (False, True)]
 ARGUMENTS += [([1], False, torch.float64)]
 X, V, ROWS = drawn(3, 4), drawn(5), drawn(2, 5)
@@ -122,7 +121,7 @@ def by_key(keys, count, **options):
     return lambda x: gred.torch.by_key_sum(keys, x, count, **options)
 
 
-# A function, and what it is of.
+# Functions and their inputs.
 GRADED = {
     **{f"{name}-{dim}": (reduction(name, dim), drawn(*R)) for name in REDUCTIONS for dim in DIMS},
     **{
@@ -158,7 +157,7 @@ def test_gradients_of_both_orders_are_those_of_differences(case):
     assert gradgradcheck(function, inputs)
 
 
-ENDS = {  # where a formula divides by zero, and PyTorch's own gradient is finite
+ENDS = {  # where a formula divides by zero, but PyTorch's own gradient is finite
     "zeros": ("prod", ZEROS),
     "equals": ("amax", [[1.0, 1, 0], [2, 2, 2], [0, 1, 2]]),
     "least of equals": ("amin", [[1.0, 1, 3], [2, 2, 2]]),
@@ -284,7 +283,7 @@ XS = drawn(5, 3, 4, grad=False)
 
 
 def are_those_of_members(function, *given, in_dims=0, right=None):
-    """Hold a batch against what a function, or PyTorch's, makes of its members."""
+    """Compare a batch with a function, or PyTorch's, of each member."""
     places = in_dims if isinstance(in_dims, tuple) else (in_dims,) * len(given)
     batched = [
         itertools.repeat(x) if at is None else x.unbind(at)
@@ -381,7 +380,7 @@ def test_a_forward_gradient_is_refused_and_never_lost():
             torch.autograd.forward_ad.unpack_dual(gred.torch.sum(dual)).tangent.item()
 
 
-# ---- refusals ----
+# ---- errors ----
 
 BAD = {
     "take tensors, not list": lambda: [1.0],
@@ -401,7 +400,7 @@ def test_a_tensor_that_cannot_be_read_is_refused_in_one_line(why):
         assert "\n" not in str(caught.value)
 
 
-# A call, by what makes tensors of ones; the error, and words of its message.
+# Calls, given a function that makes tensors of ones; the errors and their messages.
 REFUSED = [
     (lambda of: gred.torch.dot(of(2), of(3)), ValueError, "of one length"),
     (lambda of: gred.torch.dot(of(2, 2), of(2, 2)), ValueError, "vectors of"),
@@ -413,7 +412,7 @@ REFUSED = [
     (lambda of: gred.torch.sum(of(2, 3), (0, -3)), IndexError, None),
     (lambda of: gred.torch.sum(of(2, 3), (0, -2)), ValueError, "duplicate|twice"),
 ]
-# The same of options and elements, which fakes do not look at.
+# The same for options and elements, which fake tensors do not check.
 NOT_OF_FAKES = [
     (lambda of: gred.torch.norm(of(2, 3), 3), ValueError, "ord must be"),
     (lambda of: gred.torch.sum(of(2, 3), method="exakt"), ValueError, "'exakt' does not exist"),

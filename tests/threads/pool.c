@@ -1,7 +1,7 @@
-/* Tries the pool of threads by itself, and folds arrays on it with loops of its own, plain enough
- * for a checker to watch every access: `pool NAME` runs one trial and ends with 0, or by an
- * assertion. There are always CORES cores. What it is linked with has no loops; what is never
- * called where elements lie ready may be missing. */
+/* Tests the thread pool in isolation, and folds arrays on it with simple loops defined here, so
+ * that a checker can watch every access. `pool NAME` runs one trial, and exits with 0 or fails an
+ * assertion. It always sees CORES cores. It is linked without the real loops; functions that are
+ * not called for contiguous elements may be missing. */
 #define _GNU_SOURCE
 #undef NDEBUG
 
@@ -24,10 +24,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What is called back, or stands for a loop, looks at few of its arguments. */
+/* Callbacks and replacements for loops use few of their parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* PATIENCE, in seconds, is only for what would never end, in each process. */
+/* PATIENCE is the time limit of each process, in seconds, in case it never ends. */
 enum { CORES = 8, CALLERS = 5, ROUNDS = 300, PIECES_MAX = 700, PATIENCE = 300 };
 
 unsigned processor_cores(void)
@@ -42,7 +42,7 @@ unsigned cgroup_cores(const char *root)
 
 static struct threads *threads;
 
-/* As one call has them; returns how many there may be. */
+/* Run a job as one call does; return the most threads it may use. */
 static unsigned run(uint64_t pieces, bool brief, threads_piece *piece, void *context)
 {
     const struct thread_team thread_team = threads_team(threads);
@@ -53,8 +53,8 @@ static unsigned run(uint64_t pieces, bool brief, threads_piece *piece, void *con
 /* ---- every piece once ---- */
 
 struct tally {
-    unsigned done[PIECES_MAX]; /* plain memory, so that a race would show */
-    unsigned of_thread[CORES]; /* likewise: a number belongs to one thread */
+    unsigned done[PIECES_MAX]; /* not atomic, so that a checker finds races */
+    unsigned of_thread[CORES]; /* likewise: each number belongs to one thread */
 };
 
 static void count_piece(void *context, uint64_t index, unsigned thread)
@@ -98,13 +98,13 @@ static void call_at_once(void *(*often)(void *))
         pthread_join(all[k], NULL);
 }
 
-/* ---- all at once ---- */
+/* ---- all threads together ---- */
 
 struct gate {
     atomic_uint there, wanted;
 };
 
-/* Every thread waits here until as many have come as are wanted. */
+/* Wait until the wanted number of threads has arrived. */
 static void wait_at_gate(void *context, uint64_t index, unsigned thread)
 {
     struct gate *gate = context;
@@ -125,7 +125,7 @@ static void *hold_all(void *gate)
     return NULL;
 }
 
-/* While every thread is held up in another's job, a caller does its own. */
+/* While every thread is blocked in another caller's job, a caller does its own job alone. */
 static void try_held_up(void)
 {
     struct gate gate = {.wanted = UINT_MAX};
@@ -142,7 +142,7 @@ static void try_held_up(void)
 
 /* ---- sleep, and brief jobs ---- */
 
-/* How many threads of this process are on a core or would like to be. */
+/* Return the number of running or runnable threads of this process. */
 static unsigned awake(void)
 {
     unsigned found = 0;
@@ -161,7 +161,7 @@ static unsigned awake(void)
     return found;
 }
 
-/* All threads but this one are asleep sooner or later, and stay so. */
+/* Wait until all other threads sleep, and stay asleep for 100 checks. */
 static void wait_until_alone(void)
 {
     for (unsigned alone = 0; alone < 100; usleep(1000))
@@ -176,7 +176,7 @@ static void note_thread(void *context, uint64_t index, unsigned thread)
     usleep(10);
 }
 
-/* The greatest number of a thread that took part. */
+/* Return the largest number of a participating thread. */
 static unsigned run_briefly(void)
 {
     atomic_uint most = 0;
@@ -184,8 +184,8 @@ static unsigned run_briefly(void)
     return most;
 }
 
-/* A brief job by itself wakes nobody, and many in a row wake some sooner or later, whether there
- * have been threads before or not. */
+/* A single brief job wakes no thread; many in a row eventually wake some, whether or not threads
+ * already exist. */
 static void try_brief(void)
 {
     for (unsigned round = 0; round < 3; round++) {
@@ -196,7 +196,7 @@ static void try_brief(void)
     }
 }
 
-/* ---- what a thread is like ---- */
+/* ---- threads' signals, stacks and rounding modes ---- */
 
 struct seen {
     struct gate gate;
@@ -220,7 +220,7 @@ static void look(void *context, uint64_t index, unsigned thread)
 
 static void try_threads(void)
 {
-    pthread_attr_t small; /* what new threads get if they do not ask */
+    pthread_attr_t small; /* the default for new threads */
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 64 << 10);
     assert(!pthread_setattr_default_np(&small));
@@ -261,7 +261,7 @@ static void try_forks(void)
     check_in_children(2);
 }
 
-/* ---- folding, by loops of which a state is a sum of int64 ---- */
+/* ---- folding, with loops whose state is an int64 sum ---- */
 
 static void add(const void *values, size_t n, uint64_t first, void *state)
 {
@@ -293,7 +293,7 @@ merge_states *loop_of_states(enum fold fold, enum element accumulator)
     return merge;
 }
 
-/* Truth values settle where they are not zero; other elements never do. */
+/* REDUCTION_any is settled when its state is nonzero; other reductions never are. */
 is_settled *settling_of(enum reduction reduction, enum element type)
 {
     return reduction == REDUCTION_any ? is_not_zero : NULL;
@@ -345,7 +345,7 @@ static void check_sums(int64_t *numbers, size_t n)
     assert(folded(numbers, n, REDUCTION_sum) == (int64_t)(n * (n - 1) / 2));
 }
 
-/* One element is not zero, and then another before it. */
+/* One element is nonzero, then also others before it. */
 static void check_settling(int64_t *numbers, size_t n)
 {
     memset(numbers, 0, n * sizeof *numbers);

@@ -1,4 +1,4 @@
-"""Calls of code that is not Python's make what Python's make, to the last bit, on every device."""
+"""Calls through the C interface make the same bits as Python's, on every device."""
 
 import ctypes
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ import gred
 from gred import _core
 
 NAMES = ("reduction", "input", "elements", "result")
-Call = structure(  # csrc/python/foreign.h has it
+Call = structure(  # as in csrc/python/foreign.h
     "Call",
     **dict.fromkeys(NAMES, c_char_p),
     **{"exact": c_bool, "batch_invariant": c_bool, "ddof": ctypes.c_double, "data": c_void_p},
@@ -23,19 +23,19 @@ Call = structure(  # csrc/python/foreign.h has it
     **{"axes": ctypes.c_uint64, "results": c_void_p, "data_bytes": c_size_t},
     **{"results_bytes": c_size_t, "on_device": c_bool, "stream": c_size_t},
 )
-# Without the GIL, as XLA calls it.
+# Called without the GIL, as XLA does.
 REDUCE = ctypes.CFUNCTYPE(c_bool, c_void_p, POINTER(Call), c_char_p, c_size_t)
 Foreign = structure("Foreign", state=c_void_p, reduce=REDUCE)
 
 
 def address(array):
-    """Tell where an array lies, wherever that is."""
+    """Return an array's address, wherever it is."""
     interface = getattr(array, "__cuda_array_interface__", None)
     return (interface or array.__array_interface__)["data"][0]
 
 
 def made(x, op, place, options, factors=None, **changes):
-    """Make a call of what gred says it is, but for the changes; give its results, or raise why."""
+    """Call with gred's own settings and these changes; return the results or raise the error."""
     like = np.broadcast_to(np.zeros((), x.dtype), x.shape)
     given = {"axis": None, "dtype": None, "ord": None, "ddof": 0, "method": "auto"} | options
     bits, *names, exact, invariant = _core.settle(like, op, *given.values())
@@ -82,7 +82,7 @@ def elements(dtype):
 @pytest.mark.parametrize(("op", "options"), CALLS)
 @pytest.mark.filterwarnings("ignore:Casting complex")
 def test_a_call_of_others_makes_the_bits_of_pythons(op, options, dtype, device):
-    """Of a whole array on a device, those that stay there; of two vectors, those of dot."""
+    """Results of whole arrays stay on the device; two vectors are compared with dot."""
     x = elements(dtype)
     got, there = made(x, op, device, options), laid_out(x, device)
     stays = device != "host" and "axis" not in options
@@ -115,7 +115,7 @@ NARROW += [("mean", "int8", "float32"), ("var", "int64", "float32")]
 @pytest.mark.parametrize("axis", [None, 0, 1, 2])
 @pytest.mark.parametrize(("op", "dtype", "narrow"), NARROW)
 def test_results_may_be_narrower_than_gred_makes_them(op, dtype, narrow, axis, device):
-    """Integers wrap, and floats are rounded to what they are in 64 bits."""
+    """Integers wrap, and floats are rounded from 64 bits."""
     x = elements(dtype)
     got = made(x, op, device, {"axis": axis}, result=narrow.encode())
     assert got.dtype == narrow

@@ -1,6 +1,6 @@
-"""gred.jax gives NumPy's results and gred's bits, traced or not, of every type that JAX has.
+"""gred.jax gives NumPy's results and gred's bits, traced or not, for every type of JAX.
 
-So it does within grad, of any order and in either mode, within vmap and within shard_map.
+This includes grad of any order and in either mode, vmap and shard_map.
 """
 
 import math
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.unsanitized
 
 RANDOM = np.random.default_rng(31)
 Y = RANDOM.normal(size=(5, 40, 6)) * np.exp2(RANDOM.integers(-8, 8, (5, 40, 6)))
-X = RANDOM.integers(1, 10, Y.shape)  # whose sums have no roundings
-FACTORS = np.where(np.sort(Y.ravel())[-10] <= Y, 2, 1)  # whose products have none
+X = RANDOM.integers(1, 10, Y.shape)  # exact sums
+FACTORS = np.where(np.sort(Y.ravel())[-10] <= Y, 2, 1)  # exact products
 NAMES = sorted({*gred.jax.__all__} - {"dot"})
 TYPES = ["bool", "int8", "uint32", "int64", "float16", "float32", "float64", "complex64"]
 SMALL = RANDOM.normal(size=(2, 3, 2))
@@ -50,7 +50,7 @@ def wide(request, in_64_bits):
 
 
 def numpys(name, x, axis):
-    """Give NumPy's answer, in float64 or complex128 but for integers that stay integers."""
+    """Compute NumPy's result in float64 or complex128; integers stay integers."""
     if x.dtype.kind in "fc" or name in ("norm", "logsumexp"):
         x = x.astype("c16" if x.dtype.kind == "c" else "f8")
     if name == "norm":
@@ -90,7 +90,7 @@ def test_bits_are_those_of_gred(dtype, axis, method):
 
 def test_exact_sums_and_products_are_those_of_fsum_traced_and_in_batches(wide, place):
     y = (RANDOM.normal(size=(7, 300)) * np.exp2(RANDOM.integers(-30, 30, (7, 300)))).astype("f4")
-    products = y[0].astype("f8") * y  # of which each is exact
+    products = y[0].astype("f8") * y  # each is exact
     sums, dots = (np.array([math.fsum(row) for row in x.astype("f8")], "f4") for x in (y, products))
     total, dot = (partial(f, method="exact") for f in (gred.jax.sum, gred.jax.dot))
     assert total(y) == np.float32(math.fsum(y.astype("f8").ravel()))
@@ -149,7 +149,7 @@ def test_what_cannot_be_is_refused_while_it_is_traced_in_one_line(call, error, s
 
 
 def test_a_call_is_one_custom_call_wherever_it_is(place):
-    """In a batch, too, along any of its axes, and without a transposed copy."""
+    """Including batches along any axis, without a transposed copy."""
     for call in (
         lambda x: gred.jax.sum(x, 1),
         jax.vmap(gred.jax.max),
@@ -163,7 +163,7 @@ def test_a_call_is_one_custom_call_wherever_it_is(place):
 
 
 def test_a_traced_call_can_be_stored_and_run_again(place):
-    """What a call is lies in its attributes, nothing of it in this process."""
+    """A call is described by its attributes, and by nothing in this process."""
     pytest.importorskip("flatbuffers", reason="JAX stores programs with flatbuffers")
     from jax import export
 
@@ -189,7 +189,7 @@ OPTIONS += [("mean", {"method": "exact"}), ("norm", {"axis": 0, "method": "exact
 OPTIONS += [("var", {"axis": 1, "ddof": 1}), ("std", {"ddof": 0.5, "keepdims": True})]
 OPTIONS += [(name, {"axis": axis}) for name in ("min", "max") for axis in (None, 1, (0, 2))]
 OPTIONS += [("norm", {"axis": 1, "ord": order}) for order in (1, np.inf, -np.inf, 0)]
-# A function, and what it is of.
+# Functions and their inputs.
 GRADED = {
     **{
         f"{name}-{kind}-{axis}": (reduction(name, axis=axis), values)
@@ -240,7 +240,7 @@ def test_elements_of_another_type_have_derivatives_of_their_own():
     assert first.sum() == 3
     for name, share in (("mean", 1 / 70_000), ("max", 1 / 70_000), ("sum", 1)):
         gradient = jax.grad(getattr(gred.jax, name))(jnp.zeros(70_000, jnp.float16))
-        np.testing.assert_array_equal(gradient, np.float16(share))  # more than float16 counts
+        np.testing.assert_array_equal(gradient, np.float16(share))  # float16 cannot count them
 
 
 BATCHED = [*SMOOTH, "min", "max", "any", "count_nonzero", "argmin", "argmax"]
