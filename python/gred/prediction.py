@@ -32,7 +32,7 @@ class Gpu(NamedTuple):
     title: str = "NVIDIA H200"
     # ---- specified by the vendor ----
     multiprocessors: int = 132
-    clock: float = 1.98e9  # boost clock in Hz
+    clock: float = 1.98e9  # maximum clock rate in Hz
     threads: int = 2048  # resident threads per multiprocessor
     blocks: int = 32  # resident blocks per multiprocessor
     sector_cycles: float = 0.25  # per sector: L1 moves 128 bytes per cycle
@@ -295,8 +295,7 @@ def roofline(
     Raises
     ------
     ValueError, TypeError, RuntimeError, CudaError
-        If there are no counters for the arguments, or `device` is not an available GPU; and as
-        `gred.kernel_time`.
+        If there are no counters for these, `device` is no available GPU, or as `gred.kernel_time`.
 
     References
     ----------
