@@ -36,7 +36,7 @@ def _agreed(part: Any, comm: Any, root: Any = 0) -> tuple[Any, Any, Words]:
     Every rank raises unless all ranks have parts of the same kind and the same root.
     """
     mpi: Any = needed("mpi4py.MPI", "mpi")
-    comm = mpi.COMM_WORLD if comm is None else comm  # COMM_NULL is false, too
+    comm = mpi.COMM_WORLD if comm is None else comm  # COMM_NULL is falsy
     if comm == mpi.COMM_NULL:
         raise ValueError("comm must be a communicator; got MPI.COMM_NULL")
     words, error, rank, kind = np.empty(0, np.int64), None, 0, 0

@@ -178,7 +178,7 @@ class Truth:
         self.count = int(self._view.size)
         name, kind = case.reduction.name, case.layout.dtype or case.type.name
         totals = _Totals(array, self._view, mask, case.layout.dtype, name.startswith("nan"))
-        # Accumulated in at least float32, and rounded into the result.
+        # Accumulated in at least float32, and rounded to the type of the result.
         roundoff = 2.0**-53 if kind in ("float64", "complex128") else 2.0**-24
         relative = relative_bound(max(0, totals.count - 1), roundoff)
         relative += _LAST_ROUNDINGS * _ROUNDOFF.get(kind, roundoff)

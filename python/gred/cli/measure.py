@@ -16,7 +16,7 @@ from gred.cli.record import Record, digits
 
 # Least samples on a device that takes seconds per run; a GPU gets the requested number.
 _FEWEST_SAMPLES = 3
-# Bytes; gred.read_limit reads no less.
+# The least number of bytes that gred.read_limit reads.
 _LEAST_READ = 1024
 _LIMITS: dict[tuple[str, int, int], float] = {}
 # Share of a task's time after which its optional work is cut short.
@@ -142,7 +142,7 @@ def row_of(timed: gred.KernelTime, method: Any, answer: Answer, limit: float) ->
         "expected": str(answer.value),
         "samples_ns": samples,
         "first_pass_samples_ns": first_pass,
-        # Not for files:
+        # Not written to files:
         "bound": answer.bound(*launch),
         "limit": limit,
     }

@@ -36,7 +36,7 @@ def _whole(blocks: Any, axes: tuple[int, ...]) -> Summary:
     begins = iter(np.cumsum([0, *(one.count.size for one in listed)]).tolist())
 
     def numbered(block: Any) -> Any:
-        """Number the results of all blocks consecutively."""
+        """Assign consecutive numbers to the results of all blocks."""
         if isinstance(block, list):
             return [numbered(one) for one in block]
         return next(begins) + np.arange(block.count.size).reshape(block.count.shape)

@@ -85,7 +85,7 @@ def of_sums(sums: Sequence[ExactSum]) -> Partials:
     return _of_words(np.array([[total._words] for total in sums]), len(sums) > 1)
 
 
-# ---- adding up ----
+# ---- summation ----
 
 
 def sums_of(
@@ -218,7 +218,7 @@ def rounded(partials: Partials, dtype: DTypeLike, *, divided: bool) -> npt.NDArr
     return whole.reshape(partials.shape)
 
 
-# ---- as one object ----
+# ---- ExactSums ----
 
 _REAL, _COMPLEX = 1, 2  # parts of a number
 

@@ -26,7 +26,7 @@ UNREADABLE_ERRORS: tuple[type[Exception], ...] = (AttributeError, LookupError, O
 UNREADABLE_ERRORS += (RecursionError, TypeError, ValueError)
 _CPU_SECONDS, _END_SECONDS = 600, 5
 _GRACE_SECONDS = 2  # for the worker to report the kernel's position
-_ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130
+_ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130 bytes
 _WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
 

@@ -13,7 +13,7 @@ from gred.lab.rung import Rung
 from gred.records import Columns, Records, among_rungs
 
 _SAMPLES = 20
-_LEAST_READ = 1024  # bytes; gred.read_limit reads no less
+_LEAST_READ = 1024  # bytes, the least that gred.read_limit reads
 
 
 class LadderRow(NamedTuple):

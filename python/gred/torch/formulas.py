@@ -78,5 +78,5 @@ def of_norm(v: Any, y: Any, g: Any, dims: _Dims, order: float) -> Any:
         return v * 0 * g
     size = v.abs()
     end = torch.amax if order > 0 else torch.amin
-    found = end(size, dims, keepdim=True) if dims else size  # no dims would be all
+    found = end(size, dims, keepdim=True) if dims else size  # dims=() would reduce all
     return _shared(size == found, g, dims) * v.sgn()
