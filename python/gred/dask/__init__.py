@@ -75,7 +75,7 @@ _PARAMETERS = {
     ),
     "q": (NEEDED, "float or array_like of float", "Probabilities from 0 to 1."),
     "method": ("linear", "str, default 'linear'", "As for `gred.quantile`."),
-    "where": (True, "array_like of bool, optional", "Mask, of Dask or NumPy."),
+    "where": (True, "array_like of bool, optional", "Mask of elements, of Dask or NumPy."),
     "split_every": (None, "int, optional", "As for `dask.array.sum`; does not change the bits."),
 }
 
