@@ -1,4 +1,4 @@
-"""Array reductions by every rung of the classic GPU ladder, on a GPU, a simulated one, or the host.
+"""Array reductions by every rung of the classic GPU ladder, on a GPU, a simulated GPU or the host.
 
 >>> import gred, numpy as np
 >>> gred.sum(np.arange(1_000_000), method="unroll8", device="simulated")
@@ -10,7 +10,7 @@ from sys import modules as _modules
 from typing import TYPE_CHECKING
 
 try:  # noqa: SIM105
-    # Of gred-cuda13: the core with kernels for GPUs, in place of the one beside this file.
+    # gred-cuda13 has a core with GPU kernels, which replaces the one next to this file.
     __path__[:0] = _import_module("gred_cuda13").__path__
 except ImportError:
     pass
@@ -89,8 +89,8 @@ __all__ += ["KernelTime", "LaunchLimit", "ReadLimit", "kernel_time", "launch_lim
 __all__ += ["Access", "Accesses", "Counters", "Counts", "Explanation", "Roofline"]
 __all__ += ["register_threadpoolctl", "show_config", "thread_order", "threads", "workspace_limit"]
 
-# What shows how rungs work is imported when somebody asks for it, and so are modules, of which some
-# need libraries that are installed separately. Type checkers see the imports above.
+# Names and submodules that are imported on first access, since few programs need them and some
+# require libraries that are installed separately. Type checkers see the imports above.
 _LAZY = {
     "gred.counting": ("Counters", "Counts", "counters"),
     "gred.prediction": ("Roofline", "roofline"),
@@ -104,7 +104,7 @@ if "threadpoolctl" in _modules:
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import a module, or the one that has a name."""
+        """Import a lazy submodule, or the module that defines a lazy name."""
         if name in _MODULES:
             return _import_module(f"gred.{name}")
         for module, names in _LAZY.items():

@@ -1,4 +1,4 @@
-"""`python -m gred`: climbs the ladder; `--help` names the other jobs."""
+"""`python -m gred` runs the ladder; `--help` lists the other commands."""
 
 import sys
 

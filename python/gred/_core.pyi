@@ -12,7 +12,7 @@ workspace_limit: ContextVar[int]
 
 _Array: TypeAlias = ArrayLike | Any
 _Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
-_DType: TypeAlias = DTypeLike | Any | None  # PyTorch's, too
+_DType: TypeAlias = DTypeLike | Any | None  # NumPy's or PyTorch's
 _Out = TypeVar("_Out", default=Any)
 
 class CudaError(RuntimeError):
@@ -47,8 +47,7 @@ class DeviceMemory:
         self, shape: tuple[int, ...], type_name: str, stream: int, versioned: bool, /
     ) -> Any: ...
 
-# Reductions. What is given as `out` is what is returned. Every one takes these keywords besides its
-# own.
+# Reductions. If `out` is given it is returned. All reductions take the keywords of _Launch.
 class _Launch(TypedDict, total=False):
     method: str
     block_size: int | None

@@ -1,4 +1,4 @@
-"""What several modules ask of what they are given: integers, arrays, libraries that are there."""
+"""Argument checks and conversions that several modules share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _R = TypeVar("_R")
 
 
 def takes_other_names(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Let a function take PyTorch's names, too, as those of the core do: dim and keepdim."""
+    """Decorate a function to accept dim and keepdim for axis and keepdims, as the core does."""
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> _R:
@@ -35,7 +35,7 @@ def takes_other_names(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def integer_from(value: Any, name: str) -> int:
-    """Read a whole number."""
+    """Convert an argument to int; raise TypeError if it is a bool or not an integer."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -45,7 +45,7 @@ def integer_from(value: Any, name: str) -> int:
 
 
 def number_from(value: Any, name: str, most: int, least: int = 1, spelt: str = "") -> int:
-    """Read a whole number from `least` to `most`, which an error spells so."""
+    """Convert an argument to an int from `least` to `most`, printed as `spelt` in the error."""
     number = integer_from(value, name)
     if not least <= number <= most:
         raise ValueError(f"{name} must be from {least} to {spelt or most}; got {value!r}")
@@ -53,9 +53,9 @@ def number_from(value: Any, name: str, most: int, least: int = 1, spelt: str = "
 
 
 def needed(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
-    """Import a module that one of gred's extras brings; the ImportError says which.
+    """Import a module that one of gred's extras installs; the ImportError names the extra.
 
-    It is of that version or a later one, by the numbers that its own begins with.
+    The leading numbers of the module's version must be at least `version`.
     """
     brings = f"pip install 'gred[{extra}]' brings it"
     try:
@@ -71,18 +71,18 @@ def needed(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
 
 
 def is_tensor(given: Any) -> bool:
-    """Tell a tensor of PyTorch, which is not imported for that."""
+    """Return whether an object is a PyTorch tensor, without importing PyTorch."""
     kind = getattr(sys.modules.get("torch"), "Tensor", None)
     return kind is not None and isinstance(given, kind)
 
 
 def on_device(given: Any) -> bool:
-    """Tell an array that lies on a device."""
+    """Return whether an object is a device array."""
     return hasattr(given, "__cuda_array_interface__")
 
 
 def library_of(array: Any) -> Any:
-    """Find the library of an array, by whose functions others are made of it, or None."""
+    """Return the array's library (NumPy, PyTorch, CuPy or jax.numpy), or None if unknown."""
     if isinstance(array, np.ndarray):
         return np
     if is_tensor(array):
@@ -94,55 +94,55 @@ def library_of(array: Any) -> Any:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Name a dtype of NumPy's, or what stands for one, or one of PyTorch's."""
+    """Return the name of a PyTorch dtype, or of anything NumPy converts to a dtype."""
     name = str(dtype).removeprefix("torch.")
-    given = name == "bfloat16" or type(dtype).__module__ == "torch"  # NumPy need not know it
+    given = name == "bfloat16" or type(dtype).__module__ == "torch"  # np.dtype may not accept these
     return name if given else np.dtype(dtype).name
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """Convert an array of any library, or a scalar of NumPy's."""
+    """Convert an array of any library, or a NumPy scalar, to a dtype."""
     return x.to(dtype) if hasattr(x, "to") else x.astype(dtype)
 
 
 def brought(host: Any, like: Any) -> Any:
-    """Bring an array of NumPy's to the library of another, and where that lies."""
+    """Convert a NumPy array to the library and the device of `like`."""
     xp = library_of(like)
     if xp is None or xp is np:
         return host
     if xp.__name__ != "torch":
         return xp.asarray(host)
-    if str(host.dtype) == "bfloat16":  # ml_dtypes', which PyTorch does not know
+    if str(host.dtype) == "bfloat16":  # ml_dtypes' bfloat16, which PyTorch does not accept
         return xp.as_tensor(host.astype(np.float32), device=like.device).to(xp.bfloat16)
     return xp.as_tensor(host, device=like.device)
 
 
 def beside(array: Any, other: Any) -> Any:
-    """Make the same of an array as another is of, if both lie on the host."""
+    """Convert a host array to the library of `other`, unless either is on a device."""
     if on_device(array) or on_device(other):
         return array
     return np.asarray(array) if isinstance(other, np.ndarray) else brought(array, other)
 
 
 def array_of(given: Any, name: str = "a") -> Any:
-    """Leave a device's array and a tensor what they are; of others make NumPy's, once looked at.
+    """Return a device array or a tensor unchanged, and anything else as a NumPy array.
 
-    It refuses masks, units, nulls and sparse matrices, which NumPy would drop.
+    Raises TypeError for masks, units, nulls and sparse matrices, which NumPy would drop.
     """
     _core.element(given, name)
     return given if on_device(given) or is_tensor(given) else np.asarray(given)
 
 
 def tell_why(given: Any, name: str) -> None:
-    """Raise what is in the way of an array whose memory cannot be read as it lies, if it is known.
+    """Raise the error that explains why an array's memory cannot be read, if the reason is known.
 
-    RuntimeError is raised if it is deleted, as JAX's can be, or a tensor that requires grad, or
-    that a transform of ``torch.func`` is tracing; TypeError if it is a tensor that is nested,
-    quantized, sparse, fake, or on a device that gred has no backend for.
+    RuntimeError for a deleted JAX array, and a tensor that requires grad or is traced by a
+    ``torch.func`` transform; TypeError for a tensor that is nested, quantized, sparse, fake, or on
+    a device without a backend in gred.
     """
     try:
         deleted = given.is_deleted()
-    except Exception:  # others have no such method, or another
+    except Exception:  # not a JAX array: no such method, or a different one
         deleted = False
     if deleted is True:
         raise RuntimeError(f"{name} is an array that has been deleted")
@@ -174,7 +174,7 @@ def tell_why(given: Any, name: str) -> None:
 
 
 def refuse_method(method: str) -> None:
-    """Say which methods there are, and which of them is nearest."""
+    """Raise ValueError for an unknown method, listing all methods and suggesting the closest."""
     rows = _core.methods()
     names = ["auto", "exact", "batch_invariant", *(row[1] for row in rows)]
     aliases = (each for row in rows for each in row[2])
@@ -185,7 +185,7 @@ def refuse_method(method: str) -> None:
 
 
 def indexable(given: Any, name: str = "a") -> Any:
-    """Make the same, if its library can take parts of it."""
+    """Return `array_of` the argument; raise TypeError if it cannot be reshaped and indexed."""
     array = array_of(given, name)
     if not hasattr(array, "reshape"):
         raise TypeError(
@@ -196,10 +196,10 @@ def indexable(given: Any, name: str = "a") -> Any:
 
 
 def without_nulls(a: Any, name: str) -> Any:
-    """Refuse nulls, of which NumPy would make NaN: Arrow's and Polars', and pandas' NA.
+    """Raise TypeError for Arrow, Polars and pandas nulls, which NumPy would convert to NaN.
 
-    And sparse matrices, of which it would make a single object; and of xarray's what has units or a
-    mask, which it would drop, and Datasets.
+    Also for sparse matrices, which NumPy would convert to a single object; and for xarray Datasets
+    and xarray arrays with units or a mask, which NumPy would drop.
     """
     if isinstance(a, (list, tuple)):
         for one in a:
@@ -213,7 +213,7 @@ def without_nulls(a: Any, name: str) -> Any:
         if not hasattr(a, "data"):
             raise TypeError(f"{name} is a {type(a).__name__} of xarray's; reduce one of its arrays")
         if any(hasattr(a.data, dropped) for dropped in ("units", "unit", "mask")):
-            _core.element(a.data, name)  # which refuses them
+            _core.element(a.data, name)  # raises TypeError
     nulls = _count_nulls(a)
     if nulls:
         raise TypeError(
@@ -224,9 +224,9 @@ def without_nulls(a: Any, name: str) -> Any:
 
 
 def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
-    """Give an array, and a mask that is False where it has nulls; None if there are none.
+    """Return an array and its mask, False at nulls, or None if it has no nulls.
 
-    The elements lie where Arrow has them: of pyarrow, of Polars, and what pandas gives to pyarrow.
+    The array shares Arrow's buffer unless it is boolean; pandas exports one to pyarrow.
     """
     library = type(a).__module__.partition(".")[0]
     of_arrow = library in ("pyarrow", "polars", "pandas") and not hasattr(a, "columns")
@@ -236,7 +236,7 @@ def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
     try:
         whole = arrow.array(a) if library == "pandas" else a
         whole = whole.to_arrow() if library == "polars" else whole
-    except (TypeError, arrow.ArrowException):  # what Arrow has no type for
+    except (TypeError, arrow.ArrowException):  # Arrow has no such type
         return without_nulls(a, name), None
     whole = whole.combine_chunks() if isinstance(whole, arrow.ChunkedArray) else whole
     kinds = arrow.types.is_integer, arrow.types.is_floating, arrow.types.is_boolean
@@ -249,11 +249,11 @@ def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
 
 
 def _count_nulls(a: Any) -> int:
-    a = a.data if type(a).__module__.startswith("xarray.") else a  # which may be pandas'
+    a = a.data if type(a).__module__.startswith("xarray.") else a  # may be a pandas array
     if type(a).__module__.startswith("pyarrow.") and hasattr(a, "columns"):
         return sum(column.null_count for column in a.columns)
     counted = getattr(type(a), "null_count", None)
-    if counted is not None:  # a method of Polars, a property of pyarrow
+    if counted is not None:  # a method in Polars, a property in pyarrow
         count = counted(a) if callable(counted) else a.null_count
         return int(np.sum(np.asarray(count)))
     if not hasattr(type(a), "isna"):

@@ -1,4 +1,4 @@
-"""What a rung does to memory, counted on the simulated device as a profiler counts on a GPU."""
+"""Count a rung's memory accesses on the simulated device, as a profiler does on a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gred import _core
 from gred.checks import number_from
 from gred.records import Records
 
-# Of elements that rungs are compiled for.
+# Element types for which the rungs are compiled.
 ELEMENT_TYPES = ("int32", "int64", "uint64", "float32", "float64")
 WARP = 32
 SECTOR_NBYTES = 32
@@ -21,11 +21,11 @@ H200_MULTIPROCESSORS = 132
 
 
 class Line(NamedTuple):
-    """What one line of a kernel's source does, one kind of access at a time.
+    """Counts of one kind of access on one line of a kernel's source.
 
-    ``requests`` are of warps, ``lanes`` those that took part over all requests, ``transfers``
-    sectors of global memory or wavefronts of shared memory; ``conflicts`` are the wavefronts that
-    lanes cost by meeting in one bank.
+    ``requests`` are per warp; ``lanes`` are the active lanes of all requests; ``transfers`` are
+    sectors of global memory or wavefronts of shared memory; ``conflicts`` are the additional
+    wavefronts due to bank conflicts.
     """
 
     file: str
@@ -39,12 +39,12 @@ class Line(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What one launch, or several, did to memory.
+    """Memory accesses of one or several launches.
 
-    ``requests`` are warp-level, ``sectors`` 32 bytes of global memory, ``nbytes`` those that lanes
-    asked for, ``lanes`` the active ones over all requests. Of ``dependent_global_loads`` those with
-    nothing in between count as one. ``bulk_copy_requests`` are asynchronous copies from global to
-    shared memory, which are no loads; ``mbarrier_waits``, how often a block waited for such bytes.
+    ``requests`` are per warp; ``sectors`` are 32 bytes of global memory; ``nbytes`` are the bytes
+    requested by lanes; ``lanes`` are the active lanes of all requests. Consecutive
+    ``dependent_global_loads`` count as one. ``bulk_copy_requests`` are asynchronous copies to
+    shared memory, not counted as loads; ``mbarrier_waits`` are the blocks' waits for them.
     """
 
     blocks: int = 0
@@ -87,27 +87,27 @@ class Counts(NamedTuple):
 
     @property
     def global_load_efficiency(self) -> float | None:
-        """Bytes asked for over bytes moved by global loads; None where there are none."""
+        """Requested bytes divided by transferred bytes of global loads; None without loads."""
         return _share(self.global_load_nbytes, SECTOR_NBYTES * self.global_load_sectors)
 
     @property
     def global_store_efficiency(self) -> float | None:
-        """Bytes asked for over bytes moved by global stores; None where there are none."""
+        """Requested bytes divided by transferred bytes of global stores; None without stores."""
         return _share(self.global_store_nbytes, SECTOR_NBYTES * self.global_store_sectors)
 
     @property
     def active_lanes(self) -> float | None:
-        """Lanes of a warp that are active in a step of arithmetic, on average; None without any."""
+        """Average number of active lanes per warp in an arithmetic step; None without any."""
         return _share(self.merge_lanes, self.merge_requests)
 
     @property
     def bank_conflicts(self) -> int:
-        """Wavefronts of shared memory that lanes cost by meeting in one bank."""
+        """Additional wavefronts of shared memory due to bank conflicts."""
         return self.shared_load_conflicts + self.shared_store_conflicts
 
 
 class Passes(Records):
-    """The counts of a call's launches, as a profiler's table of a launch begins."""
+    """The counts of a call's launches; printed with a profiler's columns."""
 
     columns = (
         ("blocks", lambda c: f"{c.blocks:,}"),
@@ -133,7 +133,7 @@ def _shared(counts: Counts, what: str) -> str:
 
 
 class Counters(NamedTuple):
-    """What `counters` returns; it prints as a text and a table."""
+    """Result of `counters`; prints as text and a table."""
 
     op: str
     method: str
@@ -162,7 +162,7 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-# In the order of what is counted of them.
+# Kinds of access, in the order of the fields of Counts.
 _EVENTS = [
     name.removesuffix("_requests").removesuffix("s")
     for name in Counts._fields
@@ -171,12 +171,12 @@ _EVENTS = [
 
 
 def place_of(path: str) -> str:
-    """Give a source's path from the folder of kernels on."""
+    """Return a source's path relative to the kernels folder."""
     return normpath(path).rpartition("kernels/")[2]
 
 
 def merged(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """Add up what is of one line and one event, in the order of the source."""
+    """Merge entries of the same line and event, and sort them in source order."""
     totals: dict[tuple[str, int, int], Line] = {}
     for line in lines:
         key = (line.file, line.number, _EVENTS.index(line.event))
@@ -187,7 +187,7 @@ def merged(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 
 def counts_of(blocks: int, block_size: int, lines: tuple[Line, ...]) -> Counts:
-    """Sum the lines up by event; a barrier counts once for a block, or a grid, not a warp."""
+    """Sum lines by event; barriers count once per block or grid, not once per warp."""
     warps = block_size // WARP
     sums = dict.fromkeys(Counts._fields[2:-1], 0)
     for _, _, event, requests, lanes, nbytes, transfers, conflicts in lines:
@@ -203,7 +203,7 @@ def counts_of(blocks: int, block_size: int, lines: tuple[Line, ...]) -> Counts:
 
 
 def counts_of_launch(launch: Sequence[Any]) -> Counts:
-    """Make the counts of what C has counted of a launch."""
+    """Convert a launch's tallies from C to counts."""
     grid, block_size, tallies, *_ = launch
     lines = [
         Line(place_of(path), number, event, requests, lanes, lanes * nbytes, transfers, conflicts)
@@ -213,7 +213,7 @@ def counts_of_launch(launch: Sequence[Any]) -> Counts:
 
 
 def counters_of(call: Sequence[Any], result: Any, counts: Iterable[Counts]) -> Counters:
-    """Make the record of a call, from its op to its multiprocessors, and what launches count."""
+    """Build the record of a call from its parameters, its result and the counts of its launches."""
     passes = Passes(counts)
     rows = [Counts()[:-1], *(one[:-1] for one in passes)]
     lines = merged(line for one in passes for line in one.lines)
@@ -222,7 +222,7 @@ def counters_of(call: Sequence[Any], result: Any, counts: Iterable[Counts]) -> C
 
 
 def told_of(a: Any, op: str, room: int, multiprocessors: Any, **options: Any) -> tuple[Any, ...]:
-    """Run a rung where accesses are counted, and so many recorded: call, result, launches."""
+    """Run a rung, counting accesses and recording up to `room`; return call, result, launches."""
     number = number_from(multiprocessors, "multiprocessors", 1024)
     options |= {"device": "simulated", "multiprocessors": number, "room": room}
     *told, result, launches = _core.counters(a, op, **options)
@@ -239,32 +239,32 @@ def counters(
     dtype: DTypeLike | None = None,
     multiprocessors: int = H200_MULTIPROCESSORS,
 ) -> Counters:
-    """Count what a rung does to memory: requests, sectors, wavefronts, bank conflicts, barriers.
+    """Count a rung's memory accesses: requests, sectors, wavefronts, bank conflicts, barriers.
 
-    The rung's own kernels run on the simulated device, where every access is looked at. Accesses of
-    a warp's lanes belong together when they come from the same line in the same iteration since the
+    The rung's own kernels run on the simulated device, where every access is observed. Accesses of
+    a warp's lanes form one request if they are on the same line in the same iteration since the
     warp's last barrier. The counts depend neither on the elements nor on the order of threads, and
-    are those of Nsight Compute on an H200, but for differences that the documentation's page on the
+    match Nsight Compute on an H200, but for differences that the documentation's page on the
     laboratory lists.
 
     Parameters
     ----------
     a : array_like of any shape
-        int32, int64, uint64, float32 or float64. An array on the host counts as one that lies where
-        an allocation begins, without gaps; a `gred.testing.SimulatedArray`, which has to be without
-        gaps, as it lies.
+        Input array of int32, int64, uint64, float32 or float64. A host array is counted as a
+        contiguous one at the start of an allocation; a `gred.testing.SimulatedArray`, which must
+        be contiguous, at its own address.
     op : {'sum', 'mean'}
-        What to reduce by.
+        Name of the reduction.
     method, block_size, dtype
-        As for `gred.sum`: any rung; and the elements' own type, or int64 for int32.
+        As for `gred.sum`: any rung; and the element type, or int64 for int32.
     multiprocessors : int, default 132
-        Of the GPU that is counted for, an H200 by default; some rungs' grids depend on it.
+        Number of multiprocessors to count for, by default an H200's; some grids depend on it.
 
     Returns
     -------
     Counters
-        ``passes``, the `Counts` of each launch, without that of a working copy, and ``total``,
-        their sum; the reduction's ``result``; and what was asked for, as it was taken.
+        ``passes``: the `Counts` of each launch, except that of a working copy; ``total``: their
+        sum; ``result``: of the reduction; and the arguments as they were interpreted.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Results that stay on a device: in arrays of the caller's library, or of gred's own."""
+"""Results that stay on a device, as arrays of the caller's library or as `DeviceArray`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _VERSION = 3  # of the CUDA Array Interface
 _Shape = tuple[int, ...]
 
 
-# Looking one up takes a third of the time that NumPy takes to understand its name.
+# A lookup takes a third of the time of np.dtype(name).
 _DTYPES: dict[str, np.dtype[Any]] = {
     np.dtype(code).name: np.dtype(code) for code in "?bhilBHILefdFD"
 }
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """NumPy's dtype of an element type; bfloat16 is ml_dtypes'."""
+    """Return the NumPy dtype of an element type; bfloat16 is that of ml_dtypes."""
     if name in _DTYPES:
         return _DTYPES[name]
     dtype: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
@@ -31,7 +31,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 
 def _by_the_other(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """Make an operator that the other operand's library carries out."""
+    """Create an operator that is computed by the other operand's library."""
 
     def operate(self: DeviceArray, other: Any) -> Any:
         if isinstance(other, (np.ndarray, np.generic)):
@@ -50,26 +50,26 @@ def _by_the_other(name: str, reflected: bool = False) -> Callable[[Any, Any], An
 
 
 class DeviceArray:
-    """Results along axes on a GPU, of an array whose library gred does not know how to ask for one.
+    """Results along axes on a GPU, for input arrays of a library that gred cannot allocate from.
 
-    Other libraries take it by ``__cuda_array_interface__`` or DLPack, without a copy, and so do
-    gred's functions. Arithmetic with an array of another library is carried out by that. It cannot
-    be made by hand.
+    Other libraries and gred's functions read it without a copy by ``__cuda_array_interface__`` or
+    DLPack. Arithmetic with an array of another library is computed by that library. Instances are
+    created by gred only.
 
     Attributes
     ----------
     shape : tuple of int
-        The lengths of the dimensions.
+        Tuple of array dimensions.
     dtype : numpy.dtype
-        The element type.
+        Element type.
     device : str
-        Where it lies, as ``device=`` spells it: 'cuda:0'.
+        Device, as for ``device=``: 'cuda:0'.
 
     Notes
     -----
-    The work that makes it may still be pending on the GPU: a reader by an interface is ordered
-    after that, and ``to_numpy()`` waits for it. Its memory is free for the next results once it is
-    gone, and what reads it by DLPack on a stream of its own has done so.
+    The work that computes it may still be pending on the GPU: readers through an interface are
+    ordered after that work, and ``to_numpy()`` waits for it. Its memory is reused once the array
+    has been deleted and its DLPack readers on other streams have finished.
     """
 
     __slots__ = ("__weakref__", "_memory", "_type", "dtype", "shape")
@@ -86,50 +86,50 @@ class DeviceArray:
 
     @property
     def device(self) -> str:
-        """Where it lies."""
+        """Name of the device."""
         return str(self._memory.device)
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """Number of elements."""
         return self.nbytes // self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements."""
+        """Total bytes of the elements."""
         return int(self._memory.nbytes)
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
-        """Copy it to the host, once the GPU has made it: a new array."""
+        """Copy the array to a new host array, after the pending work that computes it."""
         array = np.empty(self.shape, self.dtype)
         self._memory.read(array.reshape(-1).view(np.uint8))
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Copy it to the host, for NumPy; ``copy=False`` is impossible."""
+        """Copy the array to the host for NumPy; ``copy=False`` raises ValueError."""
         if copy is False:
             raise ValueError("an array on a device cannot become NumPy's without a copy")
         return self.to_numpy().astype(dtype or self.dtype, copy=False)
 
     def __len__(self) -> int:
-        """Tell the length of the first dimension."""
+        """Return the length of the first dimension."""
         if not self.shape:
             raise TypeError("len() of an array without dimensions")
         return self.shape[0]
 
     def __repr__(self) -> str:
-        """Show the elements as NumPy does, and where they are."""
+        """Format the elements as NumPy does, with dtype and device."""
         text = np.array2string(self.to_numpy(), separator=", ", prefix="DeviceArray(")
         return f"DeviceArray({text}, dtype={self.dtype}, device='{self.device}')"
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3 of the CUDA Array Interface."""
+        """The CUDA Array Interface, version 3."""
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
@@ -140,7 +140,7 @@ class DeviceArray:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """DLPack's type of device, and its number."""
+        """Return DLPack's device type and device number."""
         device: tuple[int, int] = self._memory.dl_device
         return device
 
@@ -152,11 +152,11 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Lend the memory as a capsule of DLPack's, of at most the version `max_version`.
+        """Export the memory as a DLPack capsule of at most version `max_version`.
 
-        `stream` is the handle of the one that is to read it, which waits for what made it: 1, the
-        default, is the legacy default stream, 2 the per-thread one; by -1 none waits. ValueError is
-        raised if it is 0 or no handle, BufferError if a copy or another device is asked for.
+        `stream` is the handle of the consumer's stream, which waits for the array to be computed: 1
+        (the default) is the legacy default stream, 2 the per-thread one; -1 disables the wait.
+        Raises ValueError if it is 0 or invalid, BufferError for a copy or another device.
         """
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("a gred.DeviceArray is lent where it lies, and never copied")
@@ -167,7 +167,7 @@ class DeviceArray:
         return self._memory.capsule(self.shape, self._type, reader, versioned)
 
 
-# ---- other libraries', which the extension asks for ----
+# ---- arrays of other libraries, allocated for the extension ----
 
 
 def _cupys(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]:
@@ -198,19 +198,19 @@ _LIBRARIES = {*_MAKERS, "jax", "jaxlib"}
 
 
 def _library(array: Any) -> str:
-    """Name the package that an array's type comes from, or, if that is derived, a known one's."""
+    """Return the package of an array's type, or the first known one among its base classes."""
     names = [base.__module__.partition(".")[0] for base in type(array).__mro__]
     return next((name for name in names if name in _LIBRARIES), names[0])
 
 
 def made_like(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int] | None:
-    """Make an array of the library that another is of, not filled; and tell its address."""
+    """Allocate an uninitialized array of the library of `like`; return it and its address."""
     make = _MAKERS.get(_library(like))
     return make and make(like, shape, type_name, device)
 
 
 def handed_over(own: DeviceArray, like: Any) -> Any:
-    """Give gred's own array to the library that another is of, where it takes it by DLPack."""
+    """Convert gred's own array to a JAX array by DLPack if `like` is one."""
     if _library(like) in ("jax", "jaxlib"):
         return importlib.import_module("jax").dlpack.from_dlpack(own)
     return own

@@ -1,6 +1,6 @@
-"""Docstrings, and functions, that are made of tables: what an argument means is said once for all.
+"""Build docstrings and wrapper functions from tables, so that each argument is documented once.
 
-`gred._core` asks for those of the reductions when it is imported.
+`gred._core` calls `docstring` for each reduction when it is imported.
 """
 
 from __future__ import annotations
@@ -11,37 +11,37 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-NEEDED: Any = inspect.Parameter.empty  # the default of what has none
-# By a parameter's name its default, its type and what it is, in words.
+NEEDED: Any = inspect.Parameter.empty  # default of a required parameter
+# Parameter name -> default, type, description.
 Parameters = Mapping[str, tuple[Any, str, str]]
-# Those that functions for other libraries take, in their order.
+# Parameters of the functions for other libraries, in order.
 OPTIONS: Parameters = {
-    "axis": (None, "int or tuple of int, optional", "As for `gred.{name}`: all by default."),
-    "keepdims": (False, "bool, default False", "Whether reduced axes stay, with length 1."),
+    "axis": (None, "int or tuple of int, optional", "As for `gred.{name}`; all axes by default."),
+    "keepdims": (False, "bool, default False", "If True, reduced axes are kept, with length 1."),
     "dtype": (None, "data-type, optional", "As for `gred.{name}`."),
-    "ord": (None, "{None, 2, 1, 0, inf, -inf}, optional", "Which norm it is; 2 by default."),
-    "ddof": (0, "float, default 0", "What is taken from the number of elements for the divisor."),
+    "ord": (None, "{None, 2, 1, 0, inf, -inf}, optional", "Order of the norm; 2 by default."),
+    "ddof": (0, "float, default 0", "The divisor is the number of elements minus ddof."),
 }
 
-# Sections, each under its name; <name> stands for an earlier one. That of a reduction has what it
-# returns, and its examples.
+# Sections "= name"; <name> inserts an earlier section. A reduction's section holds its Returns and
+# its Examples.
 _SOURCE = __file__.rpartition(".")[0] + ".txt"
 
 _SPREADS = ("std", "var", "nanstd", "nanvar")
 _RAISES = {
-    "norm": "    Or if there is no such `ord`, or no element for the minimum magnitude.\n",
+    "norm": "    Or if `ord` is not valid, or is -inf and no elements are included.\n",
     **dict.fromkeys(_SPREADS, "    Or if both `ddof` and `correction` are given.\n"),
 }
 _WARNS = {
-    "mean": "no element takes part",
-    "nanmean": "no element that is not NaN takes part",
-    **dict.fromkeys(("nanmin", "nanmax"), "all elements are NaN, which the result is then"),
-    **dict.fromkeys(_SPREADS, "no more elements than `ddof` take part"),
+    "mean": "no elements are included",
+    "nanmean": "no elements are included, or all are NaN",
+    **dict.fromkeys(("nanmin", "nanmax"), "all elements are NaN; the result is then NaN"),
+    **dict.fromkeys(_SPREADS, "the number of included elements is not greater than `ddof`"),
 }
 
 
 def _sections() -> dict[str, str]:
-    """Take the source apart, and put sections where later ones name them."""
+    """Read the sections of the source, and insert those that others refer to."""
     with open(_SOURCE, encoding="utf-8") as file:
         text = file.read()
     _, *parts = re.split(r"^= (.+)\n", text, flags=re.MULTILINE)
@@ -57,7 +57,7 @@ _TEXTS = _sections()
 
 
 def _parameters(name: str, arguments: tuple[str, ...], ladder: bool, nothing: str) -> str:
-    """Describe the arguments as the reduction takes them."""
+    """Build the Parameters section of a reduction."""
     instead = {"method": "method of the ladder"} if ladder else {}
     instead |= {"axis": "one axis"} if "arg" in name else {}
     more = {"initial": _TEXTS.get(f"initial or {nothing}", "")}
@@ -75,10 +75,10 @@ def docstring(
     ladder: bool,
     nothing: str,
 ) -> str:
-    """Put together a reduction's docstring, which begins with the signature for ``inspect``.
+    """Build a reduction's docstring, headed by the signature that ``inspect`` reads.
 
-    `ladder`: every rung takes it; `nothing`: what it is of no elements, as
-    csrc/common/reductions.def has it.
+    `ladder`: all rungs implement the reduction. `nothing`: its result for no elements, one of the
+    kinds in csrc/common/reductions.def.
     """
     shown = [f"{each}={default}" if default else each for each, default in defaults]
     shown.insert(positional, "*")
@@ -106,7 +106,7 @@ def docstring(
 
 
 def filled(docstring: str, name: str, parameters: Mapping[str, Any], **texts: str) -> str:
-    """Put parameters, and what gred says of its own function of that name, into a docstring."""
+    """Fill a docstring template with parameters and the summary of gred's function `name`."""
     own = inspect.getdoc(getattr(importlib.import_module("gred"), name)) or ""
     rows = "".join(f"{one} : {kind}\n    {text}\n" for one, (*_, kind, text) in parameters.items())
     texts |= {"summary": own.partition("\n")[0], "parameters": rows.replace("{name}", name)}
@@ -122,9 +122,9 @@ def made(
     call: Callable[..., Any],
     **texts: str,
 ) -> Callable[..., Any]:
-    """Make a function of parameters that go by position, too, and of keywords.
+    """Create a function that passes all of its arguments to `call` by name.
 
-    It calls `call` with all of them by name. Its docstring is `filled`.
+    `parameters` may be positional, `keywords` are keyword-only. The docstring is built by `filled`.
     """
     either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     signature = inspect.Signature(

@@ -1,4 +1,4 @@
-"""How a call would go, without it going: where, in which steps, and in how much memory."""
+"""Explain a call without running it: its device, its steps, and the memory it uses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TIMES = {"piece": "each piece: ", "last piece": "last piece: ", "results": "pie
 
 
 class Step(NamedTuple):
-    """One launch, or one call of a library; bytes of shared memory a block, blocks a cluster."""
+    """One launch or library call; shared memory is in bytes per block, clusters in blocks."""
 
     when: str
     work: str
@@ -45,14 +45,14 @@ class Step(NamedTuple):
     writes: str
 
     def launched_how(self) -> str:
-        """Say what is particular to the launch."""
+        """Describe a cooperative or cluster launch."""
         if self.cooperative:
             return ", cooperative"
         return f", in clusters of {self.cluster_size}" if self.cluster_size > 1 else ""
 
 
 class Part(NamedTuple):
-    """One part of the workspace; bytes."""
+    """One part of the workspace; offset and size are in bytes."""
 
     name: str
     offset: int
@@ -84,7 +84,7 @@ class Parts(Records):
 
 
 class Explanation(NamedTuple):
-    """What `explain` returns; it prints as a text and tables."""
+    """Result of `explain`; prints as text and tables."""
 
     reduction: str
     device: str
@@ -129,7 +129,7 @@ class Explanation(NamedTuple):
 
 
 def _steps(rows: tuple[tuple[Any, ...], ...], pieces: int) -> Steps:
-    """Name the steps, and number the passes of each time."""
+    """Build the steps, and number the passes of each piece."""
     steps, passes, before = [], 0, None
     for when, work, grid, block, *rest in rows:
         passes = (passes if when == before else 0) + (work == "pass")
@@ -141,7 +141,7 @@ def _steps(rows: tuple[tuple[Any, ...], ...], pieces: int) -> Steps:
 
 
 def _launched(row: tuple[Any, ...], given: bool) -> tuple[Any, ...]:
-    """Put what C has told in words; `given`: there is an array for the results."""
+    """Describe a plan of launches from C's row; `given`: an array for the results was passed."""
     form, _, _, pieces, piece, steps, parts, total, result = row
     uploaded = any(name == "uploaded piece" for name, _, _ in parts)
     array = ("uploaded; " if uploaded else "") + _FORMS[form]
@@ -178,23 +178,23 @@ def explain(
     where: ArrayLike = True,
     out: Any = None,
 ) -> Explanation:
-    """Tell how a call would go: where it runs and why, its steps, and the memory that it takes.
+    """Explain a call: where it would run and why, in which steps, and with how much memory.
 
-    Nothing is run, and no GPU is looked for unless the call would go to one.
+    Nothing is run, and GPUs are initialized only if the call would use one.
 
     Parameters
     ----------
     a, op, axis, keepdims, method, block_size, dtype, device, initial, where, out
-        As for `gred.sum`; `op` is what to reduce by, a name of those of `gred.reductions`.
+        As for `gred.sum`; `op` is the name of a reduction, see `gred.reductions`.
 
     Returns
     -------
     Explanation
-        ``device``, and ``why`` it runs there; ``method``, ``block_size``; ``dtype`` and number
-        ``size`` of the elements, and the ``accumulator`` they become; how many ``results`` there
-        are, and how many the steps make ``at_once``; how the ``array`` is read, in ``pieces`` of at
-        most ``piece`` elements; ``steps``, with launches, reads and writes; the ``workspace``, in
-        all ``workspace_nbytes``; where the ``result`` goes. It prints as a text and tables.
+        ``device`` and ``why`` it is used; ``method``; ``block_size``; ``dtype`` and number ``size``
+        of the elements; ``accumulator``: the type of accumulators; ``results``: their number;
+        ``at_once``: results computed together; ``array``: how it is read, in ``pieces`` of at most
+        ``piece`` elements; ``steps``: launches with reads and writes; ``workspace`` and its size
+        ``workspace_nbytes``; ``result``: where it is stored. It prints as text and tables.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Reductions by key: a result for each key, of the values that have it, in no order."""
+"""Reductions by key (group-by): one result per key, of values in any order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gred.statistics.weights import real, type_in, typed, weighted
 
 
 class _Rest(NamedTuple):
-    """What is passed on as it is."""
+    """Options that are passed on unchanged."""
 
     drops: bool
     dtype: DTypeLike | None
@@ -40,38 +40,38 @@ def by_key(
     method: str = "auto",
     weights: ArrayLike | Any | None = None,
 ) -> Any:
-    """Reduce the values of each key, as ``np.bincount`` adds them and a ``groupby`` does.
+    """Reduce the values of each key, as ``np.bincount`` and a ``groupby`` do.
 
     Parameters
     ----------
     op : str or numpy.ufunc
         'count', 'describe' (along axis 0), or as for `gred.reduceat`: 'sum', 'argmin', np.maximum.
-    keys : array_like of int, shape (n,), or tuple of such, a dimension of results each
-        From 0 to num_keys - 1, in any order.
+    keys : array_like of int, shape (n,), or tuple of such arrays
+        Keys from 0 to num_keys - 1, in any order. Each key array is a dimension of the results.
     values : array_like of shape (..., n, ...)
-        Where the keys are; on a device CuPy's, PyTorch's or JAX's, unless added.
-    num_keys : int, or one for each of the keys, optional
-        How many results there are; by default one more than the greatest key.
+        On the device of the keys. GPU arrays: CuPy, PyTorch, JAX; any 1-d for sums and extremes.
+    num_keys : int, or tuple of int with one per key array, optional
+        Number of results; by default one more than the largest key.
     axis : int, default 0
-        That keys are along.
+        Axis of `values` that the keys index.
     outside : {'error', 'drop'}, default 'error'
-        What becomes of values whose key is negative or no less than num_keys.
+        Whether keys that are negative or not less than num_keys raise, or their values are dropped.
     dtype, ddof, method
         As for `gred.reduceat`.
-    weights : array_like of the shape of `values`, or of the keys', optional
-        Factors, for 'sum', 'mean', 'var' and 'std' by one key, as of `gred.mean`.
+    weights : array_like of the shape of `values` or of the keys, optional
+        Weights as for `gred.mean`, for 'sum', 'mean', 'var' and 'std' by one key.
 
     Returns
     -------
     array of shape (..., num_keys, ...), of the reduction's type
-        With the same bits in every run; by 'exact' for any order and device. A key without values
-        has what is neutral: 0, 1, infinity or the type's ends; of means NaN; of positions, which
-        are along `axis`, -1. Of 'describe' a `Summary` of such; exact ones on the host.
+        The bits are the same in every run, and with 'exact' for any order and device. A key without
+        values gives the identity (0, 1, infinity or the type's limits), NaN for a mean, -1 for a
+        position along `axis`. 'describe' gives a `Summary`, with 'exact' on the host only.
 
     Raises
     ------
     TypeError, ValueError, IndexError, MemoryError
-        If keys are no integers, not as many as values, or outside, or `op` is none.
+        If keys are not integers, not as many as values, or out of bounds, or `op` does not exist.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def _reduced(name: str, keys: Any, values: Any, num_keys: Any, axis: int, rest: 
 def _weighted(
     name: str, keys: Any, values: Any, num_keys: Any, axis: Any, rest: _Rest, weights: Any
 ) -> Any:
-    """Add up products with weights, and the weights; of variances squares of deviations."""
+    """Compute weighted sums, means, variances and standard deviations by key."""
     if name not in ("sum", "mean", "var", "std") or isinstance(keys, tuple):
         raise ValueError(f"weights are for 'sum', 'mean', 'var' and 'std' by one key, not {name!r}")
     if rest.method != "auto":
@@ -137,8 +137,8 @@ def _weighted(
 def _described(
     keys: Any, values: Any, num_keys: Any, axis: int, weights: Any, rest: _Rest
 ) -> Summary:
-    """Describe the values of each key: what is NaN has no weight in variances."""
-    from gred.exact.partials import MOMENTS, sums_by_key  # which rests on this module
+    """Describe the values of each key; variances give NaN the weight zero."""
+    from gred.exact.partials import MOMENTS, sums_by_key  # imports this module
 
     xp, (drops, dtype, ddof, method) = library_of(values), rest
     if axis or weights is not None:
@@ -182,7 +182,7 @@ def _described(
 
 
 def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[Any, tuple[int, ...]]:
-    """Check keys of n values, and make one of several; and how many there are of each."""
+    """Check the keys of n values; return them as one key array, and the number of keys of each."""
     codes = [_keys(key) for key in (keys if isinstance(keys, tuple) else (keys,))]
     for shape in map(_shape, codes):
         if len(shape) != 1:
@@ -200,21 +200,21 @@ def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[An
 
 
 def drops(outside: str) -> bool:
-    """Read `outside`: whether values without a result are dropped."""
+    """Return whether `outside` requests that values with an out-of-bounds key are dropped."""
     if outside not in ("error", "drop"):
         raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
     return outside == "drop"
 
 
 def _array(given: Any, name: str) -> Any:
-    """Leave arrays of devices, and tensors, what they are; others become NumPy's."""
+    """Return `array_of` the argument; an empty list becomes an int64 array."""
     array = array_of(given, name)
     is_empty = isinstance(array, np.ndarray) and array.size == 0 and not hasattr(given, "dtype")
     return array.astype(np.int64) if is_empty else array
 
 
 def _keys(given: Any) -> Any:
-    """Take integers, on the host as NumPy's."""
+    """Return integer keys as a device array or a NumPy array."""
     key = _array(given, "keys")
     key = key if isinstance(key, np.ndarray) or on_device(key) else np.asarray(key)
     kind = _core.element(key, "keys")
@@ -224,7 +224,7 @@ def _keys(given: Any) -> Any:
 
 
 def _shape(array: Any) -> tuple[int, ...]:
-    """Ask an array, or what it offers, which may be all that there is of it."""
+    """Return an array's shape, from `__cuda_array_interface__` if it has no attribute."""
     shape = getattr(array, "shape", None)
     return tuple(array.__cuda_array_interface__["shape"] if shape is None else shape)
 
@@ -242,7 +242,7 @@ def _counts(codes: Sequence[Any], num_keys: Any) -> tuple[int, ...]:
 
 
 def _joined(xp: Any, codes: Sequence[Any], counts: Sequence[int]) -> Any:
-    """Make one key of several, in C order; -1 where one of them is outside."""
+    """Combine several keys into one, in C order; -1 where any of them is out of bounds."""
     joined, outside = 0, False
     for given, count in zip(codes, counts, strict=True):
         key, bad = _wide(xp, given, math.prod(counts)), _is_outside(given, count)
@@ -252,12 +252,12 @@ def _joined(xp: Any, codes: Sequence[Any], counts: Sequence[int]) -> Any:
 
 
 def _is_outside(key: Any, count: int) -> Any:
-    """Compare with what the key's own type may not hold."""
+    """Return where keys are out of bounds; `count` may exceed the range of their type."""
     return (key < 0) | (key > count - 1) if count else key == key
 
 
 def _wide(xp: Any, key: Any, count: int) -> Any:
-    """Convert keys to int64, as far as the library has it; those of uint64 may become negative."""
+    """Convert keys to int64, or the library's widest integer; large uint64 keys become negative."""
     wide = cast(key, xp.int64)
     if count > np.iinfo(dtype_name(wide.dtype)).max:
         raise OverflowError(f"{count} keys are more than {wide.dtype} tells apart")
@@ -265,7 +265,7 @@ def _wide(xp: Any, key: Any, count: int) -> Any:
 
 
 def _at_once(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
-    """Reduce on the host, where each column has keys of its own."""
+    """Reduce on the host in one call, with separate keys for each column."""
     if name == "count":
         xp = library_of(values)
         name, values = "count_nonzero", xp.broadcast_to(xp.asarray(True), values.shape)
@@ -294,7 +294,7 @@ def _check_library(xp: Any, values: Any) -> None:
 
 
 def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
-    """Add, count or find extremes by kernels, where the core has some; else sort."""
+    """Use the core's kernels for sums, means, counts and extremes if it has them; else sort."""
     xp, width = library_of(values), 1
     if xp and name == "count":
         truth = xp.bool if xp.__name__ == "torch" else np.bool_
@@ -317,7 +317,7 @@ def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> An
 
 
 def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
-    """Bring each key's values together by a stable sort, to segments of them."""
+    """Reduce by key on a device: a stable sort by key, then a reduction of segments."""
     xp = library_of(values)
     if library_of(keys) is not xp:
         raise TypeError("keys and values must be arrays of one library, on one device")

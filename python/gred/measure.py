@@ -1,4 +1,4 @@
-"""Kernel times, and the limit that they are measured against: all samples, not only a mean."""
+"""Measure kernel times and the limits to compare them with; all samples are returned."""
 
 from typing import Any, NamedTuple
 
@@ -15,12 +15,12 @@ _LAUNCHES_WARMUP, _READS_WARMUP, _READ_LEAST = 100, 2, 1024
 
 
 def _rows(samples: int) -> Any:
-    """Make room for samples of whole runs, and of their first passes."""
+    """Allocate rows for the samples of whole runs and of first passes."""
     return np.zeros((2, number_from(samples, "samples", _MOST)))
 
 
 class KernelTime(NamedTuple):
-    """Samples of one reduction's time on its device, in seconds, and what was run."""
+    """Samples of a reduction's time on its device, in seconds, and the launch measured."""
 
     seconds: Samples
     first_pass: Samples
@@ -34,7 +34,7 @@ class KernelTime(NamedTuple):
 
 
 class ReadLimit(NamedTuple):
-    """Samples of the time that reading `nbytes` takes, in seconds, by the best kernel."""
+    """Samples of the time to read `nbytes` with the fastest kernel, in seconds."""
 
     seconds: Samples
     nbytes: int
@@ -44,7 +44,7 @@ class ReadLimit(NamedTuple):
 
 
 class LaunchLimit(NamedTuple):
-    """Samples of the time from a launch of nothing to its end, in seconds."""
+    """Samples of the time from the launch of an empty kernel to its end, in seconds."""
 
     seconds: Samples
     device: str
@@ -63,28 +63,28 @@ def kernel_time(
     warmup: int = 2,
     cold: bool = True,
 ) -> KernelTime:
-    """Measure the time that a reduction takes on its device, without copies.
+    """Measure the time of a reduction on its device, without copies.
 
     Parameters
     ----------
     a : array_like of any shape
-        As for `gred.sum`. A host array is copied to the device once, beforehand.
+        Input array as for `gred.sum`. A host array is first copied to the device.
     op : str, default 'sum'
-        What to reduce by; `gred.reductions` lists them. A mean is measured as its sum.
+        Name of the reduction; see `gred.reductions`. A mean is measured as its sum.
     method, block_size, dtype, device
         As for `gred.sum`.
     samples, warmup : int
-        How often to measure, and how many runs to discard before.
+        Number of measured runs, and of unmeasured runs before them.
     cold : bool
-        Whether a GPU's caches are flushed before each sample, outside the measured time.
+        If True, a GPU's caches are flushed before each sample, outside the measured time.
 
     Returns
     -------
     KernelTime
-        ``seconds``: float64, shape ``(samples,)``, all passes, by the device's own events on a GPU;
-        ``first_pass``: the same for the first launch alone; ``nbytes``: the array's size; ``grid``:
-        the first launch's blocks; ``method``: what ran ("auto" where it is the device's own way);
-        ``result``: the last run's. A working copy is made outside the measured time.
+        ``seconds``: float64, shape ``(samples,)``, the time of all passes, on a GPU from events;
+        ``first_pass``: the time of the first launch only; ``nbytes``: the array's size; ``grid``:
+        the first launch's blocks; ``method``: the method that ran ("auto" if it is the device's
+        default); ``result``: of the last run. Working copies are not part of the measured time.
 
     Raises
     ------
@@ -99,24 +99,24 @@ def kernel_time(
 def read_limit(
     device: str | None = None, nbytes: int = 2**28, *, samples: int = 20, cold: bool = True
 ) -> ReadLimit:
-    """Measure how fast a device can read its memory: the limit for every reduction.
+    """Measure how fast a device can read its memory, the limit for every reduction.
 
     Parameters
     ----------
     device : str, optional
         As for `gred.sum`; by default the first GPU if there is one, else the simulated device.
     nbytes : int
-        How much to read, of random data.
+        Bytes of random data to read.
     samples : int
-        How often to measure each shape of the reading kernel.
+        Number of measurements of each launch configuration of the reading kernel.
     cold : bool
         As for `kernel_time`.
 
     Returns
     -------
     ReadLimit
-        ``seconds``: float64, shape ``(samples,)``, of the shape with the smallest median. The limit
-        in bytes a second is ``nbytes / np.median(seconds)``.
+        ``seconds``: float64, shape ``(samples,)``, of the launch configuration with the smallest
+        median. The limit in bytes per second is ``nbytes / np.median(seconds)``.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def read_limit(
 
 
 def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLimit:
-    """Measure a device's launch latency: the limit for every call, however few its elements.
+    """Measure a device's launch latency, the limit for calls with few elements.
 
     Parameters
     ----------
@@ -139,13 +139,13 @@ def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLim
     Returns
     -------
     LaunchLimit
-        ``seconds``: float64, shape ``(samples,)``, by the host's clock, from the launch of a kernel
-        that does nothing to its end, both called from C.
+        ``seconds``: float64, shape ``(samples,)``, measured in C by the host's clock, from the
+        launch of an empty kernel to its end.
 
     Raises
     ------
     TypeError, ValueError, RuntimeError, MemoryError
-        As `gred.sum`; ValueError for the host, too, where nothing is launched.
+        As `gred.sum`; ValueError also for the host, where nothing is launched.
     """
     rows = _rows(samples)
     name, *_ = _core.device_time(device, 0, rows, _LAUNCHES_WARMUP, False)

@@ -4,9 +4,9 @@
 >>> part = gred.ExactSum([0.1] * 10)
 >>> total = gred.mpi.allreduce(part)  # of all ranks' parts
 
-Their words are added up as integers by MPI itself, without pickling: in any order, by any number of
-ranks, to the same bits. Summaries are pickled, and merged by mpi4py as a tree of ranks: those of
-``gred.describe(part, method="exact")`` to the same bits, too.
+MPI adds the integer words of exact sums itself, without pickling: the bits of the result do not
+depend on the order or the number of ranks. Summaries are pickled, and merged by mpi4py as a tree of
+ranks; those of ``gred.describe(part, method="exact")`` also give the same bits.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def __dir__() -> list[str]:
 
 
 def _agreed(part: Any, comm: Any, root: Any = 0) -> tuple[Any, Any, Words]:
-    """Give MPI, the communicator, and this rank's words: of a Summary none.
+    """Return the MPI module, the communicator, and this rank's words (empty for a Summary).
 
-    Unless all ranks have parts of one kind, and one root, every rank raises.
+    Every rank raises unless all ranks have parts of the same kind and the same root.
     """
     mpi: Any = needed("mpi4py.MPI", "mpi")
-    comm = mpi.COMM_WORLD if comm is None else comm  # COMM_NULL is false, too
+    comm = mpi.COMM_WORLD if comm is None else comm  # COMM_NULL is falsy
     if comm == mpi.COMM_NULL:
         raise ValueError("comm must be a communicator; got MPI.COMM_NULL")
     words, error, rank, kind = np.empty(0, np.int64), None, 0, 0
@@ -69,26 +69,26 @@ def _agreed(part: Any, comm: Any, root: Any = 0) -> tuple[Any, Any, Words]:
 
 
 def allreduce(part: _Part, comm: Any = None) -> _Part:
-    """Add up what all ranks have, and give it to all of them.
+    """Combine the parts of all ranks, and return the result on all of them.
 
     Parameters
     ----------
     part : ExactSum, ExactSums, ExactMoments or Summary
-        This rank's. It stays what it is.
+        This rank's part. It is not modified.
     comm : mpi4py.MPI.Comm, optional
-        By default ``MPI.COMM_WORLD``. All of its ranks have to call, and there may be 2**20.
+        Communicator, by default ``MPI.COMM_WORLD``; of up to 2**20 ranks, all of which must call.
 
     Returns
     -------
     ExactSum, ExactSums, ExactMoments or Summary
-        The same on every rank. ``comm.allreduce(part)`` makes the same, but pickles it.
+        The same on every rank. ``comm.allreduce(part)`` gives the same result, but pickles it.
 
     Raises
     ------
     ValueError
-        If comm is ``MPI.COMM_NULL``; on every rank, if parts are of several shapes or ddof.
+        If comm is ``MPI.COMM_NULL``; on every rank, if the parts differ in kind, shape or ddof.
     TypeError, OverflowError
-        On every rank, if one has none such, or too many elements for its `ExactSum.words`.
+        On every rank, if one part has another type, or too many elements for its `ExactSum.words`.
 
     References
     ----------
@@ -103,15 +103,15 @@ def allreduce(part: _Part, comm: Any = None) -> _Part:
 
 
 def reduce(part: _Part, comm: Any = None, root: int = 0) -> _Part | None:
-    """Add up what all ranks have, as `allreduce` does, and give it to one of them.
+    """Combine the parts of all ranks, as `allreduce` does, and return the result on one of them.
 
     Parameters
     ----------
     part, comm
         As for `allreduce`.
     root : int, default 0
-        The rank that gets it, and others None; else ValueError or TypeError, and on every rank, if
-        it is no rank, or not the same on all.
+        Rank that receives the result; the others return None. Every rank raises ValueError or
+        TypeError if it is not a rank, or not the same on all.
     """
     mpi, comm, words = _agreed(part, comm, root)
     if isinstance(part, Summary):

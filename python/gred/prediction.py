@@ -1,8 +1,8 @@
-"""How long a rung takes on a GPU, predicted from its counts: the slowest of what goes on at once.
+"""Predict a rung's time on a GPU from its operation counts.
 
-A pass is bound by what takes it longest: the memory's bandwidth, the start of its blocks, the work
-of a multiprocessor's pipelines, waiting, or atomics on one address. To the longest of these come
-its launch, and what one block does alone when all others have ended.
+A pass is bound by its slowest part: memory bandwidth, block starts, a multiprocessor's pipelines,
+waiting for loads and barriers, or atomics on one address. The launch, and the work of the last
+block after all others have ended, are added to the longest of these.
 """
 
 from __future__ import annotations
@@ -19,47 +19,44 @@ from gred.counting import ELEMENT_TYPES, SECTOR_NBYTES, WARP, Counters, Counts, 
 from gred.measure import kernel_time, read_limit
 from gred.records import Records, devices, method_named
 
-# Bulk copies that a block has in flight: RING_STAGES of csrc/common/kernels.h.
+# Bulk copies in flight per block: RING_STAGES of csrc/common/kernels.h.
 _STAGES = 2
-# Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
+# A load by fewer warps than 1/16 of the number of blocks is taken to be the last block's.
 _ALONE = 16
 _GRID_MOST = 2**31 - 1
 
 
 class Gpu(NamedTuple):
-    """What a GPU is to the model; seconds, bytes a second, cycles of a multiprocessor's clock.
-
-    By default it is an H200.
-    """
+    """Parameters of a GPU, by default an H200: seconds, bytes per second, and clock cycles."""
 
     title: str = "NVIDIA H200"
-    # ---- by the vendor ----
+    # ---- specified by the vendor ----
     multiprocessors: int = 132
-    clock: float = 1.98e9  # cycles a second, at most
-    threads: int = 2048  # that a multiprocessor holds
-    blocks: int = 32  # that a multiprocessor holds
-    sector_cycles: float = 0.25  # L1 moves 128 bytes a cycle
-    wavefront_cycles: float = 1.0  # shared memory serves one a cycle
-    barrier_cycles: float = 2.0  # of a warp: 16 of its 32 lanes a cycle
-    atomic_cycles: float = 1.0  # one a cycle, all on one address
-    # ---- by gred.read_limit ----
-    bandwidth: float = 4.54e12  # of the memory, read by a kernel that does nothing else
+    clock: float = 1.98e9  # maximum clock rate in Hz
+    threads: int = 2048  # resident threads per multiprocessor
+    blocks: int = 32  # resident blocks per multiprocessor
+    sector_cycles: float = 0.25  # per sector: L1 moves 128 bytes per cycle
+    wavefront_cycles: float = 1.0  # per wavefront of shared memory
+    barrier_cycles: float = 2.0  # per warp: 16 of its 32 lanes per cycle
+    atomic_cycles: float = 1.0  # per atomic, all on one address
+    # ---- measured by gred.read_limit ----
+    bandwidth: float = 4.54e12  # of memory, for a kernel that only reads
     # ---- fitted by benchmarks/roofline.py ----
-    start: float = 3.94e-6  # of the measurement: its events, once
-    launch: float = 1.08e-6  # of a pass, in a row of passes
-    block_interval: float = 0.602e-9  # from a block's start to the next one's, on the whole GPU
-    block_life: float = 472e-9  # what a block takes to begin and to end
-    memory_latency: float = 533e-9  # of a load from memory, among many
+    start: float = 3.94e-6  # overhead of the measurement's events, once per call
+    launch: float = 1.08e-6  # per pass, in a sequence of passes
+    block_interval: float = 0.602e-9  # between the starts of two blocks, on the whole GPU
+    block_life: float = 472e-9  # overhead of starting and ending a block
+    memory_latency: float = 533e-9  # of a load from memory, under load
     cache_latency: float = 238e-9  # of a load from L2
-    request_cycles: float = 4.34  # of a warp to global memory, with the instructions around it
-    arrival: float = 2.15e-9  # of a warp at a barrier, while the rest of its block waits
+    request_cycles: float = 4.34  # per warp's global access, with the instructions around it
+    arrival: float = 2.15e-9  # per warp arriving at a barrier, while the rest of its block waits
 
 
 H200 = Gpu()
 
 
 class Terms(NamedTuple):
-    """What a pass would take, in seconds, if one thing alone bound it; `_WORDS` names them."""
+    """The time of a pass, in seconds, if only one limit applied; described in `_WORDS`."""
 
     memory: float
     blocks: float
@@ -68,7 +65,7 @@ class Terms(NamedTuple):
     atomics: float
 
 
-# What limits a call: a term, or the launches.
+# Descriptions of the limits of a call: the terms, and the launches.
 _WORDS = {
     "memory": "memory bandwidth",
     "blocks": "the rate at which blocks start",
@@ -80,7 +77,7 @@ _WORDS = {
 
 
 class PassTime(NamedTuple):
-    """The predicted time of one launch; ``alone`` is what its last block does after all others."""
+    """The predicted time of one launch; ``alone`` is its last block's work after all others."""
 
     blocks: int
     terms: Terms
@@ -94,12 +91,12 @@ class PassTime(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Launch, longest term, and what comes after it."""
+        """The sum of the launch, the longest term and the last block's work."""
         return self.launch + max(self.terms) + self.alone
 
 
 def microseconds(seconds: float) -> str:
-    """Write a time in microseconds, without the unit."""
+    """Format a time in microseconds, without the unit."""
     return f"{1e6 * seconds:,.1f}"
 
 
@@ -117,7 +114,7 @@ class PassTimes(Records):
 
 
 class Roofline(NamedTuple):
-    """What `roofline` returns, in seconds; it prints as a text and a table."""
+    """Result of `roofline`, in seconds; prints as text and a table."""
 
     method: str
     block_size: int
@@ -130,7 +127,7 @@ class Roofline(NamedTuple):
 
     @property
     def limit(self) -> str:
-        """What limits the passes for longest: the name of a term, or 'launches'."""
+        """The limit that accounts for most of the time: the name of a term, or 'launches'."""
         bound = dict.fromkeys(Terms._fields, 0.0)
         for one in self.passes:
             bound[one.limit] += max(one.terms)
@@ -139,11 +136,11 @@ class Roofline(NamedTuple):
 
     @property
     def error(self) -> float | None:
-        """How far the prediction is from the measured time, as a share of that; None without."""
+        """Relative error of the prediction; None without a measured time."""
         return None if self.measured is None else self.seconds / self.measured - 1
 
     def why(self) -> str:
-        """Say what limits the rung, in words."""
+        """Describe the limit in words."""
         return _WORDS[self.limit]
 
     def _fact(self) -> str:
@@ -161,23 +158,23 @@ class Roofline(NamedTuple):
 
 
 def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
-    """Predict a pass, the `number`-th from 0, over elements of `read` bytes."""
+    """Predict the time of pass `number`, counted from 0, that reads `read` bytes of elements."""
     blocks, threads = counts.blocks, counts.threads // counts.blocks
     warps, busiest = threads // WARP, max(1.0, blocks / gpu.multiprocessors)
-    # Of warps at barriers, in a block.
+    # Warps' arrivals at barriers, per block.
     arrivals = warps * (counts.block_barriers + counts.cluster_barriers) / blocks
-    # A block occupies a multiprocessor's pipelines ...
+    # A block occupies a multiprocessor's pipelines for these cycles.
     cycles = gpu.request_cycles * (counts.global_load_requests + counts.global_store_requests)
     cycles += gpu.sector_cycles * (counts.global_load_sectors + counts.global_store_sectors)
     cycles += gpu.wavefront_cycles * (
         counts.shared_load_wavefronts + counts.shared_store_wavefronts
     )
     cycles = cycles / blocks + gpu.barrier_cycles * arrivals
-    # ... and waits, as many at a time as it holds; only a first pass reads from memory itself.
+    # Resident blocks wait concurrently. Only the first pass reads from memory, the others from L2.
     rounds = max(1.0, blocks / (gpu.multiprocessors * min(gpu.blocks, gpu.threads // threads)))
     latency = gpu.cache_latency if number else gpu.memory_latency
     waits = gpu.block_life + _loads(counts, read, warps) * latency + arrivals * gpu.arrival
-    # Nothing comes from memory, or goes there, twice, for caches hold a block's share.
+    # No sector is read from or written to memory twice, since caches hold a block's share.
     sectors = read / SECTOR_NBYTES
     moved = min(counts.global_load_sectors + counts.bulk_copy_sectors, sectors)
     moved += min(counts.global_store_sectors, sectors)
@@ -196,7 +193,7 @@ def _dependent(counts: Counts) -> list[Line]:
 
 
 def _loads(counts: Counts, read: int, warps: int) -> float:
-    """Count a warp's dependent loads, by the line that loads most; bulk copies overlap."""
+    """Count a warp's dependent loads on the line that loads most; bulk copies overlap."""
     if counts.bulk_copy_requests:
         return max(1.0, counts.mbarrier_waits / counts.blocks / _STAGES)
     loads = {line[:2]: line for line in counts.lines if line.event == "global_load"}
@@ -209,7 +206,7 @@ def _loads(counts: Counts, read: int, warps: int) -> float:
 
 
 def _last_loads(counts: Counts, warps: int) -> int:
-    """Count the dependent loads of the block that drew the last ticket, and the ticket."""
+    """Count the dependent loads of the block that took the last ticket, plus the ticket itself."""
     alone = [x.requests for x in _dependent(counts) if x.requests * _ALONE <= counts.blocks]
     if not counts.atomic_requests or not alone:
         return 0
@@ -217,7 +214,7 @@ def _last_loads(counts: Counts, warps: int) -> int:
 
 
 def predict(counted: Counters, gpu: Gpu) -> Roofline:
-    """Predict a sum from the counts of its passes, which are launched as the method's are."""
+    """Predict the time of a sum from the counts of its passes."""
     method, block, size = counted.method, counted.block_size, counted.size
     if counted.passes and counted.passes[0].blocks > _GRID_MOST:
         raise ValueError(
@@ -233,7 +230,7 @@ def predict(counted: Counters, gpu: Gpu) -> Roofline:
 
 
 def counted(method: str, block_size: int | None, dtype: DTypeLike, size: int, gpu: Gpu) -> Counters:
-    """Count a sum of `size` elements, without its result; a single one says what is launched."""
+    """Count a sum of `size` elements; a one-element sum gives the method and block size."""
     name, found = "last_block" if method == "auto" else method, np.dtype(dtype)
     if found.name not in ELEMENT_TYPES:
         *some, last = ELEMENT_TYPES
@@ -245,7 +242,7 @@ def counted(method: str, block_size: int | None, dtype: DTypeLike, size: int, gp
 
 
 def _gpu_here(device: str) -> Gpu:
-    """Describe a GPU that is here: its multiprocessors and what it reads; the rest is an H200's."""
+    """Describe an available GPU: its multiprocessors and read limit; all else is an H200's."""
     gpus = (one for one in devices() if one.compute_capability)
     found = next((one for one in gpus if device in (one.name, "cuda")), None)
     if found is None:
@@ -269,36 +266,36 @@ def roofline(
     dtype: DTypeLike = "float32",
     device: str | None = None,
 ) -> Roofline:
-    """Predict how long a rung takes to sum an array on a GPU, and what limits it.
+    """Predict the time a rung takes to sum an array on a GPU, and what limits it.
 
-    From counts of the simulated device follows what it would take if one thing alone bound it; the
-    longest of these is the prediction. The documentation's page on the laboratory tells more.
+    Counts from the simulated device give the time under each limit; the longest is the prediction.
+    See the documentation's page on the laboratory.
 
     Parameters
     ----------
     size : int
         Number of elements, from 1 to 2**40.
     method, block_size
-        As for `gred.counters`; 'auto' stands for 'last_block'.
+        As for `gred.counters`; 'auto' is 'last_block'.
     dtype : dtype, default 'float32'
-        Of the elements, which are added up in it: int32, int64, uint64, float32 or float64.
+        Type of elements and accumulators: int32, int64, uint64, float32 or float64.
     device : str, optional
-        A GPU that is here, such as 'cuda:0', whose read limit and time are measured; by default an
-        H200 that need not be here.
+        An available GPU, such as 'cuda:0', whose read limit and time are measured; by default an
+        H200, which need not be available.
 
     Returns
     -------
     Roofline
-        ``seconds`` of all passes, caches cold; ``limit``: 'memory', 'blocks', 'work', 'waiting',
-        'atomics' or 'launches', whichever limits it for longest; ``why()``: that in words;
-        ``measured`` and ``error``, where there is a GPU; and what was asked for, as it was taken.
-        Each of ``passes`` has its ``blocks``; ``terms``, by each limit alone; ``launch``, what
-        launching it takes; and ``alone``, what its last block does after all others.
+        ``seconds``: of all passes, with cold caches; ``limit``: 'memory', 'blocks', 'work',
+        'waiting', 'atomics' or 'launches', whichever accounts for most of the time; ``why()``: the
+        limit in words; ``measured`` and ``error``, if `device` was given; and the arguments as they
+        were interpreted. Each of ``passes`` has ``blocks``; ``terms``: the time under each limit;
+        ``launch``: of the launch; and ``alone``: of the last block after all others.
 
     Raises
     ------
     ValueError, TypeError, RuntimeError, CudaError
-        For what has no counters, a device that is no GPU here; and as `gred.kernel_time`.
+        If there are no counters for these, `device` is no available GPU, or as `gred.kernel_time`.
 
     References
     ----------

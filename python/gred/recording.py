@@ -1,4 +1,4 @@
-"""What the threads of a rung access one by one, recorded on the simulated device."""
+"""Record every access of a rung's threads on the simulated device."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from numpy.typing import ArrayLike, DTypeLike
 from gred.counting import H200_MULTIPROCESSORS, SECTOR_NBYTES, place_of, told_of
 from gred.records import Records
 
-# Of accesses; more elements than take so many are refused.
+# Most accesses that are recorded. Arrays that need more are rejected.
 ROOM = 1 << 20
-# Elements of the array that are taken at once; in shared memory too, where bulk copies put them.
+# Bytes of a vectorized load of the array, also of bulk-copied elements in shared memory.
 PACK_NBYTES = 16
 _FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
 
 
 class Access(NamedTuple):
-    """What one thread does once.
+    """One operation of one thread.
 
-    ``interval`` is how many barriers and shuffles the thread has come to before, in this launch.
+    ``interval`` is the number of barriers and shuffles that the thread has passed in this launch.
     ``event`` is 'global_load', 'global_store', 'shared_load', 'shared_store', 'atomic', 'shuffle',
     'merge', 'bulk_copy', 'block_barrier', 'warp_barrier', 'grid_barrier', 'cluster_barrier' or
-    'mbarrier_wait'. ``memory`` is 'array', 'partials', 'tickets' or 'shared', the block's own, and
-    ``element`` the first that is accessed, or both are None. ``values`` are loaded, stored, copied,
-    left by an atomic or given to a shuffle; of a merge, what it makes and its first operand.
-    ``source`` is the lane whose value a shuffle reads; the block whose shared memory is accessed,
-    if another's; the element of shared memory that a bulk copy, recorded 16 bytes at a time, goes
-    to; else None. ``file`` and ``number`` name the line of the source.
+    'mbarrier_wait'. ``memory`` is 'array', 'partials', 'tickets' or 'shared' (of a block), and
+    ``element`` the first element accessed, or both are None. ``values`` are those loaded, stored
+    or copied, the result of an atomic, the input of a shuffle, or the result and the first operand
+    of a merge. ``source`` is the source lane of a shuffle, the block that owns the shared memory if
+    it is not the thread's, or the target element in shared memory of a bulk copy, which is recorded
+    in units of 16 bytes; otherwise None. ``file`` and ``number`` give the source line.
     """
 
     block: int
@@ -47,7 +47,7 @@ class Access(NamedTuple):
 
 
 class Recorded(Records):
-    """The accesses of a launch, by block, interval and thread."""
+    """The accesses of a launch, sorted by block, interval and thread."""
 
     columns = (
         ("block", "block"),
@@ -62,10 +62,10 @@ class Recorded(Records):
 
 
 class Launch(NamedTuple):
-    """What one launch did; it prints as a table.
+    """Accesses of one launch; prints as a table.
 
-    ``accesses`` are sorted by block, interval and thread, each thread's as it makes them.
-    ``array_offset`` is how many bytes the array begins past a boundary of sectors.
+    ``accesses`` are sorted by block, interval and thread, those of a thread in program order.
+    ``array_offset`` is the array's offset in bytes from a sector boundary.
     """
 
     blocks: int
@@ -81,7 +81,7 @@ class Launch(NamedTuple):
 
 
 class Accesses(NamedTuple):
-    """What `accesses` returns. A notebook shows it as a picture."""
+    """Result of `accesses`; displayed as a picture in a notebook."""
 
     op: str
     method: str
@@ -100,9 +100,9 @@ class Accesses(NamedTuple):
         return f"{array}, {launched}: accesses of each pass: {told}"
 
     def svg(self) -> str:
-        """Draw which thread touches which element at which step, as an SVG document.
+        """Draw which thread accesses which element in each step, as an SVG document.
 
-        Of a pass of more than four blocks it shows the first three and the last.
+        For a pass of more than four blocks, the first three and the last are drawn.
         """
         from gred.drawing.picture import drawn
 
@@ -113,7 +113,7 @@ class Accesses(NamedTuple):
 
 
 def _memory(event: str, address: int, memories: dict[str, int]) -> tuple[str | None, int]:
-    """Name the memory that begins at or before an address, and last, and give the offset."""
+    """Return the memory with the last start at or before an address, and the offset in it."""
     if event.startswith("shared"):
         return "shared", address
     if not event.startswith(("global", "atomic", "bulk")):
@@ -124,7 +124,7 @@ def _memory(event: str, address: int, memories: dict[str, int]) -> tuple[str | N
 
 
 def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) -> Launch:
-    """Make a launch's record; the array of a rung that works in place is one of accumulators."""
+    """Build a launch's record; an in-place rung's array holds accumulators."""
     grid, block_size, _, rows, begins = launch
     memories = dict(zip(("array", "partials", "tickets"), begins, strict=True))
     in_order = sorted(rows, key=lambda row: (row[0], row[2], row[1]))
@@ -134,7 +134,7 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
     own = _FORMATS[accumulator]
     kinds = {"partials": own, "shared": own, "tickets": "I", None: own}
     kinds["array"] = own if in_place else _FORMATS[dtype]
-    unordered = any(row[3] == "grid_barrier" for row in rows)  # in no order that counts
+    unordered = any(row[3] == "grid_barrier" for row in rows)  # tickets are taken in any order
 
     def access(row: tuple[Any, ...], memory: str | None, offset: int) -> Access:
         block, thread, interval, event, _, nbytes, source, raw, path, number = row
@@ -157,7 +157,7 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
 
 
 def accesses_of(call: Sequence[Any], result: Any, launches: Iterable[Any]) -> Accesses:
-    """Make the record of a call, from its op to its multiprocessors, and of what C has recorded."""
+    """Build the record of a call from its parameters, its result and C's records of launches."""
     _, _, _, dtype, _, accumulator, _ = call
     passes = tuple(_launch(one, k == 0, dtype, accumulator) for k, one in enumerate(launches))
     return Accesses._make([*call, passes, result])
@@ -173,30 +173,30 @@ def accesses(
     dtype: DTypeLike | None = None,
     multiprocessors: int = H200_MULTIPROCESSORS,
 ) -> Accesses:
-    """Record which thread of a rung accesses what, and when.
+    """Record all accesses of a rung's threads, in order.
 
     Every load, store, atomic, shuffle, merge and barrier of each thread is recorded on the
-    simulated device: what a picture of the rung is drawn from. Blocks come one after the other, but
-    for a cooperative launch's. The records are the same in every order of threads, but for what
-    atomics leave and which block folds the partials.
+    simulated device; pictures of rungs are drawn from the records. Blocks run one after another,
+    except in a cooperative launch. Records do not depend on the order of threads, except for the
+    results of atomics and the block that merges the partial results.
 
     Parameters
     ----------
     a : array_like of any shape
-        At most 2**14 elements, otherwise as for `gred.counters`.
+        Input array of at most 2**14 elements, otherwise as for `gred.counters`.
     op, method, block_size, dtype, multiprocessors
         As for `gred.counters`.
 
     Returns
     -------
     Accesses
-        ``passes``, one for each launch, with its ``blocks``, ``block_size`` and ``accesses``, each
-        an `Access`; the rest as of `gred.counters`. Its method `svg` draws it.
+        ``passes``: one per launch, with its ``blocks``, ``block_size`` and ``accesses``, a table of
+        `Access`; other fields as for `gred.counters`. The method `svg` draws the accesses.
 
     Raises
     ------
     ValueError, TypeError, RuntimeError, MemoryError
-        As `gred.counters`; ValueError for more than 2**14 elements, too.
+        As `gred.counters`; ValueError also for more than 2**14 elements.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What there is: methods, reductions and devices, as records that print as a table; versions."""
+"""List methods, reductions and devices, as records that print as tables; report versions."""
 
 import contextlib
 import importlib
@@ -17,7 +17,7 @@ from gred import _core
 
 
 class Method(NamedTuple):
-    """A row of the table of methods; it may need a GPU of some compute capability, or later."""
+    """A method; `compute_capability` is the lowest that it needs on a GPU, or None."""
 
     number: int | None
     name: str
@@ -32,7 +32,7 @@ class Method(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """One row of the table of reductions."""
+    """A reduction."""
 
     name: str
     on_ladder: bool
@@ -41,7 +41,7 @@ class Reduction(NamedTuple):
 
 
 class Device(NamedTuple):
-    """A device that reductions can run on; bytes, and bytes a second."""
+    """A device; memory and cache sizes are in bytes, bandwidth in bytes per second."""
 
     name: str
     title: str
@@ -60,23 +60,23 @@ if TYPE_CHECKING:
 else:
 
     def disjoint_base(cls):
-        """Leave a class what it is: no other class with attributes can be a base beside it."""
+        """Return the class unchanged; for type checkers it marks a solid base (PEP 800)."""
         return cls
 
 
 @disjoint_base
 class Records(tuple[Any, ...]):
-    """A tuple of records that shows itself as a table, at a prompt and in a notebook.
+    """A tuple of records that prints as a table, as text and in a notebook.
 
-    A column is a title, and a record's attribute or a function of it; None is an empty cell. Of
-    more than `printed` records the first are shown.
+    A column is a title and a record's attribute or a function of the record; None leaves a cell
+    empty. At most `printed` records are printed.
     """
 
     columns: ClassVar[Columns] = ()
     printed: ClassVar[int] = sys.maxsize
 
     def rows(self) -> list[list[str]]:
-        """Give the texts of the table: the titles, and a row for each record that is shown."""
+        """Return the table's texts: the titles, and a row for each printed record."""
         getters = [attrgetter(of) if isinstance(of, str) else of for _, of in self.columns]
         cells = ([of(record) for of in getters] for record in self[: self.printed])
         texts = [["" if cell is None else str(cell) for cell in row] for row in cells]
@@ -104,19 +104,19 @@ def _html(tag: str, texts: Iterable[str]) -> str:
 
 
 def facts_text(facts: Sequence[tuple[str, str]]) -> str:
-    """Write names and what they are, a line each."""
+    """Format names and texts, one pair per line."""
     width = max(len(name) for name, _ in facts)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in facts)
 
 
 def facts_html(facts: Sequence[tuple[str, str]]) -> str:
-    """Write the same as HTML."""
+    """Format names and texts as an HTML table."""
     rows = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in facts)
     return f"<table><tbody>{''.join(rows)}</tbody></table>"
 
 
 class Methods(Records):
-    """What `methods` returns."""
+    """Result of `methods`."""
 
     columns = (
         ("#", "number"),
@@ -128,7 +128,7 @@ class Methods(Records):
 
 
 class Reductions(Records):
-    """What `reductions` returns."""
+    """Result of `reductions`."""
 
     columns = (
         ("reduction", "name"),
@@ -138,7 +138,7 @@ class Reductions(Records):
 
 
 class Devices(Records):
-    """What `devices` returns."""
+    """Result of `devices`."""
 
     columns = (
         ("device", "name"),
@@ -151,12 +151,12 @@ class Devices(Records):
 
 
 def methods() -> Methods:
-    """List the methods that ``method=`` accepts, in climbing order.
+    """List the methods that ``method=`` accepts, in the order of the ladder.
 
     Returns
     -------
     tuple of Method
-        The host's recursion, the rungs 0 to 24, and CUB. The tuple prints as a table.
+        The recursion on the host, rungs 0 to 24, and CUB. The tuple prints as a table.
 
     Examples
     --------
@@ -176,19 +176,19 @@ def method_named(name: str) -> Method:
 def among_rungs(
     rows: Sequence[Any], own: Any, like: str, number: Any = attrgetter("number")
 ) -> list[Any]:
-    """Put a row of a user's rung behind those of the rungs up to the one that it is `like`."""
+    """Insert the row of a user's rung after the rungs up to the one that it is `like`."""
     place = sum(number(row) <= method_named(like).number for row in rows)
     return [*rows[:place], own, *rows[place:]]
 
 
 def reductions() -> Reductions:
-    """List the reductions that there are.
+    """List the reductions.
 
     Returns
     -------
     tuple of Reduction
-        Each is a function of that name. Those that every method takes are the ladder's; the others
-        run by the default method alone. The tuple prints as a table.
+        Each names a function of gred. Those with ``on_ladder`` run by every rung; the others only
+        by the default method. The tuple prints as a table.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def reductions() -> Reductions:
 
 
 def devices() -> Devices:
-    """List the devices that ``device=`` accepts here.
+    """List the devices that ``device=`` accepts on this machine.
 
     Returns
     -------
@@ -217,34 +217,34 @@ def devices() -> Devices:
 
 
 def build_info() -> dict[str, object]:
-    """Tell how this copy of gred was built.
+    """Return how this installation of gred was built.
 
     Returns
     -------
     dict
-        ``cuda``: the toolkit's version, or None; ``architectures``: the compute capabilities that
-        kernels were compiled for, without the dot, or ``("ptx",)`` if drivers compile them.
+        ``cuda``: the CUDA toolkit's version, or None; ``architectures``: the compute capabilities
+        that kernels are compiled for, without the dot, or ``("ptx",)`` if the driver compiles them.
     """
     return {"cuda": _core.cuda or None, "architectures": tuple(_core.architectures.split())}
 
 
-# What may bring arrays, or takes gred along, by the names that pip has for them.
+# Distribution names of libraries that gred works with.
 _LIBRARIES = ["numpy", "cupy", "cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "torch", "jax"]
 _LIBRARIES += ["numba", "dask", "mpi4py", "ml_dtypes", "pandas", "polars", "pyarrow"]
 
 
 def show_config(mode: str = "stdout") -> dict[str, str] | None:
-    """Show what a report of a bug needs: versions, processor, threads, devices, libraries.
+    """Show versions, processor, threads, devices and libraries, as needed for a bug report.
 
     Parameters
     ----------
     mode : {'stdout', 'dicts'}, default 'stdout'
-        Whether to print it, or, as `numpy.show_config` has it, to return it; else ValueError.
+        Print, or return, the information, as for `numpy.show_config`; else ValueError.
 
     Returns
     -------
     dict of str, or None
-        Names and what they are, if mode is 'dicts'.
+        The information by name, if mode is 'dicts'.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def show_config(mode: str = "stdout") -> dict[str, str] | None:
 
 
 def _installed(name: str) -> str | None:
-    """Tell a library's version, without importing it."""
+    """Return a library's name and version without importing it; None if it is not installed."""
     metadata = importlib.import_module("importlib.metadata")  # slow to import
     with contextlib.suppress(metadata.PackageNotFoundError):
         return f"{name} {metadata.version(name)}"

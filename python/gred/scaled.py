@@ -1,9 +1,9 @@
-"""Counts of arrays too long to be counted element by element, from those of short ones.
+"""Operation counts for long arrays, extrapolated from counts for short ones.
 
-A grid repeats itself. Where blocks take so many elements each, every block more counts the same;
-where the grid is as large as the device, so does every iteration of its threads, and every
-multiprocessor. So two short arrays with the same tail tell what any longer one has: exactly, but
-for an iteration of such a grid, by which multiprocessors' shares differ.
+Counts are periodic: with a fixed number of elements per block, every additional block adds the same
+counts; with a grid that fills the device, so does every iteration of its threads, on every
+multiprocessor. Two short arrays with the same tail therefore determine the counts of any longer
+one, exactly but for one iteration of a device-filling grid, in which multiprocessors differ.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ import numpy as np
 from gred.counting import WARP, Counts, Line, counters, counts_of, merged
 from gred.records import Method
 
-# Up to here nothing is scaled.
+# Arrays of up to this many elements are counted in full.
 WHOLE = 1 << 12
-# Elements a thread of a growing grid has at most.
+# Most elements per thread of a grid that grows with the array.
 _PER_THREAD = 8
-# Elements that a load takes at most. What is left over of an array is not left over of each share.
+# Most elements per load. A multiprocessor's share is a multiple of it; only the array has a tail.
 _VECTOR = 4
 
 
 class _Stride(NamedTuple):
-    """A rung whose grid is as large as the device: elements a thread takes at a time, and at least.
+    """Elements per iteration, and at least, per thread of a rung whose grid fills the device.
 
-    With ``chunk``, bytes that a block takes at a time, by a single copy. ``for_grid`` is how many
-    elements it takes, for each thread of one block, until the grid grows; ``unit``, by how many
-    multiprocessors it does.
+    ``chunk``: bytes per iteration and block, if a single copy loads them. ``for_grid``: elements
+    per thread of one block from which on the grid grows; ``unit``: multiprocessors by which it
+    grows.
     """
 
     per_iteration: int
@@ -41,7 +41,7 @@ class _Stride(NamedTuple):
     unit: int = 1
 
     def of(self, launch: Launch) -> _Stride:
-        """Tell how many elements a chunk has for each thread of a block."""
+        """Compute the elements per thread from the chunk size, if there is one."""
         if not self.chunk:
             return self
         per_iteration = self.chunk // (launch.dtype.itemsize * launch.block_size)
@@ -61,7 +61,7 @@ _ONE_PASS = {"atomic", *_FOLD_PARTIALS}
 
 
 class Launch(NamedTuple):
-    """A rung, launched on elements that are added up in their own type."""
+    """Launch parameters of a rung that sums elements in their own type."""
 
     method: Method
     block_size: int
@@ -78,12 +78,12 @@ def _count_first_pass(launch: Launch, size: int, multiprocessors: int | None = N
     return first
 
 
-# Arrays of all lengths are counted by the same few short ones.
+# All array lengths are extrapolated from the same few short arrays.
 _first_pass = functools.lru_cache(maxsize=256)(_count_first_pass)
 
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
-    """Count all passes over so many elements; beside each, how many it takes in."""
+    """Count all passes over `size` elements; return the input size and the counts of each."""
     found: list[tuple[int, Counts]] = []
     halves = launch.method.number == 0
     while size > 1 or not (found or halves):
@@ -107,14 +107,14 @@ def _pass(launch: Launch, size: int) -> Counts:
         share = size // (launch.multiprocessors // stride.unit) // _VECTOR * _VECTOR
         if share > least:
             return _of_share(launch, share, stride.per_iteration * resident, least, stride.unit)
-    if stride and stride is not _PAIRS:  # which loads are in flight together depends on the grid
+    if stride and stride is not _PAIRS:  # the loads in flight together depend on the grid
         return _first_pass(launch, size)
     period = _PER_THREAD * launch.block_size
     return _extrapolated(functools.partial(_first_pass, launch), size, period, period)
 
 
 def _of_share(launch: Launch, share: int, period: int, least: int, unit: int) -> Counts:
-    """Count the share of a unit of multiprocessors, times all; and what one block does for all."""
+    """Count one unit's share times the number of units, and the merge of partials by one block."""
     units = launch.multiprocessors // unit
     one = _extrapolated(lambda size: _first_pass(launch, size, unit), share, period, least)
     parts = [(units, one)]
@@ -125,18 +125,18 @@ def _of_share(launch: Launch, share: int, period: int, least: int, unit: int) ->
 
 
 def _of_grid(launch: Launch, share: int, unit: int) -> Counts:
-    """Count a short share of each; their partials are taken in by whole warps."""
+    """Count short shares of all units; whole warps merge the partials of all of them."""
 
     def count(more: int) -> Counts:
         return _first_pass(launch, (1 + more) * share, (1 + more) * unit)
 
-    partials = count(1).atomic_lanes // 2  # of a unit; a single block draws no ticket
+    partials = count(1).atomic_lanes // 2  # per unit; a single block takes no ticket
     period = WARP // math.gcd(WARP, partials)
     return _extrapolated(count, launch.multiprocessors // unit - 1, period, 0)
 
 
 def _extrapolated(count: Callable[[int], Counts], size: int, period: int, least: int) -> Counts:
-    """Count two short arrays, a period apart, and go on along the line through them."""
+    """Extrapolate linearly from two short arrays whose lengths differ by one period."""
     short = size % period + least
     if size <= short + period:
         return count(size)
@@ -146,7 +146,7 @@ def _extrapolated(count: Callable[[int], Counts], size: int, period: int, least:
 
 
 def _mixed(parts: list[tuple[int, Counts]]) -> Counts:
-    """Add counts up, each so many times."""
+    """Add counts, each multiplied by its factor."""
     lines = merged(
         Line(*line[:3], *(factor * number for number in line[3:]))
         for factor, counts in parts

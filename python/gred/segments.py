@@ -1,4 +1,4 @@
-"""A result for each segment of an array, such as a sparse matrix's row, or each array of a list."""
+"""Segmented reductions: one result per segment of an array, or per array of a list."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import gred._core as _core
 from gred.checks import array_of, on_device
 from gred.statistics.summary import made
 
-# What NumPy calls its ufuncs, and gred its reductions.
+# Name of a NumPy ufunc -> name of the reduction.
 _UFUNCS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max"}
 _UFUNCS |= {"logaddexp": "logsumexp", "logical_or": "any", "logical_and": "all"}
 
-# DLPack's device types: CUDA's memory, and memory that it manages.
+# DLPack device types kDLCUDA and kDLCUDAManaged.
 _OF_CUDA = ((2,), (13,))
 
-# Reductions of one value, of which each segment has one.
+# Reductions with a single value per segment.
 _OPS = (
     *("sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "norm", "argmin", "argmax"),
     *("count_nonzero", "nansum", "nanprod", "nanmin", "nanmax", "nanmean", "nanvar", "nanstd"),
@@ -30,7 +30,7 @@ _OPS = (
 
 
 def reduction_named(op: Any) -> str:
-    """Name the reduction that a name of gred's or NumPy's stands for, or a ufunc."""
+    """Return the reduction's name for a name of gred's or NumPy's, or a ufunc."""
     name = op.__name__ if isinstance(op, np.ufunc) else op
     if not isinstance(name, str):
         raise TypeError(f"op must be a name or a ufunc of NumPy's, not {type(op).__name__}")
@@ -41,7 +41,7 @@ def reduction_named(op: Any) -> str:
 
 
 def _offsets(offsets: Any) -> Any:
-    """Make what NumPy takes for indices int64, one after the other; a device does it itself."""
+    """Convert host offsets to a contiguous int64 array; device offsets are returned unchanged."""
     if on_device(offsets):
         return offsets
     where = getattr(offsets, "__dlpack_device__", None)
@@ -52,7 +52,7 @@ def _offsets(offsets: Any) -> Any:
         array = array.astype(np.int64)
     if array.ndim != 1:
         raise ValueError(f"offsets must have one dimension; they have {array.ndim}")
-    if array.dtype == np.uint64:  # what int64 does not hold is outside any array
+    if array.dtype == np.uint64:  # offsets beyond int64 are out of bounds anyway
         array = np.minimum(array, np.uint64(np.iinfo(np.int64).max)).astype(np.int64)
     return np.ascontiguousarray(array.astype(np.int64, casting="safe", copy=False))
 
@@ -72,39 +72,39 @@ def reduceat(
     empty: str = "element",
     method: str = "auto",
 ) -> Any:
-    """Reduce segments of an array, each to a result, as ``ufunc.reduceat`` does.
+    """Reduce segments of an array, one result each, as ``ufunc.reduceat`` does.
 
-    Segment k begins at ``offsets[k]`` and ends where the next begins; the last ends with the array.
+    Segment k is ``values[offsets[k]:offsets[k + 1]]``; the last one ends with the array.
 
     Parameters
     ----------
     op : str or numpy.ufunc
-        A reduction of one value, such as 'sum', 'mean', 'var', 'max', 'argmin' or 'norm', or
-        NumPy's ufunc, or its name, for one. Positions count from a segment's first element.
+        Name of a reduction to a single value, such as 'sum', 'mean', 'var', 'max' or 'argmin', or
+        a corresponding NumPy ufunc or its name. Positions are relative to the segment.
     values : array_like of shape (n,) or (..., n, ...)
-        Of any type and stride that `gred.sum` takes, with segments along `axis`. Never written.
+        Input array as for `gred.sum`, segmented along `axis`. It is never modified.
     offsets : array_like of int, shape (m,)
-        From 0 to n - 1, in any order; `values` on the host are copied to where the offsets lie.
+        Starts from 0 to n - 1, in any order. Host `values` are copied to the offsets' device.
     axis, dtype, device, stream, ord, ddof, out
         As for the reduction itself; `out` may overlap the inputs.
     empty : {'element', 'identity'}, default 'element'
-        What a segment gives that does not end after its beginning: the element at its offset, as in
-        NumPy, or the neutral element (of a minimum infinity or the type's largest value, of a mean
-        or variance NaN, of a position -1). Then offsets may be n: ``indptr[:-1]`` for CSR rows.
+        Result of a segment that does not end after its start: the element at its offset, as in
+        NumPy, or the identity (infinity or the type's largest value for a minimum, NaN for a mean
+        or variance, -1 for a position). With 'identity' offsets may be n: ``indptr[:-1]`` for CSR.
     method : {'auto', 'exact'}, default 'auto'
-        'exact' rounds nothing but each result, as for `gred.sum`.
+        'exact' rounds each result once, as for `gred.sum`.
 
     Returns
     -------
     array of shape (m,) or (..., m, ...), of the reduction's type
-        NumPy's, PyTorch's of tensors, or that of the library of `values` on a device, not waited
-        for. Its bits are the same in every run, for any number of threads.
+        A NumPy array; a tensor for tensors; on a device an array of the library of `values`, for
+        which the call does not wait. The bits are the same in every run, for any number of threads.
 
     Raises
     ------
     TypeError, ValueError, IndexError, MemoryError
-        As NumPy, or if offsets and values lie on two devices. Where both and the results are on a
-        device, an offset outside gives the neutral element; nothing outside is ever read.
+        As in NumPy, or if offsets and values are on different devices. If both and the results are
+        on a device, an out-of-bounds offset gives the identity; no memory out of bounds is read.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def reduceat(
 
 
 def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]) -> Any:
-    """Reduce segments of each row along an axis, as those of one array that has all rows."""
+    """Reduce segments along an axis as segments of the flattened array."""
     if not hasattr(values, "ndim"):
         values = array_of(values, "values")
     dimensions = getattr(values, "ndim", 1)
@@ -141,7 +141,7 @@ def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]
         return nothing.reshape((*shape, 0)).swapaxes(axis, -1)
     if not 0 <= starts.min() <= starts.max() < n + rest[2]:
         raise IndexError(f"an offset is out-of-bounds in {name}.reduceat [0, {n})")
-    # A row's last segment ends where the next row's first, which is left out, begins.
+    # An extra segment at each row's start ends the previous row's last one; its result is dropped.
     begins = np.arange(math.prod(shape), dtype=np.int64)[:, None] * n
     every = np.concatenate([begins, begins + starts], axis=1).ravel()
     results = _core.reduceat(name, rows.reshape(-1), every, *rest)
@@ -160,28 +160,28 @@ def each(
     method: str = "auto",
     stream: Any = None,
 ) -> Any:
-    """Reduce each array of a list to a result, as ``torch._foreach_norm``: on a device at once.
+    """Reduce each array of a list, as ``torch._foreach_norm`` does; on a device all together.
 
     Parameters
     ----------
     op : str
-        The name of a reduction: 'sum', 'norm', 'max'; `gred.reductions` lists them.
+        Name of a reduction, such as 'sum', 'norm' or 'max'; see `gred.reductions`.
     arrays : iterable of n array_like
-        Of any shapes and types, on the host or on one device. Elements become the type that NumPy
-        promotes all arrays' to. They are never written.
+        Input arrays of any shapes and types, on the host or on one device. Elements are converted
+        to the type to which NumPy promotes all of them. The arrays are never modified.
     dtype, out, ord, ddof, initial, method, stream
         As for the reduction itself; `out` has n elements, and `method` is 'auto' or 'exact'.
 
     Returns
     -------
     array of shape (n,), of the reduction's type
-        As of `reduceat`; of 'minmax' two, and of 'describe' a `Summary`. A result's bits depend on
-        its own array and the device alone, if all arrays are contiguous and of one type.
+        As for `reduceat`; two arrays for 'minmax', and a `Summary` for 'describe'. If all arrays
+        are contiguous and of one type, a result's bits depend only on its array and the device.
 
     Raises
     ------
     TypeError, ValueError, MemoryError
-        As the reduction, or if arrays lie in several places.
+        As the reduction, or if the arrays are on different devices.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What holds for all calls: threads of the host, room on a device, the simulated device's order."""
+"""Settings: threads on the host, workspace on a device, thread order of the simulated device."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
 
 
 def threads(n: SupportsIndex | None = None, /) -> int:
-    """Set how many threads a call may have on the host, its own included; tell how many.
+    """Set and return the number of threads a call may use on the host, the caller included.
 
-    They fold arrays on the host, and gather those that go to a GPU. They sleep between calls, and
-    begin when they are first needed. Their number changes no bit of any result.
+    The threads reduce host arrays, and gather arrays to be copied to a GPU. They are started when
+    first needed, and sleep between calls. Results do not depend on their number.
 
     Parameters
     ----------
     n : int, optional
-        At least 1, for all threads of this process, and children that it forks. More than this
-        process may use (its affinity, its control group's quota, ``OMP_NUM_THREADS`` when gred was
-        imported) is the same as all of these. By default nothing changes.
+        At least 1; applies to the whole process, and to children that it forks. It is capped at the
+        number available (CPU affinity, cgroup quota, ``OMP_NUM_THREADS`` when gred was imported).
+        By default the setting is not changed.
 
     Returns
     -------
     int
-        How many threads a call may have from now on.
+        The number of threads a call may use from now on.
 
     Raises
     ------
@@ -63,10 +63,10 @@ def threads(n: SupportsIndex | None = None, /) -> int:
 
 
 def register_threadpoolctl() -> None:
-    """Let threadpoolctl see and limit the threads of `threads`, as it does those of BLAS.
+    """Register gred's thread pool with threadpoolctl, which can then report and limit it.
 
-    Importing gred does so if threadpoolctl has been imported by then. The limit is that of
-    ``gred.threads(n)``, and ends with the ``with`` block.
+    Importing gred does this if threadpoolctl has already been imported. The limit is the one that
+    ``gred.threads(n)`` sets, and is restored at the end of the ``with`` block.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def register_threadpoolctl() -> None:
         "user_api": "gred",
         "internal_api": "gred",
         "filename_prefixes": ("_core",),
-        "check_symbols": ("simulator_here",),  # which no other _core has
+        "check_symbols": ("simulator_here",),  # distinguishes gred's _core from others
         "get_num_threads": lambda self: threads(),
         "set_num_threads": lambda self, most: threads(most),
         "get_version": lambda self: importlib.import_module("gred").__version__,
@@ -101,17 +101,17 @@ def register_threadpoolctl() -> None:
 def thread_order(
     order: Literal["forwards", "backwards", "shuffled"], seed: SupportsIndex = 0
 ) -> AbstractContextManager[None]:
-    """Within a ``with`` block, run the simulated device's threads and blocks in another order.
+    """Set the order of the simulated device's threads and blocks within a ``with`` block.
 
-    Threads of a block between two barriers may run in any order, and so may the blocks of a grid: a
-    kernel whose answer depends on it has a race.
+    Between two barriers the threads of a block may run in any order, and so may the blocks of a
+    grid: a kernel with results that depend on the order has a race.
 
     Parameters
     ----------
     order : {'forwards', 'backwards', 'shuffled'}
-        Shuffled: anew after every barrier.
+        Order of execution; 'shuffled' is drawn anew after every barrier.
     seed : int
-        Of the shuffled order, from 0 to 2**64 - 1.
+        Seed of the shuffled order, from 0 to 2**64 - 1.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def thread_order(
     Raises
     ------
     ValueError, TypeError
-        If there is no such order or seed.
+        If `order` or `seed` is not valid.
 
     Examples
     --------
@@ -137,16 +137,16 @@ def thread_order(
 
 
 def workspace_limit(nbytes: SupportsIndex) -> AbstractContextManager[None]:
-    """Within a ``with`` block, use at most so much of a device's memory as workspace.
+    """Limit the device memory that is used as workspace within a ``with`` block.
 
-    Workspace are pieces of host arrays, of at most 16 MiB, on the device that reduces them, and the
-    copies that rungs fold in place. What needs more than the limit, or than is free, is reduced in
-    pieces, and results along axes in parts; memory for results of the host comes on top.
+    The workspace holds pieces of host arrays, of at most 16 MiB each, and the copies that rungs
+    reduce in place. If it would exceed the limit or the free memory, the array is reduced in
+    pieces, and results along axes in parts. Memory for results is not included.
 
     Parameters
     ----------
     nbytes : int
-        At least 1. A piece is of 4096 elements or more, however low the limit is.
+        Limit in bytes, at least 1. A piece has at least 4096 elements, however low the limit.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Lists of arrays that lie in several places, or are reduced by a method of the ladder.
+"""Sums and means of lists of arrays on several devices, or by a method of the ladder.
 
-What `gred.sum` and `gred.mean` do with these. By the default method all places are at work before
-one of them is waited for; by others each array has a thread.
+With the default method, work is started on all devices before any is waited for; with other
+methods each array has a thread.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from gred.explanation import explain
 _THREADS_MOST = 32
 
 
-# Threads that wait for devices; kept, since starting some takes as long as a sum.
+# Threads that wait for devices; kept, since starting them takes as long as a sum.
 _pool = functools.cache(lambda: ThreadPoolExecutor(_THREADS_MOST, "gred-several"))
 os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
-    """Call it for all arrays at once with the caller's settings; if one raises, all have ended."""
+    """Call a function for all arrays concurrently, in the caller's context; wait for all."""
     others = [
         _pool().submit(contextvars.copy_context().run, function, array) for array in arrays[1:]
     ]
@@ -49,7 +49,7 @@ def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]
 
 
 def common(names: Sequence[str]) -> np.dtype[Any]:
-    """Promote bfloat16, which NumPy does not know, as float32, unless all others fit into it."""
+    """Promote types as NumPy does, bfloat16 as float32 unless bfloat16 can hold all the others."""
     fits = "bfloat16" in names and set(names) <= {"bfloat16", "bool", "int8", "uint8"}
     if fits and importlib.util.find_spec("ml_dtypes"):
         return dtype_named("bfloat16")
@@ -59,7 +59,7 @@ def common(names: Sequence[str]) -> np.dtype[Any]:
 
 
 def _place(array: Any) -> Any:
-    """Tell places apart, in as little time as can be: a list may have hundreds of arrays."""
+    """Return a hashable key for an array's device, quickly: a list may have hundreds of arrays."""
     if hasattr(array, "device"):
         device = array.device
         return type(array), device if device.__hash__ else device.id  # CuPy's has no hash
@@ -71,10 +71,10 @@ def _size(array: Any) -> int:
 
 
 def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Sequence[float] = ()) -> Any:
-    """Add results up, each so often, in the widest type of their kind, in order."""
+    """Add partial results, weighted by `shares`, in order and in the widest type of their kind."""
     first = parts[0].dtype
     if first.kind == "f" and dtype is None and all(part.dtype is first for part in parts):
-        total = 0.0  # of Python's, which takes less time than any call of NumPy's
+        total = 0.0  # a Python float: faster than any NumPy call
         for part, share in zip(parts, shares or [1.0] * len(parts), strict=True):
             total += share * float(part)
         return first.type(total)
@@ -96,7 +96,7 @@ def _total(arrays: Sequence[Any]) -> ExactSum:
 def _reduced(
     name: str, arrays: Sequence[Any], dtype: Any, method: str, block_size: int | None
 ) -> tuple[Sequence[Any], tuple[tuple[Any, ...], ...]]:
-    """Reduce the arrays of each place, or each array, beside the arrays of each."""
+    """Reduce the arrays of each device together, or each array; return results and their arrays."""
     if method == "auto" and block_size is None:
         places: dict[Any, list[Any]] = {}
         for array in arrays:
@@ -110,11 +110,10 @@ def _reduced(
 def sum(
     arrays: Sequence[Any], dtype: Any = None, method: str = "auto", block_size: int | None = None
 ) -> Any:
-    """Add up all elements of all arrays, of any shapes, on any devices.
+    """Sum all elements of all arrays, of any shapes, on any devices.
 
-    The type is by default that to which NumPy promotes all arrays' sums. By ``method="exact"`` the
-    sum of all is rounded once; by default that of each place is, and by other methods each array's,
-    before they are added.
+    The default type is the one to which NumPy promotes the arrays' sums. ``method="exact"`` rounds
+    the total once; the default method rounds each device's sum, other methods each array's.
     """
     if method == "exact" and (elements := _elements(arrays)).kind not in "biu":
         return _total(arrays).value(elements if dtype is None else dtype)
@@ -124,7 +123,7 @@ def sum(
 def mean(
     arrays: Sequence[Any], dtype: Any = None, method: str = "auto", block_size: int | None = None
 ) -> Any:
-    """Average all elements of all arrays, each array weighing as much as it has elements."""
+    """Average all elements of all arrays, weighting each array by its number of elements."""
     if method == "exact":
         elements = _elements(arrays)
         result = np.dtype(np.float64) if elements.kind in "biu" else elements

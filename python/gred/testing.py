@@ -1,4 +1,4 @@
-"""Stand-ins for arrays on a GPU, for tests on machines without one."""
+"""Simulated device arrays, for tests on machines without a GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEGACY_DEFAULT_STREAM = 1
 
 
 def _plain(a: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
-    """Take `a` as an array whose elements are what their bytes are, or refuse it."""
+    """Convert `a` to an array of plain bytes; raise TypeError for masked and object arrays."""
     if isinstance(a, np.ma.MaskedArray):
         raise TypeError(
             "a: masked arrays are not supported; a.compressed() drops masked elements, "
@@ -31,25 +31,24 @@ def _plain(a: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
 
 
 class SimulatedArray:
-    """An array in the simulated device's memory, which offers ``__cuda_array_interface__``.
+    """An array in the simulated device's memory, with ``__cuda_array_interface__``.
 
-    gred reduces it there, and checks its pointer as the CUDA runtime would; no other library can
-    use it.
+    gred reduces it on the simulated device, and checks its pointer as the CUDA runtime would. Other
+    libraries cannot use it.
 
     Parameters
     ----------
     a : array_like
-        What is copied into the device's memory, in C order. Masked arrays have no place for their
-        mask there.
+        Array to copy to the device, in C order. Masked arrays are not supported.
     dtype : data-type, optional
-        The element type, of plain bytes: no objects, no StringDType. By default that of `a`.
+        Element type, by default that of `a`; object types and StringDType are not supported.
 
     Raises
     ------
     TypeError
         If the elements hold references, or `a` is a masked array.
     MemoryError
-        If there is no memory for it.
+        If there is not enough memory.
 
     Examples
     --------
@@ -77,12 +76,12 @@ class SimulatedArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the dimensions."""
+        """Tuple of array dimensions."""
         return self._view.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The bytes from an element to the next, for each dimension."""
+        """Tuple of bytes to step in each dimension."""
         return self._view.strides
 
     @property
@@ -92,34 +91,34 @@ class SimulatedArray:
 
     @property
     def T(self) -> SimulatedArray:  # noqa: N802
-        """The transposed array, in the same memory."""
+        """The transposed array, a view."""
         return self._like(self._view.T, self._changes)
 
     def __getitem__(self, index: Any) -> SimulatedArray:
-        """Take a part, in the same memory where NumPy's basic indexing does so."""
+        """Return a view by basic indexing; raise IndexError if the index needs a copy."""
         indices = index if isinstance(index, tuple) else (index,)
         if not any(one is Ellipsis for one in indices):
-            indices = (*indices, Ellipsis)  # so that a single element is an array, too
+            indices = (*indices, Ellipsis)  # a single element is a 0-d array
         part = self._view[indices]
         if not np.may_share_memory(part, self._view) and part.size:
             raise IndexError("a part of a SimulatedArray has to share its memory")
         return self._like(part, self._changes)
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
-        """Write elements, as to a NumPy array."""
+        """Assign to elements, as to a NumPy array's."""
         self._view[index] = value
 
     def get(self) -> np.ndarray[Any, Any]:
-        """Copy it to the host."""
+        """Copy the array to the host."""
         return self._view.copy()
 
     def described(self, **changes: Any) -> SimulatedArray:
-        """Replace entries of the interface, or remove those that are given as ``...``."""
+        """Return a view with entries of its interface replaced, or removed if given as ``...``."""
         return self._like(self._view, {**self._changes, **changes})
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3 of the interface, on the legacy default stream."""
+        """The CUDA Array Interface, version 3, on the legacy default stream."""
         view = self._view
         interface: dict[str, Any] = {
             "shape": view.shape,

@@ -1,1 +1,1 @@
-"""What `python -m gred` is made of: `command` is where a call comes in, and a module is a job."""
+"""The command `python -m gred`: `command` is its entry point; most other modules are jobs."""

@@ -1,4 +1,4 @@
-"""What gred is compared with other libraries in: reductions, element types, layouts and sizes."""
+"""Cases of the comparison with other libraries: reductions, element types, layouts and sizes."""
 
 import importlib.util
 import itertools
@@ -16,7 +16,7 @@ Series = tuple[str, str, str]  # a reduction, an element type and a layout
 
 
 class Extent(NamedTuple):
-    """An array's size: a count of elements, or of bytes."""
+    """An array's size, in elements or in bytes."""
 
     number: int
     in_bytes: bool
@@ -26,14 +26,14 @@ class Extent(NamedTuple):
 
 
 class Type(NamedTuple):
-    """An element type: its kind, in NumPy's letters, and its bytes."""
+    """An element type: its kind, as in `numpy.dtype.kind`, and its size in bytes."""
 
     name: str
     kind: str
     itemsize: int
 
     def known(self) -> bool:
-        """Tell whether there is a NumPy type of it: without ml_dtypes there is no bfloat16."""
+        """Return whether NumPy has the type: bfloat16 needs ml_dtypes."""
         return self.name != "bfloat16" or importlib.util.find_spec("ml_dtypes") is not None
 
     def dtype(self) -> np.dtype[Any]:
@@ -41,7 +41,7 @@ class Type(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """A reduction: the kinds of its elements, the op whose data it gets, what else it takes."""
+    """A reduction: element kinds, the op that its data is drawn for, and supported options."""
 
     name: str
     kinds: str
@@ -50,18 +50,18 @@ class Reduction(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How an array lies, or is asked for: a view of a matrix, a mask, or another `dtype`."""
+    """An array's layout or an option of the call: a view of a matrix, a mask, or a `dtype`."""
 
     name: str
     text: str
     view: Callable[[Any], Any] | None = None
     option: str | None = None
     dtype: str | None = None
-    types: _Names = ()  # that it makes sense for, by default all
+    types: _Names = ()  # element types that it applies to, by default all
 
 
 class Case(NamedTuple):
-    """One reduction of one array. `size` counts the elements of the array that is viewed."""
+    """One reduction of one array; `size` is the number of elements of the underlying array."""
 
     reduction: Reduction
     type: Type
@@ -71,7 +71,7 @@ class Case(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The viewed array's shape: of what is not flat a matrix, wider than high if need be."""
+        """The underlying array's shape: for a view a matrix, with at least as many columns."""
         return _shape(self.size) if self.layout.view else (self.size,)
 
     @property
@@ -92,7 +92,7 @@ class Case(NamedTuple):
         return self.reduction.name, self.type.name, self.layout.name
 
     def view(self, flat: Any) -> Any:
-        """See `flat`, any library's array, as the case's layout has it."""
+        """Return the view of `flat`, an array of any library, that the layout describes."""
         return self.layout.view(flat.reshape(self.shape)) if self.layout.view else flat
 
     def __str__(self) -> str:
@@ -147,7 +147,7 @@ REDUCTIONS: dict[str, Reduction] = _by_name(
     Reduction("describe", "iuf", "sum"),
 )
 
-# Among random bools the least and the greatest are found at once; here nothing is until the end.
+# Minima and maxima of random bools are found early; with this data the whole array must be read.
 _BOOL_DATA = {"min": "all", "argmin": "all", "max": "any", "argmax": "any"}
 
 _NARROW = (*(t.name for t in TYPES.values() if t.kind in "iu"), "float16", "bfloat16")
@@ -168,7 +168,7 @@ LAYOUTS: dict[str, Layout] = _by_name(
 
 
 class Block(NamedTuple):
-    """A part of a grid: everything of it crossed."""
+    """A part of a grid: the product of its sides."""
 
     reductions: _Names
     types: _Names
@@ -184,7 +184,7 @@ _FLAT = ("flat",)
 
 
 def _whole_grid(sizes: tuple[Extent, ...], middle: Extent, large: Extent) -> tuple[Block, ...]:
-    """Cross what is asked for most often, over all sizes and then over everything else at one."""
+    """Return the full grid: the most common cases at all sizes, all others at one large size."""
     ladder = ("sum", "prod", "min", "max", "mean")
     others = tuple(name for name in REDUCTIONS if name not in ladder)
     return (
@@ -206,7 +206,7 @@ def _quick_grid(sizes: tuple[Extent, ...], large: Extent) -> tuple[Block, ...]:
     )
 
 
-# By the kind of device, and whether there is but a minute.
+# (kind of device, whether --quick) -> grid.
 GRIDS = {
     ("cuda", False): _whole_grid(_bytes(2, 10, *range(14, 33, 2)), *_bytes(28, 30)),
     ("cuda", True): _quick_grid(_bytes(2, 16, 20, 24, 28), *_bytes(28)),
@@ -216,7 +216,7 @@ GRIDS = {
 
 
 def cases(grid: Iterable[Block], **sides: Any) -> list[Case]:
-    """List the grid's cases that make sense, small first; what is given replaces a block's side."""
+    """List the grid's valid cases, small ones first; given `sides` replace those of each block."""
     given = {side: names for side, names in sides.items() if names}
     found = dict.fromkeys(case for block in grid for case in _crossed(block._replace(**given)))
     places = {r.data: place for place, r in enumerate(REDUCTIONS.values())}
@@ -232,7 +232,7 @@ def _crossed(block: Block) -> Iterator[Case]:
             kind.kind in reduction.kinds
             and layout.option in (None, *reduction.options)
             and (not layout.types or kind.name in layout.types)
-            and (layout.view is None or size >= 64)  # which leaves something of every view
+            and (layout.view is None or size >= 64)  # no view is empty
         ):
             whole = math.prod(_shape(size)) if layout.view else size
             yield Case(reduction, kind, layout, whole, extent)

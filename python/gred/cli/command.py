@@ -1,7 +1,7 @@
-"""Where a call of `python -m gred` comes in: picks the job and turns what went wrong into a status.
+"""Entry point of `python -m gred`: selects the job and converts errors to an exit status.
 
-0: every answer right. 1: an answer wrong. 2: asked for what cannot be. 130: interrupted. 141: the
-reader of standard output has gone, which ends the command as SIGPIPE ends others: without a word.
+0: all answers right. 1: a wrong answer. 2: bad arguments or a missing part. 130: interrupted. 141:
+the reader of standard output has closed it; as with SIGPIPE, the command ends without a message.
 """
 
 import contextlib
@@ -15,18 +15,18 @@ from gred.cli import counters, doctor, explain, lab, ladder, options, roofline, 
 from gred.cli.console import Console, OutputError, make_console
 from gred.cli.options import UsageError
 
-# The jobs that are named; with no name it is the ladder's.
+# Named jobs; without a name the ladder is run.
 _NAMED = (counters, doctor, explain, lab, roofline, show, sweep, versus)
 _JOBS: dict[str, Any] = {job.__name__.rpartition(".")[2]: job for job in _NAMED}
 
 _REFUSED, _INTERRUPTED, _UNREAD = 2, 130, 141
 
-# Characters of a word, and of an error, that are shown whole.
+# Most characters of a word, and of an error, that are printed in full.
 _WORD, _LINE = 256, 1000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with `arguments`, by default the process's own; the exit status."""
+    """Run the command with `arguments`, by default the process's; return the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     console = make_console()
     try:
@@ -46,21 +46,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: list[str], console: Console) -> int:
-    """Run the job that is named, if one is: the ladder's own arguments are options alone."""
+    """Run the named job, or the ladder, which has no positional arguments."""
     named = [name for name in given[:1] if not name.startswith("-")]
     with warnings.catch_warnings():
         warnings.simplefilter("always", RuntimeWarning)
-        # At once: a warning may say that the next result takes a while.
+        # Print warnings immediately: one may say that the next result takes a while.
         warnings.showwarning = lambda message, *_, **__: console.note(f"gred: {message}")
         for name in named:
             options.check_name(name, _JOBS, "job", f"there are {', '.join(_JOBS)}")
         job = _JOBS[named[0]] if named else ladder
         parser = options.parser(" ".join(("python -m gred", *named)), job)
         try:
-            # Help goes where a lost reader is noticed: argparse itself ignores it.
+            # Help goes through our stream, which notices a closed pipe; argparse ignores it.
             with contextlib.redirect_stdout(cast(TextIO, console.stdout)):
                 parsed = parser.parse_args(given[len(named) :])
-        except SystemExit:  # argparse has shown its help
+        except SystemExit:  # argparse has printed its help
             return 0
         status: int = job.run(parsed, console)
         return status

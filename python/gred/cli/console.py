@@ -1,7 +1,7 @@
-"""What the command says and how: with rich where it is installed, in plain text where it is not.
+"""Console output: formatted by rich if it is installed, otherwise plain text.
 
-Results go to standard output, unless a file does; progress, notes and errors to standard error.
-Either may be closed from the start, or lose its reader on the way.
+Results go to standard output, unless a file is written there; progress, notes and errors go to
+standard error. Either may be closed from the start, or lose its reader at any time.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TextIO, TypeVar
 
 _INDENT = _GAP = "  "
-# Columns of what is no terminal, and those that prose gets in the narrowest one.
+# Columns of an output that is not a terminal, and the least number of columns for prose.
 _WIDTH, _LEAST_ROOM = 100, 20
 
 _Result = TypeVar("_Result")
 
 
 class OutputError(Exception):
-    """Standard output takes no more; the cause is the system's error."""
+    """Raised when standard output cannot be written; the cause is the system's error."""
 
 
 class Stream:
-    """A stream whose reader may go; a patient one then writes nowhere, others raise OutputError."""
+    """A stream that may lose its reader: a patient one then discards output, others raise."""
 
     def __init__(self, stream: TextIO, patient: bool = False) -> None:
         self._stream, self.patient = stream, patient
@@ -45,7 +45,7 @@ class Stream:
         self._attempt(self._stream.flush)
 
     def columns(self) -> int:
-        """Count the columns to write in: COLUMNS, or the terminal's; 100 where there is neither."""
+        """Return the width: COLUMNS, or the terminal's, or else 100."""
         given = os.environ.get("COLUMNS", "")
         if given.isdecimal() and int(given[:9]) > 0:
             return int(given[:9])
@@ -59,7 +59,7 @@ class Stream:
                 act(*arguments)
             except OSError as error:
                 self._error = error
-                # What is still kept back goes nowhere, so that the interpreter's end is quiet, too.
+                # Discard buffered output, so that the interpreter exits without an error, too.
                 with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
                     os.dup2(nowhere.fileno(), self._stream.fileno())
         if self._error is not None and not self.patient:
@@ -67,7 +67,7 @@ class Stream:
 
 
 class Cell(NamedTuple):
-    """A piece of a line; in a table, an entry that may need a style of its own."""
+    """A piece of a line, or an entry of a table with its own style."""
 
     text: str
     style: str = ""
@@ -77,10 +77,10 @@ RIGHT = Cell("right", "green")
 
 
 class Column(NamedTuple):
-    """A table's column: a title, and what it has of a record, None where there is nothing.
+    """A table's column: a title, and a function of a record that returns None for an empty cell.
 
-    `style` is rich's; plain text has none. `about` is told below the table. Where there is no room,
-    the columns of the highest rank are left out, and those of rank 0 never.
+    `style` is rich's, ignored in plain text. `about` is printed below the table. In a table that is
+    too wide, columns are dropped in order of decreasing rank, except those of rank 0.
     """
 
     title: str
@@ -92,7 +92,7 @@ class Column(NamedTuple):
 
 
 class Table:
-    """Rows under a head; `notes` are of the rows, each to be written below its own."""
+    """Rows under a head; each row's entry of `notes` is printed below it."""
 
     def __init__(
         self, columns: Sequence[Column], rows: Iterable[Sequence[object]], notes: Sequence[str] = ()
@@ -109,7 +109,7 @@ class Table:
         return cls(columns, [[column.of(one) for column in columns] for one in records], notes)
 
     def fitted(self, width: int) -> Table | None:
-        """Leave out what has no room in `width` columns; None if the rest has no room either."""
+        """Drop columns until the table fits into `width`; None if it does not fit at all."""
         ranks = sorted({column.rank for column in self.columns}, reverse=True)
         tables = (self.where([column.rank <= rank for column in self.columns]) for rank in ranks)
         return next((one for one in tables if len(_INDENT) + one.width <= width), None)
@@ -124,7 +124,7 @@ def _cell(entry: object) -> Cell:
 
 
 class Console:
-    """Aligned text, no colour; the progress bar rewrites its line where there is a terminal."""
+    """Aligned text without color; on a terminal, the progress bar rewrites its line."""
 
     bar_characters = " #"
     lane_characters = "#o.rw~!"
@@ -139,7 +139,7 @@ class Console:
         self._shown, self.width = stream, stream.columns()
 
     def _print(self, stream: Stream, *parts: Cell) -> None:
-        """Write a line; white space ends none."""
+        """Write a line without trailing white space."""
         text = "".join(part.text for part in parts).rstrip()
         print(text, file=stream, flush=stream is self.stderr)
 
@@ -173,7 +173,7 @@ class Console:
         self._print(self.stderr, Cell(text, style))
 
     def table(self, table: Table) -> None:
-        """Write rows under a head, columns as wide as they need to be, and what the columns are."""
+        """Write a table with aligned columns, and the columns' descriptions."""
         fitted = table.fitted(self.width)
         shown = fitted or table.where([column.rank == 0 for column in table.columns])
         (self._columns if fitted else self._entries)(shown)
@@ -196,7 +196,7 @@ class Console:
             self.text(note, "dim", _GAP + _GAP)
 
     def _entries(self, table: Table) -> None:
-        """Write a line an entry, of columns that have no room beside each other."""
+        """Write one line per entry, if the columns do not fit next to each other."""
         first = next((place for place, column in enumerate(table.columns) if not column.right), 0)
         for row, note in zip(table.rows, table.notes, strict=True):
             self.line(row[first].text, table.columns[first].style)
@@ -207,7 +207,7 @@ class Console:
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Callable[[str], None]]:
-        """Yield a function to call with what is done next; a terminal shows it in one line."""
+        """Yield a function to call with each step's label; a terminal shows one progress line."""
         start, done, live = time.monotonic(), 0, self.stderr.isatty()
         room = self.stderr.columns() - 1
 
@@ -234,7 +234,7 @@ class Console:
         return (full * whole + (self.bar_characters[rest] if rest else "")).ljust(width)
 
     def each(self, methods: Sequence[Any], act: Callable[[Any], _Result]) -> list[_Result]:
-        """Do it for each method, which is named as it is done; what comes of each."""
+        """Call a function for each method, showing its name as progress; return the results."""
         results = []
         with self.progress(len(methods)) as step:
             for method in methods:
@@ -258,7 +258,7 @@ class RichConsole(Console):
 
 
 def make_console() -> Console:
-    """Choose the best console, once streams closed from the start have a place before files do."""
+    """Choose the console, after opening the null device for standard streams that are closed."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115

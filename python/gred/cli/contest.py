@@ -1,8 +1,8 @@
-"""One case, reduced by every library in turn: whole calls, until the answer is on the host.
+"""Measure one case with every library in turn: whole calls, until the answer is on the host.
 
-Libraries with the same kind of arrays go round the same copies, enough of them that the cache has
-forgotten one when its turn comes again. Of what is too small for that there is one, which stays in
-the cache as it would in use; the result says which it was.
+Libraries with the same kind of arrays cycle through the same copies, enough of them that a copy has
+left the cache when it is used again. For smaller arrays there is one copy, which stays in the cache
+as it would in use; the result says which.
 """
 
 import functools
@@ -30,27 +30,27 @@ from gred.cli.libraries import PEERS, Library, why
 from gred.cli.measure import Sampling, read_limit
 from gred.cli.record import Record, digits, usable_cores
 
-# All copies together are so many times the cache, and take at most this share of the memory.
+# Size of all copies in multiples of the cache, most copies, and most of the memory they may use.
 _OVER_CACHE, _MOST_COPIES, _SHARE = 4, 64, 0.5
-# Threads of the library before go to sleep meanwhile; what takes long enough does not notice them.
+# Pause in which the previous library's threads go to sleep; calls above _LONG_SECONDS need none.
 _PAUSE_SECONDS = 1e-3
 _LONG_SECONDS = 20e-3
-# A sample is the mean of as many calls as take so long, because clocks are not exact, ...
+# A sample is the mean of as many calls as take this long, since clocks are not exact.
 _SAMPLE_SECONDS = 50e-6
-# ... and there are at least so many samples, however long a call takes; after a deadline a call of
-# _LONG_SECONDS gets but one.
+# Least number of samples, however long a call takes; after the deadline calls above _LONG_SECONDS
+# get only one.
 _FEWEST_SAMPLES = 3
 
 
 class Stage:
-    """The arrays that cases with the same data, type and size share, at every library's hand."""
+    """The arrays shared by cases with the same data, type and size, for all libraries."""
 
     def __init__(self, case: Case, libraries: Sequence[Library], device: Any, seed: int) -> None:
         self.key, self.seed = stage_key(case), seed
         self.libraries, self._device = libraries, device
         self.flat = random_array(case.size, case.type.dtype(), case.data, seed)
         self._placed: dict[tuple[str, bool], list[Any]] = {}
-        # Calls on a kind of arrays, by whichever library.
+        # Per kind of arrays, counts the calls of all libraries.
         self.turns: dict[str, Iterator[int]] = defaultdict(itertools.count)
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class Stage:
         return random_mask(self.flat.size, self.seed)
 
     def copies(self, nbytes: int) -> tuple[int, bool]:
-        """Choose how many copies to go round, and whether the cache will have forgotten them."""
+        """Return the number of copies to cycle through, and whether they exceed the cache."""
         enough = _OVER_CACHE * self._device.l2_cache
         wanted = max(2, math.ceil(enough / nbytes))
         kinds = len({library.pool for library in self.libraries})
@@ -76,7 +76,7 @@ class Stage:
         return copies, copies * nbytes >= enough
 
     def given(self, library: Library, case: Case, copies: int) -> list[tuple[Any, ...]]:
-        """Make what the library's function is called with, a tuple a copy."""
+        """Return the arguments of the library's function, a tuple for each copy."""
 
         def copied(array: Any) -> list[Any]:
             placed = self._placed.setdefault((library.pool, array is not self.flat), [])
@@ -94,7 +94,7 @@ def stage_key(case: Case) -> tuple[Any, ...]:
 
 
 class Runner:
-    """A library's calls of one case, timed; once one has raised, `failure` says what."""
+    """A library's timed calls of one case; `failure` is the reason if one has raised."""
 
     def __init__(self, library: Library, case: Case, stage: Stage, copies: int) -> None:
         self.candidate = library
@@ -110,14 +110,14 @@ class Runner:
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Note why the library cannot: whatever one that lacks something raises."""
+        """Record any exception as the reason why the library cannot run the case."""
         try:
             yield
         except Exception as error:
             self.failure = why(error)
 
     def warm_up(self, sampling: Sampling, deadline: float) -> None:
-        """Call once, which may compile, and again; find out how many calls a sample is."""
+        """Make unmeasured calls, the first of which may compile; choose the calls per sample."""
         self.turn()
         for _ in range(sampling.warmup):
             in_time = time.monotonic() < deadline or len(self.samples) < 2
@@ -129,7 +129,7 @@ class Runner:
         self.samples, self._spent = [], 0.0
 
     def wants(self, sampling: Sampling, late: bool) -> bool:
-        """Tell whether another sample is wanted, and still affordable; too few never are."""
+        """Return whether to take another sample; the fewest are taken in any case."""
         if self.failure or len(self.samples) >= sampling.samples:
             return False
         affordable = sampling.seconds is None or self._spent < sampling.seconds
@@ -137,7 +137,7 @@ class Runner:
         return (affordable and not late) or len(self.samples) < fewest
 
     def turn(self) -> None:
-        """Take a sample. A call that is not counted wakes the library's threads."""
+        """Take a sample, after an unmeasured call that wakes the library's threads."""
         self.candidate.start()
         if not self._long:
             time.sleep(_PAUSE_SECONDS)
@@ -147,7 +147,7 @@ class Runner:
         self.samples.append(max(1, round(taken / calls)))
 
     def call(self, count: int = 1) -> int:
-        """Call so many times, each with the next copy; the nanoseconds of all together."""
+        """Call `count` times, each with the next copy; return the total in nanoseconds."""
         function = self._function
         given = [self._given[next(self._turns) % len(self._given)] for _ in range(count)]
         start = time.perf_counter_ns()
@@ -171,14 +171,14 @@ class Runner:
         told: Record = {"right": False, "answer": "", "expected": ""}
         if not self.failure:
             answers = self.answer if isinstance(self.answer, tuple) else (self.answer,)
-            # gred.describe has a count and a count of NaN before what others are asked for.
+            # gred.describe also returns two counts, before the fields that others are asked for.
             right = truth.accepts(answers[-len(truth.values) :])
             told = {"right": right, "answer": ", ".join(map(str, answers)), "expected": str(truth)}
         return told | {"missing": self.failure, "samples_ns": [] if self.failure else self.samples}
 
 
 def asked(case: Case, stage: Stage) -> tuple[Truth, int, int, bool]:
-    """Say what is right, the bytes that have to be read, the mask too, and by how many copies."""
+    """Return the truth, the bytes to read, with the mask, the copies, and whether they are cold."""
     mask = stage.mask if case.masked else None
     truth = Truth(case, stage.flat, mask)
     nbytes = truth.count * case.type.itemsize + (0 if mask is None else mask.nbytes)
@@ -190,8 +190,8 @@ def compete(
 ) -> list[Record]:
     """Measure all libraries in rounds of random order; after `deadline` only the fewest samples.
 
-    A row is kept of each. Without samples, `missing` says why; `cold` tells whether the array had
-    to come from memory; samples are in the order taken.
+    Returns a row for each. Without samples, `missing` is the reason; `cold` is whether the array
+    comes from memory; samples are in the order taken.
     """
     (truth, nbytes, copies, cold), order = asked(case, stage), random.Random(0)
     with _undisturbed():
@@ -211,7 +211,7 @@ def compete(
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Collect no garbage meanwhile, and pass no warnings on, of an overflow for example."""
+    """Disable garbage collection and warnings, of overflow for example."""
     collected = gc.isenabled()
     gc.disable()
     try:
@@ -224,7 +224,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def latency_floor(device: Any) -> Record:
-    """Say what the shortest call takes, if anything is launched, and what was called."""
+    """Measure the launch latency of an empty kernel, if the device has launches."""
     if not device.name.startswith("cuda"):
         return {"floor_ns": None, "floor": "none: nothing is launched"}
     floor = digits(float(np.median(gred.launch_limit(device.name).seconds)) * 1e9)
@@ -232,14 +232,14 @@ def latency_floor(device: Any) -> Record:
 
 
 def compile_ahead(library: Library, asked: Iterable[Case]) -> None:
-    """Have a library compile what the cases need, in processes, as many as there are cores.
+    """Let a library compile the kernels of the cases, in one process per core.
 
-    CuPy compiles most of its kernels as they are first called, for seconds and on one core, and
-    keeps them on disk, where other processes find them; they are the same for arrays of all sizes.
-    What the library lacks is found out later, in its turn.
+    CuPy compiles most kernels on their first call, for seconds and on one core, and caches them on
+    disk for other processes; they are the same for all array sizes. Missing features are reported
+    later, when the library is measured.
     """
     waiting = sorted({case.series for case in asked})
-    if len(waiting) > 1:  # one is as soon compiled in its turn, as is the rest if the pool breaks
+    if len(waiting) > 1:  # a single one, or the rest if the pool breaks, is compiled in its turn
         spawn = multiprocessing.get_context("spawn")
         work = functools.partial(_compile, library.key, library.device)
         pool = ProcessPoolExecutor(min(len(waiting), usable_cores()), spawn)
@@ -248,10 +248,10 @@ def compile_ahead(library: Library, asked: Iterable[Case]) -> None:
 
 
 def _compile(key: str, device: str, series: tuple[str, str, str]) -> None:
-    warnings.simplefilter("ignore")  # in this process alone
-    with suppress(Exception):  # a library that lacks something raises what it likes
+    warnings.simplefilter("ignore")  # in this process only
+    with suppress(Exception):  # libraries raise various exceptions for missing features
         library: Library = PEERS[key](device)
-        # As many elements as kernels of large arrays take.
+        # Enough elements for the kernels of large arrays.
         reduction, dtype, layout = series
         size = Extent(1 << 16, in_bytes=False)
         [case] = cases.cases((cases.Block((reduction,), (dtype,), (layout,), (size,)),))

@@ -1,8 +1,8 @@
-"""Counts what every rung of the ladder does to memory, as a profiler does on a GPU.
+"""Counts the memory accesses of every rung of the ladder, as a profiler does on a GPU.
 
-Counted are warp-level memory requests and the sectors that they move, wavefronts of shared memory
-and bank conflicts, barriers, active lanes. The rungs' own kernels run on the simulated device; no
-GPU is needed.
+It counts warp-level memory requests and the sectors that they transfer, wavefronts of shared memory
+and bank conflicts, barriers, and active lanes. The rungs' own kernels run on the simulated device;
+no GPU is needed.
 
 All passes of a rung are counted together. Grids are those of a GPU with --multiprocessors, by
 default an H200's.
@@ -27,7 +27,7 @@ FIGURE = "gred.cli.plots.rungs.counters_figure"
 
 MULTIPROCESSORS = option(
     "--multiprocessors",
-    "of the GPU that is counted for (default: 132, an H200's)",
+    "number of the GPU to count for (default: 132, an H200's)",
     options.whole(1, 1024),
     "N",
     default=132,
@@ -42,12 +42,12 @@ OPTIONS = (
     option("--methods", f"all rungs up to {LATEST}"),
     *COMMON,
     option("--json", "write everything counted"),
-    option("--plot", "it (.svg, .png, .pdf)"),
+    option("--plot", "the counts (.svg, .png, .pdf)"),
 )
 
 
 class Settings(NamedTuple):
-    """What to count, or to predict: a sum in the elements' own type by each of the methods."""
+    """What to count or predict: sums in the element type, by each of the methods."""
 
     methods: tuple[Any, ...]
     size: int
@@ -71,7 +71,7 @@ class Settings(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What was counted of a rung; one of the user's own has no number, but a sign."""
+    """The counts of a rung; a user's own has "*" for its number."""
 
     number: int | str
     counters: gred.Counters
@@ -89,7 +89,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def settings_of(given: argparse.Namespace, done: str = "counted", **other: Any) -> Settings:
-    """Check what is to be counted, or `done`: what is given, but for what is `other`."""
+    """Return the checked settings from arguments, overridden by `other`; `done` is for errors."""
     names = ("methods", "size", "dtype", "block_size", "multiprocessors")
     settings = Settings(*({**vars(given), **other}[name] for name in names))
     options.check_memory(options.resolve_device("simulated"), settings.size, settings.dtype)
@@ -104,7 +104,7 @@ def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[An
 
 
 def count(settings: Settings, console: Console) -> list[Row]:
-    """Run every rung on an array of ones: what is counted does not depend on the elements."""
+    """Count every rung on an array of ones: counts do not depend on the elements."""
     array, how = np.ones(settings.size, settings.dtype), settings.launch
     counted = console.each(settings.methods, lambda m: gred.counters(array, method=m.name, **how))
     return [Row(m.number, one) for m, one in zip(settings.methods, counted, strict=True)]
@@ -115,7 +115,7 @@ def _load_sectors(total: gred.Counts) -> int:
 
 
 def used(total: gred.Counts) -> float | None:
-    """Tell which share of these sectors is asked for; None where there are none."""
+    """Return the requested share of the loaded bytes; None without loads."""
     moved = SECTOR_NBYTES * _load_sectors(total)
     return (total.global_load_nbytes + total.bulk_copy_nbytes) / moved if moved else None
 
@@ -178,7 +178,7 @@ def show(
 
 
 def record_of(machine: record.Record, settings: Settings, rows: Sequence[Row]) -> record.Record:
-    """Make the file: one object a rung, with each pass, their total, and its lines."""
+    """Build the record: one object per rung, with its passes, their total, and its lines."""
     ratios = ("global_load_efficiency", "global_store_efficiency", "active_lanes")
 
     def numbers(counts: gred.Counts) -> record.Record:

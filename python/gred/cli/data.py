@@ -1,6 +1,6 @@
-"""Random arrays, the same ones for a seed, and what has to come of them, by NumPy.
+"""Random arrays, reproducible by seed, and the expected results, computed by NumPy.
 
-How far a float may be off comes from its type, the length of the array and the data.
+The error allowed for a float depends on its type, the length of the array and the data.
 """
 
 import math
@@ -16,36 +16,36 @@ from gred.cli.record import usable_cores
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# Elements that NumPy reduces at once.
+# Elements that NumPy reduces in one call.
 _CHUNK = 1 << 20
-# NumPy adds pairwise, below 128 elements in 8 lanes: 16 + 3 roundings there, and 13 up to a chunk.
+# Roundings in a chunk: NumPy adds pairwise, below 128 elements in 8 lanes: 16 + 3, and 13 above.
 _CHUNK_HEIGHT = 33
-# Elements after which random_array begins anew.
+# Period of random_array, in elements.
 PERIOD = 1 << 22
-# What `describe` is compared by.
+# Fields in which `describe` is compared.
 DESCRIBED = ("min", "max", "mean", "var", "sum")
 _ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
-# An answer may be rounded a few times on its way into its type.
+# Additional roundings allowed for the conversion to the result's type.
 _LAST_ROUNDINGS = 8
 
 
 def random_array(size: int, dtype: np.dtype[Any] | str, op: str = "sum", seed: int = 0) -> Array:
-    """Draw `size` elements of any element type for `op`, the first 2^22 over and over.
+    """Draw `size` elements of any element type for `op`; the first 2^22 are repeated.
 
-    Sums get small integers, which wrap round in no element type, or floats in [0, 1), of which none
-    can be lost unseen. Products get odd integers, whose product never turns to zero, or floats so
-    close to one that it neither overflows nor vanishes. Minima and maxima get the whole range.
+    Sums get small integers, which do not overflow any element type, or floats in [0, 1), so that a
+    missing one is noticed. Products get odd integers, so that they never become zero, or floats so
+    close to 1 that they neither overflow nor underflow. Minima and maxima get the whole range.
     """
     generator = np.random.default_rng(seed)
     return np.resize(_draw(generator, min(size, PERIOD), np.dtype(dtype), op, size), size)
 
 
 def random_mask(size: int, seed: int = 0) -> Array:
-    """Draw a mask that lets half of the elements through."""
+    """Draw a mask that selects half of the elements."""
     return random_array(size, "?", "sum", seed + 1)
 
 
-# The ops whose data others start from, and what is put in there: at which share of the places.
+# op -> the op whose data it starts from, the share of elements to replace, and their new value.
 _DRAWN_AS = {
     "count_nonzero": ("sum", 1 / 2, 0),
     "nansum": ("sum", 1 / 8, np.nan),
@@ -54,7 +54,7 @@ _DRAWN_AS = {
 
 
 def _draw(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size: int) -> Array:
-    """Draw `count` of `size` elements. What can stop early gets data that it has to read whole."""
+    """Draw `count` of `size` elements; reductions that can stop early get data that prevents it."""
     if op == "any":
         return np.zeros(count, dtype)
     if op == "all":
@@ -77,7 +77,7 @@ def _draw(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size:
         return np.array([1, 1j, -1, -1j], dtype)[generator.integers(0, 4, count)]
     if dtype.kind == "c":
         return (generator.random(count) + 1j * generator.random(count)).astype(dtype)
-    narrow = dtype.itemsize == 2  # whose sums have to stay in range, and products to be exact
+    narrow = dtype.itemsize == 2  # sums must not overflow, products must be exact
     drawn_as = np.float32 if narrow else dtype.type
     if op not in ("sum", "prod"):
         return generator.standard_normal(count, drawn_as).astype(dtype)
@@ -90,7 +90,7 @@ def _draw(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size:
 
 
 class Answer(NamedTuple):
-    """What an op over an array has to give; `scale` times a relative bound is the error allowed."""
+    """The expected result of an op; the error allowed is `scale` times a relative bound."""
 
     op: str
     value: Any
@@ -101,8 +101,8 @@ class Answer(NamedTuple):
     def bound(self, grid: int = 0, block_size: int | None = None) -> float:
         """Bound the error of a reduction by `grid` blocks of `block_size` threads.
 
-        A value passes through a thread's share (twice an even one, plus a vector), a block's tree
-        and the partials, one after the other; without a grid through all elements.
+        The longest chain of additions is a thread's share (at most twice the average, plus a
+        vector), a block's tree and the partial results; without a grid, all elements.
         """
         if not self.unit_roundoff:
             return 0.0
@@ -121,12 +121,12 @@ class Answer(NamedTuple):
 
 
 def relative_bound(height: int, unit_roundoff: float) -> float:
-    """Bound the relative error of k roundings in a row: gamma_k = k u / (1 - k u).
+    """Bound the relative error of k successive roundings: gamma_k = k u / (1 - k u).
 
     N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, lemma 3.1 and section 4.2.
-    Where k u nears 1 gamma says nothing; there exp(9 sqrt(k) u + k u^2 / (1 - u)) - 1 stands in,
-    which random roundings exceed less than once in 10^8 arrays of up to 2^30 elements (Higham and
-    Mary, SIAM J. Sci. Comput. 41, 2019, section 2).
+    From k u = 0.5 on, exp(9 sqrt(k) u + k u^2 / (1 - u)) - 1 is used instead, which random
+    roundings exceed less than once in 10^8 arrays of up to 2^30 elements (Higham and Mary, SIAM J.
+    Sci. Comput. 41, 2019, section 2).
     """
     ku = height * unit_roundoff
     if ku < 0.5:
@@ -136,9 +136,9 @@ def relative_bound(height: int, unit_roundoff: float) -> float:
 
 
 def numpy_answer(array: Array, op: str) -> Answer:
-    """Have NumPy compute `op` over an array of random_array's, accumulated in its element type.
+    """Compute the expected result of `op` over a random_array, accumulated in its element type.
 
-    Integer sums and products wrap round as the type does. Rounded ones are computed in float64.
+    Integer sums and products wrap around in that type. Float ones are computed in float64.
     """
     if array.dtype.kind != "f" or op not in ("sum", "prod"):
         options = {"dtype": array.dtype} if op in ("sum", "prod") else {}
@@ -148,7 +148,7 @@ def numpy_answer(array: Array, op: str) -> Answer:
 
 
 class Value(NamedTuple):
-    """A number, and how far an answer may be from it; integers may be off by `modulus`."""
+    """A number, and the error allowed; integers are compared modulo `modulus`."""
 
     number: Any
     bound: float
@@ -160,17 +160,17 @@ class Value(NamedTuple):
         return bool(abs(complex(answer) - complex(self.number)) <= self.bound)
 
     def __str__(self) -> str:
-        """Write an integer as it is in a type of 64 bits, signed if it can be."""
+        """Format an integer as its 64-bit value, signed if possible."""
         if not isinstance(self.number, int) or -(2**63) <= self.number < 2**64:
             return str(self.number)
         return str((self.number + 2**63) % 2**64 - 2**63)
 
 
 class Truth:
-    """The answer to `case` over `array` in its layout, of which `mask` lets some through.
+    """The right answer to `case` over `array` in its layout, with an optional mask.
 
-    It is worked out in wide types, once for pieces that hold the same elements. Integers have to be
-    equal, in 64 bits or their type's.
+    It is computed in wide types, once for all pieces with the same elements. Integers must be equal
+    modulo 2^64, or modulo the range of their type.
     """
 
     def __init__(self, case: Case, array: Array, mask: Array | None) -> None:
@@ -178,12 +178,12 @@ class Truth:
         self.count = int(self._view.size)
         name, kind = case.reduction.name, case.layout.dtype or case.type.name
         totals = _Totals(array, self._view, mask, case.layout.dtype, name.startswith("nan"))
-        # Accumulated in at least float32, and rounded into the result.
+        # Accumulated in at least float32, and rounded to the type of the result.
         roundoff = 2.0**-53 if kind in ("float64", "complex128") else 2.0**-24
         relative = relative_bound(max(0, totals.count - 1), roundoff)
         relative += _LAST_ROUNDINGS * _ROUNDOFF.get(kind, roundoff)
         scaled = (_NUMBERS[part](totals) for part in _ANSWERED_AS.get(name, (name,)))
-        # Of what all libraries widen to 64 bits they keep as many; a difference wraps in its type.
+        # All libraries widen integers to 64 bits, except in ptp, which wraps in the element type.
         modulus = 1 << (8 * case.type.itemsize if name == "ptp" else 64)
         self.values = tuple(
             Value(number, 0.0 if isinstance(number, int) else scale * relative, modulus)
@@ -191,14 +191,14 @@ class Truth:
         )
 
     def accepts(self, answers: tuple[Any, ...]) -> bool:
-        """Tell whether a library's answers are right; a place is if the element there is."""
+        """Return whether a library's answers are right; a position is if the element there is."""
         try:
             if "arg" in self._case.reduction.name:
                 places = (np.unravel_index(int(place), self._view.shape) for place in answers)
                 answers = tuple(self._view[place].item() for place in places)
             pairs = zip(self.values, answers, strict=True)
             return all(value.accepts(answer) for value, answer in pairs)
-        except (ValueError, OverflowError, TypeError):  # NaN is no integer, a place is not there
+        except (ValueError, OverflowError, TypeError):  # e.g. int(NaN), or a position out of bounds
             return False
 
     def __str__(self) -> str:
@@ -206,10 +206,10 @@ class Truth:
 
 
 class _Totals:
-    """What the answers follow from: totals of what takes part, worked out as they are asked for.
+    """Totals of the included elements, from which answers are computed; evaluated lazily.
 
-    It is taken in pieces; those of the same shape that begin at the same place of a period hold the
-    same elements, and only one of them is looked at.
+    The array is processed in pieces. Pieces of the same shape at the same offset in a period have
+    the same elements, and only one of them is processed.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class _Totals:
         return total
 
     def _elements(self, place: Any) -> Array:
-        """Convert to what loses nothing, or to the `dtype` asked for, without NaN if need be."""
+        """Return a piece's elements, without NaN if requested, in a lossless wide type."""
         piece: Array = self._rows[place]
         piece = piece.ravel() if self._masks is None else piece[self._masks[place]]
         piece = piece.astype(self._dtype) if self._dtype else piece
@@ -251,8 +251,8 @@ def _magnitudes(piece: Array) -> Any:
     return np.abs(piece if piece.dtype.kind == "c" else piece.astype(np.float64))
 
 
-# What is taken of a piece, and of all the pieces' totals. Sums and products of integers wrap, which
-# is the same modulo 2^64.
+# Functions that compute a piece's total, and merge the totals of all pieces. Integer sums and
+# products are computed modulo 2^64.
 _PARTS: dict[str, tuple[Callable[[Array], Any], Callable[[Iterable[Any]], Any]]] = {
     "count": (len, sum),
     "sum": (lambda piece: piece.sum().item(), sum),
@@ -267,7 +267,7 @@ _PARTS: dict[str, tuple[Callable[[Array], Any], Callable[[Iterable[Any]], Any]]]
 
 
 def _variance(t: _Totals) -> tuple[float, float]:
-    """Follow from the mean square: no data here has a mean far from zero."""
+    """Compute the variance from the mean square, which suffices for means close to zero."""
     count = max(1, t.count)
     square = float(t.squares / count)
     return float(max(0.0, square - abs(t.sum / count) ** 2)), square
@@ -278,7 +278,7 @@ def _deviation(t: _Totals) -> tuple[float, float]:
     return math.sqrt(variance), square / (math.sqrt(variance) or 1.0)
 
 
-# A number of the answer, and what its error is relative to.
+# The expected value, and the scale that its error is relative to.
 _NUMBERS: dict[str, Callable[[_Totals], tuple[Any, float]]] = {
     "sum": lambda t: (t.sum, t.magnitude),
     "prod": lambda t: (t.product, abs(t.product)),
@@ -294,7 +294,7 @@ _NUMBERS: dict[str, Callable[[_Totals], tuple[Any, float]]] = {
     "logsumexp": lambda t: (t.exponentials, 1.0 + abs(t.exponentials)),
     "norm": lambda t: (math.sqrt(t.squares), math.sqrt(t.squares)),
 }
-# Reductions whose answers are those of others: of what is not NaN, at a place, or several at once.
+# Reductions with answers from others: without NaN, of the element at a position, or of several.
 _ANSWERED_AS = {
     **{f"nan{name}": (name,) for name in ("sum", "prod", "min", "max", "mean", "var", "std")},
     **{f"{nan}arg{name}": (name,) for nan in ("", "nan") for name in ("min", "max")},

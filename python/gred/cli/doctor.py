@@ -1,8 +1,8 @@
-"""Looks at what gred needs and has, and says what to do about what is wrong.
+"""Checks the installation of gred, and says what to do about each problem.
 
-That is versions, the processor's instructions, threads, the GPUs' driver, what kernels were
-compiled for, the cache of those that the driver compiles, and whether every device adds up rightly.
-A report of a bug should have what this prints.
+It checks versions, the processor's instructions, threads, the GPU driver, the architectures that
+kernels were compiled for, the cache of kernels that the driver compiles, and a sum on every device.
+Please include its output in bug reports.
 """
 
 import argparse
@@ -25,7 +25,7 @@ OPTIONS = ()
 _LENGTH = 100_003
 _KERNELS = "gred has no kernels for GPUs; pip install 'gred[cuda13]', or build it where nvcc is"
 
-# A name, what was found, and what to do if that is a problem.
+# A name, what was found, and the remedy, empty if there is no problem.
 Check = tuple[str, str, str]
 
 
@@ -59,7 +59,7 @@ def checks(environment: Mapping[str, str]) -> Iterator[Check]:
 
 
 def _installed(found: str) -> tuple[str, str]:
-    """Compare what is imported with what pip believes to be installed."""
+    """Compare the imported version with the one that pip has installed."""
     try:
         installed = metadata.version("gred")
     except metadata.PackageNotFoundError:
@@ -100,7 +100,7 @@ def _driver(version: str | None, gpus: list[Any]) -> tuple[str, str]:
 
 
 def _compiles(gpu: Any) -> bool:
-    """Tell whether the driver has to compile kernels: machine code runs within a major version."""
+    """Return whether the driver must compile: machine code runs only on its major version."""
     major, minor = map(int, gpu.compute_capability.split("."))
     built: Any = gred.build_info()["architectures"]
     ours = [divmod(int(re.sub(r"\D", "", one)), 10) for one in built if one != "ptx"]
@@ -120,11 +120,11 @@ def _cache(environment: Mapping[str, str], needed: bool) -> tuple[str, str]:
 
 
 def _sum(device: Any) -> tuple[str, str]:
-    """Add up whole numbers, of which every partial sum is exact, and the sum known."""
+    """Check a sum of integers, with exact partial sums and a known result."""
     expected = _LENGTH * (_LENGTH - 1) // 2
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what the checks of kernels say
+            warnings.simplefilter("ignore")  # only the results matter here
             arrays = (np.arange(_LENGTH, dtype=dtype) for dtype in (np.int32, np.float64))
             got = [int(gred.sum(array, device=device.name)) for array in arrays]
     except (RuntimeError, MemoryError, OSError) as error:

@@ -1,6 +1,6 @@
-"""Shows a rung of the ladder: its source, with what every line does to memory.
+"""Shows a rung of the ladder: its source, with the memory accesses of every line.
 
-It also says what limits the rung, and what differs from the rungs before and after it. The kernel
+It also says what limits the rung, and how it differs from the rungs before and after it. The kernel
 runs on the simulated device, where every access is counted; no GPU is needed.
 
 All passes are counted together.
@@ -26,13 +26,13 @@ from gred.cli.options import option
 from gred.counting import Line
 from gred.drawing.showing import REQUESTS
 
-# What is said of a rung that nothing else limits.
+# Text for a rung that only the memory's bandwidth limits.
 FREE = "every byte is read once"
 
-# Elements that the prediction is for: enough that launching does not count.
+# Elements of the predicted sum: enough that launches do not matter.
 PREDICTED = 1 << 28
 
-# What requests are of; those of memory are made in sectors or wavefronts.
+# Event -> plural name; memory requests are also counted in sectors or wavefronts.
 _EVENTS = {
     **REQUESTS,
     "shuffle": "shuffles",
@@ -46,7 +46,7 @@ _EVENTS = {
 }
 
 
-# What is compared between rungs beside launches, and what is called by other names than its own.
+# Counts that are compared between rungs, in addition to launches, and names for some of them.
 _COMPARED = """
 blocks global_load_requests global_load_sectors dependent_global_loads global_store_sectors
 shared_load_wavefronts shared_store_wavefronts bank_conflicts merge_requests active_lanes
@@ -56,12 +56,12 @@ cluster_barriers
 _CALLED = {"merge_requests": "warp-level additions", "active_lanes": "active lanes in these"}
 _CALLED |= {"shuffle_requests": "shuffles", "atomic_requests": "atomics"}
 
-# What belongs together ends where clang-format puts the last brace.
+# A definition ends with a brace in the first column, where clang-format puts it.
 _FUNCTION = re.compile(
     r"^(?:template|__global__|__device__|struct|inline)(?:.*\n)+?\};?$", re.MULTILINE
 )
 
-OPTIONS = (option("method"), *counters.COMMON, option("--json", "write what was counted"))
+OPTIONS = (option("method"), *counters.COMMON, option("--json", "write the counts"))
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
@@ -78,7 +78,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def limits(counted: gred.Counters) -> Iterator[str]:
-    """Say what keeps a rung from running at the memory's bandwidth, the worst first."""
+    """Yield the reasons why a rung does not reach the memory's bandwidth, the worst first."""
     total, launches = counted.total, len(counted.passes)
     nbytes = counted.size * np.dtype(counted.dtype).itemsize
     moved, used = counters.traffic(total), counters.used(total)
@@ -153,7 +153,7 @@ def _show(console: Console, settings: Settings, method: Any, counted: list[gred.
 
 
 def listings(rung: str, counted: Sequence[Line]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Give numbered lines of sources: a rung's file, and the functions of others that it calls."""
+    """Yield numbered source lines of a rung's file, and of functions in other files it calls."""
     kernels = resources.files("gred").joinpath("kernels")
     names = [entry.name for entry in kernels.joinpath("ladder").iterdir()]
     own = next(f"ladder/{name}" for name in names if name.partition("_")[2] == f"{rung}.cuh")

@@ -1,14 +1,14 @@
-"""Compiles a rung of your own, a kernel in ordinary CUDA or in the ladder's form, and checks it.
+"""Compiles your own rung, a kernel in ordinary CUDA or in the ladder's form, and checks it.
 
-The host's C++ compiler compiles it, and nvcc for a GPU. It is checked at every edge, in every order
-of threads, access by access; what it does to memory is counted, beside the ladder's rungs, and what
-it takes on an H200 is predicted; and it is timed on a GPU, if there is one. It runs in a process of
-its own.
+It is compiled by the host's C++ compiler, and by nvcc for a GPU. It is checked at edge cases, in
+several thread orders, with every access observed; its memory accesses are counted and compared with
+the ladder's rungs; its time on an H200 is predicted; and it is timed on a GPU, if there is one. It
+runs in a separate process.
 
-How it is launched says the file, in a comment (launched like unroll8), or --like. What cannot be
-compiled is a bad argument by the exit status.
+The launch is given in the file, in a comment (launched like unroll8), or by --like. A file that
+does not compile gives the exit status for bad arguments.
 
-The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh
+The exercises: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh
 """
 
 import argparse
@@ -31,17 +31,17 @@ _SIZE, _TIMED_SIZE = 1 << 20, 1 << 26
 
 OPTIONS = (
     option("file", "your rung's file", Path, "FILE", nargs="?"),
-    option("--like", "the rung that it is launched like", None, "METHOD"),
-    option("--data-blocks", "elements that a thread should get at least", int, "N"),
-    option("--methods", "the one that it is launched like, and around"),
-    option("--size", "2**20, and on a GPU, to be timed, 2**26"),
+    option("--like", "launch it like this rung", None, "METHOD"),
+    option("--data-blocks", "least number of elements per thread", int, "N"),
+    option("--methods", "the rung that it is launched like, and its neighbors"),
+    option("--size", "2**20 to count, 2**26 to time on a GPU"),
     *counters.COMMON[1:],
     option("--seed"),
     option("--time"),
-    option("--device", "cuda, cuda:1 or simulated (default: a GPU too, if there is one, and nvcc)"),
-    option("--plot", "times on the GPU, or else what is counted (.svg, ...)"),
+    option("--device", "cuda, cuda:1 or simulated (default: also a GPU, if it and nvcc are there)"),
+    option("--plot", "times on the GPU, or else the counts (.svg, ...)"),
     option("--picture", "draw the steps of a few blocks (.svg)", Path, "FILE"),
-    option("--exercise", "give this exercise, from 1 to 7", int, "K"),
+    option("--exercise", "print this exercise, from 1 to 7", int, "K"),
     option("--out", "write the exercise to a new file", Path, "FILE"),
 )
 
@@ -68,7 +68,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
-    """Check it, show what it does and takes beside its neighbours, and draw what is asked for."""
+    """Check a rung, compare its counts and times with its neighbors, and draw requested plots."""
     try:
         compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
         rung = gred.lab.compile(given.file, **compiled_as)
@@ -96,7 +96,7 @@ def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
     figure, recorded = counters.FIGURE, _show_counts(given, rung, console)
     if rung.gpu:
         figure, recorded = ladder.FIGURE, _show_climb(given, rung, console)
-    elif given.time:  # on the simulated device, where only comparing means anything
+    elif given.time:  # on the simulated device, where times can only be compared
         array = np.ones(given.size or _SIZE, given.dtype)
         how = {"block_size": given.block_size, "dtype": given.dtype, "samples": 5}
         own = rung.kernel_time(array, **how)
@@ -105,7 +105,7 @@ def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
         console.pairs(("simulated", f"{mine}; {rung.like} takes {theirs}"), *ladder.SIMULATED_TIMES)
     if given.plot:
         output.draw(given.plot, figure, recorded)
-    if given.picture:  # of one small block's steps, on digits that are easy to add up
+    if given.picture:  # the steps of one small block, with digits, which are easy to add
         digits = np.random.default_rng(0).integers(1, 10, 32 * rung.data_blocks)
         drawn = rung.accesses(digits.astype(given.dtype), block_size=32, dtype=given.dtype)
         given.picture.write_text(drawn.svg(), encoding="utf-8")
@@ -132,7 +132,7 @@ def _show_counts(given: argparse.Namespace, rung: gred.lab.Rung, console: Consol
 
 
 def _show_climb(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> Record:
-    """Time it on the GPU as the ladder is, each on the same random array."""
+    """Time the rung and the ladder's on the GPU, all with the same random array."""
     size, dtype, sampling = given.size or _TIMED_SIZE, given.dtype, Sampling(20, 2)
     device = options.resolve_device(rung.gpu)
     options.check_memory(device, size, dtype)

@@ -1,20 +1,20 @@
-"""Climbs the ladder of parallel reduction, and checks each answer against NumPy.
+"""Runs the ladder of parallel reduction, and checks each answer against NumPy.
 
-Every method runs on the same random array. On a GPU it shows how fast the kernels are beside what
-the memory allows. Without one they run on the simulated device, and it shows what each rung does to
-memory, what that takes on an H200, predicted and measured, and what limits it.
+Every method runs on the same random array. On a GPU it compares the kernels' speed with the memory
+bandwidth. Without one they run on the simulated device, and it shows each rung's memory accesses,
+its time on an H200, predicted and measured, and what limits it.
 
 Sums and products accumulate in the array's own element type, int32 in int32, as the published
 ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always runs on the host,
 `cub` only on a GPU.
 
-The same over many array sizes and block sizes, with plots: python -m gred sweep --help
-Beside other libraries: python -m gred versus --help
-What each does to memory: python -m gred counters --help, python -m gred explain --help
-Each drawn step by step: python -m gred show --help
+Many array sizes and block sizes, with plots: python -m gred sweep --help
+Comparison with other libraries: python -m gred versus --help
+Memory accesses: python -m gred counters --help, python -m gred explain --help
+Rungs drawn step by step: python -m gred show --help
 Predicted times: python -m gred roofline --help
-A rung of your own: python -m gred lab --help
-What is wrong here, and what to do: python -m gred doctor --help
+Your own rung: python -m gred lab --help
+Check of the installation: python -m gred doctor --help
 """
 
 import argparse
@@ -35,27 +35,27 @@ _NEXT = """\
 A rung's source with its counters: python -m gred explain shared_strided. Drawn step by step:
 python -m gred show shared_strided. What the simulated device itself takes: python -m gred --time"""
 
-# Elements that are run where nothing is timed, and those that are counted and predicted.
+# Elements of untimed runs, and of counts and predictions.
 _CHECKED, _COUNTED = 1 << 16, 1 << 28
 
-# What is said of the simulated device's times, and the columns that they do not have.
+# Note on the simulated device's times, and the columns that are omitted for it.
 SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
 _OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
 FIGURE = "gred.cli.plots.ladder_figure"
 
 _WRONG = Cell("WRONG", "bold red")
-# How long a row took, in the ladder's table and the sweep's.
+# Columns of times, in the tables of the ladder and the sweep.
 TIMES = (
     Column("time", lambda r: units.time_text(r["median_ns"] * 1e-9)),
     Column("±", lambda r: units.percent_text(noise(r)), style="dim", rank=4),
     Column("GB/s", lambda r: units.gigabytes_text(r["gb_per_s"] * 1e9), style="bold", rank=1),
 )
 
-# What the ladder and the sweep share.
+# Options of the ladder and the sweep.
 COMMON = (
     option("--dtype"),
     option("--op"),
-    option("--methods", "all that the device has"),
+    option("--methods", "all methods of the device"),
     option("--device", "cuda, cuda:1, simulated or host (default: a GPU, or else simulated)"),
     option("--seed"),
 )
@@ -65,7 +65,7 @@ OPTIONS = (
     option("--block-size", "each method's own"),
     option("--time"),
     option("--json", "write everything measured"),
-    option("--plot", "it (.svg, .png, .pdf)"),
+    option("--plot", "the ladder (.svg, .png, .pdf)"),
     option("--version", "show the version", action="version", version=f"gred {gred.__version__}"),
 )
 
@@ -100,7 +100,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) -> tuple[Any, ...]:
-    """List the methods asked for, if the device has them, or else all that it has."""
+    """Return the requested methods, checked for the device, or all methods of the device."""
     kind = device.name.partition(":")[0]
     kinds = {kind, "host"} if host_too or wanted else {kind}
     for method in wanted or ():
@@ -116,7 +116,7 @@ def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) 
 
 
 def is_able(device: Any, method: Any) -> bool:
-    """Tell whether a GPU is late enough for a method, and gred built for such."""
+    """Return whether the GPU, and gred's build, support a method's compute capability."""
     needed, here = method.compute_capability, device.compute_capability
     if needed is None or here is None:
         return True
@@ -128,20 +128,20 @@ def is_able(device: Any, method: Any) -> bool:
 
 
 def is_timed(given: argparse.Namespace, device: Any) -> bool:
-    """Tell whether times, or files of them, are asked for: by default no simulated device's are."""
+    """Return whether to time: on the simulated device only if times or files are requested."""
     asked = (vars(given).get(name) for name in ("time", "json", "csv", "plot", "plots", "out"))
     return device.name != "simulated" or any(asked)
 
 
 def peak_of(device: Any, rows: Sequence[Record]) -> tuple[float, str]:
-    """Say what a share is of: the memory's own figure or, without one, the read limit."""
+    """Return the reference for shares, the memory's bandwidth or the read limit, and its name."""
     if device.bandwidth:
         return float(device.bandwidth), "the memory's theoretical bandwidth"
     return limit_of(device, rows), "the read limit measured in this run"
 
 
 def limit_of(device: Any, rows: Sequence[Record]) -> float:
-    """Find what the device, or the host in its place, reads at best."""
+    """Return the read limit of the device, or of the host if only the host ran."""
     own = (row for row in rows if row["device"] == device.name)
     return float(next(own, rows[0])["limit"])
 
@@ -172,12 +172,12 @@ def show(console: Console, plan: Plan, rows: Sequence[Record]) -> None:
 
 
 def shown_of(columns: Sequence[Column], device: Any) -> list[Column]:
-    """Leave out what there is of a GPU alone."""
+    """Drop columns that apply to GPUs only, for the simulated device."""
     return [c for c in columns if device.name != "simulated" or c.title not in _OF_A_GPU]
 
 
 def _columns(console: Console, first: Record, peak: float, device: Any) -> list[Column]:
-    """Make the columns; what another device ran, the host, has no share."""
+    """Return the table's columns; rows of another device, the host, have no share."""
 
     def own(title: str, text: Callable[[Record], str], **how: Any) -> Column:
         return Column(title, lambda row: text(row) if row["device"] == device.name else None, **how)
@@ -227,7 +227,7 @@ def record_of(machine: Record, plan: Plan, rows: Sequence[Record]) -> Record:
     return record.make("ladder", machine, run, kept)
 
 
-# ---- where nothing is timed ----
+# ---- untimed runs ----
 
 _LESSON = (
     Column("#", style="dim", rank=4),
@@ -246,7 +246,7 @@ _LESSON = (
 
 
 def _lessons(settings: counters.Settings, console: Console) -> Table:
-    """Count every rung on an array as long as it gets, and predict its time."""
+    """Count every rung, extrapolated to the array's size, and predict its time."""
     measured = roofline.packaged_times(settings)
 
     def lesson(method: Any) -> tuple[list[str], str]:

@@ -1,7 +1,7 @@
-"""gred and the libraries that a user could pick instead, each by its best way to reduce an array.
+"""gred and the libraries it is compared with, each with its best way to reduce an array.
 
-A library makes beforehand what it can, arrays and views on its device, and a function of them that
-returns when the answer is in the host's memory. What it lacks it says by raising, whatever it is.
+A library prepares arrays and views on its device, and a function of them that returns when the
+answer is in the host's memory. It raises an exception, of any type, for features it lacks.
 """
 
 import functools
@@ -23,17 +23,17 @@ Function = Callable[..., Any]
 
 
 class LackingError(Exception):
-    """The library lacks what is asked for; the message says what."""
+    """Raised if a library lacks a feature, which the message names."""
 
 
 class Library:
-    """A library on a device, by gred's name for it; what is said here is what NumPy does."""
+    """A library on a device, named as in gred; the methods of this class suit NumPy."""
 
     key = title = package = ""
-    pool = ""  # libraries that take the same arrays share them, under the name of one
-    kinds: tuple[str, ...] = ("host", "cuda")  # of devices that it has
+    pool = ""  # libraries with the same pool share arrays
+    kinds: tuple[str, ...] = ("host", "cuda")  # kinds of supported devices
     ours = False  # whether this is gred itself
-    compiles = False  # whether it compiles on the way what other processes then find on disk
+    compiles = False  # whether it compiles kernels at run time, cached on disk
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -46,27 +46,27 @@ class Library:
         return str(self.module.__version__)
 
     def place(self, array: Array) -> Any:
-        """Copy an array to where the library reduces it, to memory of its own."""
+        """Copy an array to new memory on the library's device."""
         return array.copy()
 
     def copy(self, placed: Any) -> Any:
-        """Copy a placed array to other memory of the same place."""
+        """Copy a placed array to new memory on the same device."""
         return placed.copy()
 
     def given(self, case: Case, flat: Any, mask: Any) -> tuple[Any, ...]:
-        """Make of placed arrays what the case's function takes."""
+        """Return the arguments of the case's function, from placed arrays."""
         view = case.view(flat)
         return (view,) if mask is None else (view, mask)
 
     def function(self, case: Case) -> Function:
-        """Make the function that is timed."""
+        """Return the function to time."""
         return _with_options(case, _numpy_function(self.module, case.reduction.name))
 
     def start(self) -> None:
-        """Do what has to be done before a turn, outside the time."""
+        """Prepare for measurements; not timed."""
 
     def release(self) -> None:
-        """Give back memory that nobody uses any more."""
+        """Free unused memory."""
 
 
 class NumPy(Library):
@@ -75,7 +75,7 @@ class NumPy(Library):
 
 
 def _numpy_function(xp: Any, name: str) -> Function:
-    """Find a reduction in NumPy or in a library with its names; some take several calls."""
+    """Return a reduction of NumPy, or a library with its names; some need several calls."""
     together = {"minmax": ("min", "max"), "describe": DESCRIBED}
     if name in together:
         functions = [_found(xp, part) for part in together[name]]
@@ -93,7 +93,7 @@ def _found(module: Any, name: str) -> Function:
 
 
 def _with_options(case: Case, function: Function) -> Function:
-    """Pass the mask and the type on by NumPy's keywords."""
+    """Pass the mask or the type by NumPy's keywords."""
     if case.layout.dtype:
         return functools.partial(function, dtype=case.layout.dtype)
     if not case.masked:
@@ -103,7 +103,7 @@ def _with_options(case: Case, function: Function) -> Function:
 
 
 def _identity(case: Case) -> Any:
-    """Find what may stand where a mask lets nothing through; None if nothing may."""
+    """Return the identity that may replace masked elements; None if there is no such value."""
     name, kind = case.reduction.name, case.type.kind
     if name not in ("min", "max"):
         return {"sum": 0, "prod": 1}.get(name)
@@ -116,7 +116,7 @@ def _identity(case: Case) -> Any:
 
 
 def _fill_or_select(case: Case, xp: Any, function: Function) -> Function:
-    """Have a library that takes no mask put the identity in its places, or select the others."""
+    """Emulate a mask: replace masked elements by the identity, or select the others."""
     identity = _identity(case)
     if identity is None:
         return lambda view, mask: function(view[mask])
@@ -124,7 +124,7 @@ def _fill_or_select(case: Case, xp: Any, function: Function) -> Function:
 
 
 def _brought(function: Function) -> Function:
-    """Bring the answer to the host, which waits for it."""
+    """Wrap a function to copy its answer to the host, which waits for it."""
 
     def run(*given: Any) -> Any:
         answer = function(*given)
@@ -138,7 +138,7 @@ class Bottleneck(NumPy):
 
 
 class NumExpr(NumPy):
-    """NumExpr, whose expression is compiled beforehand."""
+    """NumExpr; expressions are compiled before they are timed."""
 
     key, title, package, pool = "numexpr", "NumExpr", "numexpr", "numpy"
 
@@ -177,7 +177,7 @@ class CuPy(Library):
         return _brought(_with_options(case, function))
 
     def start(self) -> None:
-        """Choose the accelerators, which are the whole process's."""
+        """Set the accelerators, which are global to the process."""
         self.module._core.set_reduction_accelerators(self._accelerators[0])
         self.module._core.set_routine_accelerators(self._accelerators[1])
 
@@ -186,7 +186,7 @@ class CuPy(Library):
 
 
 class CuPyCub(CuPy):
-    """CuPy told to use CUB wherever it can."""
+    """CuPy, configured to use CUB wherever it can."""
 
     key, title, pool = "cupy-cub", "CuPy with CUB", "cupy"
 
@@ -208,7 +208,7 @@ class PyTorch(Library):
         self._place = "cpu" if device == "host" else f"cuda:{self.index}"
 
     def place(self, array: Array) -> Any:
-        """Make a tensor; bfloat16, which NumPy lacks, goes by its bits."""
+        """Create a tensor; bfloat16, which NumPy lacks, is passed as int16 bits."""
         if array.dtype.name == "bfloat16":
             return self.place(array.view(np.int16)).view(self.module.bfloat16)
         return self.module.from_numpy(array).to(self._place, copy=True)
@@ -233,7 +233,7 @@ class PyTorch(Library):
         }
         function = others.get(name) or _found(torch, name)
         if not dtype and name == "mean" and case.type.kind in "biu":
-            dtype = "float64"  # without one, means of integers are refused
+            dtype = "float64"  # required for means of integers
         if dtype:
             function = functools.partial(function, dtype=getattr(torch, dtype))
         if case.masked:
@@ -246,7 +246,7 @@ class PyTorch(Library):
 
 
 class Jax(Library):
-    """JAX, compiled, the view and all; with its types of 64 bits, and memory as it is needed."""
+    """JAX, with the view compiled into the function, 64-bit types, and no preallocation."""
 
     key, title, package = "jax", "JAX", "jax"
 
@@ -260,7 +260,7 @@ class Jax(Library):
         return self.module.device_put(array.copy(), self._place).block_until_ready()
 
     def given(self, case: Case, flat: Any, mask: Any) -> tuple[Any, ...]:
-        """Leave the view to the compiler, since JAX's own views are copies."""
+        """Return the flat arrays: the view is compiled, since JAX's own views are copies."""
         return (flat,) if mask is None else (flat, mask)
 
     def function(self, case: Case) -> Function:
@@ -269,7 +269,7 @@ class Jax(Library):
 
 
 class Gred(Library):
-    """gred, of arrays that another library made."""
+    """gred, with arrays of another library, the carrier."""
 
     key, title, package = "gred", "gred", "gred"
     ours = True
@@ -289,7 +289,7 @@ class Gred(Library):
 
 
 class Cub(Gred):
-    """NVIDIA's CUB, called by gred, on what CUB reads itself; int32 is added in int32."""
+    """NVIDIA's CUB, called through gred, for arrays that CUB itself reads; int32 sums are int32."""
 
     key, title = "cub", "CUB"
     kinds = ("cuda",)
@@ -312,7 +312,7 @@ PEERS: dict[str, Any] = {
 
 
 class Field(NamedTuple):
-    """Who takes part, gred first; whose arrays gred is given; who is not here, by key, and why."""
+    """The libraries, gred first; the carriers of gred's arrays; reasons for absent ones, by key."""
 
     libraries: tuple[Library, ...]
     carriers: tuple[Library, ...]
@@ -325,7 +325,7 @@ def peers_on(device: str) -> tuple[str, ...]:
 
 
 def assemble(device: str, wanted: Sequence[str]) -> Field:
-    """Import the peers that are `wanted`, and whatever makes arrays for gred on `device`."""
+    """Import the `wanted` peers, and the libraries that create gred's arrays on `device`."""
     carriers = ("numpy",) if device == "host" else ("cupy", "torch")
     here, absent = _imported(device, [key for key in wanted if key != Cub.key])
     mine = [here[key] for key in carriers if key in here]
@@ -345,7 +345,7 @@ def _imported(device: str, keys: Sequence[str]) -> tuple[dict[str, Library], dic
     for key in keys:
         try:
             here[key] = PEERS[key](device)
-        except Exception as error:  # what cannot be imported raises what it likes
+        except Exception as error:  # imports may raise anything
             absent[key] = why(error)
     return here, absent
 

@@ -1,4 +1,4 @@
-"""Methods timed and checked on arrays: the rows that the ladder and the sweep are made of."""
+"""Time and check methods on arrays: the rows of the ladder and the sweep."""
 
 import math
 import time
@@ -14,19 +14,19 @@ from gred.cli.console import Console
 from gred.cli.data import Answer, Array, numpy_answer, random_array
 from gred.cli.record import Record, digits
 
-# Enough for a spread on a device that takes seconds for a run; a GPU gets what was asked for.
+# Least samples on a device that takes seconds per run; a GPU gets the requested number.
 _FEWEST_SAMPLES = 3
-# Bytes; gred.read_limit reads no less.
+# The least number of bytes that gred.read_limit reads.
 _LEAST_READ = 1024
 _LIMITS: dict[tuple[str, int, int], float] = {}
-# The share of its time in which a task should have done what can be cut short.
+# Share of a task's time after which its optional work is cut short.
 _IN_TIME = 0.8
-# Seconds for a size are the mean of about so many tasks before.
+# The time per size is a moving average over about this many tasks.
 _MEMORY = 8
 
 
 class Sampling(NamedTuple):
-    """How often to run: `samples` times after `warmup`, or fewer to stay within `seconds`."""
+    """Number of runs: `samples` after `warmup`, or fewer to stay within `seconds`."""
 
     samples: int
     warmup: int
@@ -34,9 +34,9 @@ class Sampling(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What to measure, on which device and arrays, and in what time altogether.
+    """What to measure, on which device and arrays, and in what total time.
 
-    A case is a method and the size of its blocks: None is its own, or nothing.
+    A case is a method and its block size; None is the method's default, or no block size.
     """
 
     device: Any
@@ -50,7 +50,7 @@ class Plan(NamedTuple):
 
 
 def accumulator(op: str, dtype: str) -> str | None:
-    """Let sums and products accumulate in the array's own type, as published ladders do."""
+    """Return the accumulator type: for sums and products the array's, as in published ladders."""
     return dtype if op in ("sum", "prod") else None
 
 
@@ -59,9 +59,9 @@ def device_for(method: Any, device: str) -> str:
 
 
 def measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
-    """Measure every case at every size, as far as there is time; and what was left out.
+    """Measure every case at every size, while time remains; return rows and what was left out.
 
-    A size has one array, and a row stands beside what its device reads at best of so much.
+    All cases of a size share an array; each row has its device's read limit for that size.
     """
     clock, whole = Clock(plan.seconds), len(plan.cases)
     rows: list[Record] = []
@@ -86,7 +86,7 @@ def measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
 
 
 def _array_of(plan: Plan, size: int) -> tuple[Array, Answer, dict[str, float]]:
-    """Make a size's array, and find its answer and what each device reads at best of so much."""
+    """Create a size's array; return it with its answer and each device's read limit."""
     array = random_array(size, plan.dtype, plan.op, plan.seed)
     places = sorted({device_for(method, plan.device.name) for method, _ in plan.cases})
     limits = {at: read_limit(at, array.nbytes, plan.sampling.samples) for at in places}
@@ -115,7 +115,7 @@ def _row(
 
 
 def row_of(timed: gred.KernelTime, method: Any, answer: Answer, limit: float) -> Record:
-    """Compare what was timed with `answer`; samples are of at least a nanosecond, in order."""
+    """Build the row of a timing, checked against `answer`; samples are at least 1 ns, in order."""
     launch = (timed.grid, timed.block_size)
     samples, first_pass = (
         np.maximum(1, np.rint(seconds * 1e9)).astype(int).tolist()
@@ -142,19 +142,19 @@ def row_of(timed: gred.KernelTime, method: Any, answer: Answer, limit: float) ->
         "expected": str(answer.value),
         "samples_ns": samples,
         "first_pass_samples_ns": first_pass,
-        # Not for files:
+        # Not written to files:
         "bound": answer.bound(*launch),
         "limit": limit,
     }
 
 
 def noise(row: Record) -> float:
-    """Half of the spread, over the median."""
+    """Return half of the spread, divided by the median."""
     return float((row["high_ns"] - row["low_ns"]) / 2 / row["median_ns"])
 
 
 def read_limit(device: str, nbytes: int, samples: int) -> float:
-    """Measure the bytes per second that `device` reads at best from `nbytes`, once a process."""
+    """Measure a device's read limit in bytes per second for `nbytes`, once per process."""
     key = device, max(nbytes, _LEAST_READ), samples
     if key not in _LIMITS:
         measured = gred.read_limit(*key[:2], samples=samples)
@@ -163,7 +163,7 @@ def read_limit(device: str, nbytes: int, samples: int) -> float:
 
 
 def _time(array: Array, op: str, sampling: Sampling, **options: Any) -> gred.KernelTime:
-    """Call gred.kernel_time for all samples, or as many as a first run says fit in the seconds."""
+    """Call gred.kernel_time for all samples, or for as many as fit in the time by a first run."""
     samples, warmup, seconds = sampling
     if seconds is not None:
         start = time.perf_counter()
@@ -174,10 +174,10 @@ def _time(array: Array, op: str, sampling: Sampling, **options: Any) -> gred.Ker
 
 
 class Clock:
-    """Shares a time out among tasks, by their sizes, and says which to leave out.
+    """Distributes a time among tasks by their sizes, and decides which ones to skip.
 
-    From how long the same took at a smaller size it knows what would not end in time. Should tasks
-    take longer than their shares, as many as there is time for are done, evenly spread.
+    Times at smaller sizes predict which tasks would not end in time. If tasks exceed their shares,
+    an evenly spread subset is run.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -186,12 +186,12 @@ class Clock:
         self._pace = self._due = 0.0
 
     def affords(self, what: str, size: int) -> bool:
-        """Tell whether `what` at `size`, should its time grow with the size, ends in time."""
+        """Return whether `what` at `size` ends in time, if its time is proportional to the size."""
         known_size, seconds = self._last.get(what, (size, 0.0))
         return time.monotonic() + seconds * size / known_size < self._end
 
     def admits(self, left: int) -> bool:
-        """Tell whether to do the next task, where `left` is the size of all that are left."""
+        """Return whether to run the next task; `left` is the total size of the remaining ones."""
         allowed = max(0.0, self._end - time.monotonic()) / left
         if self._pace <= allowed:
             return True
@@ -201,13 +201,13 @@ class Clock:
         return is_due
 
     def deadline(self, size: int, left: int) -> float:
-        """Say by when, in time.monotonic's seconds, a task of `size` of all `left` should end."""
+        """Return the deadline, as time.monotonic(), of a task of `size` out of `left`."""
         now = time.monotonic()
         return now + _IN_TIME * (self._end - now) * size / left
 
     @contextmanager
     def timing(self, what: str, size: int) -> Iterator[None]:
-        """Time what is done inside, and remember it for `what` at `size`."""
+        """Time the body, and record it for `what` at `size`."""
         start = time.monotonic()
         yield
         taken = time.monotonic() - start

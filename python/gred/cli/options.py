@@ -1,6 +1,6 @@
-"""What the command's arguments mean: sizes, ranges and names, each checked before any work.
+"""Parse the command's arguments: sizes, ranges and names, all checked before any work.
 
-Whatever is wrong raises UsageError with one line that says what was given and what is accepted.
+Errors raise UsageError with one line that states the given and the accepted values.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from gred.cli.cases import Extent
 from gred.counting import ELEMENT_TYPES as ELEMENT_TYPES
 
 OPS = ("sum", "prod", "min", "max")
-# gred.kernel_time takes no more.
+# The limit of gred.kernel_time.
 MOST_SAMPLES = 1_000_000
 STANDARD_OUTPUT = Path("-")
 _MOST_DIGITS = 40
@@ -25,11 +25,11 @@ _Value = TypeVar("_Value")
 
 
 class UsageError(argparse.ArgumentTypeError):
-    """The command cannot do what was asked; the message is the one line the user sees."""
+    """Raised for invalid arguments; the message is the one line printed to the user."""
 
 
 def whole(least: int, most: int, said: str = "", noun: str = "") -> Callable[[str], int]:
-    """Make the reader of a whole number in a range, whose end is `said` so."""
+    """Return a parser for whole numbers in a range; `said` is the upper end in errors."""
 
     def parse(text: str) -> int:
         if not text.isdecimal() or not least <= _whole(text) <= most:
@@ -41,7 +41,7 @@ def whole(least: int, most: int, said: str = "", noun: str = "") -> Callable[[st
 
 
 def _whole(text: str) -> int:
-    """Read digits. So many that Python refuses to are a number beyond every range, too."""
+    """Convert digits; more digits than Python accepts give a number beyond every range."""
     digits = text.replace("_", "").lstrip("0")
     return int(digits or "0") if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
@@ -52,7 +52,7 @@ parse_seed = whole(0, 2**64 - 1, "2**64 - 1")
 
 
 def parse_size(text: str) -> int:
-    """Read a count of elements: 1000000, 1_000_000, 1e6, 2**20 or 2^20."""
+    """Parse a number of elements: 1000000, 1_000_000, 1e6, 2**20 or 2^20."""
     given = text.strip()
     size = None
     if re.fullmatch(r"\d[\d_]*", given):
@@ -83,7 +83,7 @@ def _items(text: str) -> list[str]:
 
 
 def parse_extents(text: str) -> tuple[Extent, ...]:
-    """Read sizes in elements and those in bytes: 2**20, 64KiB; 1KiB:1GiB is all powers of two."""
+    """Parse sizes in elements or bytes: 2**20, 64KiB; 1KiB:1GiB is a range of powers of two."""
     found: dict[Extent, None] = {}
     for item in _items(text):
         ends = [_extent(end) for end in item.split(":", 1)]
@@ -109,7 +109,7 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def parse_block_sizes(text: str) -> tuple[int, ...]:
-    """Read sizes as parse_sizes does, of block sizes that at least one method accepts."""
+    """Parse block sizes, as parse_sizes does; each must be supported by some method."""
     accepted = sorted({size for method in gred.methods() for size in method.block_sizes})
     for size in (sizes := parse_sizes(text)):
         if size not in accepted:
@@ -119,7 +119,7 @@ def parse_block_sizes(text: str) -> tuple[int, ...]:
 
 
 def parse_methods(text: str) -> tuple[Any, ...]:
-    """Read methods, in climbing order, from a comma list of names, aliases and rung numbers."""
+    """Parse a comma-separated list of names, aliases and rung numbers; return methods in order."""
     numbered = {str(m.number): m for m in gred.methods() if m.number is not None}
     known = {name: m for m in gred.methods() for name in (m.name, *m.aliases)} | numbered
     for number in _items(text):
@@ -147,7 +147,7 @@ parse_block_size = _single(parse_block_sizes, "block size")
 
 
 def parse_names(text: str, known: Collection[str], noun: str, where: str = "") -> tuple[str, ...]:
-    """Read a comma list of names that are `known`; `where` says where else they are listed."""
+    """Parse a comma-separated list of `known` names; `where` tells where they are listed."""
     wanted, where = _items(text), where or f"there are {', '.join(known)}"
     if not wanted:
         raise UsageError(f"{text!r} names no {noun}; {where}")
@@ -165,14 +165,14 @@ def check_name(name: str, known: Collection[str], noun: str, where: str) -> None
 
 
 def parse_place(text: str) -> Path:
-    """Read the name of a file or folder; `-` alone is standard output, and `./-` a file."""
+    """Parse the name of a file or folder; `-` is standard output, `./-` a file."""
     path = Path(text)
     return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
 
 
 # ---- the options and their parser ----
 
-# An option's names, and what argparse is told of it.
+# An option's names, and its arguments for argparse.
 Option: TypeAlias = tuple[list[str], dict[str, Any]]
 
 
@@ -181,12 +181,12 @@ def _settings(text: str, reads: Any = None, metavar: str | None = None, **more: 
     return {"help": text} | {name: one for name, one in given.items() if one} | more
 
 
-# What several commands have; `{}` stands for what each says, most often of the default.
+# Options of several commands; `{}` is replaced by each command's text, usually the default.
 _SHARED: dict[str, dict[str, Any]] = {
     "method": _settings("name, alias or number of a rung", parse_method, "METHOD"),
     "--methods": _settings("names, aliases or rung numbers (default: {})", parse_methods, "A,B,C"),
     "--size": _settings("elements: 1000000, 1e6, 2**20, 2^20 (default: {})", parse_size, "N"),
-    "--block-size": _settings("threads in a block (default: {})", parse_block_size, "N"),
+    "--block-size": _settings("threads per block (default: {})", parse_block_size, "N"),
     "--dtype": _settings(
         f"element type: {', '.join(ELEMENT_TYPES)} (default: int32)",
         *(None, "TYPE"),
@@ -198,22 +198,22 @@ _SHARED: dict[str, dict[str, Any]] = {
     "--samples": _settings("{}", parse_samples, "N"),
     "--device": _settings("{}", None, "NAME"),
     "--time": _settings(
-        "time the simulated device itself, as files do: this processor's seconds, no GPU's",
+        "time the simulated device, as with files: times of this processor, not of a GPU",
         action="store_true",
     ),
     "--json": _settings("{}; - is standard output", parse_place, "FILE"),
-    "--csv": _settings("write a line a row; - is standard output", parse_place, "FILE"),
+    "--csv": _settings("write one line per row; - is standard output", parse_place, "FILE"),
     "--plot": _settings("draw {}", parse_place, "FILE"),
 }
 
 
 def option(names: str, said: str = "", *how: Any, **more: Any) -> Option:
-    """Declare an option: another one, or a shared one whose help is completed."""
+    """Declare an option: a new one, or a shared one with its help completed by `said`."""
     made = _SHARED[names] | more if names in _SHARED else _settings(said, *how, **more)
     return names.split(), made | {"help": made["help"].replace("{}", said)}
 
 
-# Where a command with many rows writes: with no place named, to a folder of its own.
+# Outputs of commands with many rows; without any of these, a default folder is used.
 PLACES = (
     option("--out", "write JSON, CSV and plots here", parse_place, "DIR"),
     option("--json", "write every sample"),
@@ -222,19 +222,19 @@ PLACES = (
 )
 
 _EXIT = """\
-Exit status: 0 nothing is wrong, 1 something is, 2 bad arguments or a missing part, 130 interrupted,
-141 broken pipe."""
+Exit status: 0 no problem found, 1 a problem or a wrong answer, 2 bad arguments or a missing part,
+130 interrupted, 141 broken pipe."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, whose errors are UsageErrors."""
+    """An ArgumentParser that raises UsageError."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} ({self.prog} --help lists the options)")
 
 
 def parser(prog: str, job: Any) -> argparse.ArgumentParser:
-    """Make a job's parser of its options and its docstring, which is its help."""
+    """Create a job's parser from its options and its docstring, which is the help text."""
     summary, description, *more = job.__doc__.strip().split("\n\n")
     made = _Parser(
         prog=prog,
@@ -248,11 +248,11 @@ def parser(prog: str, job: Any) -> argparse.ArgumentParser:
     return made
 
 
-# ---- what is here ----
+# ---- devices and memory ----
 
 
 def resolve_device(name: str | None) -> Any:
-    """Find the Device of that name; without one, the first GPU, else the simulated device."""
+    """Return the Device of a name; without a name the first GPU, or else the simulated device."""
     there = {device.name: device for device in gred.devices()}
     gpu = next((device for name, device in there.items() if name.startswith("cuda")), None)
     if name is None:
@@ -266,7 +266,7 @@ def resolve_device(name: str | None) -> Any:
 
 
 def check_memory(device: Any, size: int, dtype: str) -> None:
-    """Refuse an array that fits neither the machine nor, with a working copy, its GPU."""
+    """Raise if an array does not fit into host memory or, with a working copy, into the GPU's."""
     nbytes = size * (8 if dtype.endswith("64") else 4)
     copies = 2 if device.name.startswith("cuda") else 1
     check_room(f"{size} elements of {dtype}", {"host": nbytes, device.name: copies * nbytes})

@@ -1,6 +1,6 @@
-"""What came of a comparison, from its kept rows: by case, who was best and how gred did beside it.
+"""Evaluate a comparison from its rows: for each case, the best library and gred's ratio to it.
 
-A row is a library's in a case, as gred.cli.contest records it.
+A row is one library's result in one case, as gred.cli.contest records it.
 """
 
 import statistics
@@ -14,7 +14,7 @@ from gred.cli.record import Record
 
 
 class Outcome(NamedTuple):
-    """A case's rows, the slower of gred's, and the quickest `peer` whose answer is right."""
+    """A case's rows, the slower of gred's, and the fastest `peer` with a right answer."""
 
     rows: tuple[Record, ...]
     gred: Record | None
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """The peer's time over gred's; None where one is lacking or gred is wrong."""
+        """The peer's time divided by gred's; None if either is missing or gred is wrong."""
         if self.gred is None or self.peer is None or self.wrong:
             return None
         return float(self.peer["median_ns"] / self.gred["median_ns"])
@@ -55,7 +55,7 @@ def _case_text(row: Record) -> str:
 
 
 def outcomes(rows: Iterable[Record]) -> list[Outcome]:
-    """Put each case's rows together, in order; of gred's a wrong one comes before any right one."""
+    """Group rows by case, in order; of gred's rows a wrong one takes precedence."""
     cases: dict[str, list[Record]] = {}
     for row in rows:
         cases.setdefault(_case_text(row), []).append(row)
@@ -70,7 +70,7 @@ def outcomes(rows: Iterable[Record]) -> list[Outcome]:
 
 
 def mean_ratio(found: Iterable[Outcome]) -> float | None:
-    """Take the geometric mean of the ratios there are."""
+    """Return the geometric mean of the known ratios; None without any."""
     ratios = [outcome.ratio for outcome in found if outcome.ratio]
     return statistics.geometric_mean(ratios) if ratios else None
 
@@ -126,7 +126,7 @@ def _share(one: Outcome) -> str:
 
 
 def _show_lacking_and_wrong(console: Console, titles: dict[str, str], rows: list[Record]) -> None:
-    """Say what libraries lack, once for each reason, and every wrong answer, gred's in capitals."""
+    """Print what libraries lack, once per reason, and every wrong answer, gred's in capitals."""
     reasons: dict[tuple[str, str], list[Record]] = {}
     for row in rows:
         if row["missing"]:

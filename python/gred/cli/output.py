@@ -1,7 +1,7 @@
-"""How jobs begin and end: the machine, and the files that a record goes to.
+"""Begin and end jobs: print the machine, and write records to files.
 
-Files and folders are refused before any work if it would be lost; what was measured is written
-before it is shown, whatever happens to the screen.
+Files and folders that cannot be written are rejected before any work; results are written before
+they are printed, so that they are kept if printing fails.
 """
 
 import argparse
@@ -16,25 +16,25 @@ from gred.cli import record, units
 from gred.cli.console import Console
 from gred.cli.options import STANDARD_OUTPUT, UsageError
 
-# By places, if there are any, what makes a text of a record, or the name of what draws one.
+# Path, or None -> a function that formats a record, or the name of one that draws it.
 Files: TypeAlias = dict[Path | None, Callable[[Any], str] | str]
 
 
 class Output:
-    """The files of a job, and how writing them went."""
+    """The output files of a job, and the outcome of writing them."""
 
     def __init__(self, console: Console, files: Files) -> None:
         self._console = console
         self._files = {path: make for path, make in files.items() if path}
         self._written: list[Path] = []
         self._failure: OSError | None = None
-        # Files are written even if nobody reads what is shown meanwhile.
+        # Files are written even if standard output loses its reader.
         console.stdout.patient = bool(self._files)
         if STANDARD_OUTPUT in files:
-            console.show_on(console.stderr)  # standard output is where a file goes
+            console.show_on(console.stderr)  # standard output is used for a file
 
     def write(self, kept: Any) -> None:
-        """Write a record everywhere, or until that fails; from then on somebody has to read."""
+        """Write a record to all files, or until one fails; then standard output needs a reader."""
         for path, make in self._files.items():
             try:
                 if isinstance(make, str):
@@ -51,7 +51,7 @@ class Output:
         self._console.stdout.flush()
 
     def end(self, status: int = 0) -> int:
-        """Name the files there are now; why one is not there comes last, as the command's error."""
+        """Print the names of the written files; then raise the error if one failed."""
         for path in self._written:
             if path != STANDARD_OUTPUT:
                 self._console.line(f"wrote {path}")
@@ -61,7 +61,7 @@ class Output:
 
 
 def draw(path: Path, function: str, kept: record.Record) -> None:
-    """Draw a record by a function that is named with its module; that imports matplotlib."""
+    """Draw a record by a function, given by its qualified name; imports matplotlib."""
     import matplotlib
 
     from gred.cli import plots
@@ -72,7 +72,7 @@ def draw(path: Path, function: str, kept: record.Record) -> None:
 
 
 def one_file_each(given: argparse.Namespace, console: Console, figure: str = "") -> Output:
-    """Write a record where --json says, and draw it by `figure` where --plot does."""
+    """Return outputs for --json and --plot, drawn by `figure`."""
     plot = getattr(given, "plot", None)
     check_places({"--json": given.json, "--plot": plot})
     return Output(console, {given.json: record.json_text, plot: figure})
@@ -81,7 +81,7 @@ def one_file_each(given: argparse.Namespace, console: Console, figure: str = "")
 def all_in_folders(
     given: argparse.Namespace, console: Console, command: str, figures: Mapping[str, str]
 ) -> Output:
-    """Write where `options.PLACES` say, by default to a folder of the command's; make folders."""
+    """Return outputs for `options.PLACES`, by default in the command's folder; create folders."""
     named = given.out or given.json or given.csv or given.plots
     out = given.out if named else Path(f"gred-{command}")
     plots, of_plots = given.plots or (out and out / "plots"), "--plots" if given.plots else "--out"
@@ -103,7 +103,7 @@ def all_in_folders(
 
 
 def check_places(places: Mapping[str, Path | None]) -> None:
-    """Refuse two results in one file, and what cannot be written. Keys are the places' options."""
+    """Raise if two options name the same file, or a file cannot be written."""
     first: dict[Path, str] = {}
     for option, path in places.items():
         if path and first.setdefault(path, option) != option:
@@ -124,7 +124,7 @@ def check_places(places: Mapping[str, Path | None]) -> None:
 
 
 def _check_file(option: str, path: Path) -> None:
-    """Refuse a file that cannot be written: it is opened, which changes nothing in it."""
+    """Raise if a file cannot be written; it is opened for appending, which does not change it."""
     if path == STANDARD_OUTPUT:
         return
     try:
@@ -133,7 +133,7 @@ def _check_file(option: str, path: Path) -> None:
         if not path.parent.is_dir():
             raise UsageError(f"{option} {path}: there is no folder {path.parent}")
         new = not os.path.lexists(path)
-        if path.exists() and not path.is_file():  # pipes and devices are only asked for
+        if path.exists() and not path.is_file():  # pipes and devices are not opened
             if not os.access(path, os.W_OK):
                 raise PermissionError(0, "permission denied")
             return

@@ -1,4 +1,4 @@
-"""What is written down: the machine, and the rows of a run as JSON and CSV."""
+"""Records of runs, with the machine and rows of results, as JSON and CSV."""
 
 import csv
 import datetime
@@ -24,7 +24,7 @@ SPREAD = "16th to 84th percentile"
 
 
 def describe_machine(device: Any) -> Record:
-    """Describe the machine: processor, device, driver, versions. No names, no addresses."""
+    """Describe the machine: processor, device, driver, versions; no host name or addresses."""
     host = next(d for d in gred.devices() if d.name == "host")
     build: Record = gred.build_info()
     return {
@@ -44,7 +44,7 @@ def describe_machine(device: Any) -> Record:
 
 
 def usable_cores() -> int:
-    """Count the cores that this process may run on; the machine can have more."""
+    """Return the number of cores available to this process."""
     return len(os.sched_getaffinity(0))
 
 
@@ -61,7 +61,7 @@ def driver_version() -> str | None:
 
 
 def title(machine: Record) -> str:
-    """Name what was measured: a GPU by its own name, the other devices by their processor's."""
+    """Return the name of the measured device: the GPU, or the processor and device."""
     device = machine["device"]
     is_gpu = device["name"].startswith("cuda")
     return str(device["title"]) if is_gpu else f"{machine['processor']}, {device['name']}"
@@ -76,14 +76,14 @@ def make(kind: str, machine: Record, run: Record, rows: Sequence[Any], **more: A
 
 
 def in_columns(kind: str, machine: Record, run: Record, rows: Sequence[Record]) -> Record:
-    """Make a file of thousands of rows that have the same names, which stand once."""
+    """Build a record of many rows with the same keys, which are stored once."""
     columns = list(rows[0]) if rows else []
     values = [list(row.values()) for row in rows]
     return make(kind, machine, {**run, "spread": SPREAD}, values, columns=columns)
 
 
 def rows_of(record: Record) -> list[Record]:
-    """Give each row by names; of `texts`, which many rows have, rows have the numbers."""
+    """Return rows as dictionaries; texts shared by many rows are stored once, in `texts`."""
     if "columns" not in record:
         return list(record["rows"])
     rows = [dict(zip(record["columns"], row, strict=True)) for row in record["rows"]]
@@ -98,7 +98,7 @@ def digits(value: float) -> float:
 
 
 def json_text(record: Record) -> str:
-    """Write JSON with each row on a line of its own, so that files stay short."""
+    """Format a record as JSON, with one line per row."""
     rows = [json.dumps(row, allow_nan=False) for row in record["rows"]]
     head = json.dumps({**record, "rows": []}, indent=1, allow_nan=False)
     body = ",\n  ".join(rows)
@@ -124,6 +124,6 @@ def csv_text(record: Record) -> str:
 
 
 def digest(data: Any) -> str:
-    """Make the mark that ties a drawing to the data it shows."""
+    """Return the digest that links a drawing to its data."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

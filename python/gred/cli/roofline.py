@@ -1,13 +1,13 @@
-"""Predicts how long every rung of the ladder takes on a GPU, and says what limits it.
+"""Predicts the time of every rung of the ladder on a GPU, and says what limits it.
 
-It does so from counts and a few numbers of the GPU. Limits are memory bandwidth, the rate at which
-blocks start, the multiprocessors' throughput, latency, or launch overhead. Without a GPU it is an
-H200.
+Predictions are computed from operation counts and a few parameters of the GPU, by default an H200.
+Limits are memory bandwidth, the rate at which blocks start, multiprocessor throughput, latency, and
+launch overhead.
 
-With --device every rung is measured, too; --measured takes the times from a file that
-`python -m gred --json FILE` has written, by default those that gred itself took on an H200.
+With --device every rung is also measured; --measured reads times from a file that
+`python -m gred --json FILE` has written, by default those that ship with gred, of an H200.
 
-What is counted: python -m gred counters --help
+The counts: python -m gred counters --help
 """
 
 import argparse
@@ -28,7 +28,7 @@ from gred.records import method_named
 
 SIZE = 1 << 28
 
-# The ladder on an H200, from the kept results by benchmarks/ladder_times.py.
+# Times of the ladder on an H200, extracted from results by benchmarks/ladder_times.py.
 PACKAGED = Path(__file__).with_name("h200.json")
 
 FIGURE = "gred.cli.plots.rungs.roofline_figure"
@@ -37,10 +37,10 @@ OPTIONS = (
     option("--size", "2**28", default=SIZE),
     option("--dtype"),
     option("--block-size", "each method's own"),
-    option("--device", "a GPU that is here: cuda, cuda:1"),
-    option("--measured", "of `python -m gred --json`", Path, "FILE"),
+    option("--device", "a GPU of this machine: cuda, cuda:1"),
+    option("--measured", "file of `python -m gred --json`", Path, "FILE"),
     option("--json", "write everything predicted"),
-    option("--plot", "it (.svg, .png, .pdf)"),
+    option("--plot", "the roofline (.svg, .png, .pdf)"),
 )
 
 
@@ -84,7 +84,7 @@ def packaged_times(settings: Settings) -> dict[str, float]:
 
 
 def _measured(path: Path, settings: Settings) -> dict[str, float]:
-    """Read how long each method took, of the same call, from a file of the ladder."""
+    """Read each method's time for the same call from a file of the ladder."""
     try:
         kept = record.read_json(path)
         run = (kept["kind"], kept["run"]["size"], kept["run"]["dtype"], kept["run"]["op"])
@@ -143,7 +143,7 @@ def record_of(machine: Record, settings: Settings, told: Sequence[gred.Roofline]
 
 
 def row_record(told: gred.Roofline) -> Record:
-    """Make a rung's object; times are in nanoseconds."""
+    """Build a rung's object; times are in nanoseconds."""
     return {
         "number": method_named(told.method).number,
         "method": told.method,

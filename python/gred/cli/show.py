@@ -1,11 +1,11 @@
 """Shows a rung of the ladder step by step: which thread touches which element.
 
-It shows which lanes idle, which bytes are moved and not used, where banks conflict, and how the
-values fold. It is drawn from a run on the simulated device, access by access; no GPU is needed.
+It shows idle lanes, bytes that are moved and not used, bank conflicts, and how the values are
+reduced. It is drawn from the accesses recorded in a run on the simulated device; no GPU is needed.
 
-A block is at least a warp of 32 threads. Of a pass of more than four blocks the first three and the
-last are shown. The picture of a wide block with bank conflicts has a column for each bank, not for
-each thread.
+A block has at least one warp of 32 threads. For a pass of more than four blocks, the first three
+and the last are shown. The picture of a wide block with bank conflicts has a column per bank
+instead of one per thread.
 
 The source of a rung with its counts: python -m gred explain --help
 """
@@ -33,10 +33,10 @@ from gred.recording import Launch
 
 SIZE_MAX = 1 << 12
 _BLOCK_SIZE = 32
-# Bank conflicts grow with the stride, as far as a block has words.
+# Bank conflicts grow with the stride, up to the number of words of a block.
 _BLOCK_SIZES = {"shared_strided": 256}
-# As many elements a thread as make a block's first step what it is meant to be; else one. Where
-# blocks work together there are two.
+# Elements per thread, if not 1, for which a block's first step is typical of the rung. Rungs with
+# cooperating blocks get two blocks.
 _ELEMENTS = {
     "unroll4": 4,
     **dict.fromkeys(("unroll8", "unroll_warps8", "complete_unroll8", "template_unroll8"), 8),
@@ -57,12 +57,12 @@ _TOLD = {"soft": "dim", "warning": "yellow", "bad": "red"}
 OPTIONS = (
     option("method", nargs="?"),
     option("--all", "draw every rung, and hero.svg, in the folder --out", action="store_true"),
-    option("--size", "what one block folds in its first step, or two that work together"),
+    option("--size", "the elements of one block, or of two that cooperate"),
     option("--dtype"),
     option("--block-size", f"{_BLOCK_SIZE}; 256 for shared_strided"),
     counters.MULTIPROCESSORS,
     option("--seed"),
-    option("--out", "draw it (.svg); - is standard output", options.parse_place, "FILE"),
+    option("--out", "write the picture (.svg); - is standard output", options.parse_place, "FILE"),
 )
 
 
@@ -142,10 +142,10 @@ def _show(console: Console, method: Any, told: gred.Accesses) -> None:
 
 
 def _show_block(console: Console, launch: Launch, block: Block, ends: dict[str, int]) -> None:
-    """Show a block's steps."""
+    """Print a block's steps."""
     threads, shapes = launch.block_size, showing.shapes(block, launch.block_size)
     lanes = max(console.width - _LABEL - 2, WARP // 4)
-    lanes = lanes // WARP * WARP or lanes  # in a line
+    lanes = lanes // WARP * WARP or lanes  # per line
 
     def line(label: str, *parts: Cell) -> None:
         console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), *parts])

@@ -1,11 +1,11 @@
-"""Measures methods over array sizes and block sizes, each beside the device's read limit.
+"""Measures methods over array sizes and block sizes, and compares them with the read limit.
 
-That is measured in the same run at every size; every answer is checked against NumPy. Without a GPU
-it shows what an H200 is predicted to take, and nothing is timed or written.
+The read limit is measured in the same run at every size; every answer is checked against NumPy.
+Without a GPU it shows times predicted for an H200, and nothing is timed or written.
 
-A range is of powers of two, both ends included: 2**10:2**28. Times are medians over the samples
-kept, their spread is from the 16th to the 84th percentile; JSON has every sample. With no place to
-write to, all that is timed goes to the folder gred-sweep. Drawing needs matplotlib.
+A range consists of powers of two, both ends included: 2**10:2**28. Times are medians over the
+samples, with the spread from the 16th to the 84th percentile; JSON has every sample. Without an
+output option, timed results go to the folder gred-sweep. Drawing needs matplotlib.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from gred.cli.record import Record
 from gred.prediction import H200
 
 _QUICK_SECONDS = 45.0
-# Sizes, block sizes and samples: by whether it is a GPU, and whether there is but a minute.
+# (GPU, --quick) -> sizes, block sizes and samples.
 _SCALES = {
     (True, False): ("2**10:2**28", "32:1024", 20),
     (True, True): ("2**12,2**16,2**20,2**24,2**28", "128,256,512", 7),
@@ -32,28 +32,28 @@ _SCALES = {
     (False, True): ("2**10,2**12,2**14,2**16,2**18", "64,256,1024", 3),
 }
 
-# What only the ladder's file has of a row.
+# Fields of a row that only the ladder's file has.
 _LADDERS = ("result", "expected", "first_pass_samples_ns", "bound", "limit")
 
 FIGURES = {name: f"gred.cli.plots.{name}_figure" for name in ("bandwidth", "block_size", "time")}
 OPTIONS = (
     option(
         "--sizes",
-        "array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28, or 2**20 where the "
-        "simulated device is timed)",
+        "array sizes, 2**10:2**28 or 1000,2**20 (default: up to 2**28, or to 2**20 when "
+        "timing the simulated device)",
         options.parse_sizes,
         "A:B",
     ),
     option(
         "--block-sizes",
-        "threads in a block, 128,256 or 32:1024 (default: 32:1024, or 64,256,1024 where "
+        "threads per block, 128,256 or 32:1024 (default: 32:1024, or 64,256,1024 when "
         "nothing is timed)",
         options.parse_block_sizes,
         "A:B",
     ),
     *ladder.COMMON,
-    option("--samples", "runs of each kept, after warm-up (default: 20 on a GPU, else 7)"),
-    option("--quick", "few sizes and blocks, and an end within a minute", action="store_true"),
+    option("--samples", "timed runs of each, after warm-up (default: 20 on a GPU, else 7)"),
+    option("--quick", "few sizes and block sizes, done within a minute", action="store_true"),
     option("--time"),
     *options.PLACES,
 )
@@ -113,7 +113,7 @@ def _show_plan(console: Console, plan: Plan, block_sizes: Sequence[int]) -> None
 
 
 def _show_best(console: Console, device: Any, rows: Sequence[Record]) -> None:
-    """Show each method's best block size at the largest array that it was measured on."""
+    """Print each method's best block size at the largest array it was measured on."""
     names = dict.fromkeys(row["method"] for row in rows)
     mine = ([row for row in rows if row["method"] == name] for name in names)
     best = [min(some, key=lambda row: (-row["size"], row["median_ns"])) for some in mine]
@@ -136,11 +136,11 @@ def _show_best(console: Console, device: Any, rows: Sequence[Record]) -> None:
     console.table(Table.of(ladder.shown_of(columns, device), best))
 
 
-# ---- where nothing is timed ----
+# ---- untimed sweeps ----
 
 
 def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
-    """Show what an H200 is predicted to take, where the times of this machine mean nothing."""
+    """Print times predicted for an H200, if there is no GPU to time."""
     methods = counters.countable(given.methods, "predicted")
     sizes = given.sizes or options.parse_sizes(_SCALES[True, True][0])
     blocks = given.block_sizes or options.parse_block_sizes(_SCALES[False, True][1])

@@ -1,4 +1,4 @@
-"""Numbers as people read them: times, bytes and bandwidths with a unit and few digits."""
+"""Format times, bytes and bandwidths with a unit and few digits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ def _short(value: float) -> str:
 
 
 def _scaled(value: float, *units: str) -> str:
-    """Write a value of the first unit in that of those, 1000 apart, that suits it."""
+    """Format a value, given in the first unit, in the best of these units, 1000 apart."""
     for unit in units[:-1]:
         if value < 999.5:
             return f"{_short(value)} {unit}"
@@ -19,23 +19,23 @@ def _scaled(value: float, *units: str) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """1.23 ms."""
+    """Format a time: 1.23 ms."""
     return _scaled(seconds * 1e9, "ns", "us", "ms", "s")
 
 
 def bandwidth_text(bytes_per_second: float) -> str:
-    """4.38 TB/s."""
+    """Format a bandwidth: 4.38 TB/s."""
     return _scaled(bytes_per_second, "B/s", "KB/s", "MB/s", "GB/s", "TB/s")
 
 
 def count_text(count: float) -> str:
-    """Write a count in at most six characters: 999, 12.3k, 4.73M."""
+    """Format a count in at most six characters: 999, 12.3k, 4.73M."""
     text = _scaled(count, "", "k", "M", "G", "T")
     return text.replace(" ", "") if count >= 1000 else f"{count:.0f}"
 
 
 def bytes_text(count: float) -> str:
-    """4 MiB; 141 GiB."""
+    """Format bytes: 4 MiB, 141 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.4g} {unit}"
@@ -44,7 +44,7 @@ def bytes_text(count: float) -> str:
 
 
 def gigabytes_text(bytes_per_second: float) -> str:
-    """Write a bandwidth in GB/s without its unit, for a column that says it."""
+    """Format a bandwidth in GB/s, without the unit."""
     giga = bytes_per_second * 1e-9
     if giga < 0.0995:
         return f"{giga:.2g}" if giga >= 0.001 else f"{giga:.1e}"
@@ -52,7 +52,7 @@ def gigabytes_text(bytes_per_second: float) -> str:
 
 
 def size_text(size: int) -> str:
-    """2^20 for a power of two from 1024 up, else the number with its thousands apart."""
+    """Format a size: 2^20 for a power of two from 1024 on, otherwise with thousands separators."""
     is_power = size >= 1024 and not size & (size - 1)
     return f"2^{size.bit_length() - 1}" if is_power else f"{size:,}"
 

@@ -1,15 +1,15 @@
-"""Compares gred with every other library that is installed.
+"""Compares gred with all other installed libraries.
 
-Measured are whole calls on an array that is on the device already, until the answer is on the host,
-all libraries in turn. Every answer is checked.
+It measures whole calls, for arrays that are already on the device, until the answer is on the host,
+with all libraries in turn. Every answer is checked.
 
-A size is a count of elements, 1000 or 2**20, or of bytes, 64KiB; ranges are of powers of two,
-1KiB:1GiB. Given sizes, types, reductions or layouts take the place of those of the standard grid
-and are crossed with the rest of it. Arrays lie in memory, not in the cache, unless they are so
-small that they would in use; the file says which. The ratio is the time of the best peer with a
-right answer over gred's, the slower one where gred was given arrays of two libraries. With no place
-to write to, everything goes to the folder gred-versus. Drawing needs matplotlib. A peer's wrong
-answer is shown, and is nothing wrong by the exit status.
+A size is a number of elements, 1000 or 2**20, or of bytes, 64KiB; ranges consist of powers of two,
+1KiB:1GiB. Given sizes, types, reductions or layouts replace those of the standard grid and are
+combined with the rest of it. Arrays are in memory, not in the cache, unless they are so small that
+they would be cached in use; the file says which. The ratio is the time of the best peer with a
+right answer divided by gred's, the slower one if gred was given arrays of two libraries. Without an
+output option, results go to the folder gred-versus. Drawing needs matplotlib. A peer's wrong answer
+is printed, but does not change the exit status.
 """
 
 import argparse
@@ -26,13 +26,13 @@ from gred.cli.measure import Clock, Sampling
 from gred.cli.options import option
 from gred.cli.record import Record
 
-# What a quick comparison has in all.
+# Time of a quick comparison.
 _QUICK_SECONDS = 60.0
-# Of a bounded time at most so much, and so large a share, is kept for imports and drawing.
+# Most seconds, and largest share, of a limited time that are reserved for imports and drawing.
 _APART_SECONDS, _APART_SHARE = 20.0, 1 / 3
-# What a case of no size takes is about what so many bytes take.
+# Overhead of a case, expressed in bytes that take as long.
 _BYTES_APART = 1 << 28
-# By the kind of device, and whether there is but a minute.
+# (kind of device, --quick) -> sampling.
 _SAMPLINGS = {
     ("cuda", False): Sampling(25, 2, 0.5),
     ("cuda", True): Sampling(11, 2, 0.1),
@@ -55,13 +55,13 @@ OPTIONS = (
     _names("--reductions", cases.REDUCTIONS, "reduction"),
     _names("--layouts", cases.LAYOUTS, "layout"),
     _names("--peers", libraries.PEERS, "peer"),
-    option("--samples", "of each library, fewer of what is slow (default: 25 on a GPU, else 15)"),
+    option("--samples", "per library, fewer if it is slow (default: 25 on a GPU, else 15)"),
     option("--seed"),
-    option("--quick", "few cases, and an end in a minute", action="store_true"),
+    option("--quick", "few cases, done within a minute", action="store_true"),
     option(
         "--seconds",
-        "time to end in, files included: each case has its share of it, for fewer samples; "
-        "if that is not enough, cases are left out, evenly",
+        "time limit, including files: each case gets a share of it, with fewer samples; if "
+        "that is not enough, cases are skipped evenly",
         *(options.parse_seconds, "N"),
     ),
     *options.PLACES,
@@ -69,7 +69,7 @@ OPTIONS = (
 
 
 class Plan(NamedTuple):
-    """What to compare, and what cannot be, in words."""
+    """What to compare; `left_out` describes what cannot be."""
 
     device: Any
     cases: tuple[Case, ...]
@@ -132,7 +132,7 @@ def _plan(given: argparse.Namespace) -> Plan:
 
 
 def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
-    """Find who takes part. What was asked for by name has to be here."""
+    """Find the libraries to compare; those requested by name must be available."""
     name = plan.device.name
     try:
         field = libraries.assemble(name, asked or libraries.peers_on(name))

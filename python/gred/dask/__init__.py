@@ -1,13 +1,13 @@
-"""Reductions of Dask's arrays, with the same bits whatever their chunks are.
+"""Reductions of Dask arrays, with the same bits for every chunking.
 
 >>> import dask.array as da, gred.dask
 >>> x = da.from_array([1e100, 1.0, -1e100, 2.0], chunks=1)
 >>> float(gred.dask.sum(x)), float(x.sum())
 (3.0, 2.0)
 
-Every block is reduced where it lies, and what goes to other workers loses nothing: exact sums of
-elements and of squares, extremes, counts. Dask merges them as a tree. They are rounded once, in the
-end: the bits are the same for every chunking, every scheduler, and every number of workers.
+Every block is reduced on its worker, to exact sums of elements and of squares, extremes, or counts.
+Dask merges these partial results as a tree, and they are rounded once, at the end: the bits are the
+same for every chunking, scheduler and number of workers.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Returns
 Raises
 ------
 TypeError
-    If an array is none of Dask's, or a type is not right for it, such as of `where` and keys.
+    If an array is not a Dask array, or a type, such as that of `where` or keys, is not supported.
 ValueError
-    If arrays do not fit, or have other chunks where their lengths are unknown; or if there is no
-    such option.
+    If shapes do not match, or chunks differ where lengths are unknown; or if an option does not
+    exist.
 
 References
 ----------
@@ -54,83 +54,83 @@ Examples
 {result}
 """
 
-_ARRAY = "Of any of gred's types. Its blocks are NumPy's, or CuPy's where gred takes those."
-# By name: the default, the type, and what it is.
+_ARRAY = "Input of any of gred's types, in NumPy blocks, or CuPy blocks where gred supports these."
+# Name -> default, type, description.
 _PARAMETERS = {
     **OPTIONS,
     "x": (NEEDED, "dask.array.Array", _ARRAY),
     "a": (NEEDED, "dask.array.Array of shape (n,)", _ARRAY),
-    "b": (NEEDED, "dask.array.Array of shape (n,)", "Its chunks need not be those of a."),
+    "b": (NEEDED, "dask.array.Array of shape (n,)", "Input; its chunks may differ from a's."),
     "op": (
         *(NEEDED, "str or numpy.ufunc"),
         "'sum', 'mean', 'var', 'std', 'norm', 'min', 'max', 'any', 'all', 'count', "
-        "'count_nonzero', 'describe', or a ufunc of NumPy's for one.",
+        "'count_nonzero', 'describe', or a corresponding NumPy ufunc.",
     ),
-    "keys": (NEEDED, "array_like of int, shape (n,)", "From 0 to num_keys - 1, in any order."),
-    "values": (NEEDED, "dask.array.Array of shape (n, ...)", "Of gred's types, in NumPy's blocks."),
-    "num_keys": (NEEDED, "int", "How many results there are."),
+    "keys": (NEEDED, "array_like of int, shape (n,)", "Keys from 0 to num_keys - 1, in any order."),
+    "values": (NEEDED, "dask.array.Array of shape (n, ...)", "Of gred's types, in NumPy blocks."),
+    "num_keys": (NEEDED, "int", "Number of results."),
     "outside": (
         *("error", "{'error', 'drop'}, default 'error'"),
-        "What becomes of values of other keys: an IndexError as they are computed, or nothing.",
+        "Whether other keys raise IndexError when computed, or their values are dropped.",
     ),
-    "q": (NEEDED, "float or array_like of float", "From 0 to 1; its dimensions come first."),
+    "q": (NEEDED, "float or array_like of float", "Probabilities from 0 to 1."),
     "method": ("linear", "str, default 'linear'", "As for `gred.quantile`."),
-    "where": (True, "array_like of bool, optional", "What takes part: of Dask's or NumPy's."),
-    "split_every": (None, "int, optional", "As for `dask.array.sum`; it changes no bit."),
+    "where": (True, "array_like of bool, optional", "Mask of elements, of Dask or NumPy."),
+    "split_every": (None, "int, optional", "As for `dask.array.sum`; does not change the bits."),
 }
 
 
 class _Kind(NamedTuple):
-    """What functions have in common; parameters and keywords are named in one string each."""
+    """What several functions share; parameters and keywords are space-separated names."""
 
     call: Callable[..., Any]
     parameters: str
     keywords: str
     returns: str
-    kind: str = "dask.array.Array\n    Lazy, and of NumPy's arrays."
+    kind: str = "dask.array.Array\n    Lazy, in NumPy blocks."
 
 
 _SUM = _Kind(
     *(sums.reduced_exactly, "x axis dtype keepdims", "where split_every"),
-    "Sums of integers wrap around; others are exact, and rounded once, to nearest, ties to even; "
-    "and so are means, quotients of exact sums: of nothing NaN.",
+    "Integer sums wrap around; other sums, and means, are exact and rounded once, to nearest, ties "
+    "to even. The mean of an empty array is NaN.",
 )
 _SPREAD = _Kind(
     *(sums.reduced_exactly, "x axis dtype ddof keepdims", "where split_every"),
-    "What gred's own by ``method='exact'`` is of the whole array.",
+    "The result of gred's own function with ``method='exact'`` for the whole array.",
 )
 _NORM = _SPREAD._replace(parameters=_SUM.parameters)
 _DOT = _Kind(sums.dot, "a b", "split_every", _SPREAD.returns)
 _EXTREME = _Kind(
     *(sums.extreme, "x axis keepdims", "where split_every"),
-    "Where there is no element it raises ValueError as it is computed; of floats that are all NaN "
-    "nanmin and nanmax are NaN, with a RuntimeWarning.",
+    "Raises ValueError when computed if there are no elements. If all are NaN, nanmin and nanmax "
+    "are NaN, with a RuntimeWarning.",
 )
-_TRUTH = _Kind(sums.truth, "x axis keepdims", "where split_every", "As of the whole array.")
+_TRUTH = _Kind(sums.truth, "x axis keepdims", "where split_every", "As for the whole array.")
 _QUANTILE = _Kind(
     *(quantiles.quantile, "x q axis", "method keepdims split_every"),
-    """What gred's own is of the whole array. Of all elements it is found in passes: one for
-    elements of up to 16 bits, two for those of 32, and four for those of 64, or more where q has
-    more than 8. A pass reads x anew and merges counts, of at most 8 MiB, so that x need not fit
-    into memory; `x.persist()` where it does and is slow to compute. Along axes x is rechunked, so
-    that a block has all elements of a result. Of no elements it raises ValueError as it is
-    computed.""",
+    """The result of gred's own function for the whole array, with the dimensions of q first. For
+    all elements it is computed in one pass for types of up to 16 bits, two for 32 bits, and four
+    for 64 bits, or more if q has more than 8 values. Each pass recomputes x and merges at most 8
+    MiB of counts, so that x need not fit into memory; use `x.persist()` if it fits and is slow to
+    compute. Along axes x is rechunked, so that a block has all elements of a result. Raises
+    ValueError when computed if there are no elements.""",
 )
 _MEDIAN = _QUANTILE._replace(parameters="x axis", keywords="keepdims split_every")
 _SUMMARY = _Kind(
     *(summaries.describe, "x ddof", "axis keepdims dtype where split_every"),
-    "What `gred.describe` by ``method='exact'`` makes of the whole array.",
-    "dask.delayed.Delayed\n    Of a `gred.Summary`, whose attributes are lazy, too.",
+    "The result of `gred.describe` with ``method='exact'`` for the whole array.",
+    "dask.delayed.Delayed\n    A delayed `gred.Summary`; its attributes are lazy, too.",
 )
 _BY_KEY = _Kind(
     *(summaries.by_key, "op keys values num_keys", "outside dtype ddof split_every"),
     """Sums, means, variances and norms of floats are exact, and rounded once. A key without
-    values has what it has in `gred.by_key`. Of 'describe' a Delayed `gred.Summary`.""",
+    values gives the same result as in `gred.by_key`; 'describe' a Delayed `gred.Summary`.""",
     "dask.array.Array of shape (num_keys, ...)\n    Lazy.",
 )
 
 _PLAIN, _NANS = "[[4.0, 1.0], [3.0, 2.0]]", "[5.0, float('nan'), 1.0]"
-# Of each function its kind, and an example: the arguments and the result.
+# Function name -> its kind, and the arguments and the result of an example.
 _FUNCTIONS = {
     "sum": (_SUM, "x, axis=0", "array([7., 3.])"),
     "nansum": (_SUM, "x", "np.float64(6.0)"),

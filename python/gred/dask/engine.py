@@ -1,4 +1,4 @@
-"""The one way all go: a partial of each block, merged by Dask as a tree, and finished."""
+"""The reduction of Dask arrays: partial results of blocks, merged as a tree, then finished."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ _Beside = Sequence[tuple[str, Any, tuple[int, ...]]]
 
 
 class Reduction(NamedTuple):
-    """What a block becomes, what many of these are, and what is made of the last.
+    """Functions that compute a block's partial result, merge partials, and finish the last one.
 
-    A partial is made of a block, of what there is beside it, and of the keyword `axes`, distinct
-    ones from 0 on. It may be anything that is pickled, but no list. What is finished is an array in
-    which axes that are reduced have length 1.
+    `partial` takes a block, the corresponding blocks of other arrays, and the keyword `axes` with
+    distinct nonnegative axes. A partial is any picklable object except a list. `finish` returns an
+    array with length 1 along the reduced axes.
     """
 
     partial: Callable[..., Any]
@@ -29,23 +29,23 @@ class Reduction(NamedTuple):
 
 
 def library() -> Any:
-    """Import what all of this is made with."""
+    """Import dask.array."""
     return needed("dask.array", "dask")
 
 
 def array(x: Any, name: str = "x") -> Any:
-    """Take an array of Dask's, and no other."""
+    """Return a Dask array; raise TypeError for anything else."""
     if not isinstance(x, library().Array):
         raise TypeError(f"{name} must be an array of Dask's, not {type(x).__name__}")
     return x
 
 
 def axes_of(x: Any, axis: Axis) -> tuple[int, ...]:
-    """List axes from 0 on, all of them for None."""
+    """Return nonnegative axes, all of them for None."""
     return normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim, "axis")
 
 
-# ---- what runs on workers ----
+# ---- functions that run on workers ----
 
 
 def _as_it_is(block: Any, axis: Axis, keepdims: bool) -> Any:
@@ -53,7 +53,7 @@ def _as_it_is(block: Any, axis: Axis, keepdims: bool) -> Any:
 
 
 def flat(blocks: Any) -> list[Any]:
-    """Take Dask's nested lists apart, which are as deep as there are axes."""
+    """Flatten Dask's nested lists, which have one level per axis."""
     if not isinstance(blocks, list):
         return [blocks]
     return [one for block in blocks for one in flat(block)]
@@ -83,10 +83,10 @@ def reduced(
     split_every: int | None = None,
     size: int = 1,
 ) -> Any:
-    """Reduce a Dask array, with others beside it, each with a name and the axes of x that it has.
+    """Reduce a Dask array; `partial` also gets the blocks of `where`, if given, and of `beside`.
 
-    The first is `where`, unless all elements take part. Results have `size` elements along an axis
-    that stays by `keepdims`.
+    `beside` lists other arrays, each with its name and its axes of x. With `keepdims`, results have
+    `size` elements along a reduced axis.
     """
     axes, inds = axes_of(x, axis), tuple(range(x.ndim))
     pairs = [x, inds]
@@ -121,7 +121,7 @@ def reduced(
 def blocks_of(
     x: Any, function: Callable[..., Any], q: Any, axes: tuple[int, ...], dtype: Any
 ) -> Any:
-    """Make of each block one with the dimensions of `q` in front, and length 1 along axes."""
+    """Map each block to one with the dimensions of `q` first, and length 1 along the axes."""
     inds = tuple(range(q.ndim, q.ndim + x.ndim))
     return library().blockwise(
         function,
@@ -139,7 +139,7 @@ def _is_unknown(x: Any) -> bool:
 
 
 def _check_chunks(x: Any, name: str, other: Any, its: tuple[int, ...]) -> None:
-    """Refuse what does not lie beside x; where lengths are unknown, Dask does not align chunks."""
+    """Check that an array's shape, and for unknown lengths its number of chunks, matches x."""
     lengths = [x.shape[k] for k in its]
     fits = len(its) == other.ndim and all(
         one == 1 or one == of_x or math.isnan(one) or math.isnan(of_x)
@@ -157,7 +157,7 @@ def _check_chunks(x: Any, name: str, other: Any, its: tuple[int, ...]) -> None:
 
 
 def _mask_beside(x: Any, where: Any) -> _Beside:
-    """Put a mask beside x that is broadcast to it; nothing where all elements take part."""
+    """Return the mask as an array beside x, which it is broadcast to; empty without a mask."""
     if where is True:
         return []
     mask = library().asanyarray(where)

@@ -1,7 +1,7 @@
-"""Quantiles: exact order statistics, digit by digit, through counts that Dask merges.
+"""Quantiles: exact order statistics by a radix select, with histograms that Dask merges.
 
-A pass counts, of the elements that begin as the one that is looked for does, how many go on with
-each digit, and so finds its next one. Elements are taken as unsigned integers in the same order.
+Elements are mapped to unsigned integers in the same order. A pass counts the next digits of the
+elements that share the known prefix of the wanted one, and so finds its next digit.
 """
 
 from functools import partial
@@ -16,43 +16,42 @@ from gred.checks import array_of, needed
 from gred.dask.engine import Axis, Reduction, array, axes_of, blocks_of, flat, reduced
 from gred.statistics import quantiles as selection
 
-_DIGIT = 16  # bits of a digit, at most
-_COUNTED = 21  # bits of how many counts there may be in a pass, some 8 MiB of them
+_DIGIT = 16  # most bits of a digit
+_COUNTED = 21  # log2 of the most counts in a pass, about 8 MiB
 
 
 class _Search(NamedTuple):
-    """How far elements of some ranks are known."""
+    """State of the search for elements of given ranks."""
 
-    prefixes: npt.NDArray[np.uint64]  # their digits so far
-    ranks: npt.NDArray[np.int64]  # among the elements that begin so
-    parts: list[float]  # how far quantiles are from the first of two elements on
-    is_nan: bool  # which is what all are
+    prefixes: npt.NDArray[np.uint64]  # digits found so far
+    ranks: npt.NDArray[np.int64]  # among the elements with that prefix
+    parts: list[float]  # interpolation weights of the second of two elements
+    is_nan: bool  # all results are NaN
 
 
 class _Pass(NamedTuple):
-    """Which digit is counted, from a bit on, of so many bits."""
+    """The digit that a pass counts: its lowest bit and its number of bits."""
 
     dtype: np.dtype[Any]
     low: int
     bits: int
 
 
-# How often each digit follows on each prefix, of shape (prefixes, digits), how many NaNs there are,
-# and what is counted for.
+# Histograms of digits, of shape (prefixes, digits), the number of NaNs, and the search.
 _Counted = tuple[npt.NDArray[np.int64], int, _Search | None]
 
 
 def _sign(dtype: np.dtype[Any]) -> Any:
-    """Give the highest bit, of the unsigned type of that size."""
+    """Return the sign bit, as an unsigned integer of the type's size."""
     return np.dtype(f"u{dtype.itemsize}").type(1 << (8 * dtype.itemsize - 1))
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind in "fV"  # V is that of bfloat16
+    return dtype.kind in "fV"  # V is bfloat16
 
 
 def _ordered(values: Any) -> Any:
-    """Take elements as unsigned integers in their order: of floats signs are turned round."""
+    """Map elements to unsigned integers in the same order; the inverse of `_elements`."""
     bits, sign = values.view(f"u{values.itemsize}"), _sign(values.dtype)
     if _is_float(values.dtype):
         return np.where(bits & sign, ~bits, bits ^ sign)
@@ -60,7 +59,7 @@ def _ordered(values: Any) -> Any:
 
 
 def _elements(ordered: Any, dtype: np.dtype[Any]) -> Any:
-    """Take them back."""
+    """Map unsigned integers back to elements."""
     bits, sign = ordered.astype(f"u{dtype.itemsize}"), _sign(dtype)
     if _is_float(dtype):
         bits = np.where(bits & sign, bits ^ sign, ~bits)
@@ -91,11 +90,11 @@ def _merge(parts: list[_Counted]) -> _Counted:
 
 
 def _begun(counts: Any, nans: int, asked: selection.Asked) -> _Search:
-    """Find ranks, once it is known how many elements there are."""
+    """Compute the ranks from the number of elements."""
     n = int(counts.sum())
     if n + nans == 0:
         raise ValueError("there are no elements to take a quantile of")
-    # gred.quantile's rule, and whichever elements it takes.
+    # The same elements as gred.quantile interpolates.
     places = _core.quantile_places(asked, max(n, 1))
     ranks = np.array([rank for *both, _ in places for rank in both], np.int64)
     is_nan = n == 0 or (nans > 0 and not asked.leaves_out)
@@ -118,7 +117,7 @@ def _found(blocks: Any, *, dtype: np.dtype[Any], shape: tuple[int, ...], method:
     """Interpolate between two elements, as gred.quantile does."""
     (search,) = flat(blocks)
     pairs = _elements(search.prefixes, dtype).reshape(-1, 2)
-    # Of two elements it is the part itself that says where a quantile is.
+    # For a pair of elements the interpolation weight is the quantile's q.
     method = "lower" if method in selection.CHOOSING else "linear"
     each = map(partial(selection.quantile, method=method), pairs, search.parts)
     found = np.array(list(each)).reshape(shape)
@@ -137,16 +136,16 @@ def quantile(
     q: ArrayLike = 0.5,
     method: str = "linear",
 ) -> Any:
-    """Compute quantiles of a Dask array, or its median, or those of what is not NaN."""
+    """Compute quantiles or the median of a Dask array, skipping NaN if the name says so."""
     shares, axes = np.asarray(q, np.float64), axes_of(array(x), axis)
     leaves_out = name.startswith("nan")
     take = partial(selection.nanquantile if leaves_out else selection.quantile, method=method)
-    # gred's own answer says of what type it is, and refuses what it cannot do.
+    # gred's function for one element gives the type, and raises for unsupported arguments.
     dtype = take(np.zeros(1, x.dtype), shares).dtype
     if len(axes) == x.ndim:
         asked = selection.Asked(shares.ravel(), method, leaves_out, False)
         found = _of_all(x, shares, axes, dtype, asked, split_every)
-    else:  # a block has all elements of a result
+    else:  # rechunk, so that a block has all elements of a result
         whole = x.rechunk({k: -1 if k in axes else "auto" for k in range(x.ndim)})
         along = partial(take, q=shares, axis=axes, keepdims=True)
         found = blocks_of(whole, along, shares, axes, dtype)
@@ -161,11 +160,11 @@ def _of_all(
     asked: selection.Asked,
     split: int | None,
 ) -> Any:
-    """Find elements in passes, each of which computes x once more, rather than keep it."""
+    """Find elements in passes, each of which recomputes x instead of keeping it in memory."""
     bind = needed("dask.graph_manipulation", "dask").bind
     native = x.dtype.newbyteorder("=")
     bits = max(min(_DIGIT, _COUNTED - (2 * q.size).bit_length()), 1)
-    low, search = 8 * native.itemsize, None  # what is known so far, of all above a bit
+    low, search = 8 * native.itemsize, None  # digits above bit `low` are known
     while low > 0:
         at = _Pass(native, max(low - bits, 0), min(bits, low))
         how = Reduction(partial(_count, at=at), _merge, partial(_narrowed, at=at, asked=asked))

@@ -21,7 +21,7 @@ from gred.statistics.summary import Summary
 def _described(
     block: Any, mask: Any = True, *, axes: tuple[int, ...], ddof: float, dtype: Any
 ) -> Summary:
-    # Of a whole array extremes of integers are integers, whatever a mask leaves.
+    # Without axes, extremes of integers are integers with any mask.
     along: dict[str, Any] = {"axis": axes, "keepdims": True} if len(axes) < block.ndim else {}
     return summary.describe(block, ddof, method="exact", dtype=dtype, where=mask, **along)
 
@@ -31,12 +31,12 @@ def _merged(parts: list[Summary]) -> Summary:
 
 
 def _whole(blocks: Any, axes: tuple[int, ...]) -> Summary:
-    """Put summaries of blocks together, which are nested as these lie, without some axes."""
+    """Join the nested list of blocks' summaries into one, and remove axes."""
     listed = flat(blocks)
     begins = iter(np.cumsum([0, *(one.count.size for one in listed)]).tolist())
 
     def numbered(block: Any) -> Any:
-        """Count the results of all blocks, one after the other."""
+        """Assign consecutive numbers to the results of all blocks."""
         if isinstance(block, list):
             return [numbered(one) for one in block]
         return next(begins) + np.arange(block.count.size).reshape(block.count.shape)
@@ -55,7 +55,7 @@ def _by_key(block: Any, keys: Any, *, axes: tuple[int, ...], op: str, **options:
 def _sums_by_key(
     block: Any, keys: Any, *, axes: tuple[int, ...], num_keys: int, outside: str, powers: Any
 ) -> Partials:
-    gred.keys.by_key("count", keys, keys, num_keys, outside=outside)  # refuses keys outside
+    gred.keys.by_key("count", keys, keys, num_keys, outside=outside)  # checks keys
     return sums_by_key(keys, block, num_keys, powers)
 
 
@@ -64,7 +64,7 @@ def describe(
 ) -> Any:
     """Describe a Dask array."""
     options = {"ddof": ddof, "dtype": dtype}
-    _described(np.zeros(1, array(x).dtype), axes=(0,), **options)  # refuses what gred has not
+    _described(np.zeros(1, array(x).dtype), axes=(0,), **options)  # raises for unsupported types
     how = Reduction(partial(_described, **options), _merged)
     found = reduced(x, how, object, axis, True, **rest)
     return _delayed(found, () if keepdims else axes_of(x, axis))
@@ -75,11 +75,11 @@ def _delayed(found: Any, axes: tuple[int, ...]) -> Any:
 
 
 def by_key(name: str, op: Any, keys: Any, values: Any, num_keys: int, **options: Any) -> Any:
-    """Reduce the values of each key of Dask's arrays."""
+    """Reduce the values of each key of Dask arrays."""
     keys, count = _keys(keys, array(values, "values")), operator.index(num_keys)
     if count < 0:
         raise ValueError(f"num_keys must not be negative; got {count}")
-    gred.keys.drops(options["outside"])  # refuses what it cannot be
+    gred.keys.drops(options["outside"])  # raises if it is invalid
     split_every = options.pop("split_every")
     how, result = _reduction_by_key(op, values, num_keys=count, **options)
     more: dict[str, Any] = {"beside": [("keys", keys, (0,))], "split_every": split_every}
@@ -102,12 +102,12 @@ _FOLDED = ("min", "max", "any", "all", "count", "count_nonzero")
 def _reduction_by_key(
     op: Any, values: Any, dtype: Any, ddof: float, **options: Any
 ) -> tuple[Reduction, np.dtype[Any]]:
-    """Say how blocks are reduced by key, and the type of results, which gred itself has of one."""
+    """Return the reduction of blocks by key, and the results' type, taken from gred's own."""
     name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)
     sample = np.zeros(1, values.dtype)
     if name == "describe":
         rest = {"op": name, "dtype": dtype, "ddof": ddof, "method": "exact"}
-        _by_key(sample, [0], axes=(0,), num_keys=1, **rest)  # refuses what gred has not
+        _by_key(sample, [0], axes=(0,), num_keys=1, **rest)  # raises for unsupported types
         return Reduction(partial(_by_key, **rest, **options), _merged), np.dtype(object)
     if name in ("sum", "mean", "var", "std", "norm"):
         powers, finish, result = finishing(name, values, dtype, ddof)

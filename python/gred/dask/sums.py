@@ -1,4 +1,4 @@
-"""Reductions by exact sums, which are rounded once, and those that are their own merge."""
+"""Reductions by exact sums that are rounded once, and reductions that merge their own results."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gred.statistics.nans import numbers_of
 
 # ---- extremes, truth, counts, and sums that wrap around ----
 
-_MERGES = {"count": "sum", "count_nonzero": "sum"}  # others merge as they reduce
+_MERGES = {"count": "sum", "count_nonzero": "sum"}  # others merge by the same reduction
 
 
 def folding(name: str, **options: Any) -> Reduction:
-    """Reduce each block by gred, and what they become as well."""
+    """Return a reduction that applies gred's function to blocks and to their results."""
     again = partial(_again, name=_MERGES.get(name, name), **options)
     return Reduction(partial(_folded, name=name, **options), again, np.asarray)
 
@@ -31,7 +31,7 @@ def folding(name: str, **options: Any) -> Reduction:
 def _folded(
     block: Any, mask: Any = True, *, axes: tuple[int, ...], name: str, **options: Any
 ) -> Any:
-    """Bring results to the host, of a block that lies on a GPU."""
+    """Reduce a block, and copy results of a block on a GPU to the host."""
     found = getattr(_core, name)(block, axis=axes, keepdims=True, where=mask, **options)
     return np.asarray(found.get() if hasattr(found, "get") else found)
 
@@ -43,7 +43,7 @@ def _again(parts: list[Any], *, name: str, **options: Any) -> Any:
 def _extremes(
     block: Any, mask: Any = True, *, axes: tuple[int, ...], name: str, skips: bool
 ) -> tuple[Any, Any]:
-    """Find what is neutral where nothing takes part, and whether anything does."""
+    """Return extremes, the identity where no elements are included, and whether any are."""
     shown = numbers_of(block, mask)[1] if skips else mask
     neutral = by_key(name, np.empty(0, np.int64), np.empty(0, block.dtype), 1)[0]
     found = _folded(block, shown, axes=axes, name=name, initial=neutral)
@@ -67,9 +67,9 @@ def _known(partials: tuple[Any, Any], *, name: str, skips: bool) -> Any:
 
 
 def extreme(name: str, x: Any, axis: Axis, **rest: Any) -> Any:
-    """Find the least or greatest elements of a Dask array."""
+    """Compute the minimum or maximum of a Dask array."""
     plain = name.removeprefix("nan")
-    _core.min(np.zeros(1, array(x).dtype))  # refuses elements that gred has not
+    _core.min(np.zeros(1, array(x).dtype))  # raises for unsupported elements
     chunk = partial(_extremes, name=plain, skips=plain != name)
     known = partial(_known, name=name, skips=plain != name)
     how = Reduction(chunk, partial(_merged, name=plain), known)
@@ -77,7 +77,7 @@ def extreme(name: str, x: Any, axis: Axis, **rest: Any) -> Any:
 
 
 def truth(name: str, x: Any, axis: Axis, **rest: Any) -> Any:
-    """Tell which elements of a Dask array are not zero: any, all, or how many."""
+    """Compute any, all or count_nonzero of a Dask array."""
     dtype = np.asarray(getattr(_core, name)(np.zeros(1, array(x).dtype))).dtype
     return reduced(x, folding(name), dtype, axis, **rest)
 
@@ -93,9 +93,9 @@ def _exact_sums(
 
 
 def finishing(name: str, x: Any, dtype: DTypeLike | None, ddof: float = 0) -> tuple[Any, Any, Any]:
-    """Give the powers that a reduction needs, what makes results of their sums, and their type.
+    """Return the powers that a reduction sums, the function that finishes sums, and the type.
 
-    It is that of gred's own result, which refuses elements, and types that it has not.
+    The type is that of gred's own result for one element, which raises for unsupported types.
     """
     sample, kind = np.zeros(1, x.dtype), "" if dtype is None else np.dtype(dtype).kind
     if name in ("var", "std"):
@@ -114,7 +114,7 @@ def finishing(name: str, x: Any, dtype: DTypeLike | None, ddof: float = 0) -> tu
 def reduced_exactly(
     name: str, x: Any, axis: Axis, dtype: DTypeLike | None, ddof: float = 0, **rest: Any
 ) -> Any:
-    """Reduce a Dask array by exact sums; those of integers wrap around."""
+    """Reduce a Dask array by exact sums; integer sums wrap around."""
     plain = name.removeprefix("nan")
     powers, finish, result = finishing(plain, array(x), dtype, ddof)
     how = Reduction(partial(_exact_sums, powers=powers, skips=plain != name), merged, finish)
@@ -124,7 +124,7 @@ def reduced_exactly(
 
 
 def _products(a: Any, b: Any, *, axes: tuple[int, ...], result: np.dtype[Any]) -> Any:
-    """Products are added as real numbers; where it is subtracted, a factor changes its sign."""
+    """Sum products exactly, complex ones as real products; a factor is negated to subtract one."""
     if result.kind in "biu":
         return np.asarray(_core.dot(a, b)).astype(result).reshape(1)
     parts = [[(a, b)]]
@@ -139,12 +139,12 @@ def _products(a: Any, b: Any, *, axes: tuple[int, ...], result: np.dtype[Any]) -
 
 
 def dot(name: str, a: Any, b: Any, split_every: int | None) -> Any:
-    """Multiply two vectors of Dask's, element by element, add the products up, and round once."""
+    """Compute the dot product of two Dask vectors, rounded once."""
     known = not np.isnan([*array(a, "a").shape, *array(b, "b").shape]).any()
     if a.ndim != 1 or b.ndim != 1 or (known and len(a) != len(b)):
         shapes = f"{a.shape} and {b.shape}"
         raise ValueError(f"a and b must be vectors of one length; got shapes {shapes}")
-    # gred's own answer says of what type it is, and refuses what it cannot multiply.
+    # gred's function for empty vectors gives the type, and raises for unsupported ones.
     result = np.asarray(_core.dot(np.empty(0, a.dtype), np.empty(0, b.dtype))).dtype
     how = Reduction(_products, merged, partial(rounded, dtype=result, divided=False))
     how = folding("sum", dtype=result) if result.kind in "biu" else how

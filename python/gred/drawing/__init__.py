@@ -1,1 +1,1 @@
-"""Pictures of what a rung does, drawn from its recorded accesses."""
+"""Pictures of rungs, drawn from their recorded accesses."""

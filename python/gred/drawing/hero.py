@@ -1,4 +1,4 @@
-"""One picture of the climb: the same sum on three rungs, level by level, beside each other."""
+"""A picture of the ladder: the same sum on three rungs, level by level, side by side."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _RUNGS = {
     "shuffle": "lanes read each other's registers",
 }
 _LEFT, _COLUMN, _LEVEL, _LEVELS, _GAP, _TOP = 28, 10, 44, 5, 54, 84
-_SIZE, _BLOCK_SIZE = 1 << 14, 256  # that facts are counted of
+_SIZE, _BLOCK_SIZE = 1 << 14, 256  # for the counted facts
 _LEGEND = {
     ("circle", "active"): "an active lane",
     ("circle", "active unused"): "its result is discarded",
@@ -27,7 +27,7 @@ _LEGEND = {
 
 
 def hero() -> str:
-    """Draw a warp's sum of 32 elements as three rungs of the ladder fold it, as an SVG document."""
+    """Draw how three rungs of the ladder sum 32 elements with one warp, as an SVG document."""
     facts = {rung: _facts(rung) for rung in _RUNGS}
     told = "; ".join(f"{rung}: {_RUNGS[rung]}, {', '.join(facts[rung])}" for rung in _RUNGS)
     title = "A tree reduction on three rungs of the ladder"

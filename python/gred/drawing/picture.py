@@ -1,8 +1,8 @@
-"""The picture of a run: which thread touches which element at which step, and what that costs.
+"""The picture of a run: which thread accesses which element in which step, and the cost.
 
-Time goes down. Strips of cells are memory, a bar on top of a cell is what the step above did to it,
-a bar below what the step below does; between them are the threads, each with lines from what it
-reads and to what it writes.
+Time runs downwards. Strips of cells are memory; a bar at the top of a cell is a write by the step
+above, a bar at the bottom a read by the step below. Between the strips are the threads, with lines
+from the elements they read and to those they write.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,12 +41,12 @@ _LEGEND = {
     ("rect", "wasted"): "moved, not used",
     ("rect", "conflict"): "bank conflict",
 }
-_Memory = dict[tuple[str, int, int], Any]  # what elements hold
-_ROWS = 8  # more of one memory are drawn flat, without values
+_Memory = dict[tuple[str, int, int], Any]  # values of elements
+_ROWS = 8  # more rows of one memory are drawn flat, without values
 
 
 def drawn(told: Accesses, *, small: bool = False) -> str:
-    """Draw all passes as an SVG document; a small one has no data and texts for a mouse."""
+    """Draw all passes as an SVG document; a small one has no data attributes and tooltips."""
     made = [blocks(launch, showing.shown(launch)) for launch in told.passes]
     title, idea = showing.told_rung(told.method)
     sheet = Sheet(title, showing.told_picture(told, idea, made))
@@ -64,7 +64,7 @@ def drawn(told: Accesses, *, small: bool = False) -> str:
 
 
 def _columns(launch: Launch, made: Sequence[Block]) -> int:
-    """Tell how many columns a pass takes; between blocks one is left free."""
+    """Return the number of columns of a pass, with a free column between blocks."""
     beside = (launch.block_size + 1) * len(made) - 1
     return beside if beside * READABLE <= WIDTH else launch.block_size
 
@@ -74,7 +74,7 @@ def _draw_pass(sheet: Sheet, told: Accesses, number: int, made: Sequence[Block])
     memory: _Memory = {}
     for element in (e for block in made for node in block.nodes for e in node.takes):
         if element.memory == "array":
-            memory.setdefault(element.cell, element.value)  # what is there at first
+            memory.setdefault(element.cell, element.value)  # initial values
     are_beside = _columns(launch, made) > launch.block_size
     for together in [made] if are_beside else [[block] for block in made]:
         sheet.group("head")
@@ -92,21 +92,21 @@ def _draw_pass(sheet: Sheet, told: Accesses, number: int, made: Sequence[Block])
 
 
 class _Track:
-    """A block's columns, and where what it works on was drawn last."""
+    """A block's columns, and the last positions of its cells and registers."""
 
-    links: ElementTree.Element  # the group of the lines that are drawn now
-    place: dict[str, int]  # pass, block and step that are drawn now
+    links: ElementTree.Element  # current group of lines
+    place: dict[str, int]  # current pass, block and step
 
     def __init__(self, launch: Launch, block: Block, left: int) -> None:
         self.block, self.left = block, left
         self.boundaries = [Boundary(*pair) for pair in pairwise((NO_STEP, *block.steps, NO_STEP))]
         self.shapes = showing.shapes(block, launch.block_size)
-        self.cells: dict[tuple[str, int, int], tuple[float, float]] = {}  # their tops and bottoms
-        self.held: dict[Node, float] = {}  # the bottom of what shows a thread's register
+        self.cells: dict[tuple[str, int, int], tuple[float, float]] = {}  # tops and bottoms
+        self.held: dict[Node, float] = {}  # bottoms of the threads' registers
 
 
 class _Panel:
-    """The steps of blocks that are beside each other."""
+    """The steps of blocks that are drawn side by side."""
 
     def __init__(
         self, sheet: Sheet, launch: Launch, number: int, together: Sequence[Block], memory: _Memory
@@ -114,10 +114,10 @@ class _Panel:
         self.sheet, self.launch, self.number, self.memory = sheet, launch, number, memory
         wide = launch.block_size + 1
         self.tracks = [_Track(launch, block, k * wide) for k, block in enumerate(together)]
-        self.arrived: list[Element] = []  # what other blocks of a cluster have stored
-        self.labelled: set[float] = set()  # where memory is named
-        self.noted: float = 0  # where the last note is
-        self.row: float = 0  # where the last threads are
+        self.arrived: list[Element] = []  # stores by other blocks of a cluster
+        self.labelled: set[float] = set()  # heights with a label of memory
+        self.noted: float = 0  # height of the last note
+        self.row: float = 0  # height of the last row of threads
 
     def draw(self, ends: dict[str, int]) -> None:
         self.ends, self.beneath = ends, self.sheet.group("beneath")
@@ -129,7 +129,7 @@ class _Panel:
             if steps and all(node.changes_nothing for step in steps for node in step.useful):
                 skipped.append(number + 1)
                 left = min(track.left for track, _ in here)
-                for track, boundary in here:  # what it leaves is where registers were before
+                for track, boundary in here:  # registers keep their positions
                     nodes = [n for n in boundary.after.nodes.values() if n.own in track.held]
                     track.held |= {node: track.held[node.own] for node in nodes if node.own}
                 continue
@@ -192,7 +192,7 @@ class _Panel:
             sheet.write("label", _LEFT - 8, y + 4, next(n for n in names[0] if n in ACROSS_BLOCKS))
 
     def _draw_registers(self, track: _Track, boundary: Boundary) -> None:
-        """Show what is new in threads' registers, is used and cannot be seen in memory."""
+        """Draw new register values that are used, and not stored in memory."""
         useful = (n for n in boundary.before.useful if not n.leaves)
         alone = [n for n in useful if not n.own or n.terms > n.own.terms]
         size = self._size(node.value for node in alone)
@@ -252,7 +252,7 @@ class _Panel:
             self.sheet.write(how, x, at, showing.told_value(value), font_size=size)
 
     def _size(self, values: Iterable[Any]) -> float:
-        """Choose letters in which the longest of a row's values fits into its cell."""
+        """Return a font size with which the longest of a row's values fits into its cell."""
         longest = max((len(showing.told_value(v)) for v in values if v is not None), default=0)
         return min(10.5, 1.45 * self.sheet.column / max(longest, 2))
 
@@ -266,14 +266,14 @@ class _Panel:
         clashing = _clashing(boundary.before)
         for node in boundary.before.useful:
             start = self.sheet.x(track.left + node.thread), self.row
-            for element in node.writes:  # to the own block's memory, or another's of its cluster
+            for element in node.writes:  # to memory of its own or another block of the cluster
                 of_block = (t for t in self.tracks if t.block.number == element.owner)
                 owner = next(of_block, track)
                 if element.cell in owner.cells:
                     end = self._column(owner, element), owner.cells[element.cell][0]
                     kind = "line store clash" if element.cell[:2] in clashing else "line store"
                     self._link(track, kind, node, (*start, *end), element)
-        for node in boundary.before.nodes.values():  # columns of what bulk copies read, and write
+        for node in boundary.before.nodes.values():  # columns that bulk copies read and write
             for x, y, element in self._lowest(track, [at for at, _ in node.copies]):
                 top = min(track.cells[to.cell][0] for _, to in node.copies)
                 self._link(track, "line copy", node, (x, y, x, top), element)
@@ -284,7 +284,7 @@ class _Panel:
     def _lowest(
         self, track: _Track, elements: Iterable[Element]
     ) -> list[tuple[float, float, Element]]:
-        """Choose of the elements in one column that which is drawn lowest."""
+        """Select, in each column, the element that is drawn lowest."""
         lowest: dict[tuple[str, float], tuple[float, Element]] = {}
         for element in elements:
             at = element.memory, self._column(track, element)
@@ -341,7 +341,7 @@ def _clashing(step: Step) -> set[tuple[str, int]]:
     return {(r.memory, number) for r in step.requests if r.conflicts for number in r.elements}
 
 
-# ---- bank conflicts: lanes of a warp, stacked on the bank of shared memory that they ask ----
+# ---- bank conflicts: lanes of a warp, stacked by the bank of shared memory they access ----
 
 _EDGE, _COLUMN, _CHIP = 100, 26, 17
 _INTRODUCTION = (
@@ -356,7 +356,7 @@ _BANKS_LEGEND = {
 
 
 def _draw_banks(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> float:
-    """Draw the costliest request of each step that asks shared memory; the width that it takes."""
+    """Draw each step's most expensive request to shared memory; return the width."""
     right = _EDGE + BANKS * _COLUMN
     sheet.group("introduction")
     for text in _INTRODUCTION:
@@ -379,7 +379,7 @@ def _draw_banks(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> float:
 
 
 def _draw_request(sheet: Sheet, launch: Launch, number: int, step: Step, request: Request) -> None:
-    # For each bank the threads that ask it for different words; of one word, the first.
+    # For each bank, the threads that access different words; for each word, the first thread.
     stacks: dict[int, list[int]] = {}
     words = {request.words[thread]: thread for thread in sorted(request.words, reverse=True)}
     for word, thread in sorted(words.items(), key=lambda pair: pair[1]):

@@ -1,7 +1,7 @@
-"""An SVG document that grows downwards, in colours for light and dark schemes.
+"""An SVG document that grows downwards, with colors for light and dark schemes.
 
-What is drawn is kept one by one, with data and texts for a mouse; or, for files, all of one kind in
-a group is put together in one path, which looks the same and takes a fraction of the bytes.
+Shapes are kept separate, with data attributes and tooltips; or, for files, all shapes of a kind in
+a group are merged into one path, which looks the same and takes a fraction of the bytes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,10 +10,10 @@ from operator import itemgetter
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-# Of all columns; of one, at most and at least; and from where on it has room for text.
+# Widths: of all columns, of one column at most and at least, and the least that has room for text.
 WIDTH, _COLUMN_MAX, _COLUMN_MIN, READABLE = 1088, 26, 3, 15
 
-# Colours of the light scheme, and of the dark one.
+# Colors of the light and the dark scheme.
 _COLOURS = {
     "paper": ("#ffffff", "#0d1117"),
     "ink": ("#24292f", "#e6edf3"),
@@ -52,7 +52,7 @@ _SHAPES = """
 .gred path.dot { stroke-linecap: round; fill: none; }
 """
 
-# What has which colour, if not one of its own name: of its text or area, or of its lines.
+# class=color, if the names differ: fills of texts and areas, and strokes of lines.
 _FILLS = """
 paper label=soft soft mono=soft warning bad cell=paper held value=faint fresh asked=ink
 read written wasted conflict=bad active active.unused=paper idle=rule thread=on_active
@@ -81,19 +81,19 @@ _STYLE = f"""{_SHAPES}{_colours(0)}
 
 
 def number(value: Any) -> str:
-    """Write a coordinate, and whatever else is given, in a few characters."""
+    """Format a coordinate, or any other value, in few characters."""
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 class Sheet:
-    """An SVG document; what is drawn later lies on top. It may have columns, one a thread."""
+    """An SVG document; later shapes are on top. It may have columns, one per thread."""
 
-    left = right = column = 0.0  # of the columns, and how wide one is
+    left = right = column = 0.0  # ends of the columns, and the width of one
 
     def __init__(self, title: str, description: str) -> None:
         self.title, self.description = title, description
         self.y: float = 0
-        self.kinds: set[str] = set()  # of all that was drawn
+        self.kinds: set[str] = set()  # classes of all shapes
         self.parent = self.root = Element("svg", {"class": "gred", "role": "img"})
 
     def divide(self, left: float, columns: int) -> None:
@@ -111,7 +111,7 @@ class Sheet:
     def group(
         self, kind: str, on: Element | None = None, data: Mapping[str, int] | None = None
     ) -> Element:
-        """Begin a group; what is added goes there unless it says otherwise."""
+        """Begin a group, to which shapes are added by default."""
         names = {f"data-{name}": str(value) for name, value in (data or {}).items()}
         parent = self.root if on is None else on
         self.parent = SubElement(parent, "g", {"class": kind, **names})
@@ -150,7 +150,7 @@ class Sheet:
         self.y += 20
 
     def text(self, width: float, *, small: bool) -> str:
-        """Give the document; a small one has everything of a kind in one path."""
+        """Return the document; a small one has all shapes of a kind in one path."""
         size = {"width": number(width), "height": number(self.y + 12)}
         box = {"viewBox": f"0 0 {size['width']} {size['height']}"}
         self.root.attrib.update({"xmlns": "http://www.w3.org/2000/svg", **box, **size})
@@ -164,7 +164,7 @@ class Sheet:
         return tostring(self.root, encoding="unicode") + "\n"
 
 
-# ---- everything of a kind in one path ----
+# ---- merging shapes of a kind into one path ----
 
 
 def _put_together(group: Element) -> None:
@@ -201,7 +201,7 @@ def _lines(kind: str, ones: list[Element]) -> list[Element]:
 
 
 def _rectangles(kind: str, ones: list[Element]) -> list[Element]:
-    """Put neighbours of one height together; what had a rim keeps lines in between."""
+    """Merge adjacent rectangles of equal height, keeping lines between those with an outline."""
     boxes = [_numbers(one, "x", "y", "width", "height") for one in ones]
     steps = []
     while boxes:
@@ -230,7 +230,7 @@ def _circles(kind: str, ones: list[Element]) -> list[Element]:
 
 
 def _texts(kind: str, ones: list[Element]) -> list[Element]:
-    """Put what is written at one height together, and single characters in one text."""
+    """Merge texts at one height, and single characters into one text."""
     written = []
     how = [(one.get("y", ""), one.get("font-size", ""), len(one.text or "") == 1) for one in ones]
     for (y, size, single), row in groupby(zip(how, ones, strict=True), key=itemgetter(0)):

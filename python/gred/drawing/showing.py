@@ -1,4 +1,4 @@
-"""What is shown of a run's steps, in a picture and in a terminal alike, and in which words."""
+"""What pictures and terminals show of a run's steps, and its wording."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,12 +13,12 @@ MEMORIES = ("array", "shared", "partials", "tickets")
 
 
 def shown(launch: Launch) -> frozenset[int]:
-    """Choose the blocks that are drawn: of many the first three and the last."""
+    """Select the blocks to draw: if there are many, the first three and the last."""
     return frozenset((*range(min(launch.blocks, BLOCKS_MAX - 1)), launch.blocks - 1))
 
 
 class Shape(NamedTuple):
-    """How a memory's elements are shown: in rows, those that are read at once in one column."""
+    """The arrangement of a memory's elements in rows; those of a vectorized load share a column."""
 
     columns: int
     packed: int
@@ -30,7 +30,7 @@ class Shape(NamedTuple):
         return number // (self.packed * self.columns) * self.packed + number % self.packed
 
     def elements(self, row: int, end: int) -> range:
-        """List the elements of a row, of those before `end`."""
+        """Return the elements of a row, up to `end`."""
         group, rest = divmod(row, self.packed)
         first = group * self.columns * self.packed + rest
         return range(first, min(first + self.columns * self.packed, end), self.packed)
@@ -42,7 +42,7 @@ def shapes(block: Block, columns: int) -> dict[str, Shape]:
 
 
 def lengths(launch: Launch, made: Sequence[Block]) -> dict[str, int]:
-    """Tell how long each memory is, as far as the blocks use it."""
+    """Return the length of each memory, as far as the blocks use it."""
     used = dict.fromkeys(MEMORIES, 0)
     for element in (e for b in made for n in b.nodes for e in (*n.takes, *n.leaves)):
         used[element.memory] = max(used[element.memory], element.number + 1)
@@ -50,7 +50,7 @@ def lengths(launch: Launch, made: Sequence[Block]) -> dict[str, int]:
 
 
 class Boundary(NamedTuple):
-    """What lies between two steps of a block: what the first writes and the second reads."""
+    """The memory between two steps of a block: the first one's writes and the second's reads."""
 
     before: Step
     after: Step
@@ -66,7 +66,7 @@ class Boundary(NamedTuple):
         return [e for n in self.after.nodes.values() for e in n.takes if e.memory == memory]
 
     def told_writes(self, memory: str) -> dict[int, str]:
-        """Say what warps, and bulk copies, have done to elements by writing."""
+        """Return the effects of writes by warps and bulk copies, by element."""
         copied = (to for node in self.before.nodes.values() for _, to in node.copies)
         told = _told_cells(self.before, memory, ("global_store", "shared_store", "atomic"))
         return {to.number: "asked" for to in copied if to.memory == memory} | told
@@ -76,7 +76,7 @@ class Boundary(NamedTuple):
 
 
 def _told_cells(step: Step, memory: str, events: Sequence[str]) -> dict[int, str]:
-    """Say what requests do to elements: each is 'asked', a 'conflict', or moved and 'wasted'."""
+    """Return the effect of requests on elements: 'asked', 'conflict', or 'wasted' if unused."""
     told: dict[int, str] = {}
     for request in step.requests:
         if request.memory == memory and request.event in events:
@@ -97,7 +97,7 @@ def told_block(launch: Launch, block: Block, number: int, passes: int) -> str:
 
 
 def told_rung(name: str) -> tuple[str, str]:
-    """Give a rung's title and its idea; one of a user's own has a name alone."""
+    """Return a rung's title and idea; a user's own rung has only a name."""
     for method in methods():
         if method.name == name:
             return f"{method.number} {name}: {method.title}", method.idea
@@ -105,7 +105,7 @@ def told_rung(name: str) -> tuple[str, str]:
 
 
 def told_span(elements: range) -> str:
-    """Give the elements of a row in a few characters."""
+    """Format the elements of a row in few characters."""
     if len(elements) == 1:
         return str(elements[0])
     packed = elements.step > 1
@@ -117,7 +117,7 @@ def told_value(value: Any) -> str:
 
 
 def told_node(node: Node) -> str:
-    """Say what a thread does in a step: thread 4: array[4] + array[6] = 12."""
+    """Describe a thread's work in a step: thread 4: array[4] + array[6] = 12."""
     if node.copies:
         elements = _count(len(node.copies), "element")
         return f"thread {node.thread}: copies {elements} to shared memory"
@@ -134,7 +134,7 @@ def told_threads(step: Step, block_size: int) -> str:
 
 
 def told_costs(step: Step) -> list[tuple[str, str]]:
-    """Say what is discarded, shuffled, and asked of memory, each with how it is to be taken."""
+    """Return texts on discarded results, shuffles and memory requests, each with its severity."""
     unused = sum(not node.useful for node in step.nodes.values())
     texts = [f"{_count(unused, 'result')} discarded"] if unused else []
     texts += [f"shuffles: {step.shuffles}"] if step.shuffles else []
@@ -142,13 +142,13 @@ def told_costs(step: Step) -> list[tuple[str, str]]:
 
 
 def told_notes(steps: Sequence[Step], block_size: int) -> list[tuple[str, str]]:
-    """Say what the first of the blocks that are at a step does there, and that the others do so."""
+    """Describe the first block's work in a step, for all blocks that are at that step."""
     of_each = " a block" if len(steps) > 1 else ""
     return [("head", told_threads(steps[0], block_size) + of_each), *told_costs(steps[0])]
 
 
 def told_picture(told: Accesses, idea: str, made: Sequence[Sequence[Block]]) -> str:
-    """Say in words what a picture shows, for those who do not see it."""
+    """Return a textual description of a picture, for accessibility."""
     texts = [f"{idea[:1].upper()}{idea[1:]}."]
     for number, (launch, of_pass) in enumerate(zip(told.passes, made, strict=True), 1):
         where = f"Pass {number}: " if len(told.passes) > 1 else ""

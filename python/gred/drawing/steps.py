@@ -1,7 +1,7 @@
-"""The steps of a run: what every thread reads, merges and writes from one barrier to the next.
+"""The steps of a run: every thread's reads, merges and writes between barriers.
 
-A step is a barrier interval in which somebody reads or merges; what is stored after a barrier
-without having read anything belongs to the step before it.
+A step is a barrier interval in which a thread reads or merges; a store after a barrier, by a thread
+that has not read anything since, belongs to the previous step.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ _of_thread = attrgetter("thread")
 
 
 class Element(NamedTuple):
-    """An element and what it holds; ``owner`` is the block it is shared in, -1 for other memory."""
+    """An element and its value; ``owner`` is the block of shared memory, -1 for other memory."""
 
     memory: str
     number: int
@@ -41,13 +41,13 @@ class Element(NamedTuple):
 
 
 class Node:
-    """What one thread does in one step.
+    """One thread's work in one step.
 
-    ``reads`` are elements of memory, and ``packs`` how many of each memory were read at once;
-    ``copies`` are pairs of elements, of a bulk copy to shared memory; ``own`` is the node that left
-    the thread's register, where that is merged in, and ``lane`` the one whose register a shuffle
-    reads. ``value`` is what the thread holds thereafter, the fold of ``terms`` elements of the
-    launch's array. ``useful``: something of it gets into what the launch leaves.
+    ``reads`` are elements of memory, ``packs`` the number per load, for each memory; ``copies`` are
+    pairs of source and target elements of a bulk copy to shared memory; ``own`` is the node of the
+    thread's previous value, if it is merged, and ``lane`` the node that a shuffle reads from.
+    ``value`` is the thread's value afterwards, the reduction of ``terms`` elements of the launch's
+    array. ``useful`` is whether it contributes to the launch's results.
     """
 
     def __init__(self, block: int, thread: int) -> None:
@@ -72,16 +72,16 @@ class Node:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether it merges the neutral element alone into its register, and touches no memory."""
+        """Whether it merges only the identity into its register, and accesses no memory."""
         kept = self.own is not None and self.own.terms == self.terms
         return kept and not (self.takes or self.leaves)
 
 
 class Request(NamedTuple):
-    """What the lanes of a warp ask for together; transfers are sectors or wavefronts.
+    """A memory request of a warp; transfers are sectors or wavefronts.
 
-    ``nbytes`` are those that lanes ask for; ``moved`` the elements that come along unasked;
-    ``words`` is the first 4-byte word that each lane asks for, by thread.
+    ``nbytes`` are the bytes requested by lanes; ``moved`` are elements transferred but not
+    requested; ``words`` is the first 4-byte word that each lane requests, by thread.
     """
 
     event: str
@@ -95,7 +95,7 @@ class Request(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The threads of a block that act in a step, what their warps ask for, and how many shuffle."""
+    """A step of a block: its active threads, their warps' requests, and the warps that shuffle."""
 
     barriers: tuple[str, ...]
     shuffles: int
@@ -130,8 +130,8 @@ def blocks(launch: Launch, chosen: Container[int] | None = None) -> tuple[Block,
 
 
 def _steps(launch: Launch, block: int, accesses: Sequence[Access]) -> Iterator[Step]:
-    """Yield steps when nothing can be added to them any more."""
-    now: dict[int, Node] = {}  # what each thread has done last
+    """Yield steps, once they are complete."""
+    now: dict[int, Node] = {}  # each thread's last node
     step: Step | None = None
     barriers: tuple[str, ...] = ()
     for _, interval in groupby(accesses, key=attrgetter("interval")):
@@ -158,7 +158,7 @@ def _steps(launch: Launch, block: int, accesses: Sequence[Access]) -> Iterator[S
 
 
 def _late_stores(accesses: list[Access], now: Container[int]) -> tuple[list[Access], list[Access]]:
-    """Part the stores of what threads have held since the step before from all else."""
+    """Separate stores of values that threads hold since the previous step from other accesses."""
     late: list[Access] = []
     others: list[Access] = []
     for thread, of_thread in groupby(accesses, key=_of_thread):
@@ -187,7 +187,7 @@ def _nodes(block: int, accesses: list[Access], before: dict[int, Node]) -> dict[
 
 
 def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[int, Any]) -> None:
-    """Let a node do one thing more. Registers count as read if it is their value that is there."""
+    """Add an access to a node; a shuffle is linked to its source lane if the values are equal."""
     if access.event in _LOADS:
         if access.memory == "tickets":
             return
@@ -226,15 +226,15 @@ def _elements(access: Access) -> list[Element]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Compare two values, where not a number is the same as itself."""
+    """Compare two values; NaN equals itself."""
     return bool(a == b or (a != a and b != b))
 
 
 def _mark_useful(made: Sequence[Block]) -> None:
-    """Count what each value is made of, and go from what the launch leaves back to all of that."""
+    """Count the terms of each value, and mark all nodes that contribute to the launch's results."""
     parents: dict[Node, list[Node]] = {}
     writers: dict[tuple[str, int, int], Node] = {}
-    # First what blocks do before one waits for others, block by block, and then the rest.
+    # First the steps of all blocks before any waits for others, then the rest.
     order: tuple[list[Step], list[Step]] = ([], [])
     for block in made:
         waited = False
@@ -263,13 +263,13 @@ def _mark_useful(made: Sequence[Block]) -> None:
 
 
 def _requests(accesses: Iterable[Access], launch: Launch) -> Iterator[Request]:
-    """Put together what lanes access from one line, each at the same iteration."""
+    """Group accesses of a warp's lanes from the same line and iteration into requests."""
     iterations: dict[tuple[Any, ...], int] = {}
     together: dict[tuple[Any, ...], list[Access]] = {}
     for access in (one for one in accesses if one.memory is not None):
         place = (access.event, access.file, access.number, access.nbytes)
         iteration = iterations[access.thread, place] = iterations.get((access.thread, place), 0) + 1
-        iteration = 0 if access.event == "bulk_copy" else iteration  # its parts belong together
+        iteration = 0 if access.event == "bulk_copy" else iteration  # all parts form one request
         together.setdefault((access.thread // WARP, place, iteration), []).append(access)
     for lanes in together.values():
         one, each = lanes[0], max(1, len(lanes[0].values))
@@ -295,10 +295,10 @@ def _requests(accesses: Iterable[Access], launch: Launch) -> Iterator[Request]:
 
 
 def _wavefronts(at: dict[int, int], nbytes: int, loads: bool) -> tuple[int, int]:
-    """Count how often shared memory is asked, and how much oftener than it has to be.
+    """Count the wavefronts of a shared-memory request, and those due to bank conflicts.
 
-    As many neighbouring lanes are served at a time as all banks have words for; twice as many where
-    neighbours load the same.
+    A wavefront serves as many neighboring lanes as all banks have words for; twice as many if pairs
+    of neighbors load the same.
     """
     words = max(1, nbytes // _BANK_NBYTES)
     pairs = all(at.get(k + 1, at[k]) == at[k] for k in at if k % 2 == 0)

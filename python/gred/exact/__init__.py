@@ -1,4 +1,4 @@
-"""Exact sums and exact moments as objects, and what is made of moments."""
+"""Exact sums and exact moments as objects, and covariances."""
 
 from gred.exact.moments import ExactMoments, corrcoef, cov
 from gred.exact.partials import ExactSums

@@ -1,4 +1,4 @@
-"""Exact moments: of means, variances and covariances nothing is rounded but the result, once."""
+"""Exact moments: means, variances and covariances, rounded once."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _Comoments: TypeAlias = dict[tuple[int, int], Fraction | None]
 
 
 class ExactMoments(Mergeable):
-    """Exact sums of variables, and of the products of each two, of which all moments are made.
+    """Exact sums of variables, and of the products of each pair, from which moments are computed.
 
-    The same values make the same moments to the last bit, in any order, from parts that were made
-    anywhere: ``a + b``, ``a += b`` and ``sum(parts)`` are those of all values. Variances do not
-    overflow or cancel: a result is the exact one, rounded once, to nearest, ties to even.
+    Moments do not depend on the order of the values or on how they are split into parts, to the
+    last bit: ``a + b``, ``a += b`` and ``sum(parts)`` are those of all values. Variances do not
+    overflow or cancel: results are exact values rounded once, to nearest, ties to even.
 
     Parameters
     ----------
     *variables : array_like of real numbers, all of one shape
-        Values to begin with, as for `add`. Of how many variables there are is settled by the first.
+        Initial values, as for `add`. The first call with values sets the number of variables.
 
     Examples
     --------
@@ -56,16 +56,16 @@ class ExactMoments(Mergeable):
         return ("moments", (k,)) if shape == (k * (k + 3) // 2,) else None
 
     def __init__(self, *variables: ArrayLike | Any) -> None:
-        # A row of each variable, and of the products of 0 and 0, 0 and 1, ..., 1 and 1, ...
+        # Rows: the sum of each variable, then of products of pairs (0, 0), (0, 1), ..., (1, 1), ...
         self._words: Words = np.empty((0, WORDS), np.int64)
         if variables:
             self.add(*variables)
 
     def add(self, *variables: ArrayLike | Any) -> None:
-        """Add values: an array of each variable, all of one shape, as `ExactSum.add` takes them.
+        """Add values: one array per variable, all of one shape, as for `ExactSum.add`.
 
-        Errors are those of `ExactSum.add_products`, and ValueError unless there are as many
-        variables as before; then nothing is added.
+        Errors are those of `ExactSum.add_products`, and ValueError if the number of variables
+        differs from before; nothing is added then.
         """
         if not variables:
             raise ValueError("there has to be a variable at least")
@@ -90,37 +90,37 @@ class ExactMoments(Mergeable):
 
     @property
     def count(self) -> int:
-        """How many values each variable has been given."""
+        """Number of values of each variable."""
         return int(self._words[:1, 0].sum())
 
     def mean(self, dtype: DTypeLike = np.float64) -> Any:
-        """Give each variable's mean, or, of one, a scalar; of nothing NaN."""
+        """Return the mean of each variable, a scalar for one variable; NaN without values."""
         words = self._words
         rows = words[: _variables_of(len(words))]
         return _joined(of_words(row, ExactSum).mean(dtype) for row in rows)
 
     def var(self, ddof: float = 0, dtype: DTypeLike = np.float64) -> Any:
-        """Give each variable's variance, divided by ``count - ddof``.
+        """Return the variance of each variable, with the divisor ``count - ddof``.
 
-        Where that is not positive there is a RuntimeWarning, and an infinity, or NaN of 0.
+        If it is not positive, the result is infinity, or NaN for 0 / 0, with a RuntimeWarning.
         """
         return _joined(self._divided(ddof, dtype, nearest, False))
 
     def std(self, ddof: float = 0, dtype: DTypeLike = np.float64) -> Any:
-        """Give the roots of variances, rounded once."""
+        """Return the standard deviations, rounded once."""
         return _joined(self._divided(ddof, dtype, root, False))
 
     def cov(self, ddof: float = 1, dtype: DTypeLike = np.float64) -> Any:
-        """Give the matrix of covariances, divided by ``count - ddof``, as `var` does."""
+        """Return the covariance matrix, with the divisor ``count - ddof``, as for `var`."""
         return _matrix(self._divided(ddof, dtype, nearest, True), dtype)
 
     def corrcoef(self, dtype: DTypeLike = np.float64) -> Any:
-        """Give the matrix of Pearson's coefficients: each is the exact one, rounded once."""
+        """Return the matrix of Pearson correlation coefficients, each rounded once."""
         found, result = _comoments(self._words, True), float_type(dtype)
         return _matrix([_correlation(found, i, j, result) for i, j in sorted(found)], result)
 
     def _divided(self, ddof: float, dtype: DTypeLike, how: _Rounding, square: bool) -> list[Any]:
-        """Round the variances, or all covariances, once divided."""
+        """Compute variances, or all covariances, by rounding each quotient once."""
         words, result = self._words, float_type(dtype)
         divisor = divisor_of(int(words[:1, 0].sum()), ddof)
         if not divisor:
@@ -130,12 +130,12 @@ class ExactMoments(Mergeable):
 
 
 def _variables_of(rows: int) -> int:
-    """Tell of how many variables there are so many sums."""
+    """Return the number of variables k that have k (k + 3) / 2 rows of sums."""
     return (math.isqrt(9 + 8 * rows) - 3) // 2
 
 
 def comoment(x: ExactSum, y: ExactSum, product: ExactSum) -> Fraction | None:
-    """Sum the products of deviations; None if a value was not finite, or there is none."""
+    """Return the sum of products of deviations; None for nonfinite values or no values."""
     try:
         of_both = x.fraction() * y.fraction()
         return product.fraction() - of_both / x.count if x.count else None
@@ -144,7 +144,7 @@ def comoment(x: ExactSum, y: ExactSum, product: ExactSum) -> Fraction | None:
 
 
 def _comoments(words: Words, square: bool) -> _Comoments:
-    """Find that of each two variables, or of each with itself alone."""
+    """Return the comoments of all pairs of variables, or only of each with itself."""
     sums, k = [of_words(row, ExactSum) for row in words], _variables_of(len(words))
     found: _Comoments = {}
     pairs = combinations_with_replacement(range(k), 2)
@@ -155,7 +155,7 @@ def _comoments(words: Words, square: bool) -> _Comoments:
 
 
 def _correlation(found: _Comoments, i: int, j: int, dtype: np.dtype[Any]) -> Any:
-    """Take the root of the squared coefficient, which is a fraction."""
+    """Compute a correlation coefficient as the root of its square, which is a fraction."""
     both, of_i, of_j = found[i, j], found[i, i], found[j, j]
     if both is None or not of_i or not of_j:
         return dtype.type(np.nan)
@@ -173,11 +173,11 @@ def _matrix(values: list[Any], dtype: DTypeLike) -> Any:
     return np.array(values, dtype).reshape(k, k)
 
 
-# ---- as NumPy has them ----
+# ---- NumPy's functions ----
 
 
 def _variables(m: Any, y: Any, rowvar: bool) -> ExactMoments:
-    """Take arrays' rows, or columns, as variables; NumPy leaves a second array of one row alone."""
+    """Take rows or columns as variables; as in NumPy, a `y` of one row is not transposed."""
     found = []
     for given, is_first in ((m, True), (y, False)):
         if given is None:
@@ -202,26 +202,26 @@ def cov(
     *,
     dtype: DTypeLike = np.float64,
 ) -> Any:
-    """Estimate covariances: each is the exact one, rounded once, and has the same bits everywhere.
+    """Estimate the exact covariance matrix, rounded once, with the same bits everywhere.
 
     Parameters
     ----------
     m, y : array_like of real numbers, of one or two dimensions
-        Variables and their values, in rows, or, without `rowvar`, in columns; on the host, or on a
-        device in a library that takes rows of it: CuPy, PyTorch, JAX.
+        Variables and their values: each row is a variable, or each column if not `rowvar`. On the
+        host, or of CuPy, PyTorch or JAX on a device.
     rowvar, bias, ddof
-        As for `numpy.cov`: sums are divided by n - 1, or n if `bias`, or n - `ddof`.
+        As for `numpy.cov`: the divisor is n - 1, or n if `bias`, or n - `ddof`.
     dtype : float16, bfloat16, float32 or float64
-        What each is rounded to.
+        Type of the result.
 
     Returns
     -------
-    array of NumPy's, of shape (k, k) of k variables, or a scalar of one
+    NumPy array of shape (k, k) for k variables, or scalar for one variable
 
     Raises
     ------
     TypeError, ValueError
-        If numbers are complex, dimensions more, or variables not of one length.
+        If values are complex, arrays have more dimensions, or variables differ in length.
 
     Examples
     --------
@@ -242,11 +242,11 @@ def corrcoef(
     *,
     dtype: DTypeLike = np.float64,
 ) -> Any:
-    """Correlate variables, as `cov` takes them: Pearson's coefficients, exact and rounded once.
+    """Compute exact Pearson correlation coefficients, rounded once; parameters are as for `cov`.
 
     Returns
     -------
-    array of NumPy's, of shape (k, k) of k variables, or a scalar of one
+    NumPy array of shape (k, k) for k variables, or scalar for one variable
         NaN where a variable is constant.
 
     Examples

@@ -1,4 +1,4 @@
-"""Exact sums of many results at once: on their way to each other, and as one object."""
+"""Exact sums of many results: partial sums to be merged, and `ExactSums`."""
 
 from __future__ import annotations
 
@@ -29,20 +29,19 @@ from gred.exact.sums import (
 )
 from gred.keys import by_key
 
-_AT_ONCE = 1024  # results, whose words are made whole
+_AT_ONCE = 1024  # results that are summed together before unused digits are dropped
 
-MOMENTS = (1, 2)  # powers: of elements, and of their squares
+MOMENTS = (1, 2)  # powers: elements, and their squares
 
 
 @dataclass(frozen=True)
 class Partials:
-    """Exact sums of powers of elements, of results that lie in a shape.
+    """Exact sums of powers of elements, for an array of results.
 
-    Of complex numbers each power has two parts. ``counts``, of shape (parts, results, 4), are how
-    many elements, NaNs and infinities of both signs there were; ``digits``, of shape (parts,
-    results, n), the words' digits from the one at ``first`` on. Digits that no result has are left
-    out: those in front, and those at the end. As words have bits to spare for 2**30 parts, merging
-    is adding.
+    For complex numbers each power has two parts. ``counts``, of shape (parts, results, 4), are the
+    numbers of elements, NaNs, and infinities of both signs; ``digits``, of shape (parts, results,
+    n), are the words' digits from digit ``first`` on. Leading and trailing digits that are 0 in all
+    results are dropped. Merging is adding, since words have spare bits for 2**30 parts.
     """
 
     shape: tuple[int, ...]
@@ -52,7 +51,7 @@ class Partials:
     is_complex: bool = False
 
     def words(self, places: Any = slice(None)) -> Words:
-        """Make the words of some results' parts whole."""
+        """Return the complete, normalized words of the selected results."""
         counts, digits = self.counts[:, places], self.digits[:, places]
         words = np.zeros((*counts.shape[:-1], WORDS), np.int64)
         words[..., :COUNTS] = counts
@@ -60,21 +59,21 @@ class Partials:
         return normalised(words)
 
     def sums(self) -> Iterator[list[ExactSum]]:
-        """Give the sums of each result's parts."""
+        """Yield the sums of each result's parts."""
         for k in range(self.counts.shape[1]):
             yield [of_words(row, ExactSum) for row in self.words(k)]
 
     def taken(self, places: Words) -> Partials:
-        """Take results in another order."""
+        """Return the selected results, in the given order."""
         return replace(self, counts=self.counts[:, places], digits=self.digits[:, places])
 
     def normalised(self) -> Partials:
-        """Hand carries on, so that equal sums are equal partials."""
+        """Propagate carries, so that equal sums have equal digits."""
         return replace(_of_words(self.words(), self.is_complex), shape=self.shape)
 
 
 def _of_words(words: Words, is_complex: bool) -> Partials:
-    """Leave out digits that are 0 everywhere, but for one."""
+    """Build partials from words, dropping leading and trailing digits that are 0 in all rows."""
     used = np.flatnonzero(words[..., COUNTS:].any(axis=(0, 1)))
     first, last = (int(used[0]), int(used[-1])) if len(used) else (0, 0)
     digits = words[..., COUNTS + first : COUNTS + last + 1].copy()
@@ -82,11 +81,11 @@ def _of_words(words: Words, is_complex: bool) -> Partials:
 
 
 def of_sums(sums: Sequence[ExactSum]) -> Partials:
-    """Take one result's exact sum, or those of its two parts."""
+    """Build partials of one result from its exact sum, or from those of its two parts."""
     return _of_words(np.array([[total._words] for total in sums]), len(sums) > 1)
 
 
-# ---- adding up ----
+# ---- summation ----
 
 
 def sums_of(
@@ -96,10 +95,10 @@ def sums_of(
     powers: tuple[int, ...] = (1,),
     skips_nans: bool = False,
 ) -> Partials:
-    """Add an array's elements up along distinct axes from 0 on, which stay with length 1.
+    """Sum an array's elements along distinct nonnegative axes, which are kept with length 1.
 
-    Without axes there is one result, of shape (). A mask, of bool and the array's shape and
-    library, says which elements take part; NaN does not if `skips_nans`.
+    Without axes there is one result, of shape (). `mask` is a bool array of the array's shape and
+    library that selects elements; NaN is skipped if `skips_nans`.
     """
     if axes is None:
         whole = iter([array if mask is None else array[mask]])
@@ -123,9 +122,9 @@ def sums_of(
 def sums_by_key(
     keys: Any, values: Any, count: int, powers: tuple[int, ...] = (1,), skips_nans: bool = False
 ) -> Partials:
-    """Add values up along their first axis, those of each key from 0 on, below `count`.
+    """Sum host values along their first axis by key.
 
-    They are on the host. Values of other keys are left out.
+    Values with a key outside [0, `count`) are skipped.
     """
     order = np.argsort(keys, kind="stable")
     ends = np.searchsorted(keys[order], np.arange(count + 1))
@@ -139,7 +138,7 @@ def sums_by_key(
 def moments_of(
     a: Any, axis: Any, keepdims: bool, where: Any, skips_nans: bool = False
 ) -> tuple[Any, tuple[int, ...] | None, Partials]:
-    """Read what reductions are given: the array, its axes, None if it is one, and the sums."""
+    """Process a reduction's arguments: return the array, its axes (None for all), and the sums."""
     whole = axis is None and not keepdims
     array = checks.array_of(a) if whole and where is True else checks.indexable(a)
     axes, shown = None, None
@@ -160,7 +159,7 @@ def _summed(
     powers: tuple[int, ...],
     skips_nans: bool,
 ) -> Partials:
-    """Add up each piece of an array, of which a result is made."""
+    """Sum each piece of an array to one result."""
     of_two = _core.element(array).startswith("complex")
     if of_two and skips_nans:
         pieces = (piece[piece == piece] for piece in pieces)
@@ -173,7 +172,7 @@ def _summed(
 
     tiles = iter(lambda: list(islice(pieces, _AT_ONCE)), [])
     found = concatenated([added(tile) for tile in tiles] or [added([])], shape)
-    if skips_nans and not of_two:  # NaNs leave no digits
+    if skips_nans and not of_two:  # NaN adds nothing to the digits
         found.counts[..., 0] -= found.counts[..., 1]
         found.counts[..., 1] = 0
     return found
@@ -183,7 +182,7 @@ def _summed(
 
 
 def _aligned(partials: Sequence[Partials]) -> tuple[list[Words], list[Words], int]:
-    """Give counts, digits that begin and end at the same place, and that place."""
+    """Return counts, digits padded to a common range, and the first digit of that range."""
     first = min(one.first for one in partials)
     end = max(one.first + one.digits.shape[-1] for one in partials)
     digits = []
@@ -195,21 +194,21 @@ def _aligned(partials: Sequence[Partials]) -> tuple[list[Words], list[Words], in
 
 
 def concatenated(tiles: Sequence[Partials], shape: tuple[int, ...]) -> Partials:
-    """Put tiles of results one after the other."""
+    """Concatenate tiles of results."""
     counts, digits, first = _aligned(tiles)
     joined = np.concatenate(counts, axis=1), np.concatenate(digits, axis=1)
     return Partials(shape, *joined, first, tiles[0].is_complex)
 
 
 def merged(partials: Sequence[Partials]) -> Partials:
-    """Add up sums of the same results: at least one, and less than 2**30 in all that ever are."""
+    """Add partial sums of the same results: at least one, and fewer than 2**30 in total."""
     counts, digits, first = _aligned(partials)
     added = reduce(np.add, counts), reduce(np.add, digits)
     return Partials(partials[0].shape, *added, first, partials[0].is_complex)
 
 
 def rounded(partials: Partials, dtype: DTypeLike, *, divided: bool) -> npt.NDArray[Any]:
-    """Round sums, or means if `divided`, once; those of two parts to a complex type."""
+    """Round sums, or means if `divided`, once; sums of two parts to a complex type."""
     results = range(partials.counts.shape[1])
     whole = np.zeros(len(results), dtype)
     for part, values in enumerate((whole.real, whole.imag)[: 1 + partials.is_complex]):
@@ -219,24 +218,24 @@ def rounded(partials: Partials, dtype: DTypeLike, *, divided: bool) -> npt.NDArr
     return whole.reshape(partials.shape)
 
 
-# ---- as one object ----
+# ---- ExactSums ----
 
 _REAL, _COMPLEX = 1, 2  # parts of a number
 
 
 class ExactSums(Mergeable):
-    """Exact sums in a shape, that are added to without rounding, and rounded when asked.
+    """An array of exact sums, accumulated without rounding and rounded on request.
 
-    They are what an array of `ExactSum` would be, in one array of words: merged by ``+`` and
-    ``+=``, taken away by ``-``, pickled, and sent by MPI, NCCL or Dask in one message. Complex
+    Equivalent to an array of `ExactSum`, but stored in one array of words: it is merged by ``+``
+    and ``+=``, subtracted by ``-``, pickled, and sent by MPI, NCCL or Dask in one message. Complex
     numbers have two sums each.
 
     Parameters
     ----------
     a : array_like
-        Of any shape and type, on the host, or of CuPy or PyTorch; added up exactly.
+        Input array of any shape and type, on the host, or of CuPy or PyTorch.
     axis : int or tuple of int, optional
-        What is added up; the axes that stay give the shape. All, by default.
+        Axis or axes along which to sum; the others give the shape. By default all.
 
     Examples
     --------
@@ -266,9 +265,9 @@ class ExactSums(Mergeable):
 
     @classmethod
     def by_key(cls, keys: ArrayLike, values: ArrayLike, num_keys: int | None = None) -> ExactSums:
-        """Add up the values of each key, of one dimension, on the host.
+        """Sum 1-d host values by key.
 
-        Keys and errors are as of `gred.by_key`: integers from 0 on, below `num_keys`.
+        Keys and errors are those of `gred.by_key`: integers from 0 to `num_keys` - 1.
         """
         if isinstance(keys, tuple):
             raise TypeError("keys of one kind are taken; join several to one first")
@@ -284,16 +283,16 @@ class ExactSums(Mergeable):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As many sums there are along each axis that stays."""
+        """Tuple of the dimensions of the array of sums."""
         return self._words.shape[:-2]
 
     @property
     def count(self) -> Words:
-        """How many elements each has been given, less those taken away."""
+        """Number of elements added to each sum, minus those subtracted."""
         return self._words[..., 0, 0].copy()
 
     def __getitem__(self, place: Any) -> ExactSum | ExactSums:
-        """Take some, or, of real numbers, one as an `ExactSum`."""
+        """Select sums; a single sum of real numbers is returned as an `ExactSum`."""
         numbers = np.arange(math.prod(self.shape)).reshape(self.shape)[place]
         words = self._words.reshape(-1, self._parts, WORDS)[numbers]
         is_one = np.ndim(numbers) == 0 and self._parts == _REAL
@@ -305,15 +304,15 @@ class ExactSums(Mergeable):
         return self.shape[0]
 
     def __iter__(self) -> Iterator[ExactSum | ExactSums]:
-        """Go through the first dimension."""
+        """Iterate over the first dimension."""
         return (self[k] for k in range(len(self)))
 
     def value(self, dtype: DTypeLike | None = None) -> npt.NDArray[Any]:
-        """Round each sum once, to float64, or, of complex numbers, complex128, or another type."""
+        """Round each sum once; by default to float64, or complex128 for complex numbers."""
         return self._rounded(dtype, False)
 
     def mean(self, dtype: DTypeLike | None = None) -> npt.NDArray[Any]:
-        """Divide each by its count, and round the quotient once; of nothing NaN."""
+        """Divide each sum by its count and round the quotient once; NaN without elements."""
         return self._rounded(dtype, True)
 
     def _rounded(self, dtype: Any, divides: bool) -> npt.NDArray[Any]:
@@ -332,6 +331,6 @@ class ExactSums(Mergeable):
 
 
 def _words_of(sums: Partials, shape: tuple[int, ...]) -> Words:
-    """Put the parts of a result side by side."""
+    """Return words of the given shape, with the parts of a result adjacent."""
     words = np.ascontiguousarray(sums.words().swapaxes(0, 1))
     return words.reshape(*shape, words.shape[1], WORDS)

@@ -1,4 +1,4 @@
-"""Fractions and their square roots, rounded once to a type of floats."""
+"""Fractions and their square roots, rounded once to a float type."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import DTypeLike
 
 from gred.checks import dtype_name
 
-# Bits of a significand, and the exponent of the smallest number.
+# Significand bits, and exponent of the smallest subnormal.
 _FORMATS = {"float16": (11, -24), "bfloat16": (8, -133), "float32": (24, -149)}
 _FORMATS["float64"] = 53, -1074
 
 
 def float_type(dtype: DTypeLike) -> np.dtype[Any]:
-    """Take a type that fractions are rounded to."""
+    """Check and return the type that fractions are rounded to."""
     name = dtype_name(dtype)
     if name not in _FORMATS:
         raise TypeError(f"dtype must be float16, bfloat16, float32 or float64; got {name}")
@@ -27,7 +27,7 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def divisor_of(count: int, ddof: Any) -> Fraction:
-    """Subtract degrees of freedom, down to 0."""
+    """Return ``max(count - ddof, 0)`` as a fraction."""
     if not isinstance(ddof, numbers.Real | np.number):
         raise TypeError(f"ddof must be a number; got {ddof!r}")
     if not math.isfinite(ddof):
@@ -38,20 +38,20 @@ def divisor_of(count: int, ddof: Any) -> Fraction:
 def quotient(
     rounded: Callable[..., Any], exact: Fraction | None, divisor: Fraction, dtype: np.dtype[Any]
 ) -> Any:
-    """Divide and round; NaN of no number and of 0 by 0, and else infinity by 0."""
+    """Divide and round; NaN for None and for 0 / 0, infinity for any other division by 0."""
     if exact is not None and divisor:
         return rounded(exact / divisor, dtype)
     return dtype.type(np.inf if exact else np.nan)
 
 
 def nearest(exact: Fraction, dtype: np.dtype[Any]) -> Any:
-    """Round to the nearest float, the even one of two; beyond the greatest is infinity."""
+    """Round to the nearest float, ties to even; overflow gives infinity."""
     bits, lowest = _FORMATS[dtype.name]
     magnitude = abs(exact)
     exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
     exponent -= magnitude < Fraction(2) ** exponent
     unit = max(exponent - bits + 1, lowest)
-    units = round(magnitude / Fraction(2) ** unit)  # Python's rounding is the same
+    units = round(magnitude / Fraction(2) ** unit)  # round() also rounds ties to even
     try:
         value = math.ldexp(units, unit)
     except OverflowError:
@@ -61,10 +61,10 @@ def nearest(exact: Fraction, dtype: np.dtype[Any]) -> Any:
 
 
 def root(exact: Fraction, dtype: np.dtype[Any]) -> Any:
-    """Round the square root of what is not negative.
+    """Compute the correctly rounded square root of a nonnegative fraction.
 
-    Of its first 64 bits or more, and one that says whether anything comes after these: no float,
-    and nothing half way between two, has as many.
+    At least its first 64 bits and a sticky bit are rounded: neither a float nor the midpoint of two
+    floats has as many bits.
     """
     size = exact.numerator.bit_length() - exact.denominator.bit_length()
     shift = max(66 - size // 2, 0)

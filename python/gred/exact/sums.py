@@ -1,4 +1,4 @@
-"""Exact sums as objects: added to without rounding, merged in any order, rounded when asked."""
+"""Exact sums as objects: accumulated without rounding, merged in any order, rounded on request."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gred import _core
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# As csrc/common/exact.h has them: counts, and digits of 32 bits, in words of 64.
+# As in csrc/common/exact.h: counts, and 32-bit digits, in 64-bit words.
 COUNTS = 4
 WORDS = COUNTS + 134
 _POINT = 2148
 _PARTS_MOST = 2**20
 
-# In front of the words that go out: how many accumulators were added up in them, and a checksum,
-# which adds up as they do, and which words that are anything else do not have.
+# Exported words begin with the number of accumulators added up in them and a checksum. Both are
+# additive, as the words are.
 HEAD = 2
 _WEIGHTS = np.array([pow(0x9E3779B97F4A7C15, k + 1, 2**64) for k in range(WORDS + 1)], np.uint64)
 
@@ -41,12 +41,12 @@ Words = npt.NDArray[np.int64]
 
 
 def exact_words(a: Any, b: Any = None) -> Words:
-    """Add an array's elements up, or their products with those of another."""
+    """Sum an array's elements, or the products of two arrays' elements, exactly."""
     return np.frombuffer(_core.exact_sum(a) if b is None else _core.exact_products(a, b), np.int64)
 
 
 def normalised(words: Words) -> Words:
-    """Hand carries on, in each row of words, so that equal sums have equal ones."""
+    """Propagate the carries of each row of words, so that equal sums have equal words."""
     if words.ndim == 1:
         return np.frombuffer(_core.exact_normalised(words), np.int64)
     rows = np.ascontiguousarray(words).reshape(-1, WORDS)
@@ -54,26 +54,26 @@ def normalised(words: Words) -> Words:
 
 
 def rounded(rows: Iterable[Words], dtype: Any, divides: bool) -> npt.NDArray[Any]:
-    """Round the sum of each row of words once, or its quotient by the count."""
+    """Round the sum, or the mean, of each row of words once."""
     found = [_core.exact_rounded(row, int(row[0]) if divides else 1, dtype) for row in rows]
     return np.array(found, dtype)
 
 
 def _checksums(parts: Words, words: Words, salts: Words | int) -> Words:
-    """Sum, modulo 2**64, the words of each row, each times a factor of its own."""
+    """Compute the weighted sum, modulo 2**64, of each row's words."""
     terms = np.concatenate([parts, words], axis=-1).view(np.uint64) * _WEIGHTS
     checks: Words = terms.sum(axis=-1, keepdims=True).view(np.int64) + parts * salts
     return checks
 
 
 def _sealed(words: Words, salts: Words | int = 0) -> Words:
-    """Put in front of words what they go out with."""
+    """Prepend the head of exported words: a count of 1 and the checksum."""
     one = np.ones((*words.shape[:-1], 1), np.int64)
     return np.concatenate([one, _checksums(one, words, salts), words], axis=-1)
 
 
 def _opened(given: Words, salts: Words | int = 0) -> Words:
-    """Take words that came from anywhere, and may have been added up there."""
+    """Check and remove the head of exported words, which may have been added up elsewhere."""
     parts, checks, words = given[..., :1], given[..., 1:HEAD], given[..., HEAD:]
     sound = (parts >= 1) & (parts <= _PARTS_MOST) & (checks == _checksums(parts, words, salts))
     if not sound.all():
@@ -85,45 +85,45 @@ def _opened(given: Words, salts: Words | int = 0) -> Words:
 
 
 def _salts(named: tuple[str, tuple[int, ...]] | None, shape: tuple[int, ...]) -> Words | int:
-    """Tell sums of one kind, shape and place from others, whose words do not add up with them."""
+    """Return checksum salts that differ between sums of different kind, shape or position."""
     salts = [zlib.crc32(repr((*(named or ()), row)).encode()) for row in range(math.prod(shape))]
     return np.array(salts, np.int64).reshape(*shape, 1) if shape else 0
 
 
 class Mergeable:
-    """One exact sum or several, as words; it is used from many threads at once."""
+    """Base class: one or several exact sums, stored as words; thread-safe."""
 
     __slots__ = ("__weakref__", "_lock", "_words")
     _lock: threading.Lock
-    _words: Words  # normalised rows; replaced, never written
-    _shape: str  # of words
+    _words: Words  # normalized rows; replaced, never modified
+    _shape: str  # of exported words, for errors
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
-        """Make one of no words."""
+        """Create an object without words."""
         made = super().__new__(cls)
         made._lock = threading.Lock()
         return made
 
     def _begun(self, given: Words) -> Words:
-        """Give the words that others are added to, once these fit."""
+        """Return own words, after checking that others can be added to them."""
         if self._words.shape != given.shape:
             mine, theirs = self._words.shape[:-2], given.shape[:-2]
             raise ValueError(f"shapes {mine} and {theirs}, or real and complex, do not add up")
         return self._words
 
     def _merge(self, given: Words, sign: int = 1) -> None:
-        """Add normalised words, or take them away."""
+        """Add normalized words, or subtract them."""
         with self._lock:
             mine, theirs = self._begun(given), given if sign > 0 else -given
             total = mine + theirs
             counts = total[..., :COUNTS]
             wrapped = (counts ^ mine[..., :COUNTS]) & (counts ^ theirs[..., :COUNTS])
-            if min(wrapped.ravel().tolist(), default=0) < 0:  # a sign that neither had
+            if min(wrapped.ravel().tolist(), default=0) < 0:  # overflow: a sign that neither had
                 raise OverflowError("more than 2**63 elements")
             self._words = normalised(total)
 
     def __iadd__(self, other: Self | int) -> Self:
-        """Add in place what another one has been given; 0, by which `sum` begins, is nothing."""
+        """Merge another object in place; 0, the start value of `sum`, is ignored."""
         if isinstance(other, type(self)):
             self._merge(other._words)
         elif type(other) is not int or other != 0:
@@ -131,46 +131,46 @@ class Mergeable:
         return self
 
     def __isub__(self, other: Self) -> Self:
-        """Take away what another one has been given."""
+        """Subtract another object's elements in place."""
         if not isinstance(other, type(self)):
             return NotImplemented
         self._merge(other._words, -1)
         return self
 
     def __add__(self, other: Self | int) -> Self:
-        """Make a new one, of all that both have been given."""
+        """Return a new object with the elements of both."""
         return of_words(self._words, type(self)).__iadd__(other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Self) -> Self:
-        """Make a new one, of what this one has been given and the other one has not."""
+        """Return a new object with the other's elements subtracted."""
         return of_words(self._words, type(self)).__isub__(other)
 
     # ---- as words ----
 
     @classmethod
     def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
-        """Name what rows of words in a shape are; None: they are none of this kind."""
+        """Return the kind and shape of the sums with words of a shape; None if it does not fit."""
         raise NotImplementedError
 
     @property
     def words(self) -> Words:
-        """All sums as one array of int64, that adds up: a row of 140 words each.
+        """All sums as one additive array of int64, with a row of 140 words per sum.
 
-        Of one `ExactSum` they have shape (140,), of `ExactSums` (..., 1, 140), or, complex ones,
-        (..., 2, 140), and of `ExactMoments` of k variables (k (k + 3) / 2, 140). The element-wise
-        integer sum of up to 2**20 objects' words is what `from_words` makes the merged one of: any
-        engine that adds integers can add exact sums, such as MPI or NCCL in one message.
+        The shape is (140,) for an `ExactSum`, (..., 1, 140) for `ExactSums`, or (..., 2, 140) for
+        complex ones, and (k (k + 3) / 2, 140) for `ExactMoments` of k variables. `from_words`
+        converts the element-wise integer sum of up to 2**20 objects' words to the merged object, so
+        exact sums can be added by anything that adds integers, such as MPI or NCCL, in one message.
 
-        Word 0 of a row is how many were added up in it; words 2 to 5 are how many elements, NaNs,
-        infinities and negative infinities were added; word 6 + k is the digit that is worth
-        2**(32 k - 2148). Word 1 is a checksum, which adds up, too: of an `ExactSum` the sum, modulo
-        2**64, of all others, the first of them times 0x9E3779B97F4A7C15, the k-th times its k-th
-        power; of others the first is multiplied by a number of their kind, shape and place, too.
+        Word 0 of a row is the number of accumulators in it; words 2 to 5 are the numbers of
+        elements, NaNs, infinities and negative infinities; word 6 + k is the digit with weight
+        2**(32 k - 2148). Word 1 is a checksum, additive as well: for an `ExactSum` the sum, modulo
+        2**64, of the other words, the k-th of them times the k-th power of 0x9E3779B97F4A7C15; for
+        other classes the first is also multiplied by a salt from kind, shape and position.
 
-        OverflowError is raised if a count is 2**43 or more: the sum of 2**20 such counts does not
-        fit in a word.
+        Raises OverflowError if a count is 2**43 or more: the sum of 2**20 such counts does not fit
+        in a word.
         """
         words, limit = self._words, 2**63 // _PARTS_MOST
         if (most := np.abs(words[..., :COUNTS]).max(initial=0)) >= limit:
@@ -180,9 +180,9 @@ class Mergeable:
 
     @classmethod
     def from_words(cls, words: ArrayLike) -> Self:
-        """Make one of words, or of the element-wise sum of up to 2**20 ones' words.
+        """Create an object from `words`, or from the element-wise sum of up to 2**20 such arrays.
 
-        What is nothing of that kind raises ValueError.
+        Raises ValueError for anything else.
         """
         given = np.asarray(words)
         shape = given.shape[:-1]
@@ -207,7 +207,7 @@ _Made = TypeVar("_Made", bound=Mergeable)
 
 
 def of_words(words: Words, kind: type[_Made]) -> _Made:
-    """Make one of a kind that has normalised words."""
+    """Create an object of a class with the given normalized words."""
     made = kind.__new__(kind)
     made._words = words
     return made
@@ -217,7 +217,7 @@ def of_words(words: Words, kind: type[_Made]) -> _Made:
 
 
 def _comparison(how: Callable[[Any, Any], Any]) -> Callable[[ExactSum, Any], Any]:
-    """Make an operator that compares an exact sum with another one, or a number."""
+    """Create an operator that compares an exact sum with another one or a number."""
 
     def compare(self: ExactSum, other: Any) -> Any:
         if not isinstance(other, (ExactSum, numbers.Real, np.generic)):
@@ -228,29 +228,29 @@ def _comparison(how: Callable[[Any, Any], Any]) -> Callable[[ExactSum, Any], Any
 
 
 class ExactSum(Mergeable):
-    """A sum of floats that is not rounded until its value is asked for.
+    """A sum of floats that is rounded only when its value is requested.
 
-    Nothing that is added, in whichever order, is rounded; the exact sum is kept in 140 words of 64
-    bits [1]_. So a sum can be streamed, kept, resumed, and merged from parts that were made
-    anywhere: the same elements make the same accumulator to the last bit. Its value is the exact
-    sum rounded once, to nearest, ties to even; it overflows only if the exact sum does. NaN makes
-    it NaN, and so do infinities of both signs.
+    The exact sum is accumulated without rounding, in any order, in 140 64-bit words [1]_. It can be
+    streamed, stored, resumed, and merged from parts that were computed anywhere: the same
+    elements give the same accumulator to the last bit. Its value is the exact sum rounded once, to
+    nearest, ties to even; it overflows only if the exact sum does. It is NaN after a NaN, or after
+    infinities of both signs.
 
-    ``+`` and ``+=`` merge accumulators; ``-`` and ``-=`` take away what another one has been given,
-    also where that was not finite: ``a + b - b == a``. They are equal if their exact sums, their
-    counts, and their counts of NaNs and infinities are the same. ``-a`` and ``3 * a`` are of each
-    element negated or times an integer. ``<`` and the like compare exact sums with one another's,
-    and with numbers; of NaN they are false. They can be pickled, copied, and shared by threads.
+    ``+`` and ``+=`` merge accumulators; ``-`` and ``-=`` subtract another one's elements, also
+    nonfinite ones: ``a + b - b == a``. Accumulators are equal if their exact sums, their counts,
+    and their counts of NaNs and infinities are equal. ``-a`` and ``3 * a`` multiply each element.
+    Order comparisons compare exact sums with each other and with numbers, and are False for NaN.
+    Accumulators can be pickled, copied, and shared by threads.
 
     Parameters
     ----------
     *arrays : array_like
-        Arrays to begin with, as for `add`.
+        Arrays of initial elements, as for `add`.
 
     Attributes
     ----------
     PARTS_MOST : int
-        2**20: how many accumulators' `words` may be added up outside.
+        2**20: the most accumulators with `words` that may be added up externally.
 
     References
     ----------
@@ -286,20 +286,20 @@ class ExactSum(Mergeable):
             self.add(array)
 
     def add(self, a: ArrayLike | Any, /) -> None:
-        """Add all elements of an array, of any shape, as they are.
+        """Add all elements of an array of any shape, exactly.
 
-        They are as for `gred.sum`: bool, integers, float16, bfloat16, float32 or float64. Complex
-        ones raise TypeError, as their real and imaginary parts are two sums; OverflowError is
-        raised if `count` would be 2**63.
+        Arrays are as for `gred.sum`, of bool, integers, float16, bfloat16, float32 or float64.
+        Complex arrays raise TypeError, since their two parts need two sums; OverflowError is raised
+        if `count` would reach 2**63.
         """
         self._merge(exact_words(a))
 
     def add_products(self, a: ArrayLike | Any, b: ArrayLike | Any, /) -> None:
-        """Add the products of two arrays' elements, each exactly: their dot product.
+        """Add the exact products of two arrays' elements: their dot product.
 
-        No product overflows, underflows or is rounded. Zero times infinity is NaN. The elements are
-        as for `add`, and so are errors; arrays of two shapes, or which do not both lie on the host
-        or on one device, where they are multiplied, raise ValueError.
+        No product overflows, underflows or is rounded. Zero times infinity is NaN. Element types
+        and errors are those of `add`; ValueError is raised if the arrays differ in shape, or are
+        not both on the host or both on one device, where they are multiplied.
 
         Examples
         --------
@@ -312,11 +312,11 @@ class ExactSum(Mergeable):
         self._merge(exact_words(a, b))
 
     def __neg__(self) -> ExactSum:
-        """Make a new one, of all elements negated."""
+        """Return a new sum with all elements negated."""
         return self * -1
 
     def __mul__(self, factor: SupportsIndex) -> ExactSum:
-        """Make a new one, of all elements times an integer; OverflowError beyond 2**2140."""
+        """Return a new sum with all elements times an integer; OverflowError beyond 2**2140."""
         if not hasattr(factor, "__index__"):
             return NotImplemented
         k, words = operator.index(factor), self._words.copy()
@@ -342,17 +342,17 @@ class ExactSum(Mergeable):
 
     @property
     def count(self) -> int:
-        """How many elements, or products, were added, less those taken away."""
+        """Number of elements, or products, added minus those subtracted."""
         return int(self._words[0])
 
     def value(self, dtype: DTypeLike = np.float64, rounding: str = "nearest") -> Any:
         """Round the sum once, to a NumPy scalar of float16, bfloat16, float32 or float64.
 
-        By default it is the float that is nearest to the exact sum, the even one of two; an
-        infinity where that is beyond the greatest. ``rounding="down"`` gives the greatest that is
-        not above the exact sum, and ``"up"`` the least that is not below: the ends of an interval.
-        A sum of 0, also of nothing, is 0.0. Without ml_dtypes a bfloat16 comes as a float32. Other
-        types raise TypeError, and other roundings ValueError.
+        By default the result is the float nearest to the exact sum, ties to even, or infinity on
+        overflow. ``rounding="down"`` gives the largest float that is not above the exact sum,
+        ``"up"`` the smallest that is not below: the bounds of an interval. A zero or empty sum is
+        +0.0. Without ml_dtypes, bfloat16 is returned as float32. Other types raise TypeError, other
+        roundings ValueError.
         """
         toward = {"nearest": 0.0, "down": -np.inf, "up": np.inf}.get(rounding)
         if toward is None:
@@ -366,16 +366,16 @@ class ExactSum(Mergeable):
             return nearest
         if type(nearest) is np.float32 and str(dtype) == "bfloat16":
             raise TypeError("without ml_dtypes, bfloat16 is rounded to nearest alone")
-        with np.errstate(over="ignore"):  # above the greatest there is infinity
+        with np.errstate(over="ignore"):  # the next float may be infinity
             return np.nextafter(nearest, type(nearest)(toward))
 
     def mean(self, dtype: DTypeLike = np.float64) -> Any:
-        """Divide the sum by `count`, and round the quotient once, as `value`; of nothing NaN."""
+        """Divide the sum by `count` and round the quotient once, as `value`; NaN if empty."""
         words = self._words
         return _core.exact_rounded(words, int(words[0]), dtype)
 
     def fraction(self) -> Fraction:
-        """Give the exact sum; raise ValueError if it is NaN, and OverflowError if infinite."""
+        """Return the exact sum; raise ValueError if it is NaN, OverflowError if infinite."""
         return Fraction(_exact(self._words))
 
     def __float__(self) -> float:
@@ -385,18 +385,18 @@ class ExactSum(Mergeable):
         return f"<ExactSum of {self.count} elements: {float(self)!r}>"
 
     def to_bytes(self) -> bytes:
-        """Write the accumulator as bytes, for keeping it, or for another machine.
+        """Serialize the accumulator to 1128 bytes, portable between machines.
 
-        There are 1128: ``b"gredsum"``, a byte for the version, which is 1, and `words`, 8 bytes
-        each, the lowest first, on a machine of any byte order. Equal accumulators' are equal.
+        The bytes are ``b"gredsum"``, a version byte of 1, and `words`, little-endian on every
+        machine. Equal accumulators have equal bytes.
         """
         return _MAGIC + _sealed(self._words).astype("<i8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> ExactSum:
-        """Read what `to_bytes` has written, all of it.
+        """Deserialize bytes from `to_bytes`.
 
-        Anything else raises ValueError, and so does a version that this gred does not know.
+        Raises ValueError for anything else, and for an unknown version.
         """
         data = bytes(memoryview(data))
         *name, version = data[: len(_MAGIC)] or b"\0"
@@ -416,24 +416,24 @@ class ExactSum(Mergeable):
 
 
 def _units_of(words: Words) -> int:
-    """Give the exact sum of what is finite, in units of its last digit."""
+    """Return the exact sum of the finite elements, in units of the lowest digit."""
     digits = words[COUNTS:]
     magnitude = int.from_bytes(np.abs(digits).astype("<u4").tobytes(), "little")
     return -magnitude if (digits < 0).any() else magnitude
 
 
 def _exact(words: Words) -> Fraction | float:
-    """Give the exact sum, or the infinity or NaN that it is."""
+    """Return the exact sum as a fraction, or infinity or NaN as a float."""
     if words[1:COUNTS].any():
         return float(_core.exact_rounded(words, 1, np.float64))
     return Fraction(_units_of(words), 2**_POINT)
 
 
 def _number(value: Any) -> Any:
-    """Take a number as it compares exactly with others: a fraction, or an infinity or NaN."""
+    """Convert a number to one that compares exactly: a fraction, an infinity or NaN."""
     if isinstance(value, ExactSum):
         return _exact(value._words)
-    if isinstance(value, np.longdouble):  # which Python has no number for
+    if isinstance(value, np.longdouble):  # item() does not convert it
         return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else float(value)
     if isinstance(value, np.generic):
         value = value.item()

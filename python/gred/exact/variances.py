@@ -1,4 +1,4 @@
-"""What is made of exact sums of elements and of squares: variances, and norms, rounded once."""
+"""Variances and norms from exact sums of elements and of squares, rounded once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def reduced(
     where: Any,
     _method: Any,
 ) -> Any:
-    """Make exact variances, or their roots, of an array, or of the one array that some make up."""
+    """Compute exact variances or standard deviations of an array, or of a list of arrays as one."""
     skips = name.startswith("nan")
     if arrays is not None:
         if axis is not None or keepdims or where is not True:
@@ -49,9 +49,9 @@ def reduced(
 def variances(
     name: str, partials: Partials, ddof: float, dtype: np.dtype[Any], stacklevel: int = 2
 ) -> Any:
-    """Round the variances that sums of elements and of squares make, or their roots.
+    """Compute variances or standard deviations from sums of elements and of squares, rounded once.
 
-    Those of complex numbers are their parts' together.
+    The variance of complex numbers is the sum of those of their parts.
     """
     divisors = [divisor_of(count, ddof) for count in partials.counts[0, :, 0].tolist()]
     if stacklevel and not all(divisors):
@@ -67,7 +67,7 @@ def variances(
 
 
 def norms(partials: Partials, dtype: np.dtype[Any]) -> Any:
-    """Round the roots of sums of squares; those of complex numbers' parts are added up."""
+    """Compute square roots of sums of squares, rounded once; complex parts are added first."""
 
     def norm(total: ExactSum) -> Any:
         try:
@@ -80,7 +80,7 @@ def norms(partials: Partials, dtype: np.dtype[Any]) -> Any:
 
 
 def type_of(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
-    """Find the type of a result: the elements' own, or its parts', and float64 of integers."""
+    """Return the results' type: the elements' or their parts' type, float64 for integers."""
     if dtype is not None:
         return float_type(dtype)
     names = [real(name) for name in map(_core.element, arrays)]

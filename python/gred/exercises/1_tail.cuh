@@ -1,7 +1,7 @@
-/* Exercise 1, tail: each thread loads one element into shared memory, and a tree folds them.
+/* Exercise 1, tail: each thread loads one element into shared memory; a tree reduces the tile.
  *
- * The array's last block has fewer elements than threads. What is a thread to put into the tile
- * that has none? (What changes no sum, Fold::identity(), is at hand.) Complete the line below.
+ * The array's last block may have fewer elements than threads. What should a thread without an
+ * element store in the tile? (Fold::identity() does not change a sum.) Complete the line below.
  *
  * Launched like shared_sequential. */
 #pragma once

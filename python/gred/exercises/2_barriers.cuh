@@ -1,8 +1,8 @@
-/* Exercise 2, barriers: neighbours pair up in shared memory, level by level.
+/* Exercise 2, barriers: a tree of neighboring pairs in shared memory, level by level.
  *
- * A level reads what the level before it has written, and other threads have written it. Nobody
- * waits for them yet: __syncthreads() is missing, in one place or in several. Every thread of a
- * block has to come to each of them.
+ * Each level reads values that other threads wrote in the previous level, without waiting for them:
+ * __syncthreads() is missing, in one or several places. Every thread of a block must reach each
+ * barrier.
  *
  * Launched like shared_modulo. */
 #pragma once

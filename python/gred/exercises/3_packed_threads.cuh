@@ -1,8 +1,8 @@
-/* Exercise 3, packed_threads: the pairs of exercise 2, by threads that are neighbours.
+/* Exercise 3, packed_threads: the pairs of exercise 2, assigned to consecutive threads.
  *
- * Every second thread works at the first level, every fourth at the next: of a warp's 32 lanes ever
- * fewer, and all warps to the end. The answer is right; the lanes are wasted. Let the first threads
- * of the block take the pairs, so that whole warps have nothing to do and are done.
+ * Every second thread works at the first level, every fourth at the next: fewer and fewer of a
+ * warp's 32 lanes are active, but all warps run to the end. The result is right; lanes are wasted.
+ * Assign the pairs to the first threads of the block, so that whole warps become idle.
  *
  * Launched like shared_strided. */
 #pragma once

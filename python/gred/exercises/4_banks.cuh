@@ -1,8 +1,8 @@
 /* Exercise 4, banks: the tree of exercise 3 without bank conflicts.
  *
- * Shared memory has 32 banks, and word w lies in bank w % 32. Lanes whose words lie `2 * stride`
- * apart conflict in few banks, and wait for each other. Any pairs will do, as long as every element
- * comes into the sum once: choose those in which neighbouring threads touch neighbouring words.
+ * Shared memory has 32 banks, and word w is in bank w % 32. Lanes that access words at a stride of
+ * `2 * stride` use few banks, and their accesses are serialized. Any pairs are correct if every
+ * element is added once: choose pairs in which consecutive threads access consecutive words.
  *
  * Launched like shared_strided. */
 #pragma once

@@ -1,9 +1,9 @@
-/* Exercise 5, first_add: no thread idles from the start.
+/* Exercise 5, first_add: the first addition while loading.
  *
- * At the first level of a tree half the threads have nothing to do. Here a block is given two
- * elements a thread, `2 * blockDim.x` of them, so that every thread has an addition to make before
- * the tree begins. Only the first half of a block's elements is loaded yet. Mind the tail: it may
- * end within the first half, or within the second.
+ * At the first level of a tree half of the threads are idle. Here a block reduces two elements per
+ * thread, `2 * blockDim.x` in total, so that every thread adds two elements before the tree begins.
+ * So far only the first half of a block's elements is loaded. Handle the tail: the array may end
+ * in the first half or in the second.
  *
  * Launched like shared_first_add. */
 #pragma once

@@ -1,9 +1,9 @@
-/* Exercise 6, last_warp: the last levels of the tree by one warp.
+/* Exercise 6, last_warp: the last levels of the tree in one warp.
  *
- * From 64 elements down only the first warp has work, so no barrier of the block is needed there.
- * But lanes do not run in lockstep: without a barrier of the warp, __syncwarp(), one lane reads
- * what another has not written yet, or has written already. Between which accesses does it have to
- * be? (A lane may keep its own value in a register; what others need lies in x.)
+ * From 64 elements on only the first warp is active, so no block barrier is needed there. But lanes
+ * do not run in lockstep: without a warp barrier, __syncwarp(), a lane may read a value before
+ * another lane has written it, or after it has been overwritten. Which accesses must it separate?
+ * (A lane may keep its own value in a register; other lanes read it from x.)
  *
  * Launched like shared_last_warp. */
 #pragma once

@@ -1,9 +1,9 @@
-/* Exercise 7, lanes: no tree in shared memory.
+/* Exercise 7, lanes: warp shuffles instead of a tree in shared memory.
  *
- * shuffle_down(value, k) gives a lane the value of the lane k further on, from register to
- * register; warp_fold<Fold>(value) does so five times, and lane 0 has the fold of its warp. What is
- * left is to combine the warps' values: a word of shared memory for each, one barrier, and
- * the first warp folds those. A block has blockDim.x / warp_size warps, which may be fewer than 32.
+ * shuffle_down(value, k) returns the value of the lane that is k higher, from register to register;
+ * warp_fold<Fold>(value) uses it five times, so that lane 0 has the result of its warp. The warps'
+ * results remain to be combined: a word of shared memory for each, one barrier, and a reduction
+ * by the first warp. A block has blockDim.x / warp_size warps, which may be fewer than 32.
  *
  * Launched like shuffle. */
 #pragma once

@@ -1,4 +1,4 @@
-"""Reductions for JAX, within `jax.jit`, `jax.grad`, `jax.vmap` and `jax.shard_map`.
+"""Reductions for JAX, usable in `jax.jit`, `jax.grad`, `jax.vmap` and `jax.shard_map`.
 
 >>> import gred.jax, jax, jax.numpy as jnp
 >>> x = jnp.array([[1e8, 1.0, -1e8], [3.0, 4.0, 0.0]], jnp.float32)
@@ -9,9 +9,9 @@ Array([0.6, 0.8, 0. ], dtype=float32)
 >>> jax.vmap(gred.jax.max)(x)
 Array([1.e+08, 4.e+00], dtype=float32)
 
-The functions are gred's own, with the arguments that have a meaning in a traced program. Results
-are JAX's arrays, of gred's types, but narrower where 64 bits are off. XLA calls gred on the host
-and on GPUs, on its own stream, without Python.
+The functions have the arguments of gred's own that apply in a traced program. Results are JAX
+arrays of gred's types, narrowed where 64-bit types are disabled. XLA calls gred on the host and on
+GPUs, on its own stream, without Python.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 import gred
 from gred.docstrings import NEEDED, OPTIONS, made
-from gred.jax import derivatives as _derivatives  # noqa: F401  which the primitive has none without
+from gred.jax import derivatives as _derivatives  # noqa: F401  registers derivatives
 from gred.jax.available import jnp
 from gred.jax.primitive import reduce_p, settled
 
@@ -39,22 +39,21 @@ Parameters
 Returns
 -------
 jax.Array
-    With the shape of NumPy's result, and the type of gred's, or its narrower one where
-    ``jax_enable_x64`` is off.
+    Has the shape of NumPy's result and the type of gred's, narrowed if ``jax_enable_x64`` is off.
 
 Raises
 ------
 TypeError, ValueError
-    While it is traced, as `gred.{name}` does.
+    During tracing, as `gred.{name}`.
 """
 
-_ARRAY = (NEEDED, "array_like", "Of any shape, and of a type that gred has.")
-_VECTOR = (NEEDED, "array_like", "Of one dimension, and as long as the other.")
+_ARRAY = (NEEDED, "array_like", "Input of any shape and of an element type of gred.")
+_VECTOR = (NEEDED, "array_like", "1-d input; both have the same length.")
 _METHOD = ("auto", "{'auto', 'exact', 'batch_invariant'}, default 'auto'", "As for `gred.{name}`.")
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    """Make the function of that name, with those options that gred's own has."""
+    """Create the JAX function for a reduction, with the options that gred's own function has."""
     own = signature(getattr(gred, name)).parameters
     options = {option: row for option, row in OPTIONS.items() if option in own}
 

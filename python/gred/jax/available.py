@@ -1,4 +1,4 @@
-"""JAX, and gred's part for it, if they are here and go together; else one line says so."""
+"""Import JAX and gred's extension for it; raise ImportError if missing or incompatible."""
 
 import importlib
 import re
@@ -24,8 +24,8 @@ ad, batching, mlir = (
 )
 Primitive: Any = needed("jax.extend.core", "jax").Primitive
 
-# The version of XLA's foreign function interface that this JAX has. XLA takes handlers of older
-# ones, and where it meets a newer one none of its devices works.
+# The version of this JAX's XLA FFI. XLA accepts handlers of older versions; after registering a
+# newer one none of its devices works.
 _header = Path(ffi.include_dir(), "xla/ffi/api/c_api.h").read_text(encoding="utf-8")
 _found = re.findall(r"#define XLA_FFI_API_(?:MAJOR|MINOR) (\d+)", _header)
 if tuple(map(int, _found)) < targets.version:

@@ -1,4 +1,4 @@
-"""The reductions' derivatives: sums of gred's own, or those of JAX's function of that name."""
+"""Derivatives of reductions: by gred's own sums, or by the corresponding JAX function."""
 
 import functools
 import math
@@ -8,8 +8,8 @@ from typing import Any
 from gred.jax.available import ad, jax, jnp
 from gred.jax.primitive import How, reduce_p
 
-# Of elements and axes, what is differentiated in gred's place. What is neither here nor a sum is
-# constant between its steps.
+# Functions of elements and axes to differentiate in place of gred's. Reductions neither here nor in
+# SUMS are piecewise constant.
 JAXS: dict[str, Callable[..., Any]] = {
     "prod": jnp.prod,
     "min": jnp.min,
@@ -25,7 +25,7 @@ SUMS = ("sum", "mean", "norm")
 
 
 def _tangent(x: Any, t: Any, result: Any, how: How) -> Any:
-    """Make the tangent of results of that of elements."""
+    """Compute the tangent of results from that of elements."""
     name, length = how.reduction, math.prod(x.shape[k] for k in how.axes)
     if name in SUMS:
         terms = (jnp.conj(x) * t).real if name == "norm" else t
@@ -49,7 +49,7 @@ def _jvp(arrays: Any, tangents: Any, *, how: How) -> tuple[Any, Any]:
         return result, _of_products(arrays, tangents, how)
     if how.reduction not in (*SUMS, *JAXS) or not jnp.issubdtype(result.dtype, jnp.inexact):
         return result, ad.Zero(jax.typeof(result).to_tangent_aval())
-    wide = jnp.promote_types(how.elements, jnp.float32)  # whose sums and counts have room
+    wide = jnp.promote_types(how.elements, jnp.float32)  # avoids overflow of sums and counts
     x, t = (one.astype(wide) for one in (*arrays, *tangents))
     return result, _tangent(x, t, result, how).astype(result.dtype)
 
@@ -58,7 +58,7 @@ ad.primitive_jvps[reduce_p] = _jvp
 
 
 def _transpose(cotangent: Any, *arrays: Any, how: How) -> list[Any]:
-    """Turn sums around."""
+    """Transpose a sum: broadcast the cotangent."""
     if type(cotangent) is ad.Zero:
         return [None] * len(arrays)
     unknown = [ad.is_undefined_primal(one) for one in arrays]

@@ -1,4 +1,4 @@
-"""One primitive of JAX's for all reductions: its shape, its lowering, and what vmap makes of it."""
+"""A JAX primitive for all reductions: its shape, its lowering, and its batching rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TARGET = "gred_reduce"
 
 
 class How(NamedTuple):
-    """All that a call asks for but its arrays, as `csrc/jax/module.cpp` reads it."""
+    """Parameters of a call, as `csrc/jax/module.cpp` reads them."""
 
     reduction: str
     elements: str
@@ -25,13 +25,13 @@ class How(NamedTuple):
     ddof: float = 0.0
 
     def sums(self, axes: tuple[int, ...], dtype: Any) -> How:
-        """Ask for sums of that type, made in the same way."""
+        """Return parameters of sums of a type, computed in the same way."""
         type_of = np.dtype(dtype).name
         return self._replace(reduction="sum", axes=axes, elements=type_of, result=type_of)
 
 
 def settled(op: str, x: Any, axis: Any, dtype: Any, method: str, **options: Any) -> How:
-    """Let gred check a call, and choose its types, as it does of NumPy's arrays."""
+    """Let gred check a call and choose its types, as for NumPy arrays."""
     if method not in ("auto", "exact", "batch_invariant"):
         raise ValueError(
             f"method must be 'auto', 'exact' or 'batch_invariant' for JAX; got {method!r}"
@@ -51,7 +51,7 @@ def settled(op: str, x: Any, axis: Any, dtype: Any, method: str, **options: Any)
     return How(reduction, elements, result, exact, invariant, axes, float(ddof))
 
 
-# ---- the primitive, of one array, or of two vectors whose elements are multiplied ----
+# ---- the primitive: takes one array, or two vectors to be multiplied ----
 
 reduce_p = Primitive("gred_reduce")
 
@@ -88,7 +88,7 @@ for _platform, _name, _target in (("cpu", "cpu", targets.host), ("cuda", "CUDA",
 
 
 def _batch(arrays: Any, places: Any, *, how: How) -> tuple[Any, int]:
-    """Reduce all arrays of a batch as one, along the same axes; products are added one by one."""
+    """Reduce a batch of arrays in one call; dot products in a loop."""
     if len(arrays) == 1:
         x, place = arrays[0], places[0]
         axes = tuple(k + (k >= place) for k in how.axes)

@@ -1,8 +1,8 @@
-"""The laboratory: a rung of your own, compiled, checked, counted and timed, without a GPU or on it.
+"""The laboratory: compile, check, count and time your own kernel, with or without a GPU.
 
-`compile` makes a `Rung` of a file, `Rung.check` names what is wrong with it, and `ladder` puts it
-beside the others; `exercise` has something to begin with. A kernel runs in a process of its own:
-whatever it does, Python goes on.
+`compile` makes a `Rung` from a file, `Rung.check` finds its errors, and `ladder` compares it with
+the other rungs; `exercise` gives starting points. Kernels run in separate processes, so that no
+kernel can crash or block Python.
 """
 
 from gred.lab.building import CompileError

@@ -1,4 +1,4 @@
-"""Compiling a rung for the simulated device and a GPU, in bounds: a source may be hostile, too."""
+"""Compile a rung for the simulated device and a GPU, with resource limits for hostile sources."""
 
 import json
 import os
@@ -19,27 +19,27 @@ from gred.lab.processes import printable
 
 _SECONDS = 60
 _MEMORY_KIB = 4 << 20
-_FILE_NBYTES = 64 << 20  # of what it writes, its words among that
+_FILE_NBYTES = 64 << 20  # most bytes of a file that the compiler writes, including its messages
 _FLAGS = (
     *("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"),
-    "-Wl,-Bsymbolic",  # its own exit, of own_entries.cuh, before the C library's
+    "-Wl,-Bsymbolic",  # binds exit to that of own_entries.cuh, not the C library's
 )
 _QUIET = (
     *("-Wall", "-Wno-unknown-pragmas", "-Wno-unused", "-fdiagnostics-color=never"),
-    "-ftemplate-backtrace-limit=0",  # g++ 13 leaves out the frame that is the user's
+    "-ftemplate-backtrace-limit=0",  # by default g++ 13 omits the frame in the user's file
 )
-# Of kernels that count most time goes into looking at what they access, and into compiling them.
+# Counting kernels spend their time on observing accesses and on compilation, so -O0 is faster.
 _OPTIMISED = {"counting": ("-O0", "-g1", "-DGRED_COUNTING"), "plain": ("-O2",)}
 _WORDS_NBYTES = 1 << 20
-_GPU_START_SECONDS = 60  # that CUDA may take to begin, of a process with many GPUs
+_GPU_START_SECONDS = 60  # most that CUDA may take to start, with many GPUs
 
 
 class CompileError(RuntimeError):
-    """A rung's source that the compiler refuses; the text is its first error."""
+    """Raised if a rung does not compile; the text is the compiler's first error."""
 
 
 def compiler() -> list[str]:
-    """Find the host's C++ compiler: what CXX says, or c++, g++ or clang++."""
+    """Find the host's C++ compiler: CXX, or else c++, g++ or clang++."""
     said = os.environ.get("CXX", "").split()
     for words in [said] if said else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(words[0]):
@@ -50,7 +50,7 @@ def compiler() -> list[str]:
 
 
 class Build:
-    """The libraries "counting", "plain" and, for a GPU, "cuda", in a folder that goes with it."""
+    """The libraries "counting", "plain" and, for a GPU, "cuda", in a temporary folder."""
 
     def __init__(self, path: Path, source: str, form: Form, gpu: Gpu | None = None) -> None:
         self.form, self.gpu = form, gpu
@@ -60,7 +60,7 @@ class Build:
         self._links = self.folder / "gred", self.folder / "beside"
         self._links[0].symlink_to(str(resources.files("gred")))
         self._links[1].symlink_to(path.parent)
-        # What the compiler says, and what is counted, is of the user's own file.
+        # Compiler messages and counts refer to the user's own file.
         name, own = json.dumps(str(path), ensure_ascii=False), self.folder / "rung.cuh"
         text = f"#line 1 {name}\n{source}"
         own.write_text(unit(source, name, form) if form.call else text, "utf-8")
@@ -76,7 +76,7 @@ class Build:
         self._unit.write_text("\n".join([*lines, ""]), "utf-8")
 
     def asked(self, kind: str) -> dict[str, Any]:
-        """Tell a process which kernels it is to run, and where."""
+        """Return a worker's settings: which kernels it runs, and on which device."""
         asked: dict[str, Any] = {"plain": None, "counting": None, "device": "simulated"}
         asked |= {"like": self.form.like, "data_blocks": self.form.data_blocks}
         asked["counting" if kind == "counting" else "plain"] = str(self.compiled(kind))
@@ -85,7 +85,7 @@ class Build:
         return asked
 
     def compiled(self, kind: str) -> Path:
-        """Compile, once: one of the libraries."""
+        """Compile one of the libraries, once; return its path."""
         made = self.folder / f"{kind}.so"
         if not made.exists():
             part = made.with_suffix(".part")
@@ -98,7 +98,7 @@ class Build:
         return made
 
     def _command(self, kind: str) -> list[str]:
-        """Call a compiler; nvcc hands paths to a shell, and so gets none but of this folder."""
+        """Return the compiler's command; nvcc passes paths to a shell, so it gets symlinks only."""
         if kind == "cuda" and self.gpu:
             words, package, beside = self.gpu.command(), *self._links
         else:
@@ -110,8 +110,8 @@ class Build:
     def line_at(self, frames: Sequence[int]) -> tuple[str, int] | None:
         """Find the innermost line of the user's file for addresses in the counting library.
 
-        Functions that are called may have been inlined; binutils' addr2line, which comes with the
-        compiler, knows them. None where it is not there, or there is no such line.
+        binutils' addr2line, which comes with the compiler, resolves inlined functions. None if it
+        is missing, or no line is in the user's file.
         """
         offsets = [f"{offset - 1:x}" for offset in frames]
         if not offsets or not shutil.which("addr2line"):
@@ -126,7 +126,7 @@ class Build:
 
 
 def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
-    """Run a compiler in a session of its own, which is ended as a whole; its status and words."""
+    """Run a compiler in its own session, killed as a whole; return its status and messages."""
     bounds = f"ulimit -v {_MEMORY_KIB} && ulimit -f {_FILE_NBYTES // 512}"
     with (
         TemporaryFile(dir=folder) as words,
@@ -150,7 +150,7 @@ def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
         return status, printable(words.read(_WORDS_NBYTES).decode(errors="replace"))
 
 
-# ---- what a compiler says ----
+# ---- compiler messages ----
 
 _MESSAGE = 4000
 _PLACE = re.compile(
@@ -158,7 +158,7 @@ _PLACE = re.compile(
 )
 _ERROR = re.compile(r"(?:fatal )?error(?: #\d+(?:-D)?)?: ")
 _LED_HERE = re.compile(r" *(?:recursively )?required (?:from|by)|note: in instantiation of")
-# What g++ 13 says in the place of the user's frame, after the function that is called there.
+# g++ 13 prints this in place of the user's frame, after the function that is called there.
 _LEFT_OUT = "recursively required from 'struct"
 
 _IS_SHOWN = re.compile(r" (?!.*detected during)")
@@ -175,13 +175,13 @@ _TEMPLATES = [
 
 
 def first_error(text: str, path: str) -> str:
-    """Keep of a compiler's text its first error, at the line of the file that is to blame.
+    """Reduce a compiler's output to its first error, located at the responsible line of the file.
 
-    g++, clang++ and nvcc tell of a mistake in a template once for each of its instances, with all
-    that led there. All of the text, in bounds, where no error has to do with the file.
+    g++, clang++ and nvcc report an error in a template once per instance, with the chain of
+    instantiations. If no error concerns the file, the output is returned, truncated.
     """
     lines = text.splitlines()
-    led_here: str | None = None  # the last line of the file's on the way to what is said next
+    led_here: str | None = None  # last line of the file in the instantiation chain
     for number, line in enumerate(lines):
         place = _PLACE.match(line)
         if place is None:
@@ -194,7 +194,7 @@ def first_error(text: str, path: str) -> str:
         if _LED_HERE.match(place[5]):
             led_here = _where(place) if is_own else led_here
         elif _ERROR.match(place[5]):
-            if is_own:  # with the source and the caret below it
+            if is_own:  # keep the source line and the caret below it
                 below = takewhile(_IS_SHOWN.match, lines[number + 1 : number + 4])
                 return _plain("\n".join([f"{_where(place)}: {place[5]}", *below]))
             led_here = led_here or _asked_for(lines[number + 1 :], path)
@@ -210,7 +210,7 @@ def _where(place: re.Match[str]) -> str:
 
 
 def _asked_for(following: Iterable[str], path: str) -> str | None:
-    """Find where the file asks for what is wrong: clang++ and nvcc say so after the error."""
+    """Find the file's line that instantiates the error; clang++ and nvcc print it afterwards."""
     for line in following:
         place = _PLACE.match(line)
         if place and _ERROR.match(place[5]):
@@ -224,7 +224,7 @@ def _asked_for(following: Iterable[str], path: str) -> str | None:
 
 
 def _line_that_calls(frame: str, path: str) -> str | None:
-    """Find the first line of the file that names the function of a frame."""
+    """Find the first line of the file with the name of a frame's function."""
     if called := re.search(r"required from '.*?(\w+)\(", frame):
         for number, line in enumerate(_lines(path), 1):
             if re.search(rf"\b{called[1]}\b", line):
@@ -237,7 +237,7 @@ def _lines(path: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Leave the names of gred's templates out."""
+    """Simplify the names of gred's templates."""
     for pattern, instead in _TEMPLATES:
         text = re.sub(pattern, instead, text)
     return text[:_MESSAGE]

@@ -1,4 +1,4 @@
-"""Checks of a rung: at every edge, in every order of threads, each access looked at; exercises."""
+"""Check a rung at edge cases, in several thread orders, with every access observed; exercises."""
 
 import os
 import time
@@ -14,8 +14,8 @@ from gred.lab.building import Build
 from gred.records import Records
 
 FINDINGS_MAX = 4
-_SECONDS_OF_A_FAULT = 3  # so long more is looked for once something is found
-_FRAMES_MAX = 16  # more than its thread is said to have been in
+_SECONDS_OF_A_FAULT = 3  # the search continues this long after the first finding
+_FRAMES_MAX = 16  # most frames of a reported stack that are resolved
 _SAID_BY_CUDA = {
     "cudaErrorIllegalAddress": "bounds",
     "cudaErrorInvalidAddressSpace": "bounds",
@@ -42,10 +42,10 @@ KINDS = {
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong with a rung, and the smallest case of it.
+    """One error in a rung, with the smallest case that shows it.
 
-    ``file`` and ``line`` are None where it has no line; ``size``, ``block_size`` and ``order`` are
-    those of the run that it was seen in; on a GPU, whose threads have no order, that says which.
+    ``file`` and ``line`` are None if the line is unknown; ``size``, ``block_size`` and ``order``
+    describe the run; on a GPU, where threads have no fixed order, ``order`` names the GPU.
     """
 
     kind: str
@@ -58,12 +58,12 @@ class Finding(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The line, as `my_rung.cuh:12`."""
+        """The line, formatted as `my_rung.cuh:12`."""
         return "" if self.file is None else f"{PurePath(self.file).name}:{self.line}"
 
     @property
     def case(self) -> str:
-        """The run that it was seen in."""
+        """Description of the run."""
         elements = "1 element" if self.size == 1 else f"{self.size:,} elements"
         return f"{elements}, blocks of {self.block_size}, {self.order}"
 
@@ -73,7 +73,7 @@ class Finding(NamedTuple):
 
 
 class Report(Records):
-    """What a check has found: nothing, if the rung is right, and then it is true in a condition."""
+    """Result of a check: the findings; empty, with ``right`` True, for a correct rung."""
 
     columns = (
         ("where", "where"),
@@ -84,7 +84,7 @@ class Report(Records):
 
     @property
     def right(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         return len(self) == 0
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class Report(Records):
 
 
 def check(build: Build) -> Report:
-    """Look at every access first, and what is right there is run on the GPU, if there is one."""
+    """Check a rung on the simulated device, and if it is correct there, on the GPU."""
     report = _check(build, list(edges.cases(build.form)))
     if report.right and build.gpu:
         report = _check(build, list(edges.cases_on(build.gpu.name, build.form)))
@@ -103,7 +103,7 @@ def check(build: Build) -> Report:
 
 
 def _check(build: Build, jobs: list[dict[str, Any]]) -> Report:
-    """Run all cases, or until enough is found; one finding a line and kind."""
+    """Run cases until there are enough findings; at most one finding per line and kind."""
     enough = time.monotonic() + _SECONDS_OF_A_FAULT
     found: dict[tuple[Any, ...], Finding] = {}
     for answer in _answers(build, jobs):
@@ -116,7 +116,7 @@ def _check(build: Build, jobs: list[dict[str, Any]]) -> Report:
 
 
 def _is_known(finding: Finding, found: dict[tuple[Any, ...], Finding]) -> bool:
-    """Tell what was found before: past an array's end lies what other blocks are yet to write."""
+    """Return whether a finding was reported, or follows from a reported out-of-bounds access."""
     kinds = {finding.kind, "bounds"} if finding.kind in ("unwritten", "race") else {finding.kind}
     return any((kind, finding.file, finding.line) in found for kind in kinds)
 
@@ -127,11 +127,11 @@ def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Ans
 
 
 def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
-    """Take an answer with care: a kernel may have written it."""
+    """Convert an answer to a finding, validating it, since the kernel may have forged it."""
     kind, text = answer.failure, answer.text
     place: tuple[str | None, int | None] | None = None
     try:
-        if text.startswith("CudaError: "):  # a GPU says of most no more than that it stopped
+        if text.startswith("CudaError: "):  # most errors on a GPU have no details
             named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in text)
             kind = next(named, "crash")
         if kind:
@@ -166,9 +166,9 @@ def _result(answer: processes.Answer) -> int | float:
 
 
 def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
-    """Say how many elements a wrong answer lacks, by two more runs: of ones, and of numbers."""
+    """Explain a wrong answer by missing elements, found by two runs: of ones, and of indices."""
     dtype = build.form.dtype or "int64"
-    is_exact = dtype != "float32" or job["size"] <= 4096  # numbers' sum is below 2**24
+    is_exact = dtype != "float32" or job["size"] <= 4096  # sums of indices are below 2**24
     if finding.kind != "answer" or not is_exact:
         return finding
     again = [{**job, "dtype": dtype, "values": kind} for kind in ("ones", "counted")]
@@ -177,14 +177,14 @@ def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
         counted, numbered = (
             int(edges.truth(one) - _result(answer)) for one, answer in zip(again, told, strict=True)
         )
-    except processes.UNREADABLE_ERRORS:  # it failed, or was at fault
+    except processes.UNREADABLE_ERRORS:  # a run failed or had a fault
         return finding
     hint = _hint(counted, numbered - counted * job["offset"], job["size"])
     return finding._replace(text=f"{finding.text}: {hint}") if hint else finding
 
 
 def _hint(missing: int, numbers: int, size: int) -> str:
-    """Tell what sums of ones and of numbers lack."""
+    """Describe the elements missing from sums of ones and of indices."""
     if abs(missing) == 1 and 0 <= numbers * missing < size:
         what = "is left out" if missing == 1 else "is taken twice"
         return f"element {numbers * missing} {what}"
@@ -195,11 +195,11 @@ def _hint(missing: int, numbers: int, size: int) -> str:
     return "its terms are not the elements" if missing else ""
 
 
-# ---- the exercise sheet: rungs with a hole each, and what a right one has to do besides ----
+# ---- the exercises: incomplete rungs, and additional goals for correct ones ----
 
 
 class Goal(NamedTuple):
-    """What an exercise asks for besides the right answer, and which lines' cost misses it."""
+    """An exercise's goal beyond the right answer, and the cost that selects the line to report."""
 
     is_reached: Callable[[Counts], bool]
     text: Callable[[Counts], str]
@@ -208,7 +208,7 @@ class Goal(NamedTuple):
 
 
 class Exercise(NamedTuple):
-    """A rung with a hole; ``source`` is the text of the file, whose first comment is the task."""
+    """An incomplete rung; ``source`` is the text of its file, with the task as first comment."""
 
     number: int
     name: str
@@ -217,9 +217,9 @@ class Exercise(NamedTuple):
     goal: Goal | None
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the file, which is to be completed, unless there is one.
+        """Write the file to be completed.
 
-        Raises FileExistsError if there is: it may hold somebody's answer.
+        Raises FileExistsError if the file exists, since it may hold a solution.
         """
         target = Path(path)
         with target.open("x", encoding="utf-8") as file:
@@ -228,7 +228,7 @@ class Exercise(NamedTuple):
 
 
 class Exercises(Records):
-    """What `exercises` returns."""
+    """Result of `exercises`."""
 
     columns = (("#", "number"), ("kernel", "name"), ("what it is about", "title"))
 
@@ -270,21 +270,21 @@ _SHEET: tuple[tuple[str, str, Goal | None], ...] = (
     ("last_warp", "the last warp by itself: fewer barriers, none too few", _FEW_BARRIERS),
     ("lanes", "warp shuffles: from one warp to the whole block", _SHUFFLES),
 )
-# What is asked for of kernels of the exercises' names.
+# Kernel name of an exercise -> its goal.
 GOALS = {name: goal for name, _, goal in _SHEET}
 
 
 def exercises() -> Exercises:
-    """List the exercise sheet: seven, as `exercise` gives one; they print as a table."""
+    """List the seven exercises, as `exercise` returns them; the tuple prints as a table."""
     return Exercises(exercise(number) for number in range(1, len(_SHEET) + 1))
 
 
 def exercise(number: int) -> Exercise:
-    """Give one exercise, from 1 to 7: a rung with a hole, to be saved, completed, and checked.
+    """Return exercise `number`, from 1 to 7: an incomplete rung to save, complete, and check.
 
-    ``source`` is the file's text, the task in its first comment; ``save(path)`` writes it. A kernel
-    of the exercise's name is checked for what the exercise asks for, too. ValueError is raised if
-    there is no such exercise.
+    ``source`` is the file's text, with the task in its first comment; ``save(path)`` writes it.
+    `Rung.check` also checks a kernel of the exercise's name for the exercise's goal. Raises
+    ValueError if the exercise does not exist.
     """
     if not isinstance(number, int) or not 1 <= number <= len(_SHEET):
         raise ValueError(f"exercises are numbered from 1 to {len(_SHEET)}; got {number!r}")

@@ -1,4 +1,4 @@
-"""The edges that a rung is checked at: lengths around warps, blocks and what a block takes."""
+"""Edge cases for checks of a rung: lengths around the sizes of warps, blocks and tiles."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ _MULTIPROCESSORS = 3
 
 
 def cases(form: Form) -> Iterator[dict[str, Any]]:
-    """List the checks, easiest first; the largest blocks, most of the work, run in one order."""
+    """Yield the checks, simplest first; the largest blocks, most of the work, in one order only."""
     for block_size in form.block_sizes:
         for size in sizes(block_size, form.data_blocks):
             for order in ORDERS if block_size < BLOCK_SIZES[-1] else ORDERS[-1:]:
@@ -26,7 +26,7 @@ def cases(form: Form) -> Iterator[dict[str, Any]]:
 
 
 def cases_on(gpu: str, form: Form) -> Iterator[dict[str, Any]]:
-    """List those for a GPU: the same lengths and blocks, and nobody chooses an order of threads."""
+    """Yield the checks on a GPU: the same lengths and block sizes, in the GPU's thread order."""
     for block_size in form.block_sizes:
         for size in sizes(block_size, form.data_blocks):
             for dtype in [form.dtype] if form.dtype else ["int32", "float64"]:
@@ -35,14 +35,14 @@ def cases_on(gpu: str, form: Form) -> Iterator[dict[str, Any]]:
 
 
 def case(form: Form, size: int, block_size: int, **unusual: Any) -> dict[str, Any]:
-    """Describe one check; `offset` elements lie between a boundary of 256 bytes and the array."""
+    """Build one check; the array starts `offset` elements after a 256-byte boundary."""
     job = {"kind": "check", "like": form.like, "multiprocessors": _MULTIPROCESSORS}
     job |= {"size": size, "block_size": block_size, "dtype": form.dtype or "int32"}
     return job | {"order": "forwards", "values": "random", "offset": 0} | unusual
 
 
 def sizes(block_size: int, data_blocks: int) -> list[int]:
-    """List lengths around a warp, a block, and what a block takes, and some of many blocks."""
+    """List lengths around a warp, a block and a block's tile, and some of several blocks."""
     tile = block_size * data_blocks
     ends = {edge + k for edge in (_WARP, block_size, tile) for k in (-1, 0, 1)}
     ends |= {1, 2, 2 * tile + 1, 3 * tile + block_size // 2 + 1, 7 * tile - 1}
@@ -50,10 +50,10 @@ def sizes(block_size: int, data_blocks: int) -> list[int]:
 
 
 def array_of(job: dict[str, Any]) -> np.ndarray[Any, Any]:
-    """Make a check's array: `offset` elements that are none of its own, and its own.
+    """Create a check's array, preceded by `offset` elements that are not part of it.
 
-    Random ones are of the type's full range, so that nothing lost or taken twice goes unnoticed,
-    and floats are integers of a few bits, whose sums are exact in every order.
+    Random integers cover the type's full range, so that every missing or repeated element is
+    noticed; floats are small integers, with sums that are exact in every order.
     """
     length = job["offset"] + job["size"]
     dtype = np.dtype(job["dtype"])
@@ -70,6 +70,6 @@ def array_of(job: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 
 def truth(job: dict[str, Any]) -> int | float:
-    """Give the sum, which wraps around where the type does."""
+    """Return the expected sum, in the element type."""
     own = array_of(job)[job["offset"] :]
     return own.sum(dtype=own.dtype).item()  # type: ignore[no-any-return]

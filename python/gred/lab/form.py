@@ -1,15 +1,14 @@
-"""A rung's file: which kernel it has, what that is made from, and how it is launched.
+"""Parse a rung's file: find its kernel, adapt it, and determine how it is launched.
 
-Of ordinary CUDA, as courses write it, understood are kernels of one array, one array of results,
-and a length,
+Ordinary CUDA kernels are supported if they take an input array, an array of results, and a length,
 
     __global__ void reduce(const float *in, float *out, unsigned n)
 
 of int, long long, unsigned long long, float or double, or of a template's <class T>, with or
-without <unsigned Block>. For the simulated device their pointers become memory<T>, which counts
-accesses, and __shared__ declarations pieces of the simulated block's memory; for a GPU they stay
-what they are. Either way the kernel becomes a __device__ function that a kernel of the ladder's
-form calls. Lines stay where they are, so messages are of the user's own.
+without <unsigned Block>. For the simulated device, pointers are rewritten to memory<T>, which
+counts accesses, and __shared__ declarations to parts of the simulated block's memory; for a GPU
+both are unchanged. The kernel becomes a __device__ function, called by a kernel of the ladder's
+form. Line numbers are preserved, so that messages refer to the user's source.
 """
 
 import re
@@ -21,11 +20,11 @@ from typing import NamedTuple
 import gred
 from gred.checks import number_from
 
-LATEST = 22  # the checker knows no asynchronous copies, and no clusters
+LATEST = 22  # the checker does not support the asynchronous copies and clusters of later rungs
 DATA_BLOCKS_MAX = 1024
 _BYTES_MAX = 1 << 20
 
-# It takes a time in proportion to the source, whatever that is.
+# Matching takes linear time for any source.
 _LAUNCHED = re.compile(
     r"[Ll]aunched\s+like\s+(\w+)(?:,\s*(\d+)\s+data\s+blocks?)?(?:,\s*blocks\s+of\s+(\d+))?"
 )
@@ -38,26 +37,26 @@ and either of them with `unsigned Block` as the last parameter of the template""
 
 
 class Form(NamedTuple):
-    """How a rung's file is to be compiled and launched; of ordinary CUDA alone there is a call."""
+    """How a rung's file is compiled and launched; `call` is set for ordinary CUDA only."""
 
     name: str
-    instance: str  # of the template, of types In and Acc and the number Block
+    instance: str  # template instance, in terms of the types In and Acc and the number Block
     like: str = ""  # the rung of the ladder that it is launched as
-    data_blocks: int = 1  # so many elements a thread should get at least
-    block_sizes: tuple[int, ...] = BLOCK_SIZES  # that it is checked in
-    dtype: str | None = None  # the only type of elements that it takes, if there is one
-    call: str = ""  # of the kernel, with Block, T, data, n and partials
+    data_blocks: int = 1  # least number of elements per thread
+    block_sizes: tuple[int, ...] = BLOCK_SIZES  # block sizes of the checks
+    dtype: str | None = None  # the only supported element type, or None
+    call: str = ""  # call of the kernel, with Block, T, data, n and partials
     has_block: bool = False
-    is_dynamic: bool = False  # whether its shared memory has a size that the launch decides
+    is_dynamic: bool = False  # uses dynamic shared memory
 
     @property
     def block_size(self) -> int | None:
-        """The block size that it is for, unless it is for any."""
+        """The only supported block size, or None."""
         return None if self.block_sizes == BLOCK_SIZES else self.block_sizes[-1]
 
 
 def read(path: Path) -> str:
-    """Read a source, if it is a file of reasonable size."""
+    """Read a source file of limited size."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     if path.stat().st_size > _BYTES_MAX:
@@ -66,7 +65,7 @@ def read(path: Path) -> str:
 
 
 def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
-    """Find the kernel, and its launch by argument, file or name; ValueError if none tells."""
+    """Find the kernel, and its launch from arguments, file or name; ValueError if unknown."""
     code = _masked(source)
     kernels = list(_KERNEL.finditer(code))
     if len(kernels) != 1:
@@ -162,7 +161,7 @@ _SHARED = re.compile(
     r"(?P<type>\w[\w\s]*?)\s*(?P<names>\b\w+\s*(?:\[[^\[\];]*\])?(?:\s*,\s*\w+\s*(?:\[[^\[\];]*\])?)*)"
     r"\s*;"
 )
-# A * that is no multiplication: after what ends no operand, or before what is assigned to.
+# A * that is not a multiplication: not after an operand, or in the target of an assignment.
 _INDIRECTION = (
     r"((?:[;{}(=,+<>&|?:!]|\breturn\b|\belse\b)\s*(?=\*\s*[\w(])"
     r"|\)\s*(?=\*\s*(?:\w+|\([^()]*\))\s*[-+*/]?=[^=]))\*"
@@ -171,19 +170,20 @@ _BLOCKS = (32, 64, 128, 256, 512, 1024)
 
 
 def _masked(source: str) -> str:
-    """Put spaces in the place of comments and strings, so that positions stay."""
+    """Replace comments and strings by spaces, so that positions are preserved."""
     return _COMMENT_OR_STRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
 
 
 def _line(source: str, at: int) -> int:
-    """Count the lines up to a position."""
+    """Return the line number of a position."""
     return source.count("\n", 0, at) + 1
 
 
 def _plain_of(code: str, kernel: re.Match[str]) -> Form | None:
-    """Read a kernel's template and parameters, of masked code; None if they are of another form.
+    """Parse an ordinary CUDA kernel in masked code; None if it has another form.
 
-    Unless something is said, it is launched by whether it adds to the first of its results.
+    By default it is launched like 'atomic' if it calls atomicAdd on its results, else like
+    'shared_sequential'.
     """
     arguments, dtype = _template(kernel["template"])
     parameters = [" ".join(one.split()) for one in kernel["parameters"].split(",")]
@@ -210,7 +210,7 @@ def _plain_of(code: str, kernel: re.Match[str]) -> Form | None:
     template = f"<{', '.join(arguments)}>" if arguments else ""
     out = re.escape(re.split(r"[\s*]+", next(one for one in pointers if one != data))[-1])
     adds_to_one = re.search(rf"\batomicAdd\s*\(\s*&?\s*{out}\b", code)
-    # Its blocks are as long as a shared array longer than a warp, or those of __launch_bounds__.
+    # The block size is a shared array's length above a warp, else limited by __launch_bounds__.
     lengths = re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
     whole = [length for text in lengths if (length := _number(code, text)) in _BLOCKS[1:]]
     most = _number(code, (kernel["bounds"] or "").partition(",")[0])
@@ -229,7 +229,7 @@ def _plain_of(code: str, kernel: re.Match[str]) -> Form | None:
 
 
 def _template(text: str | None) -> tuple[list[str] | None, str | None]:
-    """Give what the template is called with, and the name of its type; None, None if unknown."""
+    """Return the template's arguments and the name of its type parameter; None, None if unknown."""
     arguments, dtype = [], None
     for one in text.split(",") if text else []:
         words = one.split()
@@ -261,7 +261,7 @@ def _number(code: str, text: str) -> int | None:
 
 
 def unit(source: str, name: str, form: Form) -> str:
-    """Write what is compiled: the source with its kernel as a function, and a kernel around it."""
+    """Return the unit to compile: the source with its kernel as a function, and a kernel for it."""
     includes = [
         f"#line {_line(source, found.start())} {name}\n#include {found[1]}\n"
         for found in _INCLUDE.finditer(source)
@@ -299,7 +299,7 @@ __global__ void lab_launched(global<T> at, uint64_t n, global<T> results)
 
 
 def _on_gpu(text: str) -> str:
-    """Leave all as it is, but for extern arrays: of one name they cannot be of several types."""
+    """Rewrite extern shared arrays only: one name cannot be declared with several types."""
     for found in reversed(list(_SHARED.finditer(_masked(text)))):
         if found["extern"]:
             kind, name = " ".join(found["type"].split()), found["names"].partition("[")[0].strip()
@@ -310,7 +310,7 @@ def _on_gpu(text: str) -> str:
 
 
 def _on_host(text: str) -> str:
-    """Rewrite shared memory and pointers, from the end on, so that positions stay true."""
+    """Rewrite shared memory and pointers, from the end, so that positions remain valid."""
     code = _masked(text)
     declared = list(_SHARED.finditer(code))
     for found in re.finditer(r"\b__shared__\b", code):
@@ -341,7 +341,7 @@ def _on_host(text: str) -> str:
 
 
 def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
-    """Write a declaration's names as pieces of the block's memory; and which are no arrays."""
+    """Rewrite a shared declaration as parts of the block's memory; return the scalars, too."""
     kind = " ".join(found["type"].split())
     texts, scalars = [], []
     for place, one in enumerate(found["names"].split(",")):
@@ -354,7 +354,7 @@ def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
 
 
 def _elsewhere(text: str, pattern: str, instead: str | Callable[[re.Match[str]], str]) -> str:
-    """Substitute outside of comments and strings."""
+    """Substitute a pattern outside of comments and strings."""
     code, pieces, last = _masked(text), [], 0
     for found in re.finditer(pattern, code):
         new = found.expand(instead) if isinstance(instead, str) else instead(found)

@@ -1,4 +1,4 @@
-"""nvcc, which compiles a rung for a GPU: where it is, and what it is called with."""
+"""Find nvcc, which compiles rungs for a GPU, and its command line."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import gred
 
-_REGISTERS = 64  # a thread, as of the ladder's rungs: enough for blocks of 1024
+_REGISTERS = 64  # per thread, as for the ladder's rungs: allows blocks of 1024
 _FLAGS = ("-x", "cu", "-std=c++17", "-O1", "-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden")
 _WHEELS = "nvidia/cu13/bin/nvcc"
 _ELSEWHERE = "/usr/local/cuda/bin/nvcc"
@@ -23,14 +23,14 @@ class Gpu(NamedTuple):
     nvcc: Path
 
     def command(self) -> list[str]:
-        """Call nvcc for this GPU alone; wheels have libraries where nvcc does not look."""
+        """Return nvcc's command for this GPU only, with the library path of CUDA wheels."""
         code = f"-gencode=arch=compute_{self.architecture},code=sm_{self.architecture}"
         libraries = f"-L{self.nvcc.parent.parent / 'lib'}"
         return [str(self.nvcc), *_FLAGS, f"-maxrregcount={_REGISTERS}", code, libraries]
 
 
 def find(environment: Mapping[str, str], packages: Iterable[str]) -> Path | None:
-    """Look for nvcc where a build of gred does: a toolkit's, else that of CUDA's wheels."""
+    """Look for nvcc as gred's build does: in a toolkit, else in CUDA's wheels."""
     homes = (environment.get("CUDA_HOME"), environment.get("CUDA_PATH"))
     candidates = [Path(home, "bin", "nvcc") for home in homes if home]
     on_path = shutil.which("nvcc", path=environment.get("PATH"))
@@ -40,7 +40,7 @@ def find(environment: Mapping[str, str], packages: Iterable[str]) -> Path | None
 
 
 def gpu(device: str | None) -> Gpu | None:
-    """Find a GPU by its name, and nvcc, or else an error; without a name the first, if both are."""
+    """Return the named GPU with nvcc, or raise; without a name the first GPU, or None."""
     nvcc = find(os.environ, sys.path)
     if device is None and nvcc:
         device = next((one.name for one in gred.devices() if one.name.startswith("cuda")), None)

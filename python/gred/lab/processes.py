@@ -1,7 +1,7 @@
-"""Running a user's kernel in a process of its own, and telling how that went.
+"""Run a user's kernel in a separate process, and report the outcome.
 
-A kernel may never end, take all memory, write anywhere, fork or leave. So answers come over a pipe,
-one line a job, each within its time; whatever else happens is told as the end of the process.
+A kernel may loop forever, exhaust memory, write anywhere, fork or exit. Answers therefore come over
+a pipe, one line per job, each with a timeout; anything else is reported from the process's end.
 """
 
 import contextlib
@@ -18,20 +18,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SECONDS = 10  # that a job may take
-MEMORY = 4 << 30  # bytes of address space on no GPU; a core's stacks alone take 64 MiB of it
+SECONDS = 10  # timeout of a job
+MEMORY = 4 << 30  # bytes of address space without a GPU; the stacks of a core take 64 MiB of it
 UNREADABLE = "what its process said cannot be read"
-# What comes of reading what is not of the form that a worker gives it.
+# Raised when an answer does not have the form that a worker writes.
 UNREADABLE_ERRORS: tuple[type[Exception], ...] = (AttributeError, LookupError, OverflowError)
 UNREADABLE_ERRORS += (RecursionError, TypeError, ValueError)
 _CPU_SECONDS, _END_SECONDS = 600, 5
-_GRACE_SECONDS = 2  # to tell where it is
-_ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130
+_GRACE_SECONDS = 2  # for the worker to report the kernel's position
+_ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130 bytes
 _WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
 
 class Answer(NamedTuple):
-    """A job's answer, or its failure's kind, text and addresses in its library, innermost first."""
+    """A job's answer, or its failure's kind, text and library addresses, innermost first."""
 
     number: int
     answer: Any
@@ -41,10 +41,10 @@ class Answer(NamedTuple):
 
 
 def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Answer]:
-    """Have jobs done in another process, each within seconds; after a failure nothing comes."""
+    """Run jobs in another process, each with a timeout; yield answers up to the first failure."""
     seconds = SECONDS if seconds is None else seconds
     start = asked.get("start", 0)
-    limit = seconds + start  # the worker's own, which tells where the kernel is
+    limit = seconds + start  # the worker's own timeout, which reports the kernel's position
     request = {"memory": MEMORY, "seconds": _CPU_SECONDS, "limit": limit, **asked}
     limits = [seconds + _GRACE_SECONDS] * len(asked["jobs"])
     limits[0] += start
@@ -83,7 +83,7 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
                 yield answer
                 if answer.failure:
                     return
-        finally:  # its watcher ends it and whatever it has started, or else its session ends
+        finally:  # its watcher kills it and its children; if not, the session is killed
             child.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_END_SECONDS)
@@ -93,7 +93,7 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
 
 
 def _line(pipe: Any, rest: bytes, until: float) -> tuple[bytes | None, bytes]:
-    """Read a line, of bounded length, and some of what follows; None if none comes in time."""
+    """Read a line of bounded length, and part of the next; None if it does not arrive in time."""
     pieces, nbytes = [rest], len(rest)
     while b"\n" not in pieces[-1] and nbytes <= _ANSWER_NBYTES:
         left = max(0, until - time.monotonic())
@@ -121,7 +121,7 @@ def _read(line: bytes, process: int, number: int) -> Answer:
 
 
 def printable(text: str) -> str:
-    """Put a mark in the place of what a terminal would not show but obey."""
+    """Replace control characters, which a terminal would interpret."""
     mark = "\N{REPLACEMENT CHARACTER}"
     return "".join(c if c.isprintable() or c in "\t\n" else mark for c in text)
 
@@ -129,13 +129,13 @@ def printable(text: str) -> str:
 def _silence(
     child: subprocess.Popen[bytes], words: Any, until: float
 ) -> tuple[str, str, tuple[int, ...]]:
-    """Tell why no answer came: where the pipe is closed, the process may be about to end."""
+    """Determine why no answer came; after closing the pipe the process may be about to end."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(max(0.5, until - time.monotonic()))
     status = child.poll()
     words.seek(max(0, words.seek(0, os.SEEK_END) - 800))
     said = printable(" ".join(words.read().decode(errors="replace").split()))
-    # As kernels/simulated/last_words.h says it.
+    # Printed by kernels/simulated/last_words.h.
     before, mark, offsets = said.rpartition("kernel at:")
     frames: tuple[int, ...] = ()
     if mark and re.fullmatch("( [0-9a-f]{1,8}){0,16}", offsets):

@@ -1,4 +1,4 @@
-"""A rung of a user's own: checked, counted and timed in processes of its own."""
+"""A user's own rung, checked, counted and timed in separate processes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from gred.lab.building import Build, CompileError
 from gred.lab.checking import Finding, Report
 from gred.measure import KernelTime
 
-_SECONDS = 600  # for what is counted or timed, which may be large
+_SECONDS = 600  # timeout of counting and timing, for large arrays
 
 
 class Rung:
-    """A kernel of a user's own, compiled, also for a GPU; `gred.lab.compile` makes it.
+    """A user's own kernel, compiled for the simulated device and possibly a GPU.
 
-    It runs in processes of its own. Attributes are its ``name``; ``path``, its file; ``like``, the
-    rung that it is launched as; ``data_blocks``, how many elements a thread should get at least;
-    ``dtype``, the one type that it sums, as ``'float32'``, ``block_size``, the one that it is for,
-    and ``gpu``, that it is compiled for besides the simulated device, as ``'cuda:0'``, or None.
+    Created by `gred.lab.compile`; runs in separate processes. Attributes: ``name``; ``path``: its
+    file; ``like``: the rung that it is launched as; ``data_blocks``: the least number of elements
+    per thread; and, each possibly None, ``dtype``: the only type it sums, such as ``'float32'``;
+    ``block_size``: the only one supported; ``gpu``: the GPU compiled for, such as ``'cuda:0'``.
     """
 
     def __init__(self, path: Path, build: Build) -> None:
@@ -43,17 +43,17 @@ class Rung:
         return f"<rung {self.name} of {self.path.name}, launched like {self.like}>"
 
     def check(self) -> Report:
-        """Look for mistakes: at all edges, in all orders of threads, at every access.
+        """Check the rung at edge cases, in several thread orders, observing every access.
 
         On the simulated device, in blocks of 32 to 1024 threads, it finds data races, whether or
-        not they show, divergent barriers, out-of-bounds and misaligned accesses, uninitialized
-        reads, crashes, loops that do not end, and answers other than NumPy's. If nothing is wrong
-        there, a rung that is compiled for a GPU runs there at the same lengths, and answers are
-        compared; crashes and endless kernels are told, too. Of an exercise its goal is looked at.
+        not they affect the result, divergent barriers, out-of-bounds and misaligned accesses,
+        uninitialized reads, crashes, endless loops, and results that differ from NumPy's. If there
+        are no findings, a rung compiled for a GPU is then run there at the same lengths, and its
+        results are checked, as are crashes and endless loops. An exercise's goal is checked last.
 
-        Each finding has its line and its smallest case; the report is empty, and ``right``, if
-        there is none. RuntimeError or MemoryError is raised if this machine cannot run processes,
-        never for what the kernel does.
+        Each finding has its line and its smallest case; without findings the report is empty and
+        ``right`` is True. Raises RuntimeError or MemoryError if this machine cannot run processes,
+        but never because of the kernel.
         """
         report = checking.check(self._build)
         if not report.right or self.name not in checking.GOALS:
@@ -80,10 +80,10 @@ class Rung:
         dtype: DTypeLike | None = None,
         multiprocessors: int = counting.H200_MULTIPROCESSORS,
     ) -> counting.Counters:
-        """Count what the rung does to memory, as `gred.counters` does it of the ladder's.
+        """Count the rung's memory accesses, as `gred.counters` does for the ladder's rungs.
 
-        The array is on the host; all else, and errors, are as there. Lines are of the user's file
-        and of those that it includes. RuntimeError is raised if the kernel crashes or never ends.
+        The array must be on the host; other arguments and errors are as there. Lines refer to the
+        user's file and its includes. Raises RuntimeError if the kernel crashes or never ends.
         """
         how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
         with self._counted(a, how, 0) as (call, result, launches):
@@ -98,10 +98,10 @@ class Rung:
         dtype: DTypeLike | None = None,
         multiprocessors: int = counting.H200_MULTIPROCESSORS,
     ) -> recording.Accesses:
-        """Record which thread of the rung accesses what, and when, as `gred.accesses` does.
+        """Record all accesses of the rung's threads, as `gred.accesses` does.
 
-        The array is on the host; all else, and errors, are as there. RuntimeError is raised if the
-        kernel crashes or never ends.
+        The array must be on the host; other arguments and errors are as there. Raises RuntimeError
+        if the kernel crashes or never ends.
         """
         how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
         with self._counted(a, how, recording.ROOM) as (call, result, launches):
@@ -119,11 +119,11 @@ class Rung:
         device: str | None = None,
         samples: int = 5,
     ) -> KernelTime:
-        """Measure the time that the rung takes, in a process of its own, without copies.
+        """Measure the rung's time in a separate process, without copies, as `gred.kernel_time`.
 
-        It is as `gred.kernel_time`, with cold caches; `device` is ``'simulated'``, or the GPU that
-        the rung is compiled for, by default that, if there is one. ValueError is raised if the rung
-        is not compiled for the device, RuntimeError if the kernel crashes or never ends.
+        Caches are cold; `device` is ``'simulated'``, or the GPU that the rung is compiled for, the
+        default if there is one. Raises ValueError if the rung is not compiled for the device,
+        RuntimeError if the kernel crashes or never ends.
         """
         where = device if device is not None else self.gpu or "simulated"
         where = self.gpu if self.gpu and where == "cuda" else where
@@ -138,7 +138,7 @@ class Rung:
 
     @contextlib.contextmanager
     def _counted(self, a: Any, how: dict[str, Any], room: int) -> Iterator[tuple[Any, ...]]:
-        """Run it where accesses are counted, and recorded if there is room for some."""
+        """Run the rung with accesses counted, and recorded if `room` is not 0."""
         number = number_from(how["multiprocessors"], "multiprocessors", 1024)
         said = self._one("counters", a, how | {"multiprocessors": number, "room": room}, "counting")
         with self._reading():
@@ -146,7 +146,7 @@ class Rung:
             yield call, said["result"], said["launches"]
 
     def _one(self, what: str, a: Any, options: dict[str, Any], kind: str) -> Any:
-        """Have one job done, by kernels of one of the build's libraries."""
+        """Run one job with the kernels of one of the build's libraries; return its answer."""
         asked = self._build.asked(kind)
         a = np.asarray(a)
         if self.dtype and a.dtype != self.dtype:
@@ -174,7 +174,7 @@ class Rung:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        """Take what is said with care: a kernel may have written it."""
+        """Raise RuntimeError if an answer, which the kernel may have forged, cannot be read."""
         try:
             yield
         except processes.UNREADABLE_ERRORS as error:
@@ -188,40 +188,40 @@ def compile(
     data_blocks: int | None = None,
     device: str | None = None,
 ) -> Rung:
-    """Compile a rung of your own: one file with a kernel, in ordinary CUDA or the ladder's form.
+    """Compile your own rung from a file with one kernel, in ordinary CUDA or the ladder's form.
 
     Parameters
     ----------
     path : path
-        A file as those of ``gred/kernels/ladder``, whose template takes ``<class Fold>`` if it
-        works in place, ``<class Fold, class Array>`` if it only reads, and ``unsigned Block``, the
-        block size, as its last parameter, if it wants it. Or a kernel in ordinary CUDA,
-        ``__global__ void reduce(const float *in, float *out, int n)``.
+        File with a kernel in the form of ``gred/kernels/ladder``: a template with parameters
+        ``<class Fold>`` if it works in place, or ``<class Fold, class Array>`` if it only reads,
+        optionally followed by ``unsigned Block``, the block size. Or with a kernel in ordinary
+        CUDA, ``__global__ void reduce(const float *in, float *out, int n)``.
     like : str, optional
-        The rung of the ladder that it is launched as. By default what the file says in a comment,
-        ``launched like unroll8`` or ``launched like unroll8, 16 data blocks``, and else the
+        Rung of the ladder that the kernel is launched as. By default taken from a comment in the
+        file, ``launched like unroll8`` or ``launched like unroll8, 16 data blocks``, or from the
         kernel's name, if it is a rung's. Ordinary CUDA is launched like shared_sequential, or like
         atomic if it calls atomicAdd.
     data_blocks : int, optional
-        How many elements a thread should get at least; by default as many as with `like`.
+        Least number of elements per thread; by default that of `like`.
     device : str, optional
         ``'cuda'`` or ``'cuda:N'``: a GPU to run on, besides the simulated device, which checks and
-        counts; ``'simulated'``: no GPU. By default the first GPU, if there is one, and nvcc.
+        counts; ``'simulated'``: no GPU. By default the first GPU, if it and nvcc are available.
 
     Returns
     -------
     Rung
-        To be checked, counted and timed.
+        The compiled rung, to be checked, counted and timed.
 
     Raises
     ------
     gred.lab.CompileError
-        If the compiler refuses it; the text is its first error, with the line of the file.
+        If it does not compile; the text is the first error, with the line of the file.
     ValueError, TypeError
-        If the file has not one kernel of such a form, does not tell how it is launched,
-        `data_blocks` is no integer from 1 to 1024, or there is no such device.
+        If the file does not have one kernel of these forms, or its launch is unknown, `data_blocks`
+        is not an integer from 1 to 1024, or the device does not exist.
     FileNotFoundError, UnicodeDecodeError, RuntimeError
-        If there is no such file, it is no text, or there is no compiler, or GPU, that is needed.
+        If the file does not exist or is not text, or no compiler, or no GPU, is available.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def compile(
 
 
 def _built(file: Path, like: str | None, data_blocks: int | None, device: str | None) -> Build:
-    """Compile for the simulated device, and for the GPU that is meant."""
+    """Compile a file for the simulated device, and for the selected GPU."""
     gpu, source = nvcc.gpu(device), form.read(file)
     build = Build(file, source, form.form_of(source, like, data_blocks), gpu)
     build.compiled("counting")

@@ -1,4 +1,4 @@
-"""A rung of a user's own in the ladder's table."""
+"""The table of the ladder with a user's own rung."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gred.lab.rung import Rung
 from gred.records import Columns, Records, among_rungs
 
 _SAMPLES = 20
-_LEAST_READ = 1024  # bytes; gred.read_limit reads no less
+_LEAST_READ = 1024  # bytes, the least that gred.read_limit reads
 
 
 class LadderRow(NamedTuple):
-    """A rung, what was counted of it, and its time; one of a user's own has no number.
+    """A rung with its counts and time; a user's own rung has no number.
 
-    ``time`` is None where there is no GPU, and ``share``, of the GPU's read limit, too.
+    ``time``, and ``share`` of the GPU's read limit, are None without a GPU.
     """
 
     number: int | None
@@ -30,7 +30,7 @@ class LadderRow(NamedTuple):
 
     @property
     def total(self) -> gred.Counts:
-        """What was counted of all passes."""
+        """The counts of all passes."""
         return self.counters.total
 
     @property
@@ -45,7 +45,7 @@ def _text(form: str, value: float | None) -> str | None:
 
 
 class Ladder(Records):
-    """What `ladder` returns: what rungs differ most in."""
+    """Result of `ladder`: the counts in which rungs differ most."""
 
     columns: ClassVar[Columns] = (
         ("#", lambda r: "*" if r.number is None else r.number),
@@ -60,7 +60,7 @@ class Ladder(Records):
 
 
 class TimedLadder(Ladder):
-    """The same where there is a GPU: with medians of times there, of all passes."""
+    """Result of `ladder` with a GPU: also median times of all passes there."""
 
     columns = (
         *Ladder.columns,
@@ -73,15 +73,15 @@ class TimedLadder(Ladder):
 def ladder(
     rung: Rung, a: ArrayLike, /, *, block_size: int = 256, timed: ArrayLike | None = None
 ) -> Ladder:
-    """Count a rung of your own beside those of the ladder, and time all, if it is for a GPU.
+    """Count your own rung and those of the ladder, and time all if yours is compiled for a GPU.
 
-    There is a `LadderRow`, with ``number``, ``name`` and ``counters``, of each rung from 0 to 22,
-    and your own after the rung that it is launched like; on a GPU with ``time``, as of
-    `gred.kernel_time`, and ``share`` of what `gred.read_limit` reads. It prints as a table.
+    Returns a `LadderRow` for each rung from 0 to 22, and for yours after the rung that it is
+    launched like, with ``number``, ``name`` and ``counters``; on a GPU also with ``time``, as of
+    `gred.kernel_time`, and ``share`` of the `gred.read_limit`. It prints as a table.
 
-    `a` is as for `gred.counters`; `timed`, by default the same, is what is reduced on the GPU.
-    Blocks are of `block_size` threads, but for your own rung if that is for other ones. ValueError
-    is raised as by `gred.counters`, RuntimeError if the kernel crashes or never ends.
+    `a` is as for `gred.counters`; `timed`, by default the same, is the array reduced on the GPU.
+    Blocks have `block_size` threads, unless your rung supports only another size. Raises ValueError
+    as `gred.counters` does, RuntimeError if the kernel crashes or never ends.
     """
     own_size = rung.block_size or block_size
     own = LadderRow(None, rung.name, rung.counters(a, block_size=own_size))

@@ -1,9 +1,9 @@
-"""The process that a user's kernel runs in: reads jobs, does them, and says after each what came.
+"""The process that runs a user's kernel: reads jobs, runs them, and writes an answer for each.
 
-Nothing that it says is taken on trust: a kernel may have written anywhere. It is started by
-`gred.lab.processes`, with the jobs on standard input and the number of a pipe for the answers. Over
-it watches one that runs nothing of the user's, and ends whatever it leaves behind. That one makes
-the other by a fork, so it imports nothing of gred's: a simulated device and CUDA do not survive it.
+`gred.lab.processes` starts it, with jobs on standard input and the file descriptor of a pipe for
+answers, and does not trust the answers, since a kernel may write anywhere. The process forks the
+worker; the parent runs no user code, watches the worker, and kills everything that it leaves
+behind. gred is imported after the fork, which neither the simulated device nor CUDA survives.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ _CORES = 8
 
 
 def main() -> None:
-    """Do what standard input says."""
-    own = str(Path(__file__).parent)  # whose files are gred.lab's modules, and nobody else's
+    """Run the jobs from standard input."""
+    own = str(Path(__file__).parent)  # its modules must not be importable as top-level ones
     sys.path[:] = [folder for folder in sys.path if folder != own]
     asked = json.loads(sys.stdin.buffer.read())
     _inherit_orphans(signal.SIGTERM)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until somebody watches
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until the watcher handles it
     worker = os.fork()
     if worker:
         _watch(worker)
@@ -37,25 +37,25 @@ def main() -> None:
     with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
         _load(asked)
         for number, job in enumerate(asked["jobs"]):
-            signal.setitimer(signal.ITIMER_REAL, asked["limit"])  # the kernel's library says where
+            signal.setitimer(signal.ITIMER_REAL, asked["limit"])  # its handler tells where
             try:
                 done = {"answer": _JOBS[job["kind"]](job)}
             except (ValueError, TypeError, RuntimeError, MemoryError) as error:
                 done = {"error": type(error).__name__, "text": str(error)}
             forks = _end_children()
-            # Whichever process came back says which it is.
+            # After a fork in the kernel several processes get here; the answer names the process.
             said = {"process": os.getppid(), "number": number, **done, "forks": forks}
             pipe.write(json.dumps(said, default=bytes.hex).encode() + b"\n")
 
 
 def _inherit_orphans(end: int) -> None:
-    """Let orphans become this process's children, and `end` it with the one that made it."""
+    """Reparent orphans to this process, and send it signal `end` when its parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, end)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _watch(worker: int) -> None:
-    """Wait for the worker's end, or end it when told to; end what it has left, and leave alike."""
+    """Wait for the worker, or kill it on SIGTERM; kill its children, and exit with its status."""
 
     def end_it(*_: Any) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -76,10 +76,10 @@ def _watch(worker: int) -> None:
 
 
 def _bound(asked: dict[str, Any]) -> None:
-    """Take away what would harm others; CUDA reserves many addresses, so there data are bounded.
+    """Limit resources; with CUDA, which reserves much address space, only data is limited.
 
-    Each core of a simulated device reserves addresses for stacks and an arena of malloc's, so that
-    it has few, however many the machine has.
+    The number of cores is limited, since each core of a simulated device reserves address space for
+    stacks and a malloc arena.
     """
     of_memory = resource.RLIMIT_AS if asked["device"] == "simulated" else resource.RLIMIT_DATA
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: _FILE_NBYTES}
@@ -99,10 +99,10 @@ def _load(asked: dict[str, Any]) -> None:
     _core.substitute(
         asked["device"], asked["like"], asked["data_blocks"], plain, counting, own_memory
     )
-    # Libraries may call exit. Exit handlers are not for two threads at once, so whichever exits
-    # first ends the process; each takes one handler off the list.
+    # Libraries may call exit, and exit handlers must not run in two threads at once. So the first
+    # thread to exit ends the process by _exit; each thread takes one handler off the list.
     libc = ctypes.CDLL(None)
-    for _ in range(1024):  # threads, as many as a simulated device can have multiprocessors
+    for _ in range(1024):  # most threads: the multiprocessors of a simulated device
         libc.on_exit(libc._exit, None)
 
 
@@ -112,7 +112,7 @@ def _address(path: str | None, name: str) -> int:
 
 
 def _end_children() -> int:
-    """End what a kernel has started, orphans too, which become this process's, and count it."""
+    """Kill processes that a kernel has started, including orphans; return their number."""
     ended = 0
     while processes := _children():
         for process in processes:
@@ -136,7 +136,7 @@ def _options(job: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _check(job: dict[str, Any]) -> Any:
-    """Look at every access: the fault, or the result. One core has one order of blocks."""
+    """Check every access; return the fault or the result. One core gives a fixed block order."""
     import gred
     from gred import _core
     from gred.lab.edges import array_of
@@ -153,7 +153,7 @@ def _check(job: dict[str, Any]) -> Any:
 
 
 def _answer(job: dict[str, Any]) -> Any:
-    """Run once on a GPU, which says nothing of accesses but that memory is not there."""
+    """Run once on a GPU, which reports only accesses to unmapped memory."""
     import gred
     from gred.lab.edges import array_of
 

@@ -1,1 +1,1 @@
-"""What is made of the core's reductions: summaries, quantiles, weights, dot products, no NaN."""
+"""Statistics on top of the core: summaries, quantiles, weights, dot products, masks of NaN."""

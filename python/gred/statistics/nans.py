@@ -1,4 +1,4 @@
-"""What is not NaN, as a mask, for what has no kernels that leave it out."""
+"""Masks of elements that are not NaN, for reductions without kernels that skip NaN."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gred.checks import array_of, nulls_apart
 
 
 def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
-    """Make a mask of what is a number, and let through by another, in the array's library."""
+    """Return an array and the mask, in its library, of unmasked elements that are not NaN."""
     if type(a) is np.ndarray and a.dtype.kind in "fc" and where is True:
         return a, a == a
     values, present = nulls_apart(a, "a")

@@ -1,4 +1,4 @@
-"""Dot products along an axis: sums of products of two arrays' elements, exact ones too."""
+"""Dot products along an axis, rounded or exact."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gred.checks import brought, cast, dtype_name, library_of, on_device
 from gred.several import common
 from gred.statistics.weights import real, type_in
 
-_FEW, _LONG = 16, 1 << 18  # results that are made one by one, each by all threads
+_FEW, _LONG = 16, 1 << 18  # most results, and least length, to use all threads for one result
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
-# What is multiplied in float64 without a rounding.
+# Types with products that float64 represents exactly.
 _SHORT = ("bool", "int8", "uint8", "int16", "uint16", *_FLOATS[:3])
 
 
@@ -34,39 +34,39 @@ def vecdot(
     device: str | None = None,
     stream: Any = None,
 ) -> Any:
-    """Compute dot products of vectors along an axis; those of `a` are conjugated.
+    """Compute dot products of vectors along an axis; vectors of `a` are conjugated.
 
-    As `numpy.vecdot`; ``vecdot(matrix, vector)`` is the product of a real matrix and a vector.
+    Equivalent to `numpy.vecdot`; ``vecdot(matrix, vector)`` multiplies a real matrix by a vector.
 
     Parameters
     ----------
     a, b : array_like
-        On the host, or both of CuPy, PyTorch or JAX on a device. Other axes are broadcast.
+        Both on the host, or both of CuPy, PyTorch or JAX on a device. Other axes are broadcast.
     axis : int, default -1
-        Of either array: where its vectors lie, all of one length.
+        Axis of the vectors in each array; all vectors have the same length.
     keepdims : bool, default False
-        Whether the axis stays, with length 1.
+        If True, the axis is kept, with length 1.
     dtype : float16, bfloat16, float32 or float64, or complex64 or complex128, optional
-        What results are rounded to; by default their type is as of `gred.dot`.
+        Type to which results are rounded; by default as for `gred.dot`.
     out : array of the results' shape, optional
-        Where they go.
+        Array in which to store the results.
     method : {'auto', 'exact'}, default 'auto'
-        ``'auto'`` multiplies and adds in float64, ``'exact'`` rounds each result once, as
-        `gred.dot`: of compensated sums [1]_, unless what these may have lost could matter. Integers
-        of 64 bits beside complex numbers are rounded to floats first.
+        ``'auto'`` multiplies and adds in float64; ``'exact'`` rounds each result once, as
+        `gred.dot` does, by compensated sums [1]_ where their error bound permits. 64-bit integers
+        multiplied by complex numbers are first rounded to floats.
     device, stream : optional
-        As for `gred.sum`, of products that are made before.
+        As for `gred.sum`, for the sums of products.
 
     Returns
     -------
     scalar or array
-        NumPy's, or of tensors and arrays on a device theirs. Integers wrap around in 64 bits.
+        Of NumPy, or of the library of tensors and device arrays. Integers wrap around in 64 bits.
 
     Raises
     ------
     ValueError, TypeError
-        If shapes do not fit, there is no such axis, method or device, a type is not supported, or
-        one array is on the host and one on a device.
+        If shapes do not match, the axis, method or device does not exist, a type is not supported,
+        or one array is on the host and the other on a device.
 
     References
     ----------
@@ -83,7 +83,7 @@ def vecdot(
 
 
 class _How(NamedTuple):
-    """What is asked of all products."""
+    """Options of all products."""
 
     dtype: Any
     exact: bool
@@ -101,9 +101,9 @@ def dots(
     out: Any = None,
     keepdims: bool = False,
 ) -> Any:
-    """Make dot products along an axis; `places` are `device` and `stream`.
+    """Compute dot products along an axis; `places` holds `device` and `stream`.
 
-    `csrc/python/exact.c` calls it for `gred.dot`, by position.
+    `csrc/python/exact.c` calls it for `gred.dot`, with positional arguments.
     """
     if method not in ("auto", "exact"):
         raise ValueError(f"method must be 'auto' or 'exact'; got {method!r}")
@@ -139,7 +139,7 @@ def dots(
 
 
 def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
-    """Move vectors to the last axis, and find the shape that the others have together."""
+    """Move vectors to the last axis; return the arrays and the broadcast shape of other axes."""
     first = checks.array_of(a)
     arrays = first, checks.beside(checks.array_of(b, "b"), first)
     xp = library_of(first)
@@ -162,12 +162,12 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
 
 
 def _resolved(x: Any) -> Any:
-    """Conjugate what PyTorch has only marked."""
+    """Resolve PyTorch's lazy conjugation."""
     return x.resolve_conj() if hasattr(x, "resolve_conj") else x
 
 
 def _checked(out: Any, shape: tuple[int, ...], kind: str) -> str:
-    """Refuse what results of a type do not fit into; name the type of what they do."""
+    """Check that results of a type fit into `out`; return the element type of `out`."""
     if not hasattr(out, "shape"):
         raise TypeError(f"out must be an array; got {type(out).__name__}")
     if (got := tuple(out.shape)) != shape:
@@ -179,7 +179,7 @@ def _checked(out: Any, shape: tuple[int, ...], kind: str) -> str:
 
 
 def _parts(xp: Any, x: Any) -> Any:
-    """Take both parts of complex numbers as a last axis."""
+    """View complex numbers as real ones, with the two parts as a new last axis."""
     if xp is np:
         return x[..., None].view(x.real.dtype)
     if xp.__name__ == "torch":
@@ -188,7 +188,7 @@ def _parts(xp: Any, x: Any) -> Any:
 
 
 def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool) -> Any:
-    """Make both parts as sums of real products, beside which the smaller array is turned."""
+    """Compute both parts as sums of real products; the smaller array is rearranged for each."""
     xp, kind = library_of(x), common([_core.element(x), _core.element(y)]).name
     x, y = (cast(one, type_in(xp, one, kind)) for one in (x, y))
     turned, other = (x, y) if math.prod(x.shape) < math.prod(y.shape) else (y, x)
@@ -211,7 +211,7 @@ def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool
 
 
 def _real(x: Any, y: Any, shape: tuple[int, ...], along: int, how: _How) -> Any:
-    """Make sums of products along so many last axes."""
+    """Compute sums of products over the last `along` axes."""
     xp, kind = library_of(x), _result(x, y, how.dtype)
     if math.prod(x.shape) < math.prod(y.shape):
         x, y = y, x
@@ -231,7 +231,7 @@ def _real(x: Any, y: Any, shape: tuple[int, ...], along: int, how: _How) -> Any:
 
 
 def _result(x: Any, y: Any, dtype: Any) -> str:
-    """Name the type of results."""
+    """Return the name of the results' type."""
     if dtype is not None:
         return dtype_name(dtype)
     kind = common([_core.element(x), _core.element(y)])
@@ -239,7 +239,7 @@ def _result(x: Any, y: Any, dtype: Any) -> str:
 
 
 def _one_by_one(x: Any, y: Any, shape: tuple[int, ...], kind: str, exact: bool) -> Any:
-    """Make each sum of products as that of whole arrays; exact ones of integers are no others."""
+    """Compute each result by a call for whole arrays; integer results are exact in any case."""
     found = []
     for at in np.ndindex(*shape):
         if exact and "int" not in kind:
@@ -250,14 +250,14 @@ def _one_by_one(x: Any, y: Any, shape: tuple[int, ...], kind: str, exact: bool) 
 
 
 def _there(xp: Any, x: Any, y: Any, along: int, kind: str, how: _How) -> Any:
-    """Have the arrays' library multiply; None where that would not be exact, and is to be."""
+    """Multiply in the arrays' library; None if an exact result is required and not possible."""
     names = _core.element(x), _core.element(y)
     exact = how.exact and "int" not in kind
     if exact and ("int64" in names or "uint64" in names):
         return None
     x, y = (cast(one, xp.int64 if "int" in kind else xp.float64) for one in (x, y))
     terms = x * y
-    if exact and "float64" not in str(terms.dtype):  # JAX's, unless it is told to have them
+    if exact and "float64" not in str(terms.dtype):  # JAX without jax_enable_x64
         return None
     if exact and any(name not in _SHORT for name in names):
         lost = _lost(x, y, terms)
@@ -272,9 +272,9 @@ def _there(xp: Any, x: Any, y: Any, along: int, kind: str, how: _How) -> Any:
 
 
 def _lost(x: Any, y: Any, products: Any) -> Any:
-    """Find what float64s' products have lost when they were rounded, as T. J. Dekker does.
+    """Compute the rounding errors of float64 products, by Dekker's algorithm.
 
-    None where one is so large or so small, or a factor so large, that this may be no float.
+    None if factors or products are outside the range in which all errors are floats.
     """
     sound = (abs(x) < 2.0**990) & (abs(y) < 2.0**990) & (abs(products) < 2.0**1000)
     sound &= (abs(products) > 2.0**-900) | (x == 0) | (y == 0)

@@ -1,4 +1,4 @@
-"""Quantiles and medians: exact order statistics, found by selection and not by sorting."""
+"""Quantiles and medians: exact order statistics, found by selection instead of sorting."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gred.checks import array_of, brought, cast, is_tensor, library_of, on_devic
 
 _Axis = int | tuple[int, ...] | None
 
-# Methods by which a quantile is an element.
+# Methods that return an element, not an interpolated value.
 CHOOSING = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
-# Of more quantiles the elements are sorted first.
+# For more quantiles than this, the elements are sorted first.
 _SELECTED_ON_HOST, _SELECTED_ON_DEVICE = 64, 8
-_SHARES_MOST, _ROW_MOST = 16, 2**31 - 1  # of a kernel
+_SHARES_MOST, _ROW_MOST = 16, 2**31 - 1  # limits of the selection kernel
 
 
 @takes_other_names
@@ -30,35 +30,35 @@ def quantile(
     method: str = "linear",
     keepdims: bool = False,
 ) -> Any:
-    """Compute quantiles: elements that a share q of all is below, or what lies between two.
+    """Compute the q-th quantiles of the elements along the given axes.
 
-    Ranks are found by selection, in a pass or two over the memory, and exactly: of any number of
-    elements, of every real type. What lies between two is computed in float64.
+    Order statistics are found exactly, by selection in one or two passes over the memory, for any
+    number of elements of every real type. Interpolation is in float64.
 
     Parameters
     ----------
     a : array_like of real numbers, of any shape
-        On the host; or CuPy's, PyTorch's or JAX's on a device.
+        Input array on the host, or of CuPy, PyTorch or JAX on a device.
     q : float or array_like of float
-        From 0 to 1.
+        Probabilities from 0 to 1.
     axis : int or tuple of int, optional
-        Along which quantiles are taken; by default of all elements.
+        Axis or axes along which to compute quantiles. By default all elements are used.
     method : str, default 'linear'
-        What a quantile between two elements is: any that numpy.quantile has.
+        Interpolation between elements: any method of numpy.quantile.
     keepdims : bool, default False
-        Whether axes that are reduced stay, with length 1.
+        If True, the reduced axes are kept, with length 1.
 
     Returns
     -------
-    scalar or array, with the dimensions of `q` in front
-        Of the elements' type where that is floating or an element is chosen, else float64; in the
-        library of `a`. NaN where an element is NaN.
+    scalar or array, with the dimensions of `q` first
+        Has the element type of `a` if that is floating or the method returns an element, otherwise
+        float64; in the library of `a`. NaN where any element is NaN.
 
     Raises
     ------
     ValueError, TypeError
-        If q is not from 0 to 1, there is no such method, there are no elements, they are complex,
-        or the array has no library that sorts it.
+        If `q` is not from 0 to 1, the method does not exist, there are no elements, they are
+        complex, or the array is of a library without a sort.
 
     Examples
     --------
@@ -71,12 +71,12 @@ def quantile(
 
 @takes_other_names
 def median(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) -> Any:
-    """Compute the median: the element in the middle, or the mean of two; all as for `quantile`.
+    """Compute the median; parameters and errors are those of `quantile`.
 
     Returns
     -------
     scalar or array
-        The quantile of q = 0.5.
+        The 0.5-th quantile: the middle element, or the mean of the two middle ones.
 
     Examples
     --------
@@ -96,12 +96,12 @@ def nanquantile(
     method: str = "linear",
     keepdims: bool = False,
 ) -> Any:
-    """Compute quantiles of elements that are not NaN; all as for `quantile`.
+    """Compute quantiles, skipping NaN; parameters and errors are those of `quantile`.
 
     Returns
     -------
     scalar or array
-        As of `quantile`; NaN where all elements are NaN.
+        As for `quantile`; NaN where all elements are NaN.
 
     Examples
     --------
@@ -114,12 +114,12 @@ def nanquantile(
 
 @takes_other_names
 def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) -> Any:
-    """Compute the median of elements that are not NaN; all as for `nanquantile`.
+    """Compute the median, skipping NaN; parameters and errors are those of `nanquantile`.
 
     Returns
     -------
     scalar or array
-        As of `nanquantile`.
+        As for `nanquantile`.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False)
 
 
 class Asked(NamedTuple):
-    """What _core is asked for."""
+    """Arguments of the core's selection."""
 
     shares: Any  # float64, in ascending order
     method: str
@@ -162,7 +162,7 @@ def _quantile(
         raise ValueError("there are no elements to take a quantile of")
     flat = shares.ravel()
     order = np.argsort(flat, kind="stable") if flat.size > 1 else None
-    ascending = flat if order is None else flat[order]  # neighbours are found together
+    ascending = flat if order is None else flat[order]  # close quantiles share a selection
     asked = Asked(ascending, method, leaves_out and "float" in element, False)
     kept = "float" in element or method in CHOOSING
     find = _on_host if xp is np else _on_device
@@ -174,7 +174,7 @@ def _quantile(
 
 
 def _blocks(xp: Any, array: Any, axis: _Axis, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
-    """Shape an array (outer, n, inner), of n elements a result; give the results' shape, too."""
+    """Reshape an array to (outer, n, inner), n elements per result; return the results' shape."""
     shape = tuple(array.shape)
     if xp is np and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -194,7 +194,7 @@ def _blocks(xp: Any, array: Any, axis: _Axis, keepdims: bool) -> tuple[Any, tupl
 def _on_host(xp: Any, blocks: Any, results: int, asked: Asked, dtype: str | None) -> Any:
     values = blocks
     if len(asked.shares) > _SELECTED_ON_HOST:
-        # NumPy sorts NaN of ml_dtypes anywhere.
+        # NumPy does not sort the NaN of ml_dtypes to the end.
         wider = values if values.dtype.kind != "V" else values.astype(np.float32)
         values, asked = np.sort(wider, axis=1), asked._replace(is_sorted=True)
     out = np.empty((len(asked.shares), results), dtype or blocks.dtype)
@@ -207,11 +207,11 @@ def _on_device(xp: Any, blocks: Any, results: int, asked: Asked, dtype: str | No
         nothing = blocks.reshape((len(asked.shares), 0))
         return nothing if dtype is None else brought(np.empty(nothing.shape), nothing)
     n, inner = map(int, blocks.shape[1:])
-    # A thread sorts it, wherever it lies: SELECT_SORTED of csrc/common/kernel_arguments.h.
+    # One thread sorts a short row, of any stride: SELECT_SORTED of csrc/common/kernel_arguments.h.
     is_short = n <= (64 if blocks.itemsize > 4 else 128)
     if inner > 1 and not is_short:
         blocks, inner = xp.moveaxis(blocks, 1, 2), 1
-    flat = blocks.reshape(-1)  # which may be a view with a stride, but for JAX's
+    flat = blocks.reshape(-1)  # may be a strided view, except in JAX
     if xp.__name__ == "cupy":
         flat = xp.ascontiguousarray(flat)
     elif xp.__name__ == "torch":

@@ -1,4 +1,4 @@
-"""What there is to say of an array at a glance, in one read of its memory."""
+"""Summary statistics of an array, computed in one read of its memory."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ class _Fields(NamedTuple):
 
 @disjoint_base
 class Summary(_Fields):
-    """What `describe` returns, as NumPy scalars, or arrays along axes; it prints as a table.
+    """Result of `describe`: NumPy scalars, or arrays along axes; prints as a table.
 
-    Summaries of parts make that of the whole by ``a.merge(b, c)``, ``a + b``, or ``sum(parts)``.
-    Those by ``method="exact"`` keep exact sums, and so do what they make: their bits are those of
-    the whole.
+    Summaries of parts are merged by ``a.merge(b, c)``, ``a + b``, or ``sum(parts)``. With
+    ``method="exact"`` they keep exact sums, and merging gives the same bits as a summary of the
+    whole array.
     """
 
-    ddof: float = 0  # that `var` was divided with
-    sums: Partials | None = None  # of elements and squares, by method 'exact'
+    ddof: float = 0  # of `var`
+    sums: Partials | None = None  # of elements and squares, with method 'exact'
 
     def __add__(self, other: object) -> Any:
-        """Merge two; to add anything else makes no sense."""
+        """Merge two summaries."""
         return self.merge(other) if isinstance(other, Summary) else NotImplemented
 
     def __radd__(self, other: object) -> Any:
-        """Begin a sum, which Python does with 0."""
+        """Return self for 0, the start value of `sum`."""
         if isinstance(other, int) and other == 0:
             return self
-        raise TypeError(f"a Summary cannot be added to {type(other).__name__}")  # as a tuple could
+        raise TypeError(f"a Summary cannot be added to {type(other).__name__}")  # unlike a tuple
 
     def __eq__(self, other: object) -> bool:
-        """Compare all fields, and `ddof`; NaN is equal to NaN."""
+        """Compare all fields and `ddof`; NaN equals NaN."""
         if not isinstance(other, Summary):
             return NotImplemented
         pairs = zip(map(on_host, self), map(on_host, other), strict=True)
@@ -62,19 +62,19 @@ class Summary(_Fields):
         )
 
     def __ne__(self, other: object) -> bool:
-        """Compare, as a tuple would do otherwise."""
+        """Compare by `__eq__`, overriding the tuple's method."""
         return not self == other
 
     __hash__ = _Fields.__hash__
 
     def merge(self, *others: Summary) -> Summary:
-        """Summarise all that this and the others do; arrays are NumPy's then.
+        """Merge summaries of parts into that of all elements; arrays in it are NumPy's.
 
-        Means and variances by T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating formulae and a
-        pairwise algorithm for computing sample variances", 1979; of exact sums, if all have them,
-        rounded once. A sum of integers wraps around. Of a part of more than one element, and no
-        more than `ddof`, the variance is lost without exact sums, and NaN. If variances were
-        divided with another `ddof`, or shapes differ, ValueError is raised.
+        Means and variances are merged by T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating
+        formulae and a pairwise algorithm for computing sample variances", 1979; if all summaries
+        have exact sums, these are merged and rounded once. Integer sums wrap around. Without exact
+        sums the variance is NaN if a part has more than one element, but not more than `ddof`.
+        Raises ValueError if `ddof` or shapes differ.
         """
         for one in others:
             if not isinstance(one, Summary):
@@ -87,8 +87,8 @@ class Summary(_Fields):
     def std(self) -> Any:
         """The standard deviation: the square root of `var`, in its type.
 
-        By ``method="exact"`` it is rounded once. Of arrays on a GPU that have no arithmetic
-        (Numba's, `DeviceArray`), one of NumPy's.
+        With ``method="exact"`` it is rounded once. For GPU arrays without arithmetic (Numba's,
+        `DeviceArray`) it is a NumPy array.
         """
         if self.sums is not None:
             return _spread("std", self.sums, self.ddof, self.var)
@@ -97,13 +97,13 @@ class Summary(_Fields):
         return var**0.5 if there else np.sqrt(on_host(var))
 
     def to_bytes(self) -> bytes:
-        """Write the summary as bytes, for keeping it, or for another machine.
+        """Serialize the summary to bytes, portable between machines.
 
-        They are a .npz file of NumPy's, with the fields' names and checksums, as arrays of the
-        host. Equal summaries' are equal.
+        The bytes are a NumPy .npz file with the fields as host arrays, by name and with checksums.
+        Equal summaries have equal bytes.
         """
         fields = [on_host(field) for field in self]
-        # bfloat16, which files of NumPy's have no name for, is kept as float32.
+        # .npz files have no bfloat16, which is stored as float32.
         known = (x.astype(np.float32) if x.dtype.kind == "V" else x for x in fields)
         kept = dict(zip(self._fields, known, strict=True))
         kept |= {"types": np.array([x.dtype.name for x in fields]), "ddof": np.float64(self.ddof)}
@@ -116,12 +116,12 @@ class Summary(_Fields):
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Summary:
-        """Read what `to_bytes` has written; anything else raises ValueError."""
+        """Deserialize bytes from `to_bytes`; raise ValueError for anything else."""
         file = io.BytesIO(memoryview(data))
         try:
             with np.load(file, allow_pickle=False) as kept:
                 return _read(dict(kept))
-        except Exception as error:  # of zipfile's, zlib's and NumPy's many
+        except Exception as error:  # of zipfile, zlib or NumPy
             raise ValueError("these are not the bytes of a Summary") from error
 
     def _facts(self) -> list[tuple[str, str]]:
@@ -136,7 +136,7 @@ class Summary(_Fields):
 
 
 def made(fields: Iterable[Any], ddof: float, sums: Partials | None = None) -> Summary:
-    """Make a summary of fields whose variance was divided with `ddof`."""
+    """Create a summary of fields; `ddof` is that of the variance."""
     summary = Summary(*fields)
     if ddof:
         summary.ddof = float(ddof)
@@ -149,7 +149,7 @@ _OF_SUMS = ("counts", "digits", "first", "is_complex")
 
 
 def on_host(field: Any) -> Any:
-    """Copy an array of a device, or a tensor, by gred, whosever it is."""
+    """Copy a device array or a tensor of any library to a NumPy array."""
     if not (on_device(field) or is_tensor(field)):
         return np.asarray(field)
     found = np.empty(field.shape, dtype_named(_core.element(field)))
@@ -158,7 +158,7 @@ def on_host(field: Any) -> Any:
 
 
 def _read(kept: dict[str, Any]) -> Summary:
-    from gred.exact.partials import Partials  # which rests on modules that this one serves
+    from gred.exact.partials import Partials  # imports this module indirectly
 
     types = [dtype_named(name) for name in kept["types"].tolist()]
     stored = [kept[name] for name in Summary._fields]
@@ -189,7 +189,7 @@ def _merged(a: Summary, b: Summary) -> Summary:
     count = m + n
 
     def both(name: str, merge: Any) -> Any:
-        """Merge a field, or take it, and its type, of the one that is of something."""
+        """Merge a field; if one part is empty, take the other's value and type."""
         x, y = np.asarray(getattr(a, name)), np.asarray(getattr(b, name))
         if not (m.any() and n.any()):
             return (x if m.any() else y)[()]
@@ -197,7 +197,7 @@ def _merged(a: Summary, b: Summary) -> Summary:
         return some.astype(np.result_type(x, y))[()]
 
     def squares(one: Summary) -> Any:
-        """Undo the division: of one element there is nothing, and of few more no way back."""
+        """Return sums of squared deviations: 0 for one element, NaN if not above `ddof`."""
         k = np.asarray(one.count)
         of_many = np.where(k > one.ddof, _wide(one.var) * (k - one.ddof), np.nan)
         return np.where(k > 1, of_many, np.where(np.isfinite(_wide(one.mean)), 0, np.nan))
@@ -218,18 +218,18 @@ def _merged(a: Summary, b: Summary) -> Summary:
 
 
 def _rounded(found: Any, field: Any) -> Any:
-    """Make what a field is: an array of its shape, where it lies, or a scalar."""
+    """Convert results to the shape, library and device of a field, or to a scalar."""
     return brought(found.reshape(field.shape), field) if field.ndim else found.reshape(())[()]
 
 
 def _spread(name: str, sums: Partials, ddof: float, field: Any) -> Any:
-    from gred.exact.variances import type_of, variances  # which rest on modules that this serves
+    from gred.exact.variances import type_of, variances  # import this indirectly
 
     return _rounded(variances(name, sums, ddof, type_of([field], None), 0), field)
 
 
 def exactly(summary: Summary, sums: Iterable[Partials]) -> Summary:
-    """Round means, variances and sums of floats of exact sums."""
+    """Replace a summary's means, variances and float sums by those of exact sums, rounded once."""
     from gred.exact.partials import merged, rounded
     from gred.several import common
 
@@ -254,7 +254,7 @@ def _exactly(
     dtype: Any = None,
     **rest: Any,
 ) -> Summary:
-    """Describe what needs no rounding in one read, and add up in others."""
+    """Describe an array by method 'exact': counts and extremes in one read, sums in others."""
     from gred.exact.partials import moments_of
 
     if given := [name for name, value in rest.items() if value is not None]:
@@ -270,7 +270,7 @@ def _exactly(
 
 
 def _describing(core: Callable[_P, Any]) -> Callable[_P, Summary]:
-    """Make the function that has the arguments of the core's, and its docstring."""
+    """Create `describe`, with the arguments and docstring of the core's function."""
 
     @takes_other_names
     @functools.wraps(core, ("__name__", "__qualname__", "__doc__"))

@@ -1,4 +1,4 @@
-"""Means and variances of elements that have weights: of sums of products, `weights=` of gred's."""
+"""Weighted means and variances, for the `weights=` of gred's functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def reduced(
     where: Any,
     method: Any,
 ) -> Any:
-    """Make a mean, variance or standard deviation of an array with weights."""
+    """Compute a weighted mean, variance or standard deviation of an array."""
     array, weight, xp = _arrays(a, weights, axis)
     if method not in (None, "auto", "exact"):
         raise ValueError(f"method with weights must be 'auto' or 'exact'; got {method!r}")
@@ -59,9 +59,9 @@ def reduced(
 def weighted(
     name: str, xp: Any, factors: Any, ddof: float, added: _Function, own: _Function
 ) -> tuple[Any, Any]:
-    """Make a sum, mean, variance or standard deviation, and what it was divided by.
+    """Compute a weighted sum, mean, variance or standard deviation; return it and its divisor.
 
-    `added` adds elements up to results, and `own` gives each element the mean that it is part of.
+    `added` sums elements to results; `own` expands means to the elements that they are means of.
     """
     array, weight = factors
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -78,7 +78,7 @@ def weighted(
 
 
 def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
-    """Broadcast weights as numpy.average does: of an element each, or along the axes."""
+    """Broadcast weights as numpy.average does: one per element, or of the reduced axes' shape."""
     array, weight = indexable(a), indexable(weights, "weights")
     xp, weight = library_of(array), beside(weight, array)
     if xp is None or library_of(weight) is not xp:
@@ -97,10 +97,10 @@ def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
 
 
 def typed(xp: Any, array: Any, weight: Any, dtype: Any) -> tuple[tuple[Any, Any], str]:
-    """Convert elements and weights to what products are made in; and name the results' type.
+    """Convert elements and weights to the type of their products; return the results' type, too.
 
-    Integers are float64, and floats of 16 bits float32. TypeError is raised where weights are
-    complex, or `dtype` is no float's.
+    Integers become float64, and 16-bit floats float32. Raises TypeError if the weights are complex
+    or `dtype` is not a float or complex type.
     """
     names = [_core.element(array), _core.element(weight)]
     if names[1].startswith("complex"):
@@ -121,12 +121,12 @@ def typed(xp: Any, array: Any, weight: Any, dtype: Any) -> tuple[tuple[Any, Any]
 
 
 def real(name: str) -> str:
-    """Name the type of a complex one's parts."""
+    """Return the name of a complex type's part type; other names unchanged."""
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 
 def type_in(xp: Any, array: Any, name: str) -> Any:
-    """Find a type in a library; NumPy has bfloat16 from the array."""
+    """Return a library's type by name; NumPy's bfloat16 is taken from the array if possible."""
     if name == "bfloat16" and xp is np:
         return array.dtype if str(array.dtype) == name else np.dtype(name)
     return getattr(xp, name)
@@ -135,8 +135,8 @@ def type_in(xp: Any, array: Any, name: str) -> Any:
 def _exactly(
     name: str, array: Any, weight: Any, axis: Any, kind: str, shown: Any, keepdims: bool
 ) -> Any:
-    """Round a weighted mean once: the quotient of two exact sums."""
-    from gred.exact import ExactSum  # which rests on modules that this one serves
+    """Compute a weighted mean as the quotient of two exact sums, rounded once."""
+    from gred.exact import ExactSum  # imports this module indirectly
     from gred.exact.rationals import nearest
     from gred.several import common
 
@@ -150,7 +150,7 @@ def _exactly(
     dtype = common([kind])
     try:
         return nearest(products.fraction() / total.fraction(), dtype)
-    except (ArithmeticError, ValueError):  # of 0, or of what is not finite
+    except (ArithmeticError, ValueError):  # zero or not finite
         if not total.value() > 0:
             warnings.warn(_NOTHING, RuntimeWarning, stacklevel=3)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,8 +1,8 @@
 """gred in PyTorch: reductions as registered operators, and exact sums over many ranks.
 
-The functions are operators, ``torch.ops.gred.sum`` and so on: they have gradients of any order,
-which several extremes share, no graph break under ``torch.compile``, shapes on fake and meta
-tensors, and go through ``torch.vmap`` and ``torch.func``.
+The functions are operators, ``torch.ops.gred.sum`` and so on, with gradients of any order (shared
+among equal extremes). They cause no graph break under ``torch.compile``, and support fake and meta
+tensors, ``torch.vmap`` and ``torch.func``.
 
 >>> import gred.torch, torch
 >>> x = torch.tensor([[3.0, 1.0], [2.0, 6.0]], requires_grad=True)
@@ -45,7 +45,7 @@ torch.Tensor
 Raises
 ------
 TypeError, ValueError, IndexError, RuntimeError, MemoryError
-    If one is no tensor, or one that is nested, quantized or sparse; or as `gred.{name}`.
+    If an argument is not a tensor, or is nested, quantized or sparse; or as `gred.{name}`.
 
 Examples
 --------
@@ -54,28 +54,28 @@ Examples
 >>> gred.torch.{function}({shown})
 {result}
 """
-_REDUCED = """Of no dimensions if all are reduced. On a GPU it is made on PyTorch's current stream,
-    and nobody waits."""
-_VECTOR = "torch.Tensor of shape (n,)", "Of the element types that `gred.dot` takes, on one device."
+_REDUCED = """0-d if all dimensions are reduced. On a GPU it is computed on PyTorch's current
+    stream, and the call does not wait."""
+_VECTOR = "torch.Tensor of shape (n,)", "Vector of an element type of `gred.dot`, on one device."
 _PARAMETERS = {
-    "x": ("torch.Tensor", "Of any shape and strides, of the element types that `gred.sum` takes."),
-    "ord": ("{2, 1, 0, inf, -inf}, default 2", "As of ``torch.linalg.vector_norm``; None is 2."),
-    "dim": ("int or sequence of int, optional", "What is reduced: by default all, by () none."),
-    "keepdim": ("bool, default False", "Whether they stay, with a length of 1."),
-    "dtype": ("dtype, optional", "As for `gred.{name}`, as whose types those of results are."),
-    "correction": ("float, default 1", "What is taken off the divisor, as of ``torch.var``."),
+    "x": ("torch.Tensor", "Input of any shape and strides, of an element type of `gred.sum`."),
+    "ord": ("{2, 1, 0, inf, -inf}, default 2", "As for ``torch.linalg.vector_norm``; None is 2."),
+    "dim": ("int or sequence of int, optional", "Dimensions to reduce; by default all."),
+    "keepdim": ("bool, default False", "If True, the reduced dimensions are kept, with length 1."),
+    "dtype": ("dtype, optional", "As for `gred.{name}`, and so is the type of the result."),
+    "correction": ("float, default 1", "Subtracted from the divisor, as for ``torch.var``."),
     "a": _VECTOR,
     "b": _VECTOR,
-    "keys": ("torch.Tensor of int, shape (n,)", "From 0 to `num_keys` - 1, in any order."),
-    "values": ("torch.Tensor of shape (n, ...)", "Where the keys are."),
-    "num_keys": ("int", "How many results there are."),
+    "keys": ("torch.Tensor of int, shape (n,)", "Keys from 0 to `num_keys` - 1, in any order."),
+    "values": ("torch.Tensor of shape (n, ...)", "Values, on the device of the keys."),
+    "num_keys": ("int", "Number of results."),
     "outside": ("{'error', 'drop'}, default 'error'", "As for `gred.by_key`."),
     "method": ("str, default 'auto'", "As for `gred.{name}`."),
 }
 
 
 def _documented(function: _F, name: str, own: str, returns: str, shown: str, result: str) -> _F:
-    """Give a function its name, and the docstring that follows from gred's own function."""
+    """Set a function's name, and its docstring from that of gred's own function."""
     rows = {one: _PARAMETERS[one] for one in signature(function).parameters}
     texts = {"function": name, "returns": returns, "shown": shown, "result": result}
     function.__doc__ = filled(_DOCSTRING, own, rows, **texts)
@@ -85,7 +85,7 @@ def _documented(function: _F, name: str, own: str, returns: str, shown: str, res
 
 
 def _dims_of(dim: Any) -> Any:
-    """Take integers of any kind, which schemas do not."""
+    """Convert integers of any kind to int, as operator schemas require."""
     if dim is None or type(dim) is int:
         return dim
     return tuple(map(index, dim)) if hasattr(dim, "__iter__") else index(dim)
@@ -149,10 +149,10 @@ def _by_key_sum(
     return CALLS["by_key_sum"](values, keys, num_keys, drops(outside), method)
 
 
-dot = _documented(_dot, "dot", "dot", "Of no dimensions.", "x[0], x[1]", "tensor(12.)")
+dot = _documented(_dot, "dot", "dot", "A 0-d tensor.", "x[0], x[1]", "tensor(12.)")
 by_key_sum = _documented(
     *(_by_key_sum, "by_key_sum", "by_key"),
-    "Of shape (num_keys, ...). On a GPU the call waits, to tell of keys outside.",
+    "Has shape (num_keys, ...). On a GPU the call waits, to report keys that are out of bounds.",
     *("torch.tensor([1, 1]), x, 2", "tensor([[0., 0.],\n        [5., 7.]])"),
 )
 

@@ -1,6 +1,6 @@
-"""Exact sums, moments and summaries over torch.distributed's ranks, also on GPUs.
+"""Exact sums, moments and summaries over the ranks of torch.distributed, also on GPUs.
 
-Summaries are pickled and gathered, and every rank merges them in the order of ranks.
+Summaries are pickled and gathered; every rank merges them in rank order.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ _Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments, Summary)
 
 
 def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
-    """Add up what all ranks have, exactly, and give it to all of them.
+    """Combine the parts of all ranks exactly, and return the result on all of them.
 
-    Words of 64-bit integers are added, by Gloo, NCCL or whatever the group has: in any order, by
-    any number of ranks, to the same bits.
+    The group's backend, such as Gloo or NCCL, adds 64-bit integer words, so that the bits do not
+    depend on the order or the number of ranks.
 
     Parameters
     ----------
     part : ExactSum, ExactSums, ExactMoments or Summary
-        This rank's, such as that of its shard of a tensor. It stays what it is. Parts have to be of
-        one shape on all ranks.
+        This rank's part, such as that of its shard of a tensor; of the same shape on all ranks. It
+        is not modified.
     group : torch.distributed.ProcessGroup, optional
-        By default the default one. All of its ranks have to call, and there may be 2**20.
+        By default the default group; of up to 2**20 ranks, all of which must call.
     device : torch.device or str, optional
-        Where the words are added up. By default this process's GPU if the group's backend is
+        Device on which the words are added. By default this process's GPU if the group's backend is
         NCCL, else the host.
 
     Returns

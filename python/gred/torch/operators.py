@@ -1,4 +1,4 @@
-"""The registered operators: kernels, shapes, gradients and batches, all made from one table.
+"""The registered operators: kernels, shapes, gradients and batching rules, from one table.
 
 https://docs.pytorch.org/docs/stable/library.html
 """
@@ -17,14 +17,14 @@ from gred.torch import formulas
 from gred.torch.formulas import refuse, torch
 
 _Function = Callable[..., Any]
-# Operators are there for as long as the library is.
+# Operators are registered as long as the library exists.
 _library: Any = torch and torch.library.Library("gred", "DEF")
 
 # ---- shapes and types ----
 
 
 def _dims(ndim: int, dim: Any) -> tuple[int, ...]:
-    """Count dimensions from the front; a tensor without any has one that may be named."""
+    """Return nonnegative dimensions; a 0-d tensor accepts dimension 0 or -1."""
     if dim is None:
         return tuple(range(ndim))
     dims, most = (dim,) if isinstance(dim, int) else dim, max(ndim, 1)
@@ -38,7 +38,7 @@ def _dims(ndim: int, dim: Any) -> tuple[int, ...]:
 
 
 def _axis(x: Any, dim: Any) -> Any:
-    """Name dimensions to the core, to which a tensor without any has none that may be named."""
+    """Return dimensions for the core, which accepts none for a 0-d tensor."""
     if dim is None:
         return None
     return _dims(0, dim) if not x.ndim else dim if isinstance(dim, int) else tuple(dim)
@@ -49,14 +49,14 @@ def _kept(shape: Any, dims: tuple[int, ...]) -> list[Any]:
 
 
 def _like(gradient: Any, dtype: Any) -> Any:
-    """Make a gradient of the type of what it is of."""
+    """Convert a gradient to the dtype of its input."""
     if gradient.is_complex() and not dtype.is_complex:
         gradient = gradient.real
     return gradient if gradient.dtype == dtype else gradient.to(dtype)
 
 
 def result_type(name: str, dtype: Any, asked: Any = None) -> Any:
-    """Find what the core's results are of elements of a type, and where it is asked for one."""
+    """Return the dtype of the core's results for an element type and the requested dtype."""
     found = dtype if asked is None else asked
     if found.is_complex:
         return found.to_real() if name in ("var", "std", "norm") else found
@@ -81,11 +81,11 @@ def _register(
     batched: _Function,
     keep: _Function | None = None,
 ) -> None:
-    """Register an operator, and make the call that costs least.
+    """Register an operator, and define the cheapest way to call it in ``CALLS[name]``.
 
-    Where PyTorch computes at once, a function of autograd does what the operator would, in less
-    time. One that transforms of torch.func can differentiate has a context of its own, which
-    PyTorch makes of no registration; it also refuses forward gradients, which operators would lose.
+    In eager mode the kernel or an autograd function replaces the operator, which takes longer.
+    Under torch.func transforms another autograd function is used, since a registered operator
+    cannot be differentiated there; it also rejects forward gradients, which operators would lose.
     """
     count = schema.count("Tensor ")
 
@@ -118,7 +118,7 @@ def _register(
     at_once = function(forward=forward, backward=backward)
 
     def call(*arguments: Any) -> Any:
-        x, last = arguments[0], arguments[count - 1]  # which may be the same
+        x, last = arguments[0], arguments[count - 1]  # the same for one tensor
         if is_at_once(x) and (last is x or is_at_once(last)):
             if x.requires_grad or (last is not x and last.requires_grad):
                 return at_once.apply(*arguments)
@@ -145,7 +145,7 @@ if torch is not None:
 
 
 def is_at_once(x: Any) -> bool:
-    """Tell a tensor that PyTorch computes with at once: no mode, transform or compiler looks on."""
+    """Return whether a tensor is computed in eager mode, without modes, transforms or tracing."""
     return (
         not _is_compiling()
         and type(x) in _KINDS
@@ -169,7 +169,7 @@ def _plain(core: _Function) -> _Function:
 
 
 def _spread(core: _Function) -> _Function:
-    """Make tensors by the exact method, too, which takes no `out` and makes scalars of NumPy's."""
+    """Return a kernel that converts exact results, which are NumPy scalars, to tensors."""
 
     def kernel(x, dim=None, keepdim=False, dtype=None, method="auto", correction=1):  # type: ignore[no-untyped-def]
         options = {"keepdims": keepdim, "dtype": dtype, "method": method, "ddof": correction}
@@ -182,9 +182,9 @@ def _spread(core: _Function) -> _Function:
 
 
 def _norm(x, dim=None, keepdim=False, dtype=None, method="auto", ord=2):  # type: ignore[no-untyped-def]
-    """Compute norms of vectors, which elements along several dimensions are, too.
+    """Compute vector norms, also along several dimensions.
 
-    The core refuses those, unless they are of order 2, since to NumPy they are matrices.
+    The core rejects several axes unless the order is 2, since NumPy takes them for matrices.
     """
     options = {"dtype": dtype, "out": ..., "method": method}
     axis = _axis(x, dim)
@@ -200,8 +200,8 @@ class Along(NamedTuple):
     """A reduction along dimensions."""
 
     kernel: _Function
-    gradient: _Function | None = None  # see formulas; None: elements share it alike
-    last: str = ""  # an argument of its own, as schemas have it
+    gradient: _Function | None = None  # see formulas; None: the same for all elements
+    last: str = ""  # schema of an additional argument
 
 
 _CORRECTION = ", float correction=1"
@@ -238,7 +238,7 @@ def _register_along(name: str, row: Along) -> None:
         dims = _dims(len(ctx.shape), dim)
 
         def beside(y: Any) -> Any:
-            """Shape results so that they broadcast to the elements."""
+            """Reshape results so that they broadcast to the elements."""
             return y.reshape(_kept(ctx.shape, dims)) if 0 < y.ndim < len(ctx.shape) else y
 
         grad = beside(grad)
@@ -263,7 +263,7 @@ def _register_along(name: str, row: Along) -> None:
 
 
 def _type_of_both(a: Any, b: Any) -> Any:
-    """Promote types as the core does: as NumPy, which a lone bfloat16 meets as a float16."""
+    """Promote types as the core does: NumPy's rules with float16, or float32, for bfloat16."""
     names = [str(x.dtype).removeprefix("torch.") for x in (a, b)]
     half = "float32" if "float16" in names else "float16"
     found = np.result_type(*(half if name == "bfloat16" else name for name in names)).name
@@ -315,9 +315,9 @@ def _by_key_shape(x: Any, keys: Any, num_keys: int, *_: Any) -> Any:
 
 
 def _by_key_backward(ctx: Any, grad: Any) -> Any:
-    """Take for each value its key's gradient; those outside have none."""
+    """Gather each value's gradient by its key; 0 for keys that are out of bounds."""
     x, keys, _ = ctx.saved_tensors
-    keys = keys.long()  # PyTorch compares no unsigned ones
+    keys = keys.long()  # PyTorch cannot compare unsigned integers
     if grad.shape[0]:
         outside = (keys < 0) | (keys >= grad.shape[0])
         found = grad[keys.clamp(0, grad.shape[0] - 1)]
@@ -346,7 +346,7 @@ if torch is not None:
         _register_along(_name, _row)
     _schema = "Tensor a, Tensor b, str method='auto'"
     _register("dot", _schema, _dot, _dot_shape, _dot_backward, _dot_batched)
-    # Of batches of vectors, along the last dimension, both of one shape.
+    # Batches of vectors along the last dimension, both of the same shape.
     _register("dots", _schema, _dots, _dots_shape, _dot_backward, _dot_batched)
     _schema = "Tensor x, Tensor keys, SymInt num_keys, bool drop=False, str method='auto'"
     _register("by_key_sum", _schema, _by_key, _by_key_shape, _by_key_backward, _by_key_batched)

@@ -1,6 +1,6 @@
-"""Drawings of a record: the ladder as bars, the sweep over array size, block sizes as a heat map.
+"""Plots of a record: the ladder as bars, the sweep over array size, block sizes as a heat map.
 
-Each says in its file's metadata which data it shows. Needs matplotlib; no display.
+Each file's metadata has the digest of its data. Needs matplotlib, but no display.
 """
 
 import math
@@ -29,15 +29,15 @@ STYLE: Any = {
 }
 LIMIT = "#c0182b"
 GRID = "#dddddd"
-# Rungs that share a colour, which darkens as they climb: in global memory, there unrolled, in
-# shared memory, and beyond.
+# Ranges of rungs that share a color, darker for later rungs: in global memory, unrolled in global
+# memory, in shared memory, and later ones.
 _SHADES = ((0, 3, "Purples"), (4, 10, "Oranges"), (11, 17, "Blues"), (18, 23, "Greens"))
-# Turns black into white, and keeps hues.
+# Inverts lightness and keeps hues.
 DARK = "@media (prefers-color-scheme: dark) {svg{filter: invert(1) hue-rotate(180deg)}}"
 
 
 def save(figure: Figure, path: Path, data: Any) -> None:
-    """Write `figure`, in the format that the name's ending says, with the digest of `data`."""
+    """Write `figure`, in the format of the file name's suffix, with the digest of `data`."""
     ending, mark = path.suffix.lower(), digest(data)
     metadata: dict[str, dict[str, Any]] = {
         ".svg": {"Description": mark, "Date": None, "Creator": "gred"},
@@ -53,7 +53,7 @@ def save(figure: Figure, path: Path, data: Any) -> None:
 
 
 def ticks(write: Callable[[float], str]) -> FuncFormatter:
-    """Make the ticks of an axis, without the zeros that end a figure: 2 TB/s."""
+    """Return a formatter of ticks without trailing zeros: 2 TB/s."""
 
     def shortened(value: float, _: object) -> str:
         number, _, unit = write(value).partition(" ")
@@ -76,7 +76,7 @@ def grid(axes: Axes, axis: Any = "both") -> None:
 
 
 def over_bytes(axes: Axes, heights: FuncFormatter) -> None:
-    """Make both axes logarithmic: bytes, and what has ticks of these heights."""
+    """Make both axes logarithmic: bytes, and heights with the given tick formatter."""
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
@@ -108,19 +108,19 @@ def _title(what: str, record: Record, note: str = "") -> str:
 
 
 def _on_device(record: Record) -> list[Record]:
-    """List the rows that the record's own device ran: those share its limit."""
+    """Return the rows of the record's own device, which share its limit."""
     rows = rows_of(record)
     device = record["machine"]["device"]["name"]
     return [row for row in rows if row["device"] == device] or rows
 
 
 def _spans_scales(values: Sequence[float]) -> bool:
-    """Tell whether most values would vanish beside the largest on a linear scale."""
+    """Return whether most values would be too small to see on a linear scale."""
     return max(values) > 8 * sorted(values)[len(values) // 2]
 
 
 def _colour(number: int | None) -> Any:
-    """Choose the rung's shade of its family's colour; a yardstick is dark."""
+    """Return the rung's shade of its family's color; methods without a number are dark."""
     if number is None:
         return "#333333"
     first, last, colours = next((s for s in _SHADES if number <= s[1]), _SHADES[-1])
@@ -129,7 +129,7 @@ def _colour(number: int | None) -> Any:
 
 
 def ladder_figure(record: Record) -> Figure:
-    """Draw a bar a method in climbing order, the device's read limit as a line."""
+    """Draw one bar per method, in the ladder's order, and the device's read limit as a line."""
     rows = _on_device(record)
     limit, rates = record["run"]["limit_gb_per_s"], [row["gb_per_s"] for row in rows]
     figure = Figure(figsize=(8.5, 1.6 + 0.24 * len(rows)), layout="constrained")
@@ -178,7 +178,7 @@ def time_figure(record: Record) -> Figure:
 
 
 def block_size_figure(record: Record) -> Figure:
-    """Draw GB/s of every method at every block size, at the largest array, as a heat map."""
+    """Draw a heat map of GB/s for every method and block size, at the largest array."""
     rows = [row for row in _on_device(record) if row["block_size"]]
     size = max((row["size"] for row in rows), default=0)
     cells = {(label(r), r["block_size"]): r["gb_per_s"] for r in rows if r["size"] == size}
@@ -211,7 +211,7 @@ def block_size_figure(record: Record) -> Figure:
 
 
 def _over_size(what: str, record: Record, key: str, limits: dict[int, float]) -> Figure:
-    """Draw a line a method at its best block size, and the limit's, named on the right."""
+    """Draw one line per method, at its best block size, and the limit, labeled on the right."""
     figure = Figure(figsize=(10, 6.8))
     figure.subplots_adjust(left=0.085, right=0.8, top=0.87, bottom=0.08)
     axes = figure.add_subplot()
@@ -219,7 +219,7 @@ def _over_size(what: str, record: Record, key: str, limits: dict[int, float]) ->
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.size_text(round(x))))
     axes.set_xlabel("array size, elements")
     grid(axes)
-    # Each method's best row at each size, methods in climbing order.
+    # Each method's best row at each size, in the ladder's order.
     points: dict[str, dict[int, Record]] = {row["method"]: {} for row in rows_of(record)}
     for row in sorted(rows_of(record), key=lambda row: -row["median_ns"]):
         points[row["method"]][row["size"]] = row
@@ -263,7 +263,7 @@ def _name_lines(figure: Figure, axes: Axes) -> None:
 
 
 def spread_apart(wanted: Sequence[float], gap: float) -> list[float]:
-    """Find places near to `wanted`, in the same order, at least `gap` apart, about 0 to 1."""
+    """Return positions near `wanted`, in the same order, at least `gap` apart, in about 0..1."""
     order, gaps = np.argsort(wanted, kind="stable"), gap * np.arange(len(wanted))
     loose = np.asarray(wanted, float)[order] - gaps
     up, down = np.maximum.accumulate(loose), np.minimum.accumulate(loose[::-1])[::-1]

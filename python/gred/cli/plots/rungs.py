@@ -1,7 +1,7 @@
-"""Drawings of what rungs do to memory, and of what they should take: the classical roofline.
+"""Plots of the rungs' memory accesses, and of their predicted times: the classical roofline.
 
-A rung's point lies at its additions for a byte of memory. The roof is what memory and the adders
-allow; how far a point lies below it is what a rung does beside adding: requests, barriers, waiting.
+A rung's point is at its additions per byte of memory traffic. The roof is the limit of memory and
+adders; the distance below it is due to other work: requests, barriers, waiting.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from gred.cli.plots import LIMIT
 from gred.cli.record import Record, rows_of
 from gred.counting import SECTOR_NBYTES, WARP
 
-# Additions of an H200's multiprocessor in a cycle; an integer of 64 bits takes two.
+# Additions per cycle of an H200's multiprocessor; a 64-bit integer takes two.
 _ADDITIONS = {"int32": 64, "int64": 32, "uint64": 32, "float32": 128, "float64": 64}
 COLOURS = {"memory": "#4d77cf", "blocks": "#8c6bb1", "work": "#e8963c"}
 COLOURS |= {"waiting": "#4a9c5d", "atomics": "#c0182b", "launches": "#8c8c8c"}
-# Of each part of bars a label, a colour and the lengths.
+# Each part of the bars: a label, a color and the lengths.
 _Parts = Sequence[tuple[str, str, Any]]
 
 
@@ -31,7 +31,7 @@ def _head(figure: Figure, what: str, run: Record, more: str) -> None:
 
 
 def counters_figure(record: Record) -> Figure:
-    """Draw three bars a rung, in climbing order, in a panel each."""
+    """Draw three panels with one bar per rung, in the ladder's order."""
     rows, run = rows_of(record), record["run"]
     names = rows[0]["total"]
     totals = {name: np.array([row["total"][name] or 0 for row in rows], float) for name in names}
@@ -76,7 +76,7 @@ def _draw_parts(axes: Axes, title: str, parts: _Parts) -> None:
 
 
 def roofline_figure(record: Record) -> Figure:
-    """Draw the roof with a point a rung, and beside it a bar a rung."""
+    """Draw the roof with one point per rung, and a panel with one bar per rung."""
     rows = rows_of(record)
     figure = Figure(figsize=(12, 2.2 + 0.24 * len(rows)), layout="constrained")
     roof, bars = figure.subplots(1, 2, width_ratios=(1, 1.25))
@@ -115,7 +115,7 @@ def _draw_roof(axes: Axes, record: Record) -> None:
 
 
 def _draw_bars(axes: Axes, rows: Sequence[Record]) -> None:
-    """Draw the prediction, coloured by what binds it, and the measured time as a line across."""
+    """Draw predictions, colored by their limit, and measured times as lines across the bars."""
     for limit, colour in COLOURS.items():
         places = [k for k, row in enumerate(rows) if row["limit"] == limit]
         if places:

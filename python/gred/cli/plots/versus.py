@@ -1,4 +1,4 @@
-"""Drawings of a comparison: time over size, and how far gred is ahead or behind as a heat map."""
+"""Plots of a comparison: time over size, and a heat map of gred's ratio to the best peer."""
 
 import math
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ _COLOURS = {"gred": "#111111", "gred-torch": "#777777", "numpy": "#4d77cf"}
 _COLOURS |= {"bottleneck": "#8c564b", "numexpr": "#17a2b8", "torch": "#ee6b2f", "jax": "#9b59b6"}
 _COLOURS |= {"cupy": "#2ca02c", "cupy-cub": "#98c93c", "cub": "#d4a017"}
 _ACROSS = 3
-# Pale on either side of 1, where the colour changes.
+# Pale on both sides of 1, where the color changes.
 _BEHIND_OR_AHEAD = ListedColormap(
     [
         *matplotlib.colormaps["Reds_r"](np.linspace(0.1, 0.85, 64)),
         *matplotlib.colormaps["Greens"](np.linspace(0.15, 0.9, 64)),
     ]
 )
-# Ratios beyond are as green, or as red, as it gets; the figure in the cell says what they are.
+# Ratios beyond this range have the extreme colors; the cell's text has the number.
 _NORM = LogNorm(1 / 8, 8, clip=True)
-# Without a peer to compare with, without gred, and with a wrong answer of gred's.
+# Cells without a peer, without gred, and with a wrong answer of gred's.
 _ALONE, _LACKING, _WRONG = "#d9d9d9", "#f4f4f4", "#000000"
 
 
 def time_figure(record: Record) -> Figure:
-    """Draw a panel for everything that was measured at several sizes: every library's times."""
+    """Draw one panel, with every library's times, for each series measured at several sizes."""
     panels: dict[Series, list[Outcome]] = {}
     for one in outcomes(rows_of(record)):
         panels.setdefault(series(one.case), []).append(one)
@@ -87,7 +87,7 @@ def _draw_times(axes: Axes, name: str, points: Sequence[Outcome], record: Record
 
 
 def ratio_figure(record: Record) -> Figure:
-    """Draw the best peer's time over gred's: reductions down; types, sizes and layouts across."""
+    """Draw the best peer's time divided by gred's: rows are reductions, columns other variables."""
     found = outcomes(rows_of(record))
     maps = [
         [one for one in found if (one.case["layout"] == "flat") is flat] for flat in (True, False)
@@ -107,7 +107,7 @@ def ratio_figure(record: Record) -> Figure:
 
 
 def _draw_map(axes: Axes, found: Sequence[Outcome], wide: int, record: Record) -> None:
-    """Draw a cell a case; `wide` columns have room, so that cells of all maps are as wide."""
+    """Draw one cell per case; there is room for `wide` columns, so all maps have equal cells."""
     rows = [name for name in REDUCTIONS if any(one.case["reduction"] == name for one in found)]
     columns = sorted({_across(one) for one in found})
     for one in found:
