@@ -167,8 +167,9 @@ static bool take_keys(struct call *call, PyObject *const *slots)
         return type_error("keys and values must be in one place, on the host or on one device");
     layout_normalise(&keys->layout, true);
     plan->segments.keys = &keys->layout;
-    plan->segments.drops = PyObject_IsTrue(slots[DROPS]) > 0;
-    return true;
+    const int drops = PyObject_IsTrue(slots[DROPS]);
+    plan->segments.drops = drops > 0;
+    return drops >= 0;
 }
 
 SLOTS_FUNCTION(by_key)

@@ -242,9 +242,9 @@ def test_what_is_lost_is_warned_of(device):
 def test_other_reductions_and_orders_are_refused(device):
     x = laid_out(np.ones(1), device)
     for name in ("prod", "min", "max", "any", "ptp", "nanprod", "argmax"):
-        with pytest.raises(ValueError, match=f"nanmean and the norm of order 2, not {name}"):
+        with pytest.raises(ValueError, match=f"does not support {name} here"):
             getattr(gred, name)(x, method="exact")
-    with pytest.raises(ValueError, match="norm of order 2, not"):
+    with pytest.raises(ValueError, match="does not support .* here"):
         gred.norm(x, ord=1, method="exact")
     if device == "host":
         with pytest.raises(ValueError, match="block_size does not apply"):
