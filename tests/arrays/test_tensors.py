@@ -191,7 +191,7 @@ def test_a_tensor_under_a_transform_is_refused_in_one_line():
 
 def test_an_out_that_cannot_be_written_is_refused():
     for options, words in (({"device": "meta"}, "has a shape"), ({"requires_grad": True}, "grad")):
-        with pytest.raises((TypeError, ValueError), match=f"out is a tensor that .*{words}"):
+        with pytest.raises((TypeError, ValueError), match=f"out .*{words}"):
             gred.sum(torch.ones(3, 4), 0, out=torch.zeros(4, **options))
 
 
