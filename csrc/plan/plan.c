@@ -32,7 +32,7 @@ bool plan_choose_device(const struct request *request, struct view *view, struct
     const bool offsets = request->offsets && request->offsets->on_device,
                other = offsets || (request->out && request->out->view.on_device);
     if (view->on_device && (view->n > 0 || !other))
-        return platforms->where.locate(&platforms->where, view, "a") &&
+        return platforms->locator.locate(&platforms->locator, view, "a") &&
                stay(request, view, "a", plan);
     if (other)
         return stay(request, offsets ? request->offsets : &request->out->view,
@@ -205,7 +205,7 @@ static bool choose_initial(const struct request *request, struct plan *plan)
     finish->has_initial = argument_given(request->initial);
     if (!finish->has_initial)
         return true;
-    if (numpy_value(request->initial, finish->type, &initial)) {
+    if (numpy_pack(request->initial, finish->type, &initial)) {
         finish->initial = scalar_convert(initial, finish->type, plan->accumulator);
         return true;
     }
@@ -289,8 +289,8 @@ static PyObject *place_of(const struct view *view)
 static bool choose_place(const struct request *request, struct view *a, struct view *b,
                          struct plan *plan)
 {
-    const struct where *where = &request->platforms->where;
-    if (!where->locate(where, a, "a") || !where->locate(where, b, "b"))
+    const struct locator *locator = &request->platforms->locator;
+    if (!locator->locate(locator, a, "a") || !locator->locate(locator, b, "b"))
         return false;
     const bool together = a->on_device == b->on_device &&
                           (!a->on_device || (a->platform == b->platform && a->device == b->device));

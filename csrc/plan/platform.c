@@ -144,9 +144,9 @@ bool platforms_choose(const struct platforms *self, PyObject *device, unsigned p
 
 /* ---- locating memory ---- */
 
-static bool locate(const struct where *where, struct view *view, const char *name)
+static bool locate(const struct locator *locator, struct view *view, const char *name)
 {
-    const struct platforms *self = (const struct platforms *)where;
+    const struct platforms *self = (const struct platforms *)locator;
     struct failure failure = {0}, named;
     bool gpu = true;
     if (view->platform || !view->on_device)
@@ -176,9 +176,9 @@ static bool locate(const struct where *where, struct view *view, const char *nam
     return false;
 }
 
-static bool handshake(const struct where *where, int device, uintptr_t *stream)
+static bool handshake(const struct locator *locator, int device, uintptr_t *stream)
 {
-    const struct platforms *self = (const struct platforms *)where;
+    const struct platforms *self = (const struct platforms *)locator;
     const struct platform *gpus = platforms_on(self, METHOD_ON_CUDA);
     struct failure failure = {0};
     void *state = platforms_state(self, gpus);
@@ -190,7 +190,7 @@ static bool handshake(const struct where *where, int device, uintptr_t *stream)
     return made;
 }
 
-void platforms_init_where(struct platforms *self)
+void platforms_init_locator(struct platforms *self)
 {
-    self->where = (struct where){locate, handshake};
+    self->locator = (struct locator){locate, handshake};
 }

@@ -53,14 +53,14 @@ enum { PLATFORMS = 3 };
 
 /* All platforms, the best for rungs last. */
 struct platforms {
-    struct where where; /* first, so that a pointer to it is one to this struct */
+    struct locator locator; /* first, so that a pointer to it is one to this struct */
     const struct platform *all[PLATFORMS];
     void *states[PLATFORMS];
     PyObject *cuda_error; /* the exception for CUDA's failures */
 };
 
-/* Sets the functions in `where`. */
-void platforms_init_where(struct platforms *);
+/* Sets the functions in `locator`. */
+void platforms_init_locator(struct platforms *);
 
 const struct platform *platforms_on(const struct platforms *, unsigned place);
 

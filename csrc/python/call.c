@@ -108,7 +108,7 @@ bool call_view(struct call *call, const char *name, bool masked, PyObject *const
 {
     struct request *request = &call->request;
     struct view_request *asked = &call->asked;
-    *asked = (struct view_request){.name = name, .where = &call->state->platforms.where};
+    *asked = (struct view_request){.name = name, .locator = &call->state->platforms.locator};
     if (!stream_parse(slots[STREAM], &asked->consumer) ||
         !output_view(slots[OUT], asked, &call->output))
         return false;
@@ -116,7 +116,7 @@ bool call_view(struct call *call, const char *name, bool masked, PyObject *const
     request->out = call->output.object ? &call->output : NULL;
     asked->in_background = call->output.view.on_device;
     struct view_request with_nulls = *asked;
-    with_nulls.present = masked ? &call->present : NULL;
+    with_nulls.valid_mask = masked ? &call->valid_mask : NULL;
     return array_view(call->like, &with_nulls, &call->view);
 }
 
@@ -124,19 +124,19 @@ bool call_view(struct call *call, const char *name, bool masked, PyObject *const
 static bool hide_nulls(struct call *call, PyObject **where)
 {
     PyObject *const given = *where;
-    if (!call->present || given == Py_None)
+    if (!call->valid_mask || given == Py_None)
         return true;
     if (given && given != Py_True && !numpy_is_no_value(given)) {
-        RELEASED_BY(array_release) struct view mask;
+        CLEANUP(array_release) struct view mask;
         view_init_empty(&mask);
-        Py_SETREF(call->present, array_of_bools(given, "where", &mask)
-                                     ? PyNumber_And(mask.held.owner, call->present)
-                                     : NULL);
+        Py_SETREF(call->valid_mask, array_view_bool(given, "where", &mask)
+                                        ? PyNumber_And(mask.held.owner, call->valid_mask)
+                                        : NULL);
     }
-    if (!call->present)
+    if (!call->valid_mask)
         return false;
-    *where = call->present;
-    OWNED *some_left = PyObject_CallMethod(call->present, "any", NULL);
+    *where = call->valid_mask;
+    OWNED *some_left = PyObject_CallMethod(call->valid_mask, "any", NULL);
     const int stays_on_device = some_left ? PyObject_IsTrue(some_left) : -1;
     call->request.some_left = stays_on_device > 0;
     return stays_on_device >= 0;
@@ -145,8 +145,8 @@ static bool hide_nulls(struct call *call, PyObject **where)
 /* The mask has to be on the array's device, which is therefore located first. */
 static bool view_mask(struct call *call, PyObject *mask)
 {
-    const struct where *where = call->asked.where;
-    return hide_nulls(call, &mask) && (!mask || where->locate(where, &call->view, "a")) &&
+    const struct locator *locator = call->asked.locator;
+    return hide_nulls(call, &mask) && (!mask || locator->locate(locator, &call->view, "a")) &&
            mask_apply(mask, &call->asked, &call->view, &call->mask) && leave_nan_out(call, mask);
 }
 
@@ -219,6 +219,6 @@ void call_close(struct call **at)
     array_release(&call->of_segments.offsets);
     array_release(&call->output.view);
     listed_free(call->listed);
-    Py_XDECREF(call->present);
+    Py_XDECREF(call->valid_mask);
     spare_give(call, sizeof *call);
 }

@@ -22,7 +22,7 @@ struct call {
     struct module_state *state;
     PyObject *like;        /* the array, borrowed */
     struct listed *listed; /* for lists; else NULL */
-    PyObject *present;     /* mask of the elements that are not null; NULL: no nulls */
+    PyObject *valid_mask;  /* mask of the elements that are not null; NULL: no nulls */
 
     /* The results' dimensions, and how many of their values have memory. */
     unsigned dimensions, count;
@@ -44,7 +44,7 @@ struct call {
 };
 
 /* A call that is closed at the end of its variable's scope. */
-#define OPENED RELEASED_BY(call_close) struct call
+#define SCOPED_CALL CLEANUP(call_close) struct call
 
 void call_close(struct call **); /* no-op for NULL */
 

@@ -126,11 +126,11 @@ static void counting_free(struct counting *self)
 /* Called by gred/counting.py, gred/recording.py and gred/lab/worker.py. */
 SLOTS_FUNCTION(counters)
 {
-    OPENED *call = call_open_op(state, slots);
+    SCOPED_CALL *call = call_open_op(state, slots);
     if (!call)
         return NULL;
     struct fault fault = {.kind = FAULT_NONE};
-    RELEASED_BY(counting_free)
+    CLEANUP(counting_free)
     struct counting counting = {.multiprocessors =
                                     (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS]),
                                 .room = PyLong_AsSize_t(slots[ROOM]),

@@ -22,7 +22,7 @@ static PyObject *words_of(const struct exact *sum)
 /* False with an exception set. */
 static bool read_words(PyObject *object, struct exact *sum)
 {
-    RELEASED_BY(PyBuffer_Release) Py_buffer buffer = {0};
+    CLEANUP(PyBuffer_Release) Py_buffer buffer = {0};
     if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) < 0)
         return false;
     bool sound = buffer.len == EXACT_WORDS * (Py_ssize_t)sizeof(int64_t);
@@ -89,7 +89,7 @@ PyObject *core_exact_sum(PyObject *module, PyObject *array)
     OWNED *method = PyUnicode_FromString("exact");
     PyObject *slots[ARGUMENTS_END] = {
         [A] = array, [METHOD] = method, [DTYPE] = (PyObject *)&PyFloat_Type};
-    OPENED *call = method ? call_begin(state, REDUCTION_sum, 1, slots) : NULL;
+    SCOPED_CALL *call = method ? call_begin(state, REDUCTION_sum, 1, slots) : NULL;
     if (!call || !call_view(call, "a", false, slots) || !has_one_sum(&call->view, "a") ||
         !plan_make(&call->request, &call->view, NULL, &call->plan))
         return NULL;
@@ -146,7 +146,7 @@ PyObject *core_exact_products(PyObject *module, PyObject *arguments)
     PyObject *slots[ARGUMENTS_END] = {NULL};
     if (!PyArg_ParseTuple(arguments, "OO:exact_products", &slots[A], &slots[B]))
         return NULL;
-    OPENED *call = view_factors(PyModule_GetState(module), slots, false);
+    SCOPED_CALL *call = view_factors(PyModule_GetState(module), slots, false);
     return call && plan_one_sum(call, true) && add_exactly(call, &sum) ? words_of(&sum) : NULL;
 }
 
@@ -192,7 +192,7 @@ PyObject *core_dots(PyObject *module, PyObject *arguments)
     PyObject *dtype, *slots[ARGUMENTS_END] = {NULL};
     if (!PyArg_ParseTuple(arguments, "OOIOp:dots", &slots[A], &slots[B], &along, &dtype, &exactly))
         return NULL;
-    OPENED *call = view_factors(PyModule_GetState(module), slots, false);
+    SCOPED_CALL *call = view_factors(PyModule_GetState(module), slots, false);
     if (!call ||
         !products_plan(&call->request, &call->view, &call->of_segments.offsets, exactly,
                        &call->plan) ||
@@ -234,7 +234,7 @@ SLOTS_FUNCTION(dot)
         return dot_along(slots, exactly);
     if (argument_given(slots[OUT]) && slots[OUT] != Py_Ellipsis)
         return type_error("out of dot must be ..., for a new array of zero dimensions");
-    OPENED *call = view_factors(state, slots, true);
+    SCOPED_CALL *call = view_factors(state, slots, true);
     if (!call)
         return NULL;
     const bool as_integers = element_is_integer(call->view.layout.type);

@@ -164,7 +164,7 @@ static PyObject *explain(struct call *call)
 
 SLOTS_FUNCTION(explain)
 {
-    OPENED *call = call_open_op(state, slots);
+    SCOPED_CALL *call = call_open_op(state, slots);
     PyObject *explained = call ? explain(call) : NULL;
     if (!explained && slots[A] && is_list_with_device_arrays(slots[A]))
         type_error("a: explain takes one array; the arrays of a list on devices are reduced "

@@ -12,7 +12,7 @@
  * reduction, the types of elements and results, and whether these are exact or batch-invariant. */
 SLOTS_FUNCTION(settle)
 {
-    OPENED *call = call_open_op(state, slots);
+    SCOPED_CALL *call = call_open_op(state, slots);
     const struct plan *plan = call ? &call->plan : NULL;
     return plan ? Py_BuildValue("KsssOO", call->request.reduced,
                                 reduction_row(plan->reduction)->name,
@@ -43,9 +43,9 @@ static bool find_names(const struct foreign_call *call, struct foreign_state *se
     settled->exact = call->exact;
     settled->batch_invariant = call->batch_invariant;
     settled->ddof = call->ddof;
-    self->view.layout.input = element_named(call->input);
-    settled->elements = element_named(call->elements);
-    settled->result = element_named(call->result);
+    self->view.layout.input = element_find(call->input);
+    settled->elements = element_find(call->elements);
+    settled->result = element_find(call->result);
     return (r < REDUCTIONS && self->view.layout.input < ELEMENTS && settled->elements < ELEMENTS &&
             settled->result < ELEMENTS) ||
            failure_note(
@@ -57,13 +57,13 @@ static bool find_names(const struct foreign_call *call, struct foreign_state *se
 static bool view_call(const struct foreign_call *call, struct foreign_state *self)
 {
     struct layout *layout = &self->view.layout;
-    view_begin(&self->view, call->on_device);
+    view_init(&self->view, call->on_device);
     layout->data = call->data;
     layout->type = layout->input;
     layout->dimensions = call->dimensions;
     for (unsigned k = 0; k < call->dimensions; k++)
         layout->shape[k] = (uint64_t)call->shape[k];
-    view_in_c_order(layout);
+    view_set_c_order(layout);
     self->view.n = layout_length(layout);
     const uint64_t results = axes_length(layout, ~call->axes);
     return (self->view.n * element_size(layout->input) == call->data_bytes &&

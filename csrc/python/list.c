@@ -28,7 +28,7 @@ void listed_free(struct listed *self)
         PyMem_Free((void *)self->at[k].layout);
     }
     Py_XDECREF(self->cache.class);
-    Py_XDECREF(self->cache.offer);
+    Py_XDECREF(self->cache.capsule);
     PyMem_Free(self->held);
     PyMem_Free(self->at);
     Py_DECREF(self->arrays);
@@ -112,7 +112,7 @@ static bool locate(const struct call *call, struct listed *self, struct view *vi
         view->device = call->view.device;
         return true;
     }
-    if (!call->asked.where->locate(call->asked.where, view, "a"))
+    if (!call->asked.locator->locate(call->asked.locator, view, "a"))
         return false;
     self->allocation = view->allocation;
     return true;

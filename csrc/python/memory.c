@@ -65,7 +65,7 @@ static PyObject *object_read(PyObject *object, PyObject *target)
     const struct object *self = (struct object *)object;
     void *state = platform_state(self);
     struct failure failure = {0};
-    RELEASED_BY(PyBuffer_Release) Py_buffer buffer = {0};
+    CLEANUP(PyBuffer_Release) Py_buffer buffer = {0};
     bool done = true;
     if (PyObject_GetBuffer(target, &buffer, PyBUF_WRITABLE) < 0)
         return NULL;
@@ -173,7 +173,7 @@ static PyObject *object_capsule(PyObject *object, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "O!sO!p:capsule", &PyTuple_Type, &shape, &name, &PyLong_Type,
                           &stream, &versioned))
         return NULL;
-    const enum element type = element_named(name);
+    const enum element type = element_find(name);
     struct exported *exported = calloc(1, sizeof *exported);
     if (!exported)
         return PyErr_NoMemory();

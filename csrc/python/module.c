@@ -12,8 +12,8 @@
 static bool find_element(PyObject *module, PyObject *array, const char *name, enum element *type)
 {
     const struct module_state *state = PyModule_GetState(module);
-    const struct view_request asked = {.name = name, .where = &state->platforms.where};
-    RELEASED_BY(array_release) struct view view;
+    const struct view_request asked = {.name = name, .locator = &state->platforms.locator};
+    CLEANUP(array_release) struct view view;
     view_init_empty(&view);
     const bool viewed = array_view(array, &asked, &view);
     *type = view.layout.input;
@@ -183,7 +183,7 @@ static bool add(PyObject *module, const char *name, void *object)
 
 static bool open_backends(struct platforms *platforms)
 {
-    platforms_init_where(platforms);
+    platforms_init_locator(platforms);
     for (int k = 0; k < PLATFORMS; k++) {
         platforms->all[k] = &backends[k]->platform;
         platforms->states[k] = backends[k]->create();

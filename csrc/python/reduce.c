@@ -42,9 +42,9 @@ bool is_list_with_device_arrays(PyObject *object)
 {
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
         return false;
-    const struct raised why = exception_save();
+    const struct saved_exception why = exception_save();
     const bool given = holds_any(object);
-    exception_restore_or_drop(why, !given);
+    exception_restore(why, !given);
     return given;
 }
 
@@ -78,7 +78,7 @@ PyObject *call_answer(struct call *call)
 static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
                                  PyObject *const *slots)
 {
-    OPENED *call = call_open(state, reduction, frames_of(reduction), slots);
+    SCOPED_CALL *call = call_open(state, reduction, frames_of(reduction), slots);
     return call ? call_answer(call) : NULL;
 }
 
@@ -169,7 +169,7 @@ static PyObject *reduce_list(struct module_state *state, enum reduction reductio
         argument_given(slots[DEVICE]) || (argument_given(slots[OUT]) && lies_on_device(slots[OUT]));
     if (!each && length && (names_method(slots) || elsewhere) && !holds_any(arrays))
         return reduce_joined(state, reduction, arrays, slots);
-    OPENED *call = call_begin(state, reduction, frames, slots);
+    SCOPED_CALL *call = call_begin(state, reduction, frames, slots);
     if (!call)
         return NULL;
     if (call_open_list(call, arrays, each, slots))

@@ -104,7 +104,8 @@ bool results_choose(struct call *call, PyObject *const *slots)
     request->along = argument_given(slots[AXIS]) || kept;
     call->dimensions = axes_left(layout, request->reduced, kept, call->shape);
     request->axes = call->dimensions || method.batch_invariant ? &call->axes : NULL;
-    if (!output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape))
+    if (!output_check_shape(&call->output, &call->state->platforms.locator, call->dimensions,
+                            call->shape))
         return false;
     /* Means and results of out=... are in C order. */
     if (call->dimensions > 1 && !call->output.as_array && !argument_given(slots[MEAN]))
@@ -117,7 +118,7 @@ bool results_count(struct call *call, uint64_t count, bool each)
     memset(&call->axes, 0, sizeof call->axes); /* only the number of results is needed */
     call->axes.results = call->shape[0] = count;
     call->dimensions = each;
-    return output_fits(&call->output, &call->state->platforms.where, each, call->shape);
+    return output_check_shape(&call->output, &call->state->platforms.locator, each, call->shape);
 }
 
 /* Uses out itself if it is ready and, as on the host, no offsets may still prove wrong. */
@@ -127,8 +128,8 @@ static bool make_in_output(struct call *call)
     struct results *results = &call->plan.results;
     const bool may = !call->plan.elements.list && (!call->plan.segments.of || results->on_device);
     if (!out->object || !may ||
-        !output_is_ready(out, results->type, &call->view.layout,
-                         call->plan.segments.of ? &call->of_segments.offsets.layout : NULL))
+        !output_is_direct(out, results->type, &call->view.layout,
+                          call->plan.segments.of ? &call->of_segments.offsets.layout : NULL))
         return false;
     results->at[0] = (void *)out->view.layout.data;
     return true;
@@ -136,18 +137,18 @@ static bool make_in_output(struct call *call)
 
 /* Allocates results in gred's own memory. False with an exception set. */
 static bool make_own(struct call *call, const struct result_request *request,
-                     struct result_memory *made, void **at)
+                     struct result_memory *made, void **data)
 {
     struct plan *const plan = &call->plan;
     struct device_memory memory = {.at = NULL};
     const uint64_t count = plan->axes ? plan->axes->results : 1;
     const size_t bytes = count * element_size(request->type);
     OWNED *keeper = device_memory_new(call->state, plan->platform, plan->device, bytes, &memory);
-    *at = memory.at;
+    *data = memory.at;
     plan_wait_for(&plan->streams, &memory.stream);
-    made->array = keeper ? result_own(request, keeper) : NULL;
-    made->own = made->array;
-    return made->own;
+    made->array = keeper ? result_wrap(request, keeper) : NULL;
+    made->is_device_array = made->array;
+    return made->is_device_array;
 }
 
 /* Requests value k as an array of the caller's library, where the caller's array is. */
@@ -217,7 +218,7 @@ static PyObject *array_of(struct call *call, unsigned k)
     struct result_memory *const made = &call->made[k];
     if (call->dimensions == 0 && !call->output.as_array)
         return PyArray_Return((PyArrayObject *)Py_NewRef(made->array));
-    if (made->array && !made->own)
+    if (made->array && !made->is_device_array)
         return Py_NewRef(made->array);
     const struct result_request request = request_of(call, k);
     return result_array(&request, made);
@@ -226,7 +227,7 @@ static PyObject *array_of(struct call *call, unsigned k)
 static PyObject *hand_over(struct call *call, unsigned k)
 {
     PyObject *array = array_of(call, k);
-    return call->request.order ? result_permuted(array, call->dimensions, call->permuted) : array;
+    return call->request.order ? result_transpose(array, call->dimensions, call->permuted) : array;
 }
 
 PyObject *results_deliver(struct call *call)

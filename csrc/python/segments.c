@@ -80,14 +80,14 @@ static PyObject *deliver(struct call *call)
 static bool view_arguments(struct call *call, PyObject *const *slots, enum argument labels,
                            const char *name)
 {
-    const struct where *where = &call->state->platforms.where;
+    const struct locator *locator = &call->state->platforms.locator;
     struct view *const view = &call->of_segments.offsets;
     if (!call_view(call, "values", false, slots) || !check_dimensions(&call->view, "values"))
         return false;
     call->asked.name = name;
     call->request.offsets = view;
     return array_view(slots[labels], &call->asked, view) && check_dimensions(view, name) &&
-           where->locate(where, view, name);
+           locator->locate(locator, view, name);
 }
 
 static bool describe(struct call *call, const int64_t *offsets, uint64_t count, int may_be_empty)
@@ -134,7 +134,7 @@ SLOTS_FUNCTION(reduceat)
     enum reduction reduction;
     if (!op_parse("reduceat", slots, &reduction))
         return NULL;
-    OPENED *call = call_begin(state, reduction, WRAPPER_FRAMES, slots);
+    SCOPED_CALL *call = call_begin(state, reduction, WRAPPER_FRAMES, slots);
     if (!call || !view_arguments(call, slots, OFFSETS, "offsets") ||
         !check_offsets(&call->of_segments.offsets) ||
         !describe(call, call->of_segments.offsets.layout.data, call->of_segments.offsets.n,
@@ -180,7 +180,7 @@ SLOTS_FUNCTION(by_key)
     const Py_ssize_t results = PyNumber_AsSsize_t(slots[NUM_KEYS], PyExc_OverflowError);
     if (results < 0)
         return PyErr_Occurred() ? NULL : value_error("num_keys must not be negative");
-    OPENED *call = call_begin(state, reduction, WRAPPER_FRAMES, slots);
+    SCOPED_CALL *call = call_begin(state, reduction, WRAPPER_FRAMES, slots);
     if (!call || !view_arguments(call, slots, KEYS, "keys") || !check_keys(call) ||
         !describe(call, NULL, (uint64_t)results, true) || !make_plan(call) ||
         !take_keys(call, slots))
@@ -217,7 +217,7 @@ SLOTS_FUNCTION(select_rows)
     struct kernel_select select;
     const Py_ssize_t rows = PyNumber_AsSsize_t(slots[NUM_KEYS], PyExc_OverflowError);
     const Py_ssize_t inner = PyNumber_AsSsize_t(slots[INNER], PyExc_OverflowError);
-    OPENED *call =
+    SCOPED_CALL *call =
         rows < 0 || inner < 0 ? NULL : call_begin(state, REDUCTION_max, WRAPPER_FRAMES, slots);
     if (!call || !call_view(call, "values", false, slots) ||
         !check_dimensions(&call->view, "values") ||

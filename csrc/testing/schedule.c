@@ -93,7 +93,7 @@ PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *arguments, PyO
     if (!PyArg_ParseTuple(arguments, "sssss:schedule", &reduction, &method, &input, &accumulator,
                           &layout))
         return NULL;
-    const enum element from = hooks->element_named(input), to = hooks->element_named(accumulator);
+    const enum element from = hooks->element_find(input), to = hooks->element_find(accumulator);
     struct scenario self = {.facts = {.limit = UINT64_MAX, .resident = fake_residence},
                             .compiled = true};
     struct plan *plan = &self.plan;
