@@ -206,7 +206,7 @@ KERNELS = [
         "error path",
         "csrc/python/list.c",
         "An array that another one of its list has resized is read where it was.",
-        "!all_still_lie(self)",
+        "!check_unmoved(self)",
         "false",
         "arrays/test_lists.py",
     ),

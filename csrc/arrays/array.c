@@ -221,7 +221,7 @@ bool array_is_flat(PyObject *object, struct layout *layout)
 /* ---- bools ---- */
 
 /* Converts an object to an array of bool, without a cast. NULL with an exception set. */
-static PyObject *require_bool_array(PyObject *object, const char *name)
+static PyObject *as_bool_array(PyObject *object, const char *name)
 {
     OWNED *made = PyArray_FROM_O(object);
     PyArrayObject *const array = (PyArrayObject *)made;
@@ -234,8 +234,7 @@ static PyObject *require_bool_array(PyObject *object, const char *name)
 }
 
 /* NumPy casts plain Python values. It turns an opaque object into a 0-d True, and raises TypeError
- * for other dtypes and for an __array__ without a dtype parameter; require_bool_array handles
- * these. */
+ * for other dtypes and for an __array__ without a dtype parameter; as_bool_array handles these. */
 bool array_view_bool(PyObject *object, const char *name, struct view *view)
 {
     PyObject *bools = PyArray_FROM_OT(object, NPY_BOOL);
@@ -244,6 +243,6 @@ bool array_view_bool(PyObject *object, const char *name, struct view *view)
     PyErr_Clear();
     if (!bools || (!PyArray_NDIM((PyArrayObject *)bools) && !PyArray_IsAnyScalar(object) &&
                    !is_builtin(object)))
-        Py_XSETREF(bools, require_bool_array(object, name));
+        Py_XSETREF(bools, as_bool_array(object, name));
     return bools && view_numpy((PyArrayObject *)bools, name, view);
 }

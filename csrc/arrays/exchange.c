@@ -195,11 +195,10 @@ static struct dl_versioned *allocate(const struct exchange *exchange,
 }
 
 /* Whether a new tensor has the requested shape, is in C order and has memory. */
-static bool matches_request(const struct dl_versioned *allocated,
-                            const struct result_request *request)
+static bool matches_request(const struct dl_versioned *new, const struct result_request *request)
 {
-    const struct dl_tensor *tensor = &allocated->tensor;
-    if (allocated->major != DLPACK_MAJOR || tensor->dimensions != (int32_t)request->dimensions)
+    const struct dl_tensor *tensor = &new->tensor;
+    if (new->major != DLPACK_MAJOR || tensor->dimensions != (int32_t)request->dimensions)
         return false;
     uint64_t n = 1;
     for (unsigned k = request->dimensions; k-- > 0; n *= request->shape[k])
@@ -209,45 +208,44 @@ static bool matches_request(const struct dl_versioned *allocated,
     return tensor->data || n == 0;
 }
 
-int exchange_allocate(const struct result_request *request, struct result_memory *memory,
-                      void **data)
+int exchange_allocate(const struct result_request *request, struct result_memory *self, void **data)
 {
-    const struct exchange *exchange = find_exchange(Py_TYPE(request->like), &memory->capsule);
+    const struct exchange *exchange = find_exchange(Py_TYPE(request->like), &self->capsule);
     if (!exchange || !exchange->allocate || !exchange->import) {
-        Py_CLEAR(memory->capsule);
+        Py_CLEAR(self->capsule);
         return 0;
     }
-    memory->functions = exchange;
-    memory->tensor = allocate(exchange, request);
-    if (memory->tensor && matches_request(memory->tensor, request)) {
-        *data = (char *)memory->tensor->tensor.data + memory->tensor->tensor.byte_offset;
+    self->functions = exchange;
+    self->tensor = allocate(exchange, request);
+    if (self->tensor && matches_request(self->tensor, request)) {
+        *data = (char *)self->tensor->tensor.data + self->tensor->tensor.byte_offset;
         return 1;
     }
-    if (memory->tensor)
+    if (self->tensor)
         PyErr_SetString(PyExc_RuntimeError, "the array's library allocated an array of another "
                                             "type, shape or device than requested");
-    exchange_release(memory);
+    exchange_release(self);
     return -1;
 }
 
-PyObject *exchange_array(struct result_memory *memory)
+PyObject *exchange_array(struct result_memory *self)
 {
     void *object = NULL;
-    const bool imported = succeeded(memory->functions->import(memory->tensor, &object));
-    Py_CLEAR(memory->capsule);
+    const bool imported = succeeded(self->functions->import(self->tensor, &object));
+    Py_CLEAR(self->capsule);
     if (!imported || !object)
         ensure_exception(&(struct failure){0});
     return imported ? object : NULL;
 }
 
 /* Deleters are third-party code and may run while an exception is set, which is therefore saved. */
-void exchange_release(struct result_memory *memory)
+void exchange_release(struct result_memory *self)
 {
-    if (!memory->capsule)
+    if (!self->capsule)
         return;
     const struct saved_exception saved = exception_save();
-    if (memory->tensor && memory->tensor->deleter)
-        memory->tensor->deleter(memory->tensor);
+    if (self->tensor && self->tensor->deleter)
+        self->tensor->deleter(self->tensor);
     exception_restore(saved, true);
-    Py_CLEAR(memory->capsule);
+    Py_CLEAR(self->capsule);
 }

@@ -81,10 +81,9 @@ PyObject *list_to_tuple(PyObject *list)
 /* ---- PyTorch ---- */
 
 /* The library's module, if it is imported and the array is of its class; a new reference, else
- * NULL. `by_isinstance`: the class is not a base of its arrays' types, so isinstance decides, which
- * may set an exception. This runs for every array, so it has to be fast. */
-static PyObject *library_module(PyObject *array, PyObject *name, PyObject *class_name,
-                                bool by_isinstance)
+ * NULL. `abc`: the class is no base of its arrays' types, so isinstance decides, which may set an
+ * exception. This runs for every array, so it has to be fast. */
+static PyObject *library_module(PyObject *array, PyObject *name, PyObject *class_name, bool abc)
 {
     OWNED *class = NULL;
     PyObject *module = NULL;
@@ -93,8 +92,8 @@ static PyObject *library_module(PyObject *array, PyObject *name, PyObject *class
     PyErr_Clear(); /* failed look-ups do not matter */
     int matches = class && PyType_Check(class);
     if (matches)
-        matches = by_isinstance ? PyObject_IsInstance(array, class)
-                                : PyType_IsSubtype(Py_TYPE(array), (PyTypeObject *)class);
+        matches = abc ? PyObject_IsInstance(array, class)
+                      : PyType_IsSubtype(Py_TYPE(array), (PyTypeObject *)class);
     if (matches <= 0)
         Py_CLEAR(module);
     return module;

@@ -181,8 +181,7 @@ struct result_memory {
     PyObject *class, *pointer; /* CuPy's, called from C */
 };
 
-/* 1: allocated, with elements at *data. 0: gred cannot allocate for this library; no exception is
- * set. -1 with an exception set. */
+/* 1: allocated at *data. 0: gred cannot allocate for this library. -1 with an exception set. */
 int result_allocate(const struct result_request *, struct result_memory *, void **data);
 
 /* The array in that memory. gred's own is handed to the caller's library if that takes it. */

@@ -6,8 +6,8 @@
 
 /* The strides of a layout broadcast to a shape: 0 along dimensions that it lacks or that have
  * length 1 in it. Returns the first dimension that does not fit, or `dimensions`. */
-static unsigned broadcast_strides(const struct layout *from, unsigned dimensions,
-                                  const uint64_t *shape, int64_t *strides)
+static unsigned broadcast_to(const struct layout *from, unsigned dimensions, const uint64_t *shape,
+                             int64_t *strides)
 {
     for (unsigned k = 0; k < dimensions; k++) {
         const bool missing = k + from->dimensions < dimensions;
@@ -35,11 +35,11 @@ static bool check_same_device(const struct view *array, const struct view *other
 /* A mask that offers its memory is viewed in place; anything else is converted by NumPy. */
 static bool view_mask(PyObject *where, const struct view_request *request, struct view *mask)
 {
-    struct view_request asked = *request;
-    asked.name = "where";
+    struct view_request mask_request = *request;
+    mask_request.name = "where";
     if (!array_offers_memory(where))
         return array_view_bool(where, "where", mask);
-    if (!array_view(where, &asked, mask))
+    if (!array_view(where, &mask_request, mask))
         return false;
     if (mask->layout.input == ELEMENT_BOOL)
         return request->locator->locate(request->locator, mask, "where");
@@ -54,8 +54,7 @@ static bool broadcast_mask(const struct layout *mask, struct layout *array)
                            "the array, not the array to where",
                            mask->dimensions, array->dimensions);
     const unsigned missing = array->dimensions - mask->dimensions,
-                   wrong = broadcast_strides(mask, array->dimensions, array->shape,
-                                             array->mask_strides);
+                   wrong = broadcast_to(mask, array->dimensions, array->shape, array->mask_strides);
     array->mask = mask->data;
     return wrong == array->dimensions ||
            value_error("where cannot be broadcast to the array: dimension %u is %llu, not %llu",
@@ -79,14 +78,13 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
 /* ---- mean= ---- */
 
 /* Means of real elements are real; as in NumPy's assignment, extra leading lengths are 1. */
-static bool check_means(bool is_complex, unsigned ndim, const uint64_t *lengths,
+static bool check_means(bool is_complex, unsigned nd, const uint64_t *lengths,
                         const struct view *array, unsigned dimensions, const uint64_t *shape)
 {
     if (is_complex && !element_is_complex(array->layout.input))
         return type_error("mean of real elements must be real, not complex");
-    for (unsigned k = 0; k < ndim; k++)
-        if (lengths[k] != 1 &&
-            (k + dimensions < ndim || lengths[k] != shape[k + dimensions - ndim]))
+    for (unsigned k = 0; k < nd; k++)
+        if (lengths[k] != 1 && (k + dimensions < nd || lengths[k] != shape[k + dimensions - nd]))
             return value_error(
                 "mean cannot be broadcast to the shape of the results with keepdims=True");
     return true;
@@ -108,7 +106,7 @@ static bool view_device_means(const struct locator *locator, struct view *array,
     there->dimensions = dimensions;
     memcpy(there->shape, shape, dimensions * sizeof *shape);
     memset(there->mask_strides, 0, dimensions * sizeof *there->mask_strides);
-    broadcast_strides(&view->layout, dimensions, shape, there->strides);
+    broadcast_to(&view->layout, dimensions, shape, there->strides);
     return true;
 }
 
@@ -144,20 +142,20 @@ static bool copy_host_means(PyObject *object, bool bfloat16, const struct view *
 bool means_view(PyObject *object, const struct view_request *request, struct view *array,
                 unsigned dimensions, const uint64_t *shape, struct means *self)
 {
-    struct view_request asked = *request;
+    struct view_request mean_request = *request;
     bool bfloat16 = false;
-    asked.name = "mean";
-    asked.in_background = true;
-    if (!array_has_no_mask(object, asked.name) || !library_check_unitless(object, asked.name))
+    mean_request.name = "mean";
+    mean_request.in_background = true;
+    if (!array_has_no_mask(object, "mean") || !library_check_unitless(object, "mean"))
         return false;
     self->count = 1;
     for (unsigned k = 0; k < dimensions; k++)
         self->count *= shape[k];
     if (!PyArray_Check(object) && array_offers_memory(object)) {
-        if (!array_view(object, &asked, &self->view))
+        if (!array_view(object, &mean_request, &self->view))
             return false;
         if (self->view.on_device)
-            return view_device_means(asked.locator, array, dimensions, shape, self);
+            return view_device_means(mean_request.locator, array, dimensions, shape, self);
         bfloat16 = self->view.layout.input == ELEMENT_BFLOAT16;
         array_release(&self->view);
     }
@@ -168,15 +166,15 @@ bool means_view(PyObject *object, const struct view_request *request, struct vie
 
 bool output_view(PyObject *out, const struct view_request *request, struct output *output)
 {
-    struct view_request asked = *request;
-    asked.name = "out";
-    asked.in_place = asked.in_background = true;
+    struct view_request out_request = *request;
+    out_request.name = "out";
+    out_request.in_place = out_request.in_background = true;
     output->object = NULL;
     output->as_array = out == Py_Ellipsis;
     view_init_empty(&output->view);
     if (!out || out == Py_None || output->as_array)
         return true;
-    if (!array_view(out, &asked, &output->view))
+    if (!array_view(out, &out_request, &output->view))
         return false;
     output->object = out;
     return !output->view.read_only || value_error("out is read-only: %s", output->view.read_only);
@@ -222,8 +220,7 @@ bool output_is_direct(struct output *output, enum element type, const struct lay
     return !overlap(written, &mask);
 }
 
-static void store_element(const struct layout *layout, char *at, const char *from,
-                          enum element type)
+static void store_cast(const struct layout *layout, char *at, const char *from, enum element type)
 {
     char bytes[sizeof(union scalar)];
     const size_t size = element_size(layout->input),
@@ -253,7 +250,7 @@ static const char *store(const struct layout *layout, unsigned k, char *at, cons
         else if (is_plain_copy)
             memcpy(at, from, size);
         else
-            store_element(layout, at, from, type);
+            store_cast(layout, at, from, type);
         from += is_last ? size : 0;
     }
     return from;

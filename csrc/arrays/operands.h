@@ -43,8 +43,7 @@ bool output_check_shape(struct output *, const struct locator *, unsigned dimens
 bool output_is_direct(struct output *, enum element type, const struct layout *input,
                       const struct layout *other_input);
 
-/* Writes results, one per element in C order, to host memory, converted as by NumPy's assignment
- * with casting='unsafe'. */
+/* Writes results, one per element in C order, to host memory, cast as by casting='unsafe'. */
 void output_store(struct output *, const void *results, enum element type);
 
 /* ---- stream= ---- */

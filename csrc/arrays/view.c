@@ -116,9 +116,8 @@ bool view_validate(struct view *view, const char *name, const struct view_terms 
  * means unreadable memory. Other system calls take ten times as long. */
 static bool is_readable(uintptr_t address)
 {
-    enum { INVALID_HOW = -1, SET_BYTES = _NSIG / 8 };
-    return syscall(SYS_rt_sigprocmask, INVALID_HOW, address, NULL, SET_BYTES) == 0 ||
-           errno != EFAULT;
+    enum { BAD_HOW = -1, SET_BYTES = _NSIG / 8 };
+    return syscall(SYS_rt_sigprocmask, BAD_HOW, address, NULL, SET_BYTES) == 0 || errno != EFAULT;
 }
 
 /* Recent handles that CUDA accepted as streams. Probing memory takes longer than all other checks

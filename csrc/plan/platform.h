@@ -70,7 +70,7 @@ void *platforms_state(const struct platforms *, const struct platform *);
 int platforms_count(const struct platforms *, const struct platform *, struct failure *why);
 
 /* Whether there is a GPU. If it fails that is an error, as skipping it would be silent. */
-bool platforms_find_gpu(const struct platforms *, bool *there);
+bool platforms_find_gpu(const struct platforms *, bool *available);
 
 /* Reads device=. False with an exception set. */
 bool platforms_parse(const struct platforms *, PyObject *device, const struct platform **,

@@ -43,7 +43,7 @@ static const void *no_kernel(struct kernel_key key)
     return NULL;
 }
 
-static bool fake_residence(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+static bool fake_occupancy(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                            unsigned *blocks)
 {
     struct scenario *self = device;
@@ -94,7 +94,7 @@ PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *arguments, PyO
                           &layout))
         return NULL;
     const enum element from = hooks->element_find(input), to = hooks->element_find(accumulator);
-    struct scenario self = {.facts = {.limit = UINT64_MAX, .resident = fake_residence},
+    struct scenario self = {.facts = {.limit = UINT64_MAX, .resident = fake_occupancy},
                             .compiled = true};
     struct plan *plan = &self.plan;
     plan->method = hooks->method_find(method);

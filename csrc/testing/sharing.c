@@ -145,7 +145,7 @@ PyObject *testing_launch(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
     struct axes axes;
     if (!read_axes(arguments, names, &problem, &axes))
         return NULL;
-    struct launch_problem asked = {.axes = &axes,
+    struct launch_problem query = {.axes = &axes,
                                    .data = (uintptr_t)axes.reduced.data,
                                    .multiprocessors = problem.multiprocessors,
                                    .accumulator = element_of(problem.state),
@@ -157,9 +157,9 @@ PyObject *testing_launch(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
              kind++)
             if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(problem.kernels, k),
                                                  kernel_names[kind]) == 0)
-                asked.kernels |= 1u << kind;
+                query.kernels |= 1u << kind;
     struct launch launch;
-    hooks->launch_config_choose(&asked, &launch.config);
+    hooks->launch_config_choose(&query, &launch.config);
     launch.kernel = kernel_names[launch.config.kernel];
     return fields_dict(launch_fields, &launch);
 }
@@ -168,11 +168,11 @@ PyObject *testing_segments(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     unsigned long long count, elements;
     unsigned size, state, multiprocessors;
-    int own;
+    int is_native;
     struct segments_shape shape;
-    if (!PyArg_ParseTuple(arguments, "KKIIpI:segments", &count, &elements, &size, &state, &own,
-                          &multiprocessors))
+    if (!PyArg_ParseTuple(arguments, "KKIIpI:segments", &count, &elements, &size, &state,
+                          &is_native, &multiprocessors))
         return NULL;
-    hooks->segments_shape_make(count, elements, size, state, own, multiprocessors, &shape);
+    hooks->segments_shape_make(count, elements, size, state, is_native, multiprocessors, &shape);
     return fields_dict(segments_shape_fields, &shape);
 }
