@@ -128,8 +128,8 @@ HOST = [
         "leak",
         "csrc/arrays/operands.c",
         "Each out of a wrong shape leaves a text behind.",
-        "OWNED *wanted = shape_tuple(",
-        "PyObject *wanted = shape_tuple(",
+        "OWNED *expected = shape_tuple(",
+        "PyObject *expected = shape_tuple(",
         "arrays/test_flat_memory.py",
     ),
     Defect(
@@ -393,8 +393,8 @@ PYTHON = [
         "edge",
         "csrc/python/results.c",
         "Results lie in the array's order, and their dimensions are said to be in C's.",
-        "call->permuted[dims[i]] = i;",
-        "call->permuted[dims[i]] = dims[i];",
+        "call->inverse[dims[i]] = i;",
+        "call->inverse[dims[i]] = dims[i];",
         "axes/test_along_axes.py",
     ),
 ]

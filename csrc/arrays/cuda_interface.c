@@ -253,9 +253,9 @@ static bool read_interface(struct reader *reader, PyObject *interface)
  * else 0, or -1 with an exception set. A value that is not a dict gives 1 and is refused later. */
 static int find_stream(PyObject *object, PyObject *interface, struct stream *library)
 {
-    const int named = PyDict_Check(interface) ? PyDict_Contains(interface, names.stream) : 1;
-    if (named)
-        return named;
+    const int has_stream = PyDict_Check(interface) ? PyDict_Contains(interface, names.stream) : 1;
+    if (has_stream)
+        return has_stream;
     return torch_stream(object, library) ? library->given : -1;
 }
 

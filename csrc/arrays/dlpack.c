@@ -102,7 +102,7 @@ bool dlpack_check_version(const struct dl_versioned *versioned, const char *name
 
 /* Capsules without a version do not say. GPU array libraries have always written to each other's;
  * on the host NumPy takes them for read-only, and JAX's arrays are. */
-const char *dlpack_why_read_only(const struct dl_versioned *versioned, bool on_device)
+const char *dlpack_read_only_reason(const struct dl_versioned *versioned, bool on_device)
 {
     enum { FLAG_READ_ONLY = 1, FLAG_COPIED = 2 };
     if (!versioned)
@@ -176,7 +176,7 @@ static const struct dl_tensor *move_tensor(PyObject *capsule, const char *name, 
         return NULL;
     }
     const struct dl_versioned *versioned = form == DLPACK_VERSIONED ? view->held.tensor : NULL;
-    view->read_only = dlpack_why_read_only(versioned, view->on_device);
+    view->read_only = dlpack_read_only_reason(versioned, view->on_device);
     if (!versioned)
         return &((struct dl_managed *)view->held.tensor)->tensor;
     return dlpack_check_version(versioned, name) ? &versioned->tensor : NULL;

@@ -27,7 +27,7 @@ static PyObject *find_capsule(PyTypeObject *type)
 {
     Py_ssize_t k;
     OWNED *classes = Py_XNewRef(type->tp_mro);
-    PyObject *capsule = classes_attribute(classes, names.__dlpack_c_exchange_api__, &k);
+    PyObject *capsule = mro_attribute(classes, names.__dlpack_c_exchange_api__, &k);
     while (capsule && k-- > 0) {
         PyObject *class = PyTuple_GET_ITEM(classes, k);
         OWNED *dlpack = class_own_attribute(class, names.__dlpack__);
@@ -124,7 +124,7 @@ static bool view_exported(const struct exchange *exchange, PyObject *object, con
     if (status == 0 && versioned)
         dlpack_adopt(&view->held, versioned, DLPACK_VERSIONED);
     if (read)
-        view->read_only = dlpack_why_read_only(versioned, view->on_device);
+        view->read_only = dlpack_read_only_reason(versioned, view->on_device);
     return read;
 }
 
@@ -142,10 +142,11 @@ static int try_exchange(const struct exchange *exchange, PyObject *object,
     }
     const bool known = request->cache && request->cache->class == (PyObject *)Py_TYPE(object);
     const bool is_torch = known ? request->cache->is_torch : torch_is_tensor(object);
-    const int plain = is_torch ? torch_is_plain(object, element_is_complex(view->layout.input)) : 1;
-    if (plain <= 0)
+    const int exportable =
+        is_torch ? torch_is_exportable(object, element_is_complex(view->layout.input)) : 1;
+    if (exportable <= 0)
         array_release(view);
-    return plain;
+    return exportable;
 }
 
 int exchange_view(PyObject *object, const struct view_request *request, struct view *view)

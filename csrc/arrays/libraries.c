@@ -28,12 +28,12 @@ PyObject *class_own_attribute(PyObject *class, PyObject *name)
     return value;
 }
 
-PyObject *classes_attribute(PyObject *classes, PyObject *name, Py_ssize_t *which)
+PyObject *mro_attribute(PyObject *classes, PyObject *name, Py_ssize_t *index)
 {
     PyObject *found = NULL;
     const Py_ssize_t count = classes ? PyTuple_GET_SIZE(classes) : 0;
-    for (*which = 0; *which < count; ++*which)
-        if ((found = class_own_attribute(PyTuple_GET_ITEM(classes, *which), name)))
+    for (*index = 0; *index < count; ++*index)
+        if ((found = class_own_attribute(PyTuple_GET_ITEM(classes, *index), name)))
             break;
     return found;
 }
@@ -139,7 +139,7 @@ static int is_true(PyObject *answer)
 }
 
 /* Conjugation does not affect real numbers. */
-int torch_is_plain(PyObject *array, bool is_complex)
+int torch_is_exportable(PyObject *array, bool is_complex)
 {
     int flag = is_true(PyObject_GetAttr(array, names.requires_grad));
     if (flag == 0)
@@ -184,8 +184,8 @@ static PyObject *find_attribute(PyTypeObject *type, PyObject *name, PyObject *ot
 {
     Py_ssize_t which;
     OWNED *classes = Py_XNewRef(type->tp_mro);
-    OWNED *found = classes_attribute(classes, name, &which);
-    OWNED *found_other = found ? NULL : classes_attribute(classes, other, &which);
+    OWNED *found = mro_attribute(classes, name, &which);
+    OWNED *found_other = found ? NULL : mro_attribute(classes, other, &which);
     return found ? name : found_other ? other : NULL;
 }
 

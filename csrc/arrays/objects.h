@@ -85,7 +85,7 @@ static inline void owned_release(PyObject **object)
 /* A class's own attribute, bases excluded, or that of the first class in a tuple that has one, and
  * its index; a new reference. NULL without an exception if there is none. */
 PyObject *class_own_attribute(PyObject *class, PyObject *name);
-PyObject *classes_attribute(PyObject *classes, PyObject *name, Py_ssize_t *which);
+PyObject *mro_attribute(PyObject *classes, PyObject *name, Py_ssize_t *index);
 
 /* Calls a Python function or class with a tuple of arguments, in Py_BuildValue's format. The module
  * is imported on first use. NULL with an exception set. */
@@ -138,9 +138,8 @@ PyObject *torch_resolve(PyObject *array);
 
 bool torch_is_tensor(PyObject *array);
 
-/* Whether a tensor has no pending conjugation or negation and does not require grad. 1, 0, or -1
- * with an exception set. */
-int torch_is_plain(PyObject *array, bool is_complex);
+/* Whether a tensor is not lazily conjugated or negated and does not require grad. -1: exception. */
+int torch_is_exportable(PyObject *array, bool is_complex);
 
 /* False with a ValueError if the array must not be written: a tensor that requires grad, or a JAX
  * array. Their protocols decline as well, but for other reasons. */

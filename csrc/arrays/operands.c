@@ -54,12 +54,12 @@ static bool broadcast_mask(const struct layout *mask, struct layout *array)
                            "the array, not the array to where",
                            mask->dimensions, array->dimensions);
     const unsigned missing = array->dimensions - mask->dimensions,
-                   wrong = broadcast_to(mask, array->dimensions, array->shape, array->mask_strides);
+                   axis = broadcast_to(mask, array->dimensions, array->shape, array->mask_strides);
     array->mask = mask->data;
-    return wrong == array->dimensions ||
+    return axis == array->dimensions ||
            value_error("where cannot be broadcast to the array: dimension %u is %llu, not %llu",
-                       wrong, (unsigned long long)mask->shape[wrong - missing],
-                       (unsigned long long)array->shape[wrong]);
+                       axis, (unsigned long long)mask->shape[axis - missing],
+                       (unsigned long long)array->shape[axis]);
 }
 
 bool mask_apply(PyObject *where, const struct view_request *request, struct view *array,
@@ -191,10 +191,11 @@ bool output_check_shape(struct output *output, const struct locator *locator, un
         return value_error("out must have one element; it has %llu", (unsigned long long)view->n);
     if (dimensions && (layout->dimensions != dimensions ||
                        memcmp(layout->shape, shape, dimensions * sizeof *shape) != 0)) {
-        OWNED *wanted = shape_tuple(dimensions, shape),
-              *given = shape_tuple(layout->dimensions, layout->shape);
-        return wanted && given &&
-               value_error("out must have the shape of the results, %R; it has %R", wanted, given);
+        OWNED *expected = shape_tuple(dimensions, shape),
+              *actual = shape_tuple(layout->dimensions, layout->shape);
+        return expected && actual &&
+               value_error("out must have the shape of the results, %R; it has %R", expected,
+                           actual);
     }
     return locator->locate(locator, view, "out");
 }

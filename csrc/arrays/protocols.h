@@ -90,7 +90,7 @@ bool dlpack_read(const struct dl_tensor *, const char *name, struct view *);
 bool dlpack_check_version(const struct dl_versioned *, const char *name);
 
 /* Why the tensor (NULL if it has no version) must not be written; NULL: it may be. */
-const char *dlpack_why_read_only(const struct dl_versioned *, bool on_device);
+const char *dlpack_read_only_reason(const struct dl_versioned *, bool on_device);
 
 /* Sets the device, a GPU's number or ON_HOST, and the element type. */
 void dlpack_describe(struct dl_tensor *, int device, enum element);

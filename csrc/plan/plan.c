@@ -30,11 +30,11 @@ bool plan_choose_device(const struct request *request, struct view *view, struct
 {
     const struct platforms *platforms = request->platforms;
     const bool offsets = request->offsets && request->offsets->on_device,
-               other = offsets || (request->out && request->out->view.on_device);
-    if (view->on_device && (view->n > 0 || !other))
+               has_other = offsets || (request->out && request->out->view.on_device);
+    if (view->on_device && (view->n > 0 || !has_other))
         return platforms->locator.locate(&platforms->locator, view, "a") &&
                use_array_device(request, view, "a", plan);
-    if (other)
+    if (has_other)
         return use_array_device(request, offsets ? request->offsets : &request->out->view,
                                 offsets ? "offsets" : "out", plan);
     return platforms_choose(platforms, request->device,

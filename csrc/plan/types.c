@@ -156,14 +156,14 @@ bool types_convert_directly(const struct layout *layout, enum element accumulato
 /* Exact digits take the carries of at most 2^30 numbers, and a table's tags are 32-bit words. */
 bool plan_has_key_kernels(const struct plan *plan)
 {
-    const uint64_t most = (uint64_t)1 << 30;
+    const uint64_t limit = (uint64_t)1 << 30;
     const enum element input = plan->layout->input;
     const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
                wraps =
                    !mean && element_is_integer(input) && element_is_integer(plan->finish.result);
     const bool adds =
         (plan->fold == FOLD_sum || plan->fold == FOLD_nansum) && (plan->exact || wraps);
-    return plan->n < most && plan->segments.of->count < UINT32_MAX && !element_is_complex(input) &&
+    return plan->n < limit && plan->segments.of->count < UINT32_MAX && !element_is_complex(input) &&
            (adds || plan->reduction == REDUCTION_count_nonzero ||
             (fold_is_extreme(plan->fold) && plan->layout->type == input));
 }

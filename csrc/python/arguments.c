@@ -29,11 +29,11 @@ enum signature_index { REDUCTIONS_END = FIRST_VARIANT - 1, FUNCTIONS(NAMED, PLAI
 #define ROW(name, positional, unnamed, ...)                                                        \
     [REDUCTION_##name] = {                                                                         \
         #name, 1, positional, unnamed, {__VA_ARGS__, METHOD, BLOCK_SIZE, DEVICE, STREAM}},
-#define FOLDED   7, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE
-#define EXTREME  6, 0, A, AXIS, OUT, KEEPDIMS, INITIAL, WHERE, DTYPE
-#define AVERAGED 5, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, WHERE, WEIGHTS
-#define SPREAD   6, 0, A, AXIS, DTYPE, OUT, DDOF, KEEPDIMS, WHERE, MEAN, CORRECTION, WEIGHTS
-#define POSITION 3, 0, A, AXIS, OUT, KEEPDIMS, WHERE
+#define SUM_ARGUMENTS    7, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE
+#define MIN_ARGUMENTS    6, 0, A, AXIS, OUT, KEEPDIMS, INITIAL, WHERE, DTYPE
+#define MEAN_ARGUMENTS   5, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, WHERE, WEIGHTS
+#define VAR_ARGUMENTS    6, 0, A, AXIS, DTYPE, OUT, DDOF, KEEPDIMS, WHERE, MEAN, CORRECTION, WEIGHTS
+#define ARGMIN_ARGUMENTS 3, 0, A, AXIS, OUT, KEEPDIMS, WHERE
 #define REDUCED(name, kind) ROW(name, kind)
 #define NAMED(name, required, positional, unnamed, ...)                                            \
     [SIGNATURE_##name] = {#name, required, positional, unnamed, {__VA_ARGS__}},
@@ -41,26 +41,26 @@ enum signature_index { REDUCTIONS_END = FIRST_VARIANT - 1, FUNCTIONS(NAMED, PLAI
 static const struct signature signatures[SIGNATURES] = {
     /* clang-format off */
     FUNCTIONS(NAMED, PLAIN)
-    REDUCED(sum, FOLDED)
-    REDUCED(prod, FOLDED)
-    REDUCED(nansum, FOLDED)
-    REDUCED(nanprod, FOLDED)
-    REDUCED(min, EXTREME)
-    REDUCED(max, EXTREME)
-    REDUCED(nanmin, EXTREME)
-    REDUCED(nanmax, EXTREME)
-    REDUCED(mean, AVERAGED)
-    REDUCED(nanmean, AVERAGED)
-    REDUCED(var, SPREAD)
-    REDUCED(std, SPREAD)
-    REDUCED(nanvar, SPREAD)
-    REDUCED(nanstd, SPREAD)
+    REDUCED(sum, SUM_ARGUMENTS)
+    REDUCED(prod, SUM_ARGUMENTS)
+    REDUCED(nansum, SUM_ARGUMENTS)
+    REDUCED(nanprod, SUM_ARGUMENTS)
+    REDUCED(min, MIN_ARGUMENTS)
+    REDUCED(max, MIN_ARGUMENTS)
+    REDUCED(nanmin, MIN_ARGUMENTS)
+    REDUCED(nanmax, MIN_ARGUMENTS)
+    REDUCED(mean, MEAN_ARGUMENTS)
+    REDUCED(nanmean, MEAN_ARGUMENTS)
+    REDUCED(var, VAR_ARGUMENTS)
+    REDUCED(std, VAR_ARGUMENTS)
+    REDUCED(nanvar, VAR_ARGUMENTS)
+    REDUCED(nanstd, VAR_ARGUMENTS)
     ROW(any, 4, 0, A, AXIS, OUT, KEEPDIMS, WHERE)
     ROW(all, 4, 0, A, AXIS, OUT, KEEPDIMS, WHERE)
-    REDUCED(argmin, POSITION)
-    REDUCED(argmax, POSITION)
-    REDUCED(nanargmin, POSITION)
-    REDUCED(nanargmax, POSITION)
+    REDUCED(argmin, ARGMIN_ARGUMENTS)
+    REDUCED(argmax, ARGMIN_ARGUMENTS)
+    REDUCED(nanargmin, ARGMIN_ARGUMENTS)
+    REDUCED(nanargmax, ARGMIN_ARGUMENTS)
     ROW(count_nonzero, 2, 0, A, AXIS, KEEPDIMS, OUT, WHERE)
     ROW(ptp, 4, 0, A, AXIS, OUT, KEEPDIMS, DTYPE, WHERE)
     ROW(norm, 4, 0, X, ORD, AXIS, KEEPDIMS, DTYPE, OUT, WHERE)
@@ -121,14 +121,14 @@ bool arguments_parse(unsigned which, PyObject *const *arguments, Py_ssize_t coun
     bool complete = count <= signature->positional;
     for (int k = 0; k < signature->required; k++)
         complete = complete && slots[signature->order[k]];
-    const int least = signature->required, most = signature->positional;
+    const int min = signature->required, max = signature->positional;
     if (complete)
         return true;
-    if (least == most)
-        return type_error("%s() takes %d positional argument%s; got %zd", signature->function, most,
-                          most == 1 ? "" : "s", count);
-    return type_error("%s() takes %d to %d positional arguments; got %zd", signature->function,
-                      least, most, count);
+    if (min == max)
+        return type_error("%s() takes %d positional argument%s; got %zd", signature->function, max,
+                          max == 1 ? "" : "s", count);
+    return type_error("%s() takes %d to %d positional arguments; got %zd", signature->function, min,
+                      max, count);
 }
 
 #define NAMED(name, ...)                                                                           \

@@ -39,7 +39,7 @@ struct call {
     uint64_t shape[DIMENSIONS_MAX]; /* of results; of new ones, in memory order */
 
     /* The array's dimensions in memory order, and each result dimension's index in that order. */
-    unsigned order[DIMENSIONS_MAX], permuted[DIMENSIONS_MAX];
+    unsigned order[DIMENSIONS_MAX], inverse[DIMENSIONS_MAX];
     struct result_memory memory[ANSWER_VALUES];
 };
 

@@ -90,15 +90,15 @@ static PyObject *steps_along(const struct axes_schedule *self, const struct plan
     static const char when[] = "begin";
     static const char *const kinds[] = {
         [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "strided"};
-    const struct step made = axes_schedule_step(self);
+    const struct step step = axes_schedule_step(self);
     PyObject *steps = PyList_New(0);
     if (self->copy.kernel)
         append_step(&steps, when, self->copy);
-    append_step(&steps, when, made);
+    append_step(&steps, when, step);
     if (plan->results.out)
         append_step(&steps, when, step_store(NULL, plan->axes->results));
     return schedule_tuple(self->copy.kernel ? "gathered" : kinds[self->axes.kind],
-                          self->accumulator, self->state_bytes, 1, made.n, steps, &self->arena,
+                          self->accumulator, self->state_bytes, 1, step.n, steps, &self->arena,
                           plan->results.on_device ? part_name(PART_OUT) : "results");
 }
 

@@ -85,8 +85,7 @@ bool signatures_document(PyMethodDef *functions);
 /* Sets run->answer, or writes the plan's results. */
 bool execute_plan(struct module_state *, const struct plan *plan, struct run *run);
 
-/* Runs a plan that needs no device, having no elements or no results. False without an exception
- * for other plans. Needs no GIL. */
+/* Runs a plan that has no elements or no results; needs no GIL. False for other plans. */
 bool run_empty(const struct plan *plan, struct run *run);
 
 /* Runs a plan or, if it is NULL, the measurement of run->timing. Releases the GIL, unless that

@@ -42,10 +42,10 @@ bool is_list_with_device_arrays(PyObject *object)
 {
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
         return false;
-    const struct saved_exception why = exception_save();
-    const bool given = has_device_arrays(object);
-    exception_restore(why, !given);
-    return given;
+    const struct saved_exception saved = exception_save();
+    const bool is_list = has_device_arrays(object);
+    exception_restore(saved, !is_list);
+    return is_list;
 }
 
 /* describe is called by gred/statistics/summary.py, whose two frames are not the user's. */

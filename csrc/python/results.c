@@ -41,7 +41,7 @@ static unsigned answer_types(const struct plan *plan, bool maybe_empty, enum ele
     return 7;
 }
 
-static PyObject *value_at(const struct run *run, unsigned k, enum element type)
+static PyObject *answer_value(const struct run *run, unsigned k, enum element type)
 {
     return numpy_scalar(scalar_narrow(run->answer.values[k], type), type);
 }
@@ -51,10 +51,10 @@ PyObject *answer_to_python(const struct plan *plan, const struct run *run)
     enum element types[ANSWER_VALUES];
     const unsigned count = answer_types(plan, run->answer.values[0].integer == 0, types);
     if (count == 1)
-        return value_at(run, 0, types[0]);
+        return answer_value(run, 0, types[0]);
     PyObject *record = PyList_New(0);
     for (unsigned k = 0; record && k < count; k++)
-        list_append(&record, value_at(run, k, types[k]));
+        list_append(&record, answer_value(run, k, types[k]));
     return list_to_tuple(record);
 }
 
@@ -81,7 +81,7 @@ static void order_results(struct call *call, bool kept)
     call->request.order = call->order;
     for (unsigned i = 0; i < count; i++) {
         call->order[i] = left[dims[i]];
-        call->permuted[dims[i]] = i;
+        call->inverse[dims[i]] = i;
         shape[i] = call->shape[dims[i]];
         if (out)
             out->strides[i] = strides[dims[i]];
@@ -228,7 +228,7 @@ static PyObject *wrap_array(struct call *call, unsigned k)
 static PyObject *finish_array(struct call *call, unsigned k)
 {
     PyObject *array = wrap_array(call, k);
-    return call->request.order ? result_transpose(array, call->dimensions, call->permuted) : array;
+    return call->request.order ? result_transpose(array, call->dimensions, call->inverse) : array;
 }
 
 PyObject *results_to_python(struct call *call)

@@ -164,11 +164,11 @@ static bool run_calls(struct module_state *state, struct device_call *calls, Py_
 static bool open_device_call(struct module_state *state, enum reduction reduction, PyObject *arrays,
                              PyObject *dtype, struct device_call *self)
 {
-    const bool alone = PyTuple_GET_SIZE(arrays) == 1;
+    const bool single = PyTuple_GET_SIZE(arrays) == 1;
     PyObject *slots[ARGUMENTS_END] = {[A] = PyTuple_GET_ITEM(arrays, 0), [DTYPE] = dtype};
-    self->call = (alone ? call_open : call_begin)(state, reduction, 1, slots);
+    self->call = (single ? call_open : call_begin)(state, reduction, 1, slots);
     return self->call &&
-           (alone || call_open_list(self->call, arrays, false, slots) || PyErr_Occurred() ||
+           (single || call_open_list(self->call, arrays, false, slots) || PyErr_Occurred() ||
             value_error("the arrays of a group are on different devices")) &&
            !PyErr_Occurred();
 }

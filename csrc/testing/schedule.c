@@ -57,10 +57,10 @@ static bool fake_occupancy(void *device, const void *kernel, unsigned block, siz
 /* A one-dimensional layout: 'flat', 'strided' or 'masked'. */
 static struct layout layout_of(const char *kind, uint64_t n, enum element input, enum element type)
 {
-    static const unsigned char somewhere[16];
+    static const unsigned char fake_data[16];
     const bool strided = strcmp(kind, "strided") == 0, masked = strcmp(kind, "masked") == 0;
-    return (struct layout){.data = somewhere,
-                           .mask = masked ? somewhere : NULL,
+    return (struct layout){.data = fake_data,
+                           .mask = masked ? fake_data : NULL,
                            .input = input,
                            .type = type,
                            .dimensions = 1,

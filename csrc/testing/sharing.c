@@ -2,7 +2,7 @@
 #include "testing/testing.h"
 
 /* Addresses of the array and its mask, which are never read. */
-static const uintptr_t somewhere = (uintptr_t)1 << 40, somewhere_else = (uintptr_t)1 << 41;
+static const uintptr_t fake_data = (uintptr_t)1 << 40, fake_mask = (uintptr_t)1 << 41;
 
 /* An array's layout and how it is reduced. Elements are of a type of `size` bytes, a power of two,
  * and states of `state` bytes. */
@@ -90,8 +90,8 @@ static bool read_axes(PyObject *arguments, PyObject *names, struct problem *prob
     const Py_ssize_t dimensions = PyTuple_GET_SIZE(problem->shape);
     if (dimensions > DIMENSIONS_MAX)
         return value_error("an array has up to %d dimensions", DIMENSIONS_MAX);
-    struct layout layout = {.data = (const void *)(somewhere + (uintptr_t)problem->data),
-                            .mask = masked ? (const unsigned char *)somewhere_else : NULL,
+    struct layout layout = {.data = (const void *)(fake_data + (uintptr_t)problem->data),
+                            .mask = masked ? (const unsigned char *)fake_mask : NULL,
                             .input = element_of(problem->size),
                             .type = element_of(problem->size),
                             .dimensions = (unsigned)dimensions};
@@ -127,9 +127,9 @@ PyObject *testing_axes(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
     if (!read_axes(arguments, names, &problem, &axes))
         return NULL;
     const struct layout *reduced = &axes.reduced;
-    const int64_t mask = reduced->mask ? (int64_t)((uintptr_t)reduced->mask - somewhere_else) : 0;
+    const int64_t mask = reduced->mask ? (int64_t)((uintptr_t)reduced->mask - fake_mask) : 0;
     return Py_BuildValue("sOLLL(NNNN)(NNN)", kinds[axes.kind], axes.aligned ? Py_True : Py_False,
-                         (long long)axes.first, (long long)((uintptr_t)reduced->data - somewhere),
+                         (long long)axes.first, (long long)((uintptr_t)reduced->data - fake_data),
                          (long long)mask, numbers(axes.shape, axes.outer),
                          numbers(axes.strides, axes.outer), numbers(axes.mask_strides, axes.outer),
                          numbers(axes.places, axes.outer),
