@@ -53,7 +53,7 @@ KERNELS = [
         "type",
         "csrc/schedule/choice.c",
         "Of integers without a sign the largest are taken for negative ones.",
-        "(is_signed ? 0 : signs)",
+        "(is_signed ? 0 : sign_bits)",
         "0",
         "axes/test_axes_kernels.py",
     ),
@@ -180,7 +180,7 @@ KERNELS = [
         "csrc/schedule/choice.c",
         "Of maxima that become floats of another type another bit is inverted than the sign.",
         "narrow ? 1u << 31 : (uint64_t)1 << 63",
-        "signs",
+        "sign_bits",
         "axes/test_axes_kernels.py",
     ),
     Defect(

@@ -19,9 +19,9 @@ bool cuda_check(struct failure *failure, cudaError_t error, const char *call);
 enum { CUDA_GPUS_MAX = 64 };
 
 struct cuda_gpus {
-    atomic_int count;              /* 0: not known yet */
-    _Atomic(const char *) absence; /* why there are none, permanently; NULL: not known to be so */
-    _Atomic pid_t user;            /* the process that used CUDA; 0: none so far */
+    atomic_int count;             /* 0: not known yet */
+    _Atomic(const char *) reason; /* why there are none, permanently; NULL: not known to be so */
+    _Atomic pid_t owner;          /* the process that used CUDA; 0: none so far */
 };
 
 /* The number of GPUs. If that is 0, or -1 for unknown, `failure` says why. */
