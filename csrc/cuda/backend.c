@@ -25,8 +25,8 @@ static void *create(void)
 static void destroy(void *opaque)
 {
     struct cuda_state *state = opaque;
-    const bool works = state->gpus.owner == process_id();
-    for (int d = 0; d < CUDA_GPUS_MAX && works; d++) {
+    const bool usable = state->gpus.owner == process_id();
+    for (int d = 0; d < CUDA_GPUS_MAX && usable; d++) {
         for (int which = 0; which < SHARED_STREAMS; which++)
             if (state->streams[d][which])
                 cudaStreamDestroy(state->streams[d][which]);
@@ -85,12 +85,12 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
 {
     struct cuda_state *state = opaque;
     int devices;
-    if (!cuda_gpus_find(&state->gpus, &devices, failure))
+    if (!cuda_gpus_require(&state->gpus, &devices, failure))
         return LOCATED_NOWHERE;
     view->platform = &backend_cuda.platform;
     view->device = 0;
-    const bool here = view->n == 0 || cuda_pointer_locate(&state->pointers, view, failure);
-    return here ? LOCATED_HERE : LOCATED_NOWHERE;
+    const bool located = view->n == 0 || cuda_pointer_locate(&state->pointers, view, failure);
+    return located ? LOCATED_HERE : LOCATED_NOWHERE;
 }
 
 /* ---- gred's own streams ---- */
@@ -99,7 +99,7 @@ static bool shared_stream(struct cuda_state *state, int device, enum shared_stre
                           uintptr_t *stream, struct failure *failure)
 {
     int devices;
-    if (!cuda_gpus_find(&state->gpus, &devices, failure))
+    if (!cuda_gpus_require(&state->gpus, &devices, failure))
         return false;
     if (device < 0 || device >= devices)
         return failure_note(failure, FAILURE_VALUE, "there is no GPU number %d; there are %d",
@@ -211,7 +211,7 @@ static bool run_on_current_device(struct cuda_state *state, int device, const st
 {
     cudaStream_t stream = NULL;
     bool capturing = false;
-    if (plan && !cuda_order_choose(plan, run, &stream, &capturing))
+    if (plan && !cuda_stream_choose(plan, run, &stream, &capturing))
         return false;
     struct cuda_session *session = cuda_session_acquire(state, device, stream, capturing, run);
     if (!session)
@@ -220,7 +220,7 @@ static bool run_on_current_device(struct cuda_state *state, int device, const st
         warn_about_jit(state, session, run) &&
         (!plan || cuda_wait_for_producers(session, &plan->streams)) &&
         execute(&session->machine, plan, run) &&
-        (!plan || !plan->results.on_device || cuda_producers_wait(session, &plan->streams));
+        (!plan || !plan->results.on_device || cuda_make_producers_wait(session, &plan->streams));
     cuda_session_release(session, ran);
     return ran && run->failure.kind == FAILURE_NONE;
 }

@@ -60,7 +60,7 @@ int cuda_gpus_count(struct cuda_gpus *self, struct failure *failure)
     return 0;
 }
 
-bool cuda_gpus_find(struct cuda_gpus *self, int *count, struct failure *failure)
+bool cuda_gpus_require(struct cuda_gpus *self, int *count, struct failure *failure)
 {
     struct failure why = {0};
     *count = cuda_gpus_count(self, &why);

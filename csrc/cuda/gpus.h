@@ -28,7 +28,7 @@ struct cuda_gpus {
 int cuda_gpus_count(struct cuda_gpus *, struct failure *);
 
 /* The same for work that needs a GPU: false, with a failure noted, if there is none. */
-bool cuda_gpus_find(struct cuda_gpus *, int *count, struct failure *);
+bool cuda_gpus_require(struct cuda_gpus *, int *count, struct failure *);
 
 /* A thread's state to restore. */
 struct cuda_saved_state {

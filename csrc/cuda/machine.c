@@ -85,17 +85,17 @@ static bool copy_bytes(struct machine *machine, enum copy_way kind, void *target
 /* Requests over 256 MiB are limited to 7/8 of the free memory, to leave some to others. */
 static size_t machine_room(struct machine *machine, size_t bytes)
 {
-    const size_t little = (size_t)256 << 20;
+    const size_t threshold = (size_t)256 << 20;
     size_t available = 0, total = 0;
     (void)machine;
-    if (bytes <= little)
+    if (bytes <= threshold)
         return bytes;
     if (cudaMemGetInfo(&available, &total) != cudaSuccess) {
         cudaGetLastError();
         return bytes;
     }
     const size_t share = available - available / 8;
-    return bytes < share ? bytes : share > little ? share : little;
+    return bytes < share ? bytes : share > threshold ? share : threshold;
 }
 
 /* ---- host memory ---- */
@@ -312,11 +312,11 @@ static bool write_with_kernels(struct machine *machine, char *target, const char
                               .cluster = 1};
     for (size_t at = 0; at < bytes; at += WRITTEN_WORDS * sizeof(uint64_t)) {
         struct written_words words;
-        const size_t some = bytes - at < sizeof words ? bytes - at : sizeof words;
-        unsigned count = (unsigned)(some / sizeof(uint64_t));
+        const size_t chunk = bytes - at < sizeof words ? bytes - at : sizeof words;
+        unsigned count = (unsigned)(chunk / sizeof(uint64_t));
         void *to = target + at;
         void *arguments[] = {&words, &count, &to};
-        memcpy(words.at, source + at, some);
+        memcpy(words.at, source + at, chunk);
         if (!machine_launch(machine, &step, arguments))
             return false;
     }

@@ -94,8 +94,8 @@ static struct extent mapped_extent(const struct pointer_info *info)
                       mapping_end = info->mapping + info->mapping_bytes,
                       first = info->first > info->mapping ? info->first : info->mapping,
                       last = end < mapping_end ? end : mapping_end;
-    const bool own = info->type == CU_MEMORYTYPE_DEVICE && info->device >= 0 && first < last;
-    return own ? (struct extent){first, last - first} : (struct extent){0, 0};
+    const bool is_device = info->type == CU_MEMORYTYPE_DEVICE && info->device >= 0 && first < last;
+    return is_device ? (struct extent){first, last - first} : (struct extent){0, 0};
 }
 
 /* ---- arrays ---- */

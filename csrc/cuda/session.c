@@ -35,9 +35,9 @@ static bool has_machine_code(int capability)
     for (const char *at = GRED_ARCHITECTURES; *at;) {
         char *end;
         const long compiled = strtol(at, &end, 10);
-        const bool own = *end == 'a' || *end == 'f';
+        const bool specific = *end == 'a' || *end == 'f';
         if (compiled == capability ||
-            (!own && compiled / 10 == capability / 10 && compiled < capability))
+            (!specific && compiled / 10 == capability / 10 && compiled < capability))
             return true;
         const size_t rest = strcspn(at, " ");
         at += rest + (at[rest] != 0);
@@ -70,8 +70,8 @@ static bool query_device(struct cuda_session *self, int device, struct failure *
 /* The tickets follow the workspace. */
 static bool allocate_workspace(struct cuda_session *self, struct failure *failure)
 {
-    const size_t one = sizeof(struct exact_together), all = TICKETS * sizeof(unsigned),
-                 tickets = one > all ? one : all;
+    const size_t exact = sizeof(struct exact_together), counters = TICKETS * sizeof(unsigned),
+                 tickets = exact > counters ? exact : counters;
     return CUDA_TRY(failure, cudaMalloc, (void **)&self->workspace, WORKSPACE_BYTES + tickets) &&
            CUDA_TRY(failure, cudaMemsetAsync, self->workspace + WORKSPACE_BYTES, 0, tickets,
                     self->own_stream) &&
@@ -122,10 +122,10 @@ void cuda_sessions_free(struct cuda_state *self, int device)
 /* A stream's handle is reused after it is destroyed; its number is not. */
 static unsigned long long stream_id_of(cudaStream_t stream)
 {
-    unsigned long long number = 0;
-    if (cudaStreamGetId(stream, &number) != cudaSuccess)
+    unsigned long long id = 0;
+    if (cudaStreamGetId(stream, &id) != cudaSuccess)
         cudaGetLastError();
-    return number;
+    return id;
 }
 
 /* Whether the session's previous work has finished, or precedes all new work on the stream. While a
@@ -265,16 +265,16 @@ void cuda_session_release(struct cuda_session *session, bool ran)
 /* Most of a plan's streams are the same, which is checked once. */
 static bool validate_streams(const struct plan_streams *streams, struct failure *failure)
 {
-    uintptr_t known = 0;
+    uintptr_t validated = 0;
     for (unsigned k = 0; k <= streams->count; k++) {
         const struct stream *stream =
             k < streams->count ? &streams->producers[k] : &streams->consumer;
-        if (!stream->given || stream->handle == known)
+        if (!stream->given || stream->handle == validated)
             continue;
         if (!stream_is_readable(stream->handle))
             return failure_note(failure, FAILURE_VALUE, "stream %#llx is not a valid stream handle",
                                 (unsigned long long)stream->handle);
-        known = stream->handle;
+        validated = stream->handle;
     }
     return true;
 }
@@ -293,24 +293,23 @@ static cudaStream_t choose_stream(const struct plan_streams *streams)
 
 /* The ID of the capture that a stream is part of; 0: none. The default stream must not be queried
  * while others are being captured, since it would have to wait for them. */
-static bool capture_id(cudaStream_t stream, unsigned long long *number, struct failure *failure)
+static bool capture_id(cudaStream_t stream, unsigned long long *id, struct failure *failure)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    *number = 0;
+    *id = 0;
     if (stream == NULL || stream == cudaStreamLegacy)
         return true;
-    if (!CUDA_TRY(failure, cudaStreamGetCaptureInfo, stream, &status, number, NULL, NULL, NULL,
-                  NULL))
+    if (!CUDA_TRY(failure, cudaStreamGetCaptureInfo, stream, &status, id, NULL, NULL, NULL, NULL))
         return false;
     stream_mark_known((uintptr_t)stream);
     return true;
 }
 
-/* Whether all streams of a plan are in the same capture, `*number`, or none is in any. */
+/* Whether all streams of a plan are in the same capture, `*id`, or none is in any. */
 static bool share_capture(cudaStream_t stream, const struct plan_streams *streams,
-                          unsigned long long *number, struct failure *failure)
+                          unsigned long long *id, struct failure *failure)
 {
-    if (!capture_id(stream, number, failure))
+    if (!capture_id(stream, id, failure))
         return false;
     for (unsigned k = 0; k < streams->count; k++) {
         const cudaStream_t producer = (cudaStream_t)streams->producers[k].handle;
@@ -319,7 +318,7 @@ static bool share_capture(cudaStream_t stream, const struct plan_streams *stream
             continue;
         if (!capture_id(producer, &other, failure))
             return false;
-        if (other != *number)
+        if (other != *id)
             return failure_note(failure, FAILURE_RUNTIME,
                                 "one of the call's streams is being captured and another is not: a "
                                 "graph cannot wait for work outside it");
@@ -327,16 +326,16 @@ static bool share_capture(cudaStream_t stream, const struct plan_streams *stream
     return true;
 }
 
-bool cuda_order_choose(const struct plan *plan, struct run *run, cudaStream_t *stream,
-                       bool *capturing)
+bool cuda_stream_choose(const struct plan *plan, struct run *run, cudaStream_t *stream,
+                        bool *capturing)
 {
     struct failure *failure = &run->failure;
-    unsigned long long number;
+    unsigned long long id;
     *stream = choose_stream(&plan->streams);
     if (!validate_streams(&plan->streams, failure) ||
-        !share_capture(*stream, &plan->streams, &number, failure))
+        !share_capture(*stream, &plan->streams, &id, failure))
         return false;
-    *capturing = number != 0;
+    *capturing = id != 0;
     if (!*capturing || (plan->results.on_device && !run->timing))
         return true;
     return failure_note(failure, FAILURE_RUNTIME,
@@ -362,7 +361,7 @@ bool cuda_wait_for_producers(struct cuda_session *session, const struct plan_str
 }
 
 /* If a producer's stream is not known, the host waits instead. */
-bool cuda_producers_wait(struct cuda_session *session, const struct plan_streams *streams)
+bool cuda_make_producers_wait(struct cuda_session *session, const struct plan_streams *streams)
 {
     bool ordered = true;
     for (unsigned k = 0; k < streams->count && ordered; k++) {

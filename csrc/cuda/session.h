@@ -88,11 +88,11 @@ void cuda_session_release(struct cuda_session *, bool ran);
 /* Chooses the stream for a plan's work (NULL: any) and reports whether it is being captured. False
  * with a failure noted, leaving captures intact, if a handle is invalid or a graph cannot do the
  * work. */
-bool cuda_order_choose(const struct plan *, struct run *, cudaStream_t *, bool *capturing);
+bool cuda_stream_choose(const struct plan *, struct run *, cudaStream_t *, bool *capturing);
 
 /* Makes future work on the session's stream wait for the producers' work. */
 bool cuda_wait_for_producers(struct cuda_session *, const struct plan_streams *);
 
 /* If the host does not wait, makes the producers' future work, such as freeing or overwriting their
  * memory, wait for the session's work. */
-bool cuda_producers_wait(struct cuda_session *, const struct plan_streams *);
+bool cuda_make_producers_wait(struct cuda_session *, const struct plan_streams *);

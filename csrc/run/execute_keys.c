@@ -37,8 +37,8 @@ static void choose_digits(struct keys_execution *self, bool whole)
         const bool wide = input == ELEMENT_FLOAT64, narrow = input == ELEMENT_FLOAT16;
         const int greatest = wide ? 1024 : narrow ? 16 : 128;
         sums->lowest = wide ? -1074 : narrow ? -47 : -149;
-        const unsigned all = (unsigned)ceil_div((uint64_t)(greatest - sums->lowest), DIGIT_BITS);
-        sums->digits = sums->whole                            ? all + 1
+        const unsigned full = (unsigned)ceil_div((uint64_t)(greatest - sums->lowest), DIGIT_BITS);
+        sums->digits = sums->whole                            ? full + 1
                        : self->accumulator == ELEMENT_FLOAT64 ? DIGITS_FLOAT64
                                                               : DIGITS_FLOAT32;
         sums->limit =
@@ -113,12 +113,12 @@ static size_t choose_table(struct keys_execution *self)
 {
     struct kernel_keys *keys = &self->keys;
     const size_t slot_bytes = (keys->sums.digits + keys->sums.counts) * sizeof(uint32_t),
-                 all = self->exec.machine->facts.shared_bytes,
-                 room = all / 2 / (slot_bytes + sizeof(uint32_t)),
+                 limit = self->exec.machine->facts.shared_bytes,
+                 room = limit / 2 / (slot_bytes + sizeof(uint32_t)),
                  sample = (KEYS_SAMPLE + 32) * sizeof(uint32_t);
     size_t bytes = keys->results * slot_bytes;
     keys->slots = (unsigned)keys->results;
-    if (bytes > all || keys->results > keys->of.n) {
+    if (bytes > limit || keys->results > keys->of.n) {
         keys->slots = SLOTS;
         while (keys->slots > room)
             keys->slots /= 2;

@@ -67,10 +67,10 @@ static bool short_rows_are_native(enum fold fold, enum element input)
 static bool elements_are_aligned(const struct axes *axes, bool copied)
 {
     const size_t size = element_size(axes->reduced.input);
-    uint64_t all = axes_row_alignment_bits(axes, copied ? 0 : (uintptr_t)axes->reduced.data, 0);
+    uint64_t bits = axes_row_alignment_bits(axes, copied ? 0 : (uintptr_t)axes->reduced.data, 0);
     for (unsigned k = 0; k < axes->reduced.dimensions; k++)
-        all |= (uint64_t)axes->reduced.strides[k];
-    return all % size == 0;
+        bits |= (uint64_t)axes->reduced.strides[k];
+    return bits % size == 0;
 }
 
 /* A bit mask of the kinds of kernels that exist for this access and these results. */

@@ -110,10 +110,10 @@ unsigned axes_columns_per_result(const struct axes *axes, bool indexed)
 
 uint64_t axes_row_alignment_bits(const struct axes *axes, uintptr_t data, unsigned excluded)
 {
-    uint64_t all = data;
+    uint64_t bits = data;
     for (unsigned k = 0; k + excluded < axes->outer; k++)
-        all |= (uint64_t)axes->strides[k];
-    return all;
+        bits |= (uint64_t)axes->strides[k];
+    return bits;
 }
 
 /* ---- tuning of columns ---- */

@@ -22,15 +22,15 @@ static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t
     return true;
 }
 
-/* Rows are a multiple of 2^even packs, so threads of several rows would read from few banks: a
+/* Rows are a multiple of 2^exponent packs, so threads of several rows would read from few banks: a
  * pack's position among the banks is XORed with its row number, except for the bits of a team. */
-static void swizzle(unsigned even, struct launch_config *config)
+static void swizzle(unsigned exponent, struct launch_config *config)
 {
     enum { BANKS = 3 }; /* log2 of the packs that fill all banks once */
     const unsigned team_mask = (1u << config->team) - 1;
-    config->row.swizzle_mask = ((1u << min_u64(even, BANKS)) - 1) & ~team_mask;
+    config->row.swizzle_mask = ((1u << min_u64(exponent, BANKS)) - 1) & ~team_mask;
     config->row.swizzle_shift =
-        config->row.swizzle_mask ? (even > BANKS ? even : BANKS) - config->team : 0;
+        config->row.swizzle_mask ? (exponent > BANKS ? exponent : BANKS) - config->team : 0;
 }
 
 /* The batch is all rows if they are contiguous; else those of the last outer dimension, or of the
@@ -116,11 +116,11 @@ static bool has_separate_rows(const struct launch_problem *problem, uint64_t n, 
         axes_are_interleaved(axes))
         return false;
     const int64_t stride = reduced->dimensions ? reduced->strides[0] : (int64_t)size;
-    const uint64_t all = axes_row_alignment_bits(axes, problem->data, 0) | bytes | PACK_BYTES;
+    const uint64_t alignment = axes_row_alignment_bits(axes, problem->data, 0) | bytes | PACK_BYTES;
     const bool stride2 =
         stride == (int64_t)(2 * size) && axes->strides[axes->outer - 1] == (int64_t)(2 * bytes);
     config->step = stride2 && size < COPY_BYTES_MIN ? 2 : 1;
-    config->row.unit = (unsigned)(stride != (int64_t)size ? size : all & -all);
+    config->row.unit = (unsigned)(stride != (int64_t)size ? size : alignment & -alignment);
     return true;
 }
 
@@ -202,9 +202,9 @@ static bool rows_are_stacked(const struct launch_problem *problem, const struct 
         rows->bytes < tuning->stacked || rows->packs > (uint64_t)1 << tuning->block ||
         reduced->shape[0] >= packs_max)
         return false;
-    const uint64_t all = axes_row_alignment_bits(problem->axes, problem->data, 0) | rows->bytes |
-                         (uint64_t)reduced->strides[0];
-    return all % PACK_BYTES == 0;
+    const uint64_t alignment = axes_row_alignment_bits(problem->axes, problem->data, 0) |
+                               rows->bytes | (uint64_t)reduced->strides[0];
+    return alignment % PACK_BYTES == 0;
 }
 
 /* log2 of the threads per result: a minimum, and more while the device is not full or a thread has

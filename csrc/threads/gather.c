@@ -127,13 +127,13 @@ void tile_writer_write(const struct tile_writer *self, const struct tile *tile, 
 static uint64_t gather_next(struct walk *walk, move_tile *move, uint64_t most, void *target)
 {
     const size_t size = element_size(walk->layout->input);
-    uint64_t kept = 0, left = min_u64(most, walk->left);
+    uint64_t valid = 0, left = min_u64(most, walk->left);
     while (left) {
         const struct tile tile = walk_next(walk, left);
-        kept += move(&tile, (char *)target + kept * size);
+        valid += move(&tile, (char *)target + valid * size);
         left -= tile.rows * tile.columns;
     }
-    return kept;
+    return valid;
 }
 
 /* Gathers the rest of the walk through a buffer, so that no byte after the last element is written.
@@ -143,15 +143,15 @@ static uint64_t collect_buffered(struct walk *walk, move_tile *move, convert_ele
 {
     _Alignas(ELEMENT_BYTES_MAX) char buffer[BUFFER_BYTES];
     const uint64_t most = BUFFER_BYTES / element_size(walk->layout->input);
-    uint64_t kept = 0;
-    for (uint64_t n; walk->left; kept += n) {
+    uint64_t valid = 0;
+    for (uint64_t n; walk->left; valid += n) {
         n = gather_next(walk, move, most, buffer);
         if (convert)
-            convert(buffer, n, target + kept * width);
+            convert(buffer, n, target + valid * width);
         else
-            memcpy(target + kept * width, buffer, n * width);
+            memcpy(target + valid * width, buffer, n * width);
     }
-    return kept;
+    return valid;
 }
 
 uint64_t gather_unconverted(enum instructions instructions, const struct layout *layout,

@@ -1,4 +1,4 @@
-/* A thread without work spins on the pool's generation for a moment, since calls often follow each
+/* A thread without work spins on the pool's generation for a while, since calls often follow each
  * other closely, and then sleeps. Opening a job wakes sixteen sleepers, each of which wakes as many
  * more, so no thread spends long waking others. A job that would end before they run wakes none
  * unless it closely follows another: then more are likely, and awake threads will spin for them. */
@@ -101,7 +101,7 @@ static bool has_timed_out(unsigned *iterations, double *since)
     return now - *since > spin_seconds;
 }
 
-/* Whether the generation changes within a moment. */
+/* Whether the generation changes while spinning. */
 static bool spin_on_generation(struct pool *pool, unsigned seen)
 {
     if (is_oversubscribed(pool) || processor_cores() < pool->max)
@@ -270,7 +270,7 @@ static void pool_stop(struct pool *pool)
 }
 
 /* Returns when the job is done; false if all slots are in use. A brief job wakes sleepers only if
- * the last job ended a moment ago and threads may spin after this one. */
+ * the last job has just ended and threads may spin after this one. */
 static bool pool_run(struct pool *pool, unsigned max, uint64_t pieces, bool brief,
                      threads_piece *piece, void *context)
 {
