@@ -119,8 +119,8 @@ HOST = [
         "leak",
         "csrc/arrays/dlpack.c",
         "The pair that __dlpack_device__ returns is never given back.",
-        "OWNED *pair = PyObject_CallNoArgs(place);\n    if (!pair)\n        return declined();",
-        "PyObject *pair = PyObject_CallNoArgs(place);\n    if (!pair)\n        return declined();",
+        "OWNED *pair = PyObject_CallNoArgs(device_method);\n    if (!pair)\n        return declined();",
+        "PyObject *pair = PyObject_CallNoArgs(device_method);\n    if (!pair)\n        return declined();",
         "arrays/test_flat_memory.py",
     ),
     Defect(
@@ -128,8 +128,8 @@ HOST = [
         "leak",
         "csrc/arrays/operands.c",
         "Each out of a wrong shape leaves a text behind.",
-        "OWNED *wanted = shape_tuple(",
-        "PyObject *wanted = shape_tuple(",
+        "OWNED *expected = shape_tuple(",
+        "PyObject *expected = shape_tuple(",
         "arrays/test_flat_memory.py",
     ),
     Defect(
@@ -183,8 +183,8 @@ HOST = [
         "csrc/arrays/cuda_interface.c",
         "Any exception of an integer's __index__ becomes a TypeError.",
         "return (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)) &&\n"
-        "               wrong_type(reading, key, is_address ?",
-        "return wrong_type(reading, key, is_address ?",
+        "               wrong_type(reader, key, is_address ?",
+        "return wrong_type(reader, key, is_address ?",
         "arrays/test_simulated_arrays.py",
     ),
     Defect(
@@ -393,8 +393,8 @@ PYTHON = [
         "edge",
         "csrc/python/results.c",
         "Results lie in the array's order, and their dimensions are said to be in C's.",
-        "call->permuted[dims[i]] = i;",
-        "call->permuted[dims[i]] = dims[i];",
+        "call->inverse[dims[i]] = i;",
+        "call->inverse[dims[i]] = dims[i];",
         "axes/test_along_axes.py",
     ),
 ]

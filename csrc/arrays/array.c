@@ -13,14 +13,14 @@ int array_setup(void)
 static bool view_numpy(PyArrayObject *array, const char *name, struct view *view)
 {
     struct layout *layout = &view->layout;
-    view_begin(view, false);
+    view_init(view, false);
     if (!numpy_element_of_descr(PyArray_DESCR(array), name, &layout->input)) {
         Py_DECREF(array);
         return false;
     }
     view->held.owner = (PyObject *)array;
     layout->type = layout->input;
-    layout->data = view->held.began = PyArray_DATA(array);
+    layout->data = view->held.original_data = PyArray_DATA(array);
     layout->swapped = !PyArray_ISNBO(PyArray_DESCR(array)->byteorder);
     layout->dimensions = (unsigned)PyArray_NDIM(array);
     for (unsigned k = 0; k < layout->dimensions; k++) {
@@ -34,7 +34,7 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
 }
 
 /* Built-in types and NumPy's own scalar types have no protocol; classes derived from them may. */
-static bool is_plain(PyObject *object)
+static bool is_builtin(PyObject *object)
 {
     return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
            PyFloat_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
@@ -46,24 +46,24 @@ static bool is_plain(PyObject *object)
 /* Tries __cuda_array_interface__ if its stream is known, DLPack, and __cuda_array_interface__ in
  * any case, since it may hide pending work, until one succeeds. 1; 0 if the object offers none,
  * with an exception set if it declined by one; or -1. */
-static int view_interfaces(PyObject *object, const struct view_request *request, struct view *view)
+static int try_protocols(PyObject *object, const struct view_request *request, struct view *view)
 {
     int viewed = cuda_interface_view(object, request, true, view);
     if (viewed > 0 || (viewed < 0 && !PyErr_ExceptionMatches(PyExc_Exception)))
         return viewed;
-    const bool wrong = viewed < 0;
-    const struct raised why_wrong = exception_save();
+    const bool failed = viewed < 0;
+    const struct saved_exception interface_error = exception_save();
     viewed = dlpack_view(object, request, view);
-    if (viewed > 0 && request->in_place && !cuda_interface_heed_read_only(object, view)) {
+    if (viewed > 0 && request->in_place && !cuda_interface_mark_read_only(object, view)) {
         array_release(view);
         viewed = -1;
     }
-    exception_restore_or_drop(why_wrong, !viewed && wrong);
-    if (viewed || wrong)
+    exception_restore(interface_error, !viewed && failed);
+    if (viewed || failed)
         return viewed ? viewed : -1;
-    const struct raised why_declined = exception_save();
+    const struct saved_exception dlpack_error = exception_save();
     viewed = cuda_interface_view(object, request, false, view);
-    exception_restore_or_drop(why_declined, !viewed);
+    exception_restore(dlpack_error, !viewed);
     return viewed;
 }
 
@@ -73,7 +73,7 @@ static int view_resolved(PyObject *object, const struct view_request *request, s
     OWNED *resolved = torch_resolve(object);
     if (!resolved)
         return -1;
-    int viewed = view_interfaces(resolved, request, view);
+    int viewed = try_protocols(resolved, request, view);
     if (viewed > 0 && request->in_place && resolved != object) {
         value_error("%s is a lazily conjugated or negated tensor, which cannot be written in place",
                     request->name);
@@ -83,7 +83,7 @@ static int view_resolved(PyObject *object, const struct view_request *request, s
     return viewed;
 }
 
-static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
+static int view_by_protocol(PyObject *object, const struct view_request *request, struct view *view)
 {
     if (request->in_place && !library_check_writable(object, request->name))
         return -1;
@@ -97,26 +97,26 @@ static int view_interface(PyObject *object, const struct view_request *request, 
 /* A list or tuple is judged by its first item, so that one of numbers or arrays is not scanned. */
 static bool may_have_nulls(PyObject *object)
 {
-    if (!is_plain(object))
+    if (!is_builtin(object))
         return true;
     if (!(PyList_CheckExact(object) || PyTuple_CheckExact(object)) || Py_SIZE(object) == 0)
         return false;
     PyObject *const first = PySequence_Fast_ITEMS(object)[0];
-    return !is_plain(first) && !PyArray_Check(first);
+    return !is_builtin(first) && !PyArray_Check(first);
 }
 
 /* NumPy would silently turn a dataframe library's nulls into NaN. They become a mask if the request
  * takes one, and are refused otherwise. NULL with an exception set. */
-static PyObject *made_by_numpy(PyObject *object, const struct view_request *request)
+static PyObject *convert_object(PyObject *object, const struct view_request *request)
 {
     if (!may_have_nulls(object))
         return PyArray_FROM_O(object);
-    const char *const check = request->present ? "nulls_apart" : "without_nulls";
+    const char *const check = request->valid_mask ? "nulls_apart" : "without_nulls";
     OWNED *checked = python_call("gred.checks", check, "(Os)", object, request->name);
-    if (!checked || !request->present)
+    if (!checked || !request->valid_mask)
         return checked ? PyArray_FROM_O(checked) : NULL;
-    PyObject *const present = PyTuple_GET_ITEM(checked, 1);
-    *request->present = present == Py_None ? NULL : Py_NewRef(present);
+    PyObject *const valid = PyTuple_GET_ITEM(checked, 1);
+    *request->valid_mask = valid == Py_None ? NULL : Py_NewRef(valid);
     return PyArray_FROM_O(PyTuple_GET_ITEM(checked, 0));
 }
 
@@ -129,7 +129,7 @@ bool array_has_no_mask(PyObject *object, const char *name)
 }
 
 /* Converts an object to a NumPy array; a new reference. NULL with an exception set. */
-static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request *request)
+static PyObject *as_numpy_array(PyObject *object, const struct view_request *request)
 {
     const char *const name = request->name;
     if (PyArray_CheckExact(object))
@@ -138,7 +138,7 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
         return request->in_place
                    ? type_error("%s must be an array, of NumPy or on a GPU; got %.200s", name,
                                 Py_TYPE(object)->tp_name)
-                   : made_by_numpy(object, request);
+                   : convert_object(object, request);
     return array_has_no_mask(object, name) && library_check_unitless(object, name)
                ? Py_NewRef(object)
                : NULL;
@@ -147,18 +147,18 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
 /* Prefers the exception by which the object declined to that for an array of unsupported type. */
 static bool view_by_numpy(PyObject *object, const struct view_request *request, struct view *view)
 {
-    const struct raised declined = exception_save();
-    PyObject *array = what_numpy_makes_of(object, request);
+    const struct saved_exception declined = exception_save();
+    PyObject *array = as_numpy_array(object, request);
     const bool viewed = array && view_numpy((PyArrayObject *)array, request->name, view);
-    exception_restore_or_drop(declined, array && !viewed && declined.type);
+    exception_restore(declined, array && !viewed && declined.type);
     return viewed;
 }
 
 bool array_view(PyObject *object, const struct view_request *request, struct view *view)
 {
-    if (PyArray_Check(object) || is_plain(object))
+    if (PyArray_Check(object) || is_builtin(object))
         return view_by_numpy(object, request, view);
-    const int viewed = view_interface(object, request, view);
+    const int viewed = view_by_protocol(object, request, view);
     if (viewed > 0 || (viewed == 0 && view_by_numpy(object, request, view)))
         return true;
     library_explain_failure(object, request->name);
@@ -169,7 +169,7 @@ bool held_check_unmoved(const struct held *held, uint64_t n, const char *name)
 {
     PyArrayObject *const array = (PyArrayObject *)held->owner;
     return !array || !PyArray_Check(held->owner) ||
-           (PyArray_DATA(array) == held->began && (uint64_t)PyArray_SIZE(array) == n) ||
+           (PyArray_DATA(array) == held->original_data && (uint64_t)PyArray_SIZE(array) == n) ||
            value_error(
                "%s was resized while another argument was converted, and its memory is gone", name);
 }
@@ -181,9 +181,9 @@ void held_release(struct held *held)
         held->unpin(held->pin);
     held->pin = NULL;
     if (held->tensor && held->deleter) {
-        const struct raised under_way = exception_save();
+        const struct saved_exception saved = exception_save();
         held->deleter(held->tensor);
-        exception_restore_or_drop(under_way, true);
+        exception_restore(saved, true);
     }
     held->tensor = NULL;
     Py_CLEAR(held->owner);
@@ -221,7 +221,7 @@ bool array_is_flat(PyObject *object, struct layout *layout)
 /* ---- bools ---- */
 
 /* Converts an object to an array of bool, without a cast. NULL with an exception set. */
-static PyObject *bools_of_array(PyObject *object, const char *name)
+static PyObject *as_bool_array(PyObject *object, const char *name)
 {
     OWNED *made = PyArray_FROM_O(object);
     PyArrayObject *const array = (PyArrayObject *)made;
@@ -234,15 +234,15 @@ static PyObject *bools_of_array(PyObject *object, const char *name)
 }
 
 /* NumPy casts plain Python values. It turns an opaque object into a 0-d True, and raises TypeError
- * for other dtypes and for an __array__ without a dtype parameter; bools_of_array handles these. */
-bool array_of_bools(PyObject *object, const char *name, struct view *view)
+ * for other dtypes and for an __array__ without a dtype parameter; as_bool_array handles these. */
+bool array_view_bool(PyObject *object, const char *name, struct view *view)
 {
     PyObject *bools = PyArray_FROM_OT(object, NPY_BOOL);
     if (!bools && !PyErr_ExceptionMatches(PyExc_TypeError))
         return false;
     PyErr_Clear();
     if (!bools || (!PyArray_NDIM((PyArrayObject *)bools) && !PyArray_IsAnyScalar(object) &&
-                   !is_plain(object)))
-        Py_XSETREF(bools, bools_of_array(object, name));
+                   !is_builtin(object)))
+        Py_XSETREF(bools, as_bool_array(object, name));
     return bools && view_numpy((PyArrayObject *)bools, name, view);
 }

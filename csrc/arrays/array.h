@@ -37,7 +37,7 @@ static inline void array_release(struct view *view)
 
 /* Views an array of bool, or Python values that NumPy casts to bool. Anything else is refused,
  * although NumPy would take any object for True. False with an exception set. */
-bool array_of_bools(PyObject *object, const char *name, struct view *view);
+bool array_view_bool(PyObject *object, const char *name, struct view *view);
 
 /* Initializes what views need; -1 with an exception set. */
 int array_setup(void);

@@ -38,7 +38,7 @@ static bool is_supported(int device_type)
 
 bool dlpack_begin(struct view *view, int device_type, const char *name)
 {
-    view_begin(view, is_on_device(device_type));
+    view_init(view, is_on_device(device_type));
     return is_supported(device_type) ||
            type_error("%s: DLPack device type %d is not supported; CPU and CUDA memory is", name,
                       device_type);
@@ -68,7 +68,7 @@ static bool read_shape(const struct dl_tensor *tensor, const char *name, struct 
     view->layout.dimensions = (unsigned)tensor->dimensions;
     for (int k = 0; k < tensor->dimensions; k++)
         view->layout.shape[k] = (uint64_t)tensor->shape[k];
-    return view_count(view, name, &terms);
+    return view_set_size(view, name, &terms);
 }
 
 bool dlpack_read(const struct dl_tensor *tensor, const char *name, struct view *view)
@@ -78,7 +78,7 @@ bool dlpack_read(const struct dl_tensor *tensor, const char *name, struct view *
     if (!read_shape(tensor, name, view))
         return false;
     if (!tensor->strides)
-        view_in_c_order(layout);
+        view_set_c_order(layout);
     for (unsigned k = 0; tensor->strides && k < layout->dimensions; k++)
         if (__builtin_mul_overflow(tensor->strides[k], (int64_t)element_size(layout->input),
                                    &layout->strides[k]) &&
@@ -90,7 +90,7 @@ bool dlpack_read(const struct dl_tensor *tensor, const char *name, struct view *
             "%s: the DLPack tensor's byte offset %llu from %p is outside the address space", name,
             (unsigned long long)tensor->byte_offset, tensor->data);
     layout->data = (const void *)(uintptr_t)address;
-    return view_check(view, name, &terms);
+    return view_validate(view, name, &terms);
 }
 
 bool dlpack_check_version(const struct dl_versioned *versioned, const char *name)
@@ -102,7 +102,7 @@ bool dlpack_check_version(const struct dl_versioned *versioned, const char *name
 
 /* Capsules without a version do not say. GPU array libraries have always written to each other's;
  * on the host NumPy takes them for read-only, and JAX's arrays are. */
-const char *dlpack_why_read_only(const struct dl_versioned *versioned, bool on_device)
+const char *dlpack_read_only_reason(const struct dl_versioned *versioned, bool on_device)
 {
     enum { FLAG_READ_ONLY = 1, FLAG_COPIED = 2 };
     if (!versioned)
@@ -129,7 +129,7 @@ void dlpack_describe(struct dl_tensor *tensor, int device, enum element element)
 
 /* ---- ownership ---- */
 
-void dlpack_hold(struct held *held, void *tensor, enum dlpack_form form)
+void dlpack_adopt(struct held *held, void *tensor, enum dlpack_form form)
 {
     held->tensor = tensor;
     held->deleter = form == DLPACK_VERSIONED ? ((struct dl_versioned *)tensor)->deleter
@@ -143,21 +143,21 @@ const struct dlpack_names dlpack_names[DLPACK_FORMS] = {
 
 /* Takes the tensor from its producer's capsule by renaming the capsule, in a critical section.
  * Returns DLPACK_FORMS if the object is not a capsule with a tensor. */
-static enum dlpack_form take(PyObject *capsule, struct held *held)
+static enum dlpack_form take_tensor(PyObject *capsule, struct held *held)
 {
     enum dlpack_form form = 0;
     Py_BEGIN_CRITICAL_SECTION(capsule);
     while (form < DLPACK_FORMS && !PyCapsule_IsValid(capsule, dlpack_names[form].offered))
         form++;
     if (form < DLPACK_FORMS) {
-        dlpack_hold(held, PyCapsule_GetPointer(capsule, dlpack_names[form].offered), form);
+        dlpack_adopt(held, PyCapsule_GetPointer(capsule, dlpack_names[form].offered), form);
         PyCapsule_SetName(capsule, dlpack_names[form].used);
     }
     Py_END_CRITICAL_SECTION();
     return form;
 }
 
-static void refuse_capsule(PyObject *object, const char *name)
+static void reject_capsule(PyObject *object, const char *name)
 {
     const bool is_capsule = PyCapsule_CheckExact(object);
     const char *content = is_capsule ? PyCapsule_GetName(object) : "";
@@ -168,15 +168,15 @@ static void refuse_capsule(PyObject *object, const char *name)
 }
 
 /* Moves the capsule's tensor to the view. NULL with an exception set. */
-static const struct dl_tensor *own(PyObject *capsule, const char *name, struct view *view)
+static const struct dl_tensor *move_tensor(PyObject *capsule, const char *name, struct view *view)
 {
-    const enum dlpack_form form = take(capsule, &view->held);
+    const enum dlpack_form form = take_tensor(capsule, &view->held);
     if (form == DLPACK_FORMS) {
-        refuse_capsule(capsule, name);
+        reject_capsule(capsule, name);
         return NULL;
     }
     const struct dl_versioned *versioned = form == DLPACK_VERSIONED ? view->held.tensor : NULL;
-    view->read_only = dlpack_why_read_only(versioned, view->on_device);
+    view->read_only = dlpack_read_only_reason(versioned, view->on_device);
     if (!versioned)
         return &((struct dl_managed *)view->held.tensor)->tensor;
     return dlpack_check_version(versioned, name) ? &versioned->tensor : NULL;
@@ -214,7 +214,7 @@ static bool parse_device(PyObject *pair, const char *name, struct dl_device *dev
 
 /* Chooses the stream on which the data has to be ready: the caller's or the backend's own; or, if
  * work continues after the call, the library's current one, which then waits for that work. */
-static bool settle_stream(PyObject *object, const struct dl_device *device,
+static bool choose_stream(PyObject *object, const struct dl_device *device,
                           const struct view_request *request, struct stream *stream)
 {
     if (request->in_background && (!torch_stream(object, stream) || stream->given))
@@ -223,12 +223,12 @@ static bool settle_stream(PyObject *object, const struct dl_device *device,
     stream->passing = request->in_background || !stream->given;
     if (!stream->given)
         return stream->given =
-                   request->where->handshake(request->where, device->index, &stream->handle);
+                   request->locator->handshake(request->locator, device->index, &stream->handle);
     return stream_is_readable(stream->handle) ||
            value_error("stream %p is not a valid stream handle", (void *)stream->handle);
 }
 
-static PyObject *call(PyObject *method, bool with_version, PyObject *stream)
+static PyObject *call_dlpack(PyObject *method, bool with_version, PyObject *stream)
 {
     PyObject *const values[] = {with_version ? version : stream, stream};
     return PyObject_Vectorcall(method, values, 0, keywords[with_version][stream != NULL]);
@@ -236,23 +236,23 @@ static PyObject *call(PyObject *method, bool with_version, PyObject *stream)
 
 /* Producers older than DLPack 1.0 raise TypeError for max_version= and are called again without it.
  * A derived class, as pyarrow's, means that nothing can be exported. NULL with an exception set. */
-static PyObject *ask_capsule(PyObject *method, const struct stream *producer)
+static PyObject *request_capsule(PyObject *method, const struct stream *producer)
 {
     OWNED *stream = NULL;
     if (producer->given && !(stream = PyLong_FromUnsignedLongLong(producer->handle)))
         return NULL;
-    PyObject *capsule = call(method, true, stream);
+    PyObject *capsule = call_dlpack(method, true, stream);
     if (!capsule && PyErr_Occurred() == PyExc_TypeError) {
         PyErr_Clear();
-        capsule = call(method, false, stream);
+        capsule = call_dlpack(method, false, stream);
     }
     return capsule;
 }
 
 /* Compares the tensor's device type with that of __dlpack_device__(). Pinned host memory counts as
  * host memory, since producers disagree about it. */
-static bool check_place(const struct dl_tensor *tensor, const char *name,
-                        const struct dl_device *device)
+static bool check_device_type(const struct dl_tensor *tensor, const char *name,
+                              const struct dl_device *device)
 {
     return (is_supported(tensor->device_type) &&
             is_on_device(tensor->device_type) == is_on_device(device->type)) ||
@@ -264,35 +264,35 @@ static bool check_place(const struct dl_tensor *tensor, const char *name,
 static bool read_capsule(PyObject *capsule, const char *name, const struct dl_device *device,
                          struct view *view)
 {
-    const struct dl_tensor *tensor = own(capsule, name, view);
+    const struct dl_tensor *tensor = move_tensor(capsule, name, view);
     const bool read =
-        tensor && check_place(tensor, name, device) && dlpack_read(tensor, name, view);
+        tensor && check_device_type(tensor, name, device) && dlpack_read(tensor, name, view);
     if (!read)
         array_release(view);
-    const struct raised under_way = exception_save();
+    const struct saved_exception saved = exception_save();
     Py_DECREF(capsule);
-    exception_restore_or_drop(under_way, true);
+    exception_restore(saved, true);
     return read;
 }
 
 /* Host memory needs no stream, and its producers expect none. */
 int dlpack_view(PyObject *object, const struct view_request *request, struct view *view)
 {
-    OWNED *export = NULL, *place = NULL;
+    OWNED *export = NULL, *device_method = NULL;
     struct dl_device device;
     int found = PyObject_GetOptionalAttr(object, names.__dlpack__, &export);
     if (found > 0)
-        found = PyObject_GetOptionalAttr(object, names.__dlpack_device__, &place);
+        found = PyObject_GetOptionalAttr(object, names.__dlpack_device__, &device_method);
     if (found <= 0)
         return found;
-    OWNED *pair = PyObject_CallNoArgs(place);
+    OWNED *pair = PyObject_CallNoArgs(device_method);
     if (!pair)
         return declined();
     if (!parse_device(pair, request->name, &device) ||
         !dlpack_begin(view, device.type, request->name) ||
-        (view->on_device && !settle_stream(object, &device, request, &view->producer)))
+        (view->on_device && !choose_stream(object, &device, request, &view->producer)))
         return -1;
-    PyObject *capsule = ask_capsule(export, &view->producer);
+    PyObject *capsule = request_capsule(export, &view->producer);
     if (!capsule)
         return declined();
     return read_capsule(capsule, request->name, &device, view) ? 1 : -1;

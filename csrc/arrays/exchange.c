@@ -6,7 +6,7 @@
 /* The part that is common to all versions. */
 struct header {
     uint32_t major, minor;
-    const struct header *older; /* NULL: none */
+    const struct header *previous; /* NULL: none */
 };
 
 /* Version 1. Functions need the GIL, do not block, and return 0, or -1 with an exception set. */
@@ -14,28 +14,28 @@ struct exchange {
     struct header header;
     int (*allocate)(struct dl_tensor *prototype, struct dl_versioned **, void *context,
                     void (*set_error)(void *context, const char *kind, const char *message));
-    int (*give)(PyObject *, struct dl_versioned **);   /* exports an owned tensor */
-    int (*take)(struct dl_versioned *, void **object); /* imports a tensor and owns it */
-    int (*show)(PyObject *, struct dl_tensor *);       /* borrowed until other code runs; or NULL */
+    int (*export)(PyObject *, struct dl_versioned **);   /* exports an owned tensor */
+    int (*import)(struct dl_versioned *, void **object); /* imports a tensor and owns it */
+    int (*borrow)(PyObject *, struct dl_tensor *); /* borrowed until other code runs; or NULL */
     int (*current_stream)(int32_t device_type, int32_t device, void **stream);
 };
 
 /* The capsule of the nearest base class that has one, unless a class derived from that one has a
  * protocol of its own, which takes precedence. Nothing is cached from call to call, so that types
  * may be created, changed and destroyed. NULL without an exception if there is none. */
-static PyObject *find_offer(PyTypeObject *type)
+static PyObject *find_capsule(PyTypeObject *type)
 {
     Py_ssize_t k;
     OWNED *classes = Py_XNewRef(type->tp_mro);
-    PyObject *offer = classes_attribute(classes, names.__dlpack_c_exchange_api__, &k);
-    while (offer && k-- > 0) {
+    PyObject *capsule = mro_attribute(classes, names.__dlpack_c_exchange_api__, &k);
+    while (capsule && k-- > 0) {
         PyObject *class = PyTuple_GET_ITEM(classes, k);
         OWNED *dlpack = class_own_attribute(class, names.__dlpack__);
         OWNED *interface = class_own_attribute(class, names.__cuda_array_interface__);
         if (dlpack || interface)
-            Py_CLEAR(offer);
+            Py_CLEAR(capsule);
     }
-    return offer;
+    return capsule;
 }
 
 static bool is_older(const struct header *a, const struct header *b)
@@ -43,38 +43,38 @@ static bool is_older(const struct header *a, const struct header *b)
     return a->major < b->major || (a->major == b->major && a->minor < b->minor);
 }
 
-/* The functions of the newest supported version, and in *offer a new reference that keeps them;
+/* The functions of the newest supported version, and in *capsule a new reference that keeps them;
  * NULL if there are none. Versions must get older along the list, so that the search ends. */
-static const struct exchange *find_exchange(PyTypeObject *type, PyObject **offer)
+static const struct exchange *find_exchange(PyTypeObject *type, PyObject **capsule)
 {
     static const char name[] = "dlpack_exchange_api";
-    *offer = find_offer(type);
+    *capsule = find_capsule(type);
     const struct header *header =
-        *offer && PyCapsule_IsValid(*offer, name) ? PyCapsule_GetPointer(*offer, name) : NULL;
+        *capsule && PyCapsule_IsValid(*capsule, name) ? PyCapsule_GetPointer(*capsule, name) : NULL;
     while (header && header->major > DLPACK_MAJOR)
-        header = header->older && is_older(header->older, header) ? header->older : NULL;
+        header = header->previous && is_older(header->previous, header) ? header->previous : NULL;
     const struct exchange *exchange = (const struct exchange *)header;
-    if (header && header->major == DLPACK_MAJOR && exchange->give && exchange->current_stream)
+    if (header && header->major == DLPACK_MAJOR && exchange->export && exchange->current_stream)
         return exchange;
-    Py_CLEAR(*offer);
+    Py_CLEAR(*capsule);
     return NULL;
 }
 
 /* The same, from the cache if the object's class is that of the previous one. */
 static const struct exchange *find_cached_exchange(PyObject *object, struct exchange_cache *cache,
-                                                   PyObject **offer)
+                                                   PyObject **capsule)
 {
     PyTypeObject *const type = Py_TYPE(object);
     if (cache && cache->class == (PyObject *)type) {
-        *offer = Py_NewRef(cache->offer);
+        *capsule = Py_NewRef(cache->capsule);
         return cache->exchange;
     }
-    const struct exchange *exchange = find_exchange(type, offer);
+    const struct exchange *exchange = find_exchange(type, capsule);
     if (cache && exchange) {
         Py_XSETREF(cache->class, Py_NewRef((PyObject *)type));
-        Py_XSETREF(cache->offer, Py_NewRef(*offer));
+        Py_XSETREF(cache->capsule, Py_NewRef(*capsule));
         cache->exchange = exchange;
-        cache->of_tensors = torch_is_tensor(object);
+        cache->is_torch = torch_is_tensor(object);
     }
     return exchange;
 }
@@ -103,55 +103,57 @@ static bool read_tensor(const struct exchange *exchange, const struct dl_tensor 
 }
 
 /* The memory stays in place as long as the object is alive. */
-static bool view_shown(const struct exchange *exchange, PyObject *object, const char *name,
-                       struct view *view)
+static bool view_borrowed(const struct exchange *exchange, PyObject *object, const char *name,
+                          struct view *view)
 {
     struct dl_tensor tensor = {.data = NULL};
-    if (!succeeded(exchange->show(object, &tensor)) || !read_tensor(exchange, &tensor, name, view))
+    if (!succeeded(exchange->borrow(object, &tensor)) ||
+        !read_tensor(exchange, &tensor, name, view))
         return false;
     view->held.owner = Py_NewRef(object);
     return true;
 }
 
-static bool view_given(const struct exchange *exchange, PyObject *object, const char *name,
-                       struct view *view)
+static bool view_exported(const struct exchange *exchange, PyObject *object, const char *name,
+                          struct view *view)
 {
     struct dl_versioned *versioned = NULL;
-    const int status = exchange->give(object, &versioned);
+    const int status = exchange->export(object, &versioned);
     const bool read = versioned && succeeded(status) && dlpack_check_version(versioned, name) &&
                       read_tensor(exchange, &versioned->tensor, name, view);
     if (status == 0 && versioned)
-        dlpack_hold(&view->held, versioned, DLPACK_VERSIONED);
+        dlpack_adopt(&view->held, versioned, DLPACK_VERSIONED);
     if (read)
-        view->read_only = dlpack_why_read_only(versioned, view->on_device);
+        view->read_only = dlpack_read_only_reason(versioned, view->on_device);
     return read;
 }
 
 /* Only an owned tensor says whether it may be written. PyTorch exports memory as it is, also of
  * tensors that require grad or are yet to be conjugated or negated; these give 0. 1, 0 or -1. */
-static int view_by(const struct exchange *exchange, PyObject *object,
-                   const struct view_request *request, struct view *view)
+static int try_exchange(const struct exchange *exchange, PyObject *object,
+                        const struct view_request *request, struct view *view)
 {
-    const bool viewed = exchange->show && !request->in_place
-                            ? view_shown(exchange, object, request->name, view)
-                            : view_given(exchange, object, request->name, view);
+    const bool viewed = exchange->borrow && !request->in_place
+                            ? view_borrowed(exchange, object, request->name, view)
+                            : view_exported(exchange, object, request->name, view);
     if (!viewed) {
         array_release(view);
         return -1;
     }
     const bool known = request->cache && request->cache->class == (PyObject *)Py_TYPE(object);
-    const bool tensor = known ? request->cache->of_tensors : torch_is_tensor(object);
-    const int plain = tensor ? torch_is_plain(object, element_is_complex(view->layout.input)) : 1;
-    if (plain <= 0)
+    const bool is_torch = known ? request->cache->is_torch : torch_is_tensor(object);
+    const int exportable =
+        is_torch ? torch_is_exportable(object, element_is_complex(view->layout.input)) : 1;
+    if (exportable <= 0)
         array_release(view);
-    return plain;
+    return exportable;
 }
 
 int exchange_view(PyObject *object, const struct view_request *request, struct view *view)
 {
-    OWNED *offer = NULL;
-    const struct exchange *exchange = find_cached_exchange(object, request->cache, &offer);
-    const int viewed = exchange ? view_by(exchange, object, request, view) : 0;
+    OWNED *capsule = NULL;
+    const struct exchange *exchange = find_cached_exchange(object, request->cache, &capsule);
+    const int viewed = exchange ? try_exchange(exchange, object, request, view) : 0;
     if (viewed >= 0 || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return viewed;
     PyErr_Clear(); /* the other protocols may work or explain better */
@@ -161,7 +163,7 @@ int exchange_view(PyObject *object, const struct view_request *request, struct v
 /* ---- new tensors ---- */
 
 /* An allocator's error callback, possibly called without the GIL. */
-static void complain(void *failure, const char *kind, const char *message)
+static void report_error(void *failure, const char *kind, const char *message)
 {
     failure_note(failure, kind && strstr(kind, "Memory") ? FAILURE_MEMORY : FAILURE_RUNTIME, "%s",
                  message && *message
@@ -169,9 +171,9 @@ static void complain(void *failure, const char *kind, const char *message)
                      : "the array's library failed to allocate an array and set no exception");
 }
 
-static void raise_unless_raised(struct failure *failure)
+static void ensure_exception(struct failure *failure)
 {
-    complain(failure, NULL, NULL); /* unless the allocator gave a message */
+    report_error(failure, NULL, NULL); /* unless the allocator gave a message */
     if (!PyErr_Occurred())
         failure_raise(failure, NULL);
 }
@@ -182,22 +184,22 @@ static struct dl_versioned *allocate(const struct exchange *exchange,
 {
     int64_t shape[DIMENSIONS_MAX];
     struct dl_tensor prototype = {.dimensions = (int32_t)request->dimensions, .shape = shape};
-    struct dl_versioned *made = NULL;
+    struct dl_versioned *allocated = NULL;
     struct failure failure = {0};
     for (unsigned k = 0; k < request->dimensions; k++)
         shape[k] = (int64_t)request->shape[k];
     dlpack_describe(&prototype, request->device, request->type);
-    if (succeeded(exchange->allocate(&prototype, &made, &failure, complain)) && made)
-        return made;
-    raise_unless_raised(&failure);
+    if (succeeded(exchange->allocate(&prototype, &allocated, &failure, report_error)) && allocated)
+        return allocated;
+    ensure_exception(&failure);
     return NULL;
 }
 
 /* Whether a new tensor has the requested shape, is in C order and has memory. */
-static bool is_as_asked(const struct dl_versioned *made, const struct result_request *request)
+static bool matches_request(const struct dl_versioned *new, const struct result_request *request)
 {
-    const struct dl_tensor *tensor = &made->tensor;
-    if (made->major != DLPACK_MAJOR || tensor->dimensions != (int32_t)request->dimensions)
+    const struct dl_tensor *tensor = &new->tensor;
+    if (new->major != DLPACK_MAJOR || tensor->dimensions != (int32_t)request->dimensions)
         return false;
     uint64_t n = 1;
     for (unsigned k = request->dimensions; k-- > 0; n *= request->shape[k])
@@ -207,44 +209,44 @@ static bool is_as_asked(const struct dl_versioned *made, const struct result_req
     return tensor->data || n == 0;
 }
 
-int exchange_allocate(const struct result_request *request, struct result_memory *memory, void **at)
+int exchange_allocate(const struct result_request *request, struct result_memory *self, void **data)
 {
-    const struct exchange *exchange = find_exchange(Py_TYPE(request->like), &memory->offer);
-    if (!exchange || !exchange->allocate || !exchange->take) {
-        Py_CLEAR(memory->offer);
+    const struct exchange *exchange = find_exchange(Py_TYPE(request->like), &self->capsule);
+    if (!exchange || !exchange->allocate || !exchange->import) {
+        Py_CLEAR(self->capsule);
         return 0;
     }
-    memory->functions = exchange;
-    memory->tensor = allocate(exchange, request);
-    if (memory->tensor && is_as_asked(memory->tensor, request)) {
-        *at = (char *)memory->tensor->tensor.data + memory->tensor->tensor.byte_offset;
+    self->functions = exchange;
+    self->tensor = allocate(exchange, request);
+    if (self->tensor && matches_request(self->tensor, request)) {
+        *data = (char *)self->tensor->tensor.data + self->tensor->tensor.byte_offset;
         return 1;
     }
-    if (memory->tensor)
+    if (self->tensor)
         PyErr_SetString(PyExc_RuntimeError, "the array's library allocated an array of another "
                                             "type, shape or device than requested");
-    exchange_release(memory);
+    exchange_release(self);
     return -1;
 }
 
-PyObject *exchange_array(struct result_memory *memory)
+PyObject *exchange_array(struct result_memory *self)
 {
     void *object = NULL;
-    const bool taken = succeeded(memory->functions->take(memory->tensor, &object));
-    Py_CLEAR(memory->offer);
-    if (!taken || !object)
-        raise_unless_raised(&(struct failure){0});
-    return taken ? object : NULL;
+    const bool imported = succeeded(self->functions->import(self->tensor, &object));
+    Py_CLEAR(self->capsule);
+    if (!imported || !object)
+        ensure_exception(&(struct failure){0});
+    return imported ? object : NULL;
 }
 
 /* Deleters are third-party code and may run while an exception is set, which is therefore saved. */
-void exchange_release(struct result_memory *memory)
+void exchange_release(struct result_memory *self)
 {
-    if (!memory->offer)
+    if (!self->capsule)
         return;
-    const struct raised under_way = exception_save();
-    if (memory->tensor && memory->tensor->deleter)
-        memory->tensor->deleter(memory->tensor);
-    exception_restore_or_drop(under_way, true);
-    Py_CLEAR(memory->offer);
+    const struct saved_exception saved = exception_save();
+    if (self->tensor && self->tensor->deleter)
+        self->tensor->deleter(self->tensor);
+    exception_restore(saved, true);
+    Py_CLEAR(self->capsule);
 }

@@ -28,12 +28,12 @@ PyObject *class_own_attribute(PyObject *class, PyObject *name)
     return value;
 }
 
-PyObject *classes_attribute(PyObject *classes, PyObject *name, Py_ssize_t *which)
+PyObject *mro_attribute(PyObject *classes, PyObject *name, Py_ssize_t *index)
 {
     PyObject *found = NULL;
     const Py_ssize_t count = classes ? PyTuple_GET_SIZE(classes) : 0;
-    for (*which = 0; *which < count; ++*which)
-        if ((found = class_own_attribute(PyTuple_GET_ITEM(classes, *which), name)))
+    for (*index = 0; *index < count; ++*index)
+        if ((found = class_own_attribute(PyTuple_GET_ITEM(classes, *index), name)))
             break;
     return found;
 }
@@ -81,39 +81,39 @@ PyObject *list_to_tuple(PyObject *list)
 /* ---- PyTorch ---- */
 
 /* The library's module, if it is imported and the array is of its class; a new reference, else
- * NULL. `asked`: the class is not a base of its arrays' types, so isinstance decides, which may set
- * an exception. This runs for every array, so it has to be fast. */
-static PyObject *library_of(PyObject *array, PyObject *name, PyObject *class_name, bool asked)
+ * NULL. `abc`: the class is no base of its arrays' types, so isinstance decides, which may set an
+ * exception. This runs for every array, so it has to be fast. */
+static PyObject *library_module(PyObject *array, PyObject *name, PyObject *class_name, bool abc)
 {
     OWNED *class = NULL;
     PyObject *module = NULL;
     if (PyDict_GetItemRef(PyImport_GetModuleDict(), name, &module) > 0 && PyModule_Check(module))
         PyDict_GetItemRef(PyModule_GetDict(module), class_name, &class);
     PyErr_Clear(); /* failed look-ups do not matter */
-    int is = class && PyType_Check(class);
-    if (is)
-        is = asked ? PyObject_IsInstance(array, class)
-                   : PyType_IsSubtype(Py_TYPE(array), (PyTypeObject *)class);
-    if (is <= 0)
+    int matches = class && PyType_Check(class);
+    if (matches)
+        matches = abc ? PyObject_IsInstance(array, class)
+                      : PyType_IsSubtype(Py_TYPE(array), (PyTypeObject *)class);
+    if (matches <= 0)
         Py_CLEAR(module);
     return module;
 }
 
-static PyObject *torch_of(PyObject *array)
+static PyObject *torch_module(PyObject *array)
 {
-    return library_of(array, names.torch, names.Tensor, false);
+    return library_module(array, names.torch, names.Tensor, false);
 }
 
 bool torch_is_tensor(PyObject *array)
 {
-    OWNED *torch = torch_of(array);
+    OWNED *torch = torch_module(array);
     return torch;
 }
 
 bool torch_stream(PyObject *array, struct stream *stream)
 {
     *stream = (struct stream){.given = false};
-    OWNED *torch = torch_of(array), *handle = NULL;
+    OWNED *torch = torch_module(array), *handle = NULL;
     if (!torch)
         return true;
     OWNED *cuda = PyObject_GetAttr(torch, names.cuda);
@@ -139,27 +139,27 @@ static int is_true(PyObject *answer)
 }
 
 /* Conjugation does not affect real numbers. */
-int torch_is_plain(PyObject *array, bool is_complex)
+int torch_is_exportable(PyObject *array, bool is_complex)
 {
-    int more = is_true(PyObject_GetAttr(array, names.requires_grad));
-    if (more == 0)
-        more = is_true(PyObject_CallMethodNoArgs(array, names.is_neg));
-    if (more == 0 && is_complex)
-        more = is_true(PyObject_CallMethodNoArgs(array, names.is_conj));
-    return more < 0 ? -1 : !more;
+    int flag = is_true(PyObject_GetAttr(array, names.requires_grad));
+    if (flag == 0)
+        flag = is_true(PyObject_CallMethodNoArgs(array, names.is_neg));
+    if (flag == 0 && is_complex)
+        flag = is_true(PyObject_CallMethodNoArgs(array, names.is_conj));
+    return flag < 0 ? -1 : !flag;
 }
 
 bool library_check_writable(PyObject *array, const char *name)
 {
-    const int keeps_history =
+    const int requires_grad =
         torch_is_tensor(array) ? is_true(PyObject_GetAttr(array, names.requires_grad)) : 0;
-    if (keeps_history > 0)
+    if (requires_grad > 0)
         value_error("%s requires grad, and autograd would not see the write; pass %s.detach(), "
                     "which shares its memory",
                     name, name);
-    if (keeps_history)
+    if (requires_grad)
         return false;
-    OWNED *jax = library_of(array, names.jax, names.Array, true);
+    OWNED *jax = library_module(array, names.jax, names.Array, true);
     if (jax)
         value_error("%s is a JAX array, which is immutable; use the result that the call returns",
                     name);
@@ -170,22 +170,22 @@ void library_explain_failure(PyObject *object, const char *name)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception))
         return;
-    const struct raised raised = exception_save();
-    OWNED *fine = python_call("gred.checks", "tell_why", "(Os)", object, name);
-    const bool said = !fine && !PyErr_ExceptionMatches(PyExc_AttributeError) &&
-                      !PyErr_ExceptionMatches(PyExc_ImportError);
-    exception_restore_or_drop(raised, !said);
+    const struct saved_exception saved = exception_save();
+    OWNED *checked = python_call("gred.checks", "tell_why", "(Os)", object, name);
+    const bool explained = !checked && !PyErr_ExceptionMatches(PyExc_AttributeError) &&
+                           !PyErr_ExceptionMatches(PyExc_ImportError);
+    exception_restore(saved, !explained);
 }
 
 /* ---- units ---- */
 
 /* Which of two names the class, not the instance, has as an attribute; NULL: neither. */
-static PyObject *name_in(PyTypeObject *type, PyObject *name, PyObject *other)
+static PyObject *find_attribute(PyTypeObject *type, PyObject *name, PyObject *other)
 {
     Py_ssize_t which;
     OWNED *classes = Py_XNewRef(type->tp_mro);
-    OWNED *found = classes_attribute(classes, name, &which);
-    OWNED *found_other = found ? NULL : classes_attribute(classes, other, &which);
+    OWNED *found = mro_attribute(classes, name, &which);
+    OWNED *found_other = found ? NULL : mro_attribute(classes, other, &which);
     return found ? name : found_other ? other : NULL;
 }
 
@@ -193,8 +193,8 @@ static PyObject *name_in(PyTypeObject *type, PyObject *name, PyObject *other)
 bool library_check_unitless(PyObject *object, const char *name)
 {
     PyTypeObject *type = Py_TYPE(object);
-    PyObject *unit = name_in(type, names.units, names.unit);
-    PyObject *number = unit ? name_in(type, names.magnitude, names.value) : NULL;
+    PyObject *unit = find_attribute(type, names.units, names.unit);
+    PyObject *number = unit ? find_attribute(type, names.magnitude, names.value) : NULL;
     if (number)
         type_error("%s: a %.200s has a unit, which would be lost; pass its values, %s.%U, and "
                    "derive the result's unit from %s.%U",
@@ -205,7 +205,7 @@ bool library_check_unitless(PyObject *object, const char *name)
 /* ---- CuPy ---- */
 
 /* cupy.cuda.alloc(bytes), which uses the current allocator. NULL with an exception set. */
-static PyObject *call_allocator(PyObject *cupy, const struct result_request *request)
+static PyObject *cupy_alloc(PyObject *cupy, const struct result_request *request)
 {
     size_t bytes = element_size(request->type);
     for (unsigned k = 0; k < request->dimensions; k++)
@@ -216,49 +216,49 @@ static PyObject *call_allocator(PyObject *cupy, const struct result_request *req
 }
 
 /* Whether CuPy's current device is known to be another one. Keeps a set exception. */
-static bool is_elsewhere(PyObject *cupy, long device)
+static bool is_on_other_device(PyObject *cupy, long device)
 {
-    const struct raised under_way = exception_save();
+    const struct saved_exception saved = exception_save();
     OWNED *cuda = PyObject_GetAttr(cupy, names.cuda);
     OWNED *runtime = cuda ? PyObject_GetAttr(cuda, names.runtime) : NULL;
     OWNED *current = runtime ? PyObject_CallMethodNoArgs(runtime, names.getDevice) : NULL;
     const long number = current ? PyLong_AsLong(current) : -1;
     const bool known = !PyErr_Occurred();
-    exception_restore_or_drop(under_way, true);
+    exception_restore(saved, true);
     return known && number != device;
 }
 
 /* Reads CuPy's pointer. 1; 0 if it is on another device; -1 with an exception set. */
-static int read_pointer(PyObject *pointer, int wanted, void **at)
+static int read_pointer(PyObject *pointer, int expected, void **data)
 {
     OWNED *device = PyObject_GetAttr(pointer, names.device_id);
     OWNED *address = device ? PyObject_GetAttr(pointer, names.ptr) : NULL;
     const long number = address ? PyLong_AsLong(device) : -1;
-    *at = address && !PyErr_Occurred() ? PyLong_AsVoidPtr(address) : NULL;
-    return PyErr_Occurred() ? -1 : number == wanted;
+    *data = address && !PyErr_Occurred() ? PyLong_AsVoidPtr(address) : NULL;
+    return PyErr_Occurred() ? -1 : number == expected;
 }
 
 /* As result_allocate. CuPy allocates on its current device, which is queried only if allocation
  * fails, since it is rarely another one than the array's. NumPy has no name for bfloat16. */
 static int cupy_allocate(const struct result_request *request, struct result_memory *memory,
-                         void **at)
+                         void **data)
 {
     OWNED *cupy = request->type == ELEMENT_BFLOAT16
                       ? NULL
-                      : library_of(request->like, names.cupy, names.ndarray, false);
+                      : library_module(request->like, names.cupy, names.ndarray, false);
     if (!cupy)
         return 0;
     memory->class = PyObject_GetAttr(cupy, names.ndarray);
-    memory->pointer = memory->class ? call_allocator(cupy, request) : NULL;
-    int made = memory->pointer ? read_pointer(memory->pointer, request->device, at) : -1;
+    memory->pointer = memory->class ? cupy_alloc(cupy, request) : NULL;
+    int status = memory->pointer ? read_pointer(memory->pointer, request->device, data) : -1;
     if (!memory->pointer && PyErr_ExceptionMatches(PyExc_Exception) &&
-        is_elsewhere(cupy, request->device)) {
+        is_on_other_device(cupy, request->device)) {
         PyErr_Clear();
-        made = 0;
+        status = 0;
     }
-    if (made <= 0)
+    if (status <= 0)
         result_release(memory);
-    return made;
+    return status;
 }
 
 /* ---- results ---- */
@@ -266,7 +266,7 @@ static int cupy_allocate(const struct result_request *request, struct result_mem
 static const char device_array[] = "gred.device_array";
 
 /* As result_allocate, by gred/device_array.py. */
-static int make_in_python(const struct result_request *request, PyObject **array, void **at)
+static int allocate_in_python(const struct result_request *request, PyObject **array, void **data)
 {
     OWNED *made = python_call(device_array, "made_like", "(ONsi)", request->like,
                               shape_tuple(request->dimensions, request->shape),
@@ -278,26 +278,26 @@ static int make_in_python(const struct result_request *request, PyObject **array
     if (!PyArg_ParseTuple(made, "OK", &one, &address))
         return -1;
     *array = Py_NewRef(one);
-    *at = (void *)(uintptr_t)address;
+    *data = (void *)(uintptr_t)address;
     return 1;
 }
 
-int result_allocate(const struct result_request *request, struct result_memory *result, void **at)
+int result_allocate(const struct result_request *request, struct result_memory *result, void **data)
 {
     *result = (struct result_memory){.array = NULL};
-    int known = exchange_allocate(request, result, at);
-    if (known == 0 && request->device == ON_HOST && !torch_is_tensor(request->like))
+    int status = exchange_allocate(request, result, data);
+    if (status == 0 && request->device == ON_HOST && !torch_is_tensor(request->like))
         return 0; /* all host libraries take NumPy arrays */
-    if (known == 0)
-        known = cupy_allocate(request, result, at);
-    return known ? known : make_in_python(request, &result->array, at);
+    if (status == 0)
+        status = cupy_allocate(request, result, data);
+    return status ? status : allocate_in_python(request, &result->array, data);
 }
 
 PyObject *result_array(const struct result_request *request, struct result_memory *result)
 {
-    if (result->offer)
+    if (result->capsule)
         return exchange_array(result);
-    if (result->own)
+    if (result->is_device_array)
         return python_call(device_array, "handed_over", "(OO)", result->array, request->like);
     OWNED *shape = shape_tuple(request->dimensions, request->shape);
     OWNED *type = PyUnicode_FromString(element_name(request->type));
@@ -307,11 +307,11 @@ PyObject *result_array(const struct result_request *request, struct result_memor
 
 bool cupy_is_array(PyObject *array)
 {
-    OWNED *cupy = library_of(array, names.cupy, names.ndarray, false);
+    OWNED *cupy = library_module(array, names.cupy, names.ndarray, false);
     return cupy;
 }
 
-PyObject *result_permuted(PyObject *array, unsigned dimensions, const unsigned *from)
+PyObject *result_transpose(PyObject *array, unsigned dimensions, const unsigned *from)
 {
     OWNED *owned = array, *order = array ? PyList_New(0) : NULL;
     for (unsigned d = 0; d < dimensions; d++)
@@ -328,7 +328,7 @@ void result_release(struct result_memory *result)
     Py_CLEAR(result->array);
 }
 
-PyObject *result_own(const struct result_request *request, PyObject *memory)
+PyObject *result_wrap(const struct result_request *request, PyObject *memory)
 {
     return python_call(device_array, "DeviceArray", "(ONs)", memory,
                        shape_tuple(request->dimensions, request->shape),

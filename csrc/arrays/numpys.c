@@ -86,7 +86,7 @@ static int convert_dtype(PyObject *dtype, PyArray_Descr **descr)
 }
 
 /* Reads a PyTorch dtype, whose repr is "torch." and NumPy's name. ELEMENTS if it is not one. */
-static enum element element_of_torch(PyObject *dtype)
+static enum element torch_element(PyObject *dtype)
 {
     static const char module[] = "torch.";
     OWNED *repr = strcmp(Py_TYPE(dtype)->tp_name, "torch.dtype") == 0 ? PyObject_Repr(dtype) : NULL;
@@ -94,13 +94,13 @@ static enum element element_of_torch(PyObject *dtype)
     PyErr_Clear();
     if (!text || strncmp(text, module, strlen(module)) != 0)
         return ELEMENTS;
-    return element_named(text + strlen(module));
+    return element_find(text + strlen(module));
 }
 
 bool numpy_element_of_dtype(PyObject *dtype, const char *name, enum element *element)
 {
-    RELEASED_BY(descr_release) PyArray_Descr *descr = NULL;
-    *element = element_of_torch(dtype);
+    CLEANUP(descr_release) PyArray_Descr *descr = NULL;
+    *element = torch_element(dtype);
     if (*element != ELEMENTS)
         return true;
     if (convert_dtype(dtype, &descr) != NPY_SUCCEED)
@@ -144,11 +144,11 @@ bool numpy_promote(enum element a, enum element b, enum element *promoted)
     }
     a = a == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : a;
     b = b == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : b;
-    RELEASED_BY(descr_release)
-    PyArray_Descr *of_a = PyArray_DescrFromType(numpy_types[a]),
-                  *of_b = PyArray_DescrFromType(numpy_types[b]);
-    RELEASED_BY(descr_release)
-    PyArray_Descr *descr = of_a && of_b ? PyArray_PromoteTypes(of_a, of_b) : NULL;
+    CLEANUP(descr_release)
+    PyArray_Descr *descr_a = PyArray_DescrFromType(numpy_types[a]),
+                  *descr_b = PyArray_DescrFromType(numpy_types[b]);
+    CLEANUP(descr_release)
+    PyArray_Descr *descr = descr_a && descr_b ? PyArray_PromoteTypes(descr_a, descr_b) : NULL;
     return descr && numpy_element_of_descr(descr, "out", promoted);
 }
 
@@ -156,9 +156,9 @@ bool numpy_promote(enum element a, enum element b, enum element *promoted)
 
 static PyObject *scalar_of_descr(union scalar value, enum element element)
 {
-    enum element held = element;
-    RELEASED_BY(descr_release) PyArray_Descr *descr = descr_for(&held);
-    value = scalar_convert(value, element, held);
+    enum element stored = element;
+    CLEANUP(descr_release) PyArray_Descr *descr = descr_for(&stored);
+    value = scalar_convert(value, element, stored);
     return descr ? PyArray_Scalar(&value, descr, NULL) : NULL;
 }
 
@@ -195,12 +195,12 @@ PyObject *numpy_empty(unsigned dimensions, const uint64_t *shape, enum element *
     return array;
 }
 
-bool numpy_value(PyObject *object, enum element element, union scalar *value)
+bool numpy_pack(PyObject *object, enum element element, union scalar *value)
 {
-    enum element held = element;
-    RELEASED_BY(descr_release) PyArray_Descr *descr = descr_for(&held);
+    enum element stored = element;
+    CLEANUP(descr_release) PyArray_Descr *descr = descr_for(&stored);
     memset(value, 0, sizeof *value);
     const bool packed = descr && PyArray_Pack(descr, value, object) == 0;
-    *value = scalar_convert(*value, held, element);
+    *value = scalar_convert(*value, stored, element);
     return packed;
 }

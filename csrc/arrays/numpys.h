@@ -29,7 +29,7 @@ bool numpy_promote(enum element, enum element, enum element *promoted);
 PyObject *numpy_scalar(union scalar value, enum element element);
 
 /* Converts an object as an assignment to an element would, with NumPy's exceptions. */
-bool numpy_value(PyObject *object, enum element element, union scalar *value);
+bool numpy_pack(PyObject *object, enum element element, union scalar *value);
 
 /* A new uninitialized NumPy array in C order, and its data pointer. bfloat16 is of ml_dtypes' type;
  * without ml_dtypes *element becomes float32. NULL with an exception set. */

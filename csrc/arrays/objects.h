@@ -72,10 +72,10 @@ extern struct names {
 int objects_setup(void);
 
 /* A reference that is released at the end of its variable's scope. */
-#define OWNED RELEASED_BY(owned_release) PyObject
+#define OWNED CLEANUP(owned_release) PyObject
 
 /* Calls a function with a variable's address at the end of its scope. */
-#define RELEASED_BY(release) __attribute__((cleanup(release)))
+#define CLEANUP(release) __attribute__((cleanup(release)))
 
 static inline void owned_release(PyObject **object)
 {
@@ -85,7 +85,7 @@ static inline void owned_release(PyObject **object)
 /* A class's own attribute, bases excluded, or that of the first class in a tuple that has one, and
  * its index; a new reference. NULL without an exception if there is none. */
 PyObject *class_own_attribute(PyObject *class, PyObject *name);
-PyObject *classes_attribute(PyObject *classes, PyObject *name, Py_ssize_t *which);
+PyObject *mro_attribute(PyObject *classes, PyObject *name, Py_ssize_t *index);
 
 /* Calls a Python function or class with a tuple of arguments, in Py_BuildValue's format. The module
  * is imported on first use. NULL with an exception set. */
@@ -104,21 +104,21 @@ void list_append(PyObject **list, PyObject *item);
 PyObject *list_to_tuple(PyObject *list);
 
 /* A saved exception, or none, while other code runs that may set its own. */
-struct raised {
+struct saved_exception {
     PyObject *type, *value, *traceback;
 };
 
-static inline struct raised exception_save(void)
+static inline struct saved_exception exception_save(void)
 {
-    struct raised self;
+    struct saved_exception self;
     PyErr_Fetch(&self.type, &self.value, &self.traceback);
     return self;
 }
 
 /* Restores the saved state, replacing the exception that is set now, or discards it. */
-static inline void exception_restore_or_drop(struct raised self, bool again)
+static inline void exception_restore(struct saved_exception self, bool restore)
 {
-    if (again) {
+    if (restore) {
         PyErr_Restore(self.type, self.value, self.traceback);
         return;
     }
@@ -138,9 +138,8 @@ PyObject *torch_resolve(PyObject *array);
 
 bool torch_is_tensor(PyObject *array);
 
-/* Whether a tensor has no pending conjugation or negation and does not require grad. 1, 0, or -1
- * with an exception set. */
-int torch_is_plain(PyObject *array, bool is_complex);
+/* Whether a tensor is not lazily conjugated or negated and does not require grad. -1: exception. */
+int torch_is_exportable(PyObject *array, bool is_complex);
 
 /* False with a ValueError if the array must not be written: a tensor that requires grad, or a JAX
  * array. Their protocols decline as well, but for other reasons. */
@@ -171,19 +170,18 @@ struct result_request {
 
 /* One of three kinds; the members of the others are NULL. */
 struct result_memory {
-    PyObject *array; /* the array that owns the memory */
-    bool own;        /* it is gred's DeviceArray */
+    PyObject *array;      /* the array that owns the memory */
+    bool is_device_array; /* it is gred's DeviceArray */
 
-    PyObject *offer; /* keeps DLPack's exchange functions alive */
+    PyObject *capsule; /* keeps DLPack's exchange functions alive */
     const struct exchange *functions;
     struct dl_versioned *tensor;
 
     PyObject *class, *pointer; /* CuPy's, called from C */
 };
 
-/* 1: allocated, with elements at *at. 0: gred cannot allocate for this library; no exception is
- * set. -1 with an exception set. */
-int result_allocate(const struct result_request *, struct result_memory *, void **at);
+/* 1: allocated at *data. 0: gred cannot allocate for this library. -1 with an exception set. */
+int result_allocate(const struct result_request *, struct result_memory *, void **data);
 
 /* The array in that memory. gred's own is handed to the caller's library if that takes it. */
 PyObject *result_array(const struct result_request *, struct result_memory *);
@@ -193,10 +191,10 @@ bool cupy_is_array(PyObject *array);
 
 /* Transposes a NumPy or CuPy array: dimension d of the result is dimension from[d] of the array.
  * Steals the array, which may be NULL. */
-PyObject *result_permuted(PyObject *array, unsigned dimensions, const unsigned *from);
+PyObject *result_transpose(PyObject *array, unsigned dimensions, const unsigned *from);
 
 /* Releases the references, and memory that has not become an array. */
 void result_release(struct result_memory *);
 
 /* A DeviceArray in memory that gred allocated and that `memory` owns. */
-PyObject *result_own(const struct result_request *, PyObject *memory);
+PyObject *result_wrap(const struct result_request *, PyObject *memory);

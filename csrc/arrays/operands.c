@@ -6,22 +6,22 @@
 
 /* The strides of a layout broadcast to a shape: 0 along dimensions that it lacks or that have
  * length 1 in it. Returns the first dimension that does not fit, or `dimensions`. */
-static unsigned broadcast(const struct layout *from, unsigned dimensions, const uint64_t *shape,
-                          int64_t *strides)
+static unsigned broadcast_to(const struct layout *from, unsigned dimensions, const uint64_t *shape,
+                             int64_t *strides)
 {
     for (unsigned k = 0; k < dimensions; k++) {
         const bool missing = k + from->dimensions < dimensions;
-        const unsigned own = k + from->dimensions - dimensions;
-        const uint64_t length = missing ? 1 : from->shape[own];
+        const unsigned d = k + from->dimensions - dimensions;
+        const uint64_t length = missing ? 1 : from->shape[d];
         if (length != 1 && length != shape[k])
             return k;
-        strides[k] = length == 1 ? 0 : from->strides[own];
+        strides[k] = length == 1 ? 0 : from->strides[d];
     }
     return dimensions;
 }
 
 /* False with an exception set if `other` is on a device where the array, unless empty, is not. */
-static bool lies_with(const struct view *array, const struct view *other, const char *name)
+static bool check_same_device(const struct view *array, const struct view *other, const char *name)
 {
     return !other->on_device || array->n == 0 ||
            (array->on_device && array->platform == other->platform &&
@@ -35,14 +35,14 @@ static bool lies_with(const struct view *array, const struct view *other, const 
 /* A mask that offers its memory is viewed in place; anything else is converted by NumPy. */
 static bool view_mask(PyObject *where, const struct view_request *request, struct view *mask)
 {
-    struct view_request asked = *request;
-    asked.name = "where";
+    struct view_request mask_request = *request;
+    mask_request.name = "where";
     if (!array_offers_memory(where))
-        return array_of_bools(where, "where", mask);
-    if (!array_view(where, &asked, mask))
+        return array_view_bool(where, "where", mask);
+    if (!array_view(where, &mask_request, mask))
         return false;
     if (mask->layout.input == ELEMENT_BOOL)
-        return request->where->locate(request->where, mask, "where");
+        return request->locator->locate(request->locator, mask, "where");
     return type_error("where must be an array of bool, not of %s",
                       element_name(mask->layout.input));
 }
@@ -54,12 +54,12 @@ static bool broadcast_mask(const struct layout *mask, struct layout *array)
                            "the array, not the array to where",
                            mask->dimensions, array->dimensions);
     const unsigned missing = array->dimensions - mask->dimensions,
-                   wrong = broadcast(mask, array->dimensions, array->shape, array->mask_strides);
+                   axis = broadcast_to(mask, array->dimensions, array->shape, array->mask_strides);
     array->mask = mask->data;
-    return wrong == array->dimensions ||
+    return axis == array->dimensions ||
            value_error("where cannot be broadcast to the array: dimension %u is %llu, not %llu",
-                       wrong, (unsigned long long)mask->shape[wrong - missing],
-                       (unsigned long long)array->shape[wrong]);
+                       axis, (unsigned long long)mask->shape[axis - missing],
+                       (unsigned long long)array->shape[axis]);
 }
 
 bool mask_apply(PyObject *where, const struct view_request *request, struct view *array,
@@ -71,34 +71,34 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
     if (where == Py_None) /* NumPy takes it for False, masking everything, or fails */
         return type_error("where must be an array of bool or a bool; got None. Omit it, or pass "
                           "True, to include all elements");
-    return view_mask(where, request, mask) && lies_with(array, mask, "where") &&
+    return view_mask(where, request, mask) && check_same_device(array, mask, "where") &&
            broadcast_mask(&mask->layout, &array->layout);
 }
 
 /* ---- mean= ---- */
 
 /* Means of real elements are real; as in NumPy's assignment, extra leading lengths are 1. */
-static bool check_means(bool is_complex, unsigned own, const uint64_t *lengths,
+static bool check_means(bool is_complex, unsigned nd, const uint64_t *lengths,
                         const struct view *array, unsigned dimensions, const uint64_t *shape)
 {
     if (is_complex && !element_is_complex(array->layout.input))
         return type_error("mean of real elements must be real, not complex");
-    for (unsigned k = 0; k < own; k++)
-        if (lengths[k] != 1 && (k + dimensions < own || lengths[k] != shape[k + dimensions - own]))
+    for (unsigned k = 0; k < nd; k++)
+        if (lengths[k] != 1 && (k + dimensions < nd || lengths[k] != shape[k + dimensions - nd]))
             return value_error(
                 "mean cannot be broadcast to the shape of the results with keepdims=True");
     return true;
 }
 
 /* Views means on a device. If the array is on a device, too, both are located. */
-static bool take_there(const struct where *where, struct view *array, unsigned dimensions,
-                       const uint64_t *shape, struct means *self)
+static bool view_device_means(const struct locator *locator, struct view *array,
+                              unsigned dimensions, const uint64_t *shape, struct means *self)
 {
     struct view *const view = &self->view;
     struct layout *const there = &self->there;
     if ((array->on_device &&
-         (!where->locate(where, array, "a") || !where->locate(where, view, "mean"))) ||
-        !lies_with(array, view, "mean") ||
+         (!locator->locate(locator, array, "a") || !locator->locate(locator, view, "mean"))) ||
+        !check_same_device(array, view, "mean") ||
         !check_means(element_is_complex(view->layout.input), view->layout.dimensions,
                      view->layout.shape, array, dimensions, shape))
         return false;
@@ -106,17 +106,17 @@ static bool take_there(const struct where *where, struct view *array, unsigned d
     there->dimensions = dimensions;
     memcpy(there->shape, shape, dimensions * sizeof *shape);
     memset(there->mask_strides, 0, dimensions * sizeof *there->mask_strides);
-    broadcast(&view->layout, dimensions, shape, there->strides);
+    broadcast_to(&view->layout, dimensions, shape, there->strides);
     return true;
 }
 
 /* Copies means to a NumPy array on the host. Strings are refused, as NumPy would parse them. */
-static bool take_here(PyObject *object, bool bfloat16, const struct view *array,
-                      unsigned dimensions, const uint64_t *shape, struct means *self)
+static bool copy_host_means(PyObject *object, bool bfloat16, const struct view *array,
+                            unsigned dimensions, const uint64_t *shape, struct means *self)
 {
     enum element element = ELEMENT_COMPLEX128;
     void *elements = NULL;
-    PyObject **const kept = &self->view.held.owner;
+    PyObject **const owner = &self->view.held.owner;
     OWNED *readable = bfloat16 && torch_is_tensor(object) /* NumPy cannot convert it */
                           ? PyObject_CallMethod(object, "float", NULL)
                           : Py_NewRef(object);
@@ -131,57 +131,57 @@ static bool take_here(PyObject *object, bool bfloat16, const struct view *array,
                           (PyObject *)PyArray_DESCR(given));
     if (check_means(PyArray_ISCOMPLEX(given), (unsigned)PyArray_NDIM(given),
                     (const uint64_t *)PyArray_DIMS(given), array, dimensions, shape))
-        *kept = numpy_empty(dimensions, shape, &element, &elements);
-    if (*kept && PyArray_CopyInto((PyArrayObject *)*kept, given) < 0)
-        Py_CLEAR(*kept);
+        *owner = numpy_empty(dimensions, shape, &element, &elements);
+    if (*owner && PyArray_CopyInto((PyArrayObject *)*owner, given) < 0)
+        Py_CLEAR(*owner);
     self->here = elements;
-    return *kept;
+    return *owner;
 }
 
 /* Objects that do not offer device memory are converted by NumPy. */
 bool means_view(PyObject *object, const struct view_request *request, struct view *array,
                 unsigned dimensions, const uint64_t *shape, struct means *self)
 {
-    struct view_request asked = *request;
+    struct view_request mean_request = *request;
     bool bfloat16 = false;
-    asked.name = "mean";
-    asked.in_background = true;
-    if (!array_has_no_mask(object, asked.name) || !library_check_unitless(object, asked.name))
+    mean_request.name = "mean";
+    mean_request.in_background = true;
+    if (!array_has_no_mask(object, "mean") || !library_check_unitless(object, "mean"))
         return false;
     self->count = 1;
     for (unsigned k = 0; k < dimensions; k++)
         self->count *= shape[k];
     if (!PyArray_Check(object) && array_offers_memory(object)) {
-        if (!array_view(object, &asked, &self->view))
+        if (!array_view(object, &mean_request, &self->view))
             return false;
         if (self->view.on_device)
-            return take_there(asked.where, array, dimensions, shape, self);
+            return view_device_means(mean_request.locator, array, dimensions, shape, self);
         bfloat16 = self->view.layout.input == ELEMENT_BFLOAT16;
         array_release(&self->view);
     }
-    return take_here(object, bfloat16, array, dimensions, shape, self);
+    return copy_host_means(object, bfloat16, array, dimensions, shape, self);
 }
 
 /* ---- out= ---- */
 
 bool output_view(PyObject *out, const struct view_request *request, struct output *output)
 {
-    struct view_request asked = *request;
-    asked.name = "out";
-    asked.in_place = asked.in_background = true;
+    struct view_request out_request = *request;
+    out_request.name = "out";
+    out_request.in_place = out_request.in_background = true;
     output->object = NULL;
     output->as_array = out == Py_Ellipsis;
     view_init_empty(&output->view);
     if (!out || out == Py_None || output->as_array)
         return true;
-    if (!array_view(out, &asked, &output->view))
+    if (!array_view(out, &out_request, &output->view))
         return false;
     output->object = out;
     return !output->view.read_only || value_error("out is read-only: %s", output->view.read_only);
 }
 
-bool output_fits(struct output *output, const struct where *where, unsigned dimensions,
-                 const uint64_t *shape)
+bool output_check_shape(struct output *output, const struct locator *locator, unsigned dimensions,
+                        const uint64_t *shape)
 {
     struct view *const view = &output->view;
     const struct layout *layout = &view->layout;
@@ -191,12 +191,13 @@ bool output_fits(struct output *output, const struct where *where, unsigned dime
         return value_error("out must have one element; it has %llu", (unsigned long long)view->n);
     if (dimensions && (layout->dimensions != dimensions ||
                        memcmp(layout->shape, shape, dimensions * sizeof *shape) != 0)) {
-        OWNED *wanted = shape_tuple(dimensions, shape),
-              *given = shape_tuple(layout->dimensions, layout->shape);
-        return wanted && given &&
-               value_error("out must have the shape of the results, %R; it has %R", wanted, given);
+        OWNED *expected = shape_tuple(dimensions, shape),
+              *actual = shape_tuple(layout->dimensions, layout->shape);
+        return expected && actual &&
+               value_error("out must have the shape of the results, %R; it has %R", expected,
+                           actual);
     }
-    return where->locate(where, view, "out");
+    return locator->locate(locator, view, "out");
 }
 
 static bool overlap(struct extent a, const struct layout *layout)
@@ -205,22 +206,22 @@ static bool overlap(struct extent a, const struct layout *layout)
     return a.bytes && b.bytes && a.first < b.first + b.bytes && b.first < a.first + a.bytes;
 }
 
-bool output_is_ready(struct output *output, enum element type, const struct layout *read,
-                     const struct layout *also_read)
+bool output_is_direct(struct output *output, enum element type, const struct layout *input,
+                      const struct layout *other_input)
 {
     struct layout *layout = &output->view.layout;
     const struct extent written = layout_extent(layout);
     layout_normalise(layout, true);
-    if (layout->input != type || !layout_is_flat(layout) || overlap(written, read) ||
-        (also_read && overlap(written, also_read)))
+    if (layout->input != type || !layout_is_flat(layout) || overlap(written, input) ||
+        (other_input && overlap(written, other_input)))
         return false;
-    if (!read->mask)
+    if (!input->mask)
         return true;
-    const struct layout mask = layout_of_its_mask(read);
+    const struct layout mask = layout_of_its_mask(input);
     return !overlap(written, &mask);
 }
 
-static void store_one(const struct layout *layout, char *at, const char *from, enum element type)
+static void store_cast(const struct layout *layout, char *at, const char *from, enum element type)
 {
     char bytes[sizeof(union scalar)];
     const size_t size = element_size(layout->input),
@@ -236,21 +237,21 @@ static const char *store(const struct layout *layout, unsigned k, char *at, cons
                          enum element type)
 {
     const size_t size = element_size(type);
-    const bool as_they_are = layout->input == type && !layout->swapped,
+    const bool is_plain_copy = layout->input == type && !layout->swapped,
                is_last = k + 1 >= layout->dimensions;
     const uint64_t n = k < layout->dimensions ? layout->shape[k] : 1;
     const int64_t stride = k < layout->dimensions ? layout->strides[k] : 0;
-    if (is_last && as_they_are && stride == (int64_t)size) {
+    if (is_last && is_plain_copy && stride == (int64_t)size) {
         memcpy(at, from, n * size);
         return from + n * size;
     }
     for (uint64_t i = 0; i < n; i++, at += stride) {
         if (!is_last)
             from = store(layout, k + 1, at, from, type);
-        else if (as_they_are)
+        else if (is_plain_copy)
             memcpy(at, from, size);
         else
-            store_one(layout, at, from, type);
+            store_cast(layout, at, from, type);
         from += is_last ? size : 0;
     }
     return from;

@@ -35,15 +35,15 @@ struct output {
 bool output_view(PyObject *out, const struct view_request *, struct output *);
 
 /* Whether out= is missing or has this shape or, without dimensions, one element; locates it. */
-bool output_fits(struct output *, const struct where *, unsigned dimensions, const uint64_t *shape);
+bool output_check_shape(struct output *, const struct locator *, unsigned dimensions,
+                        const uint64_t *shape);
 
 /* Whether kernels can write results along axes to it directly: it has this type, is in C order and
- * overlaps nothing that is read (`also_read` may be NULL). Normalizes it. Sets no exception. */
-bool output_is_ready(struct output *, enum element type, const struct layout *read,
-                     const struct layout *also_read);
+ * overlaps nothing that is read (`other_input` may be NULL). Normalizes it. Sets no exception. */
+bool output_is_direct(struct output *, enum element type, const struct layout *input,
+                      const struct layout *other_input);
 
-/* Writes results, one per element in C order, to host memory, converted as by NumPy's assignment
- * with casting='unsafe'. */
+/* Writes results, one per element in C order, to host memory, cast as by casting='unsafe'. */
 void output_store(struct output *, const void *results, enum element type);
 
 /* ---- stream= ---- */

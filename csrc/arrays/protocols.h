@@ -10,13 +10,13 @@
 
 /* ---- __cuda_array_interface__ ---- */
 
-/* `with_stream`: also returns 0 if the data's stream is known neither from the interface nor from
- * the object's library. If it is known, this interface is as good as DLPack, and faster. */
-int cuda_interface_view(PyObject *object, const struct view_request *, bool with_stream,
+/* `require_stream`: also returns 0 if the data's stream is known neither from the interface nor
+ * from the object's library. If it is known, this interface is as good as DLPack, and faster. */
+int cuda_interface_view(PyObject *object, const struct view_request *, bool require_stream,
                         struct view *);
 
 /* Marks the view read-only if the object's interface says so. False with an exception set. */
-bool cuda_interface_heed_read_only(PyObject *object, struct view *);
+bool cuda_interface_mark_read_only(PyObject *object, struct view *);
 
 /* ---- DLPack: capsules ---- */
 
@@ -32,7 +32,7 @@ int dlpack_setup(void);
 int exchange_view(PyObject *object, const struct view_request *, struct view *);
 
 /* As result_allocate, result_array and result_release. */
-int exchange_allocate(const struct result_request *, struct result_memory *, void **at);
+int exchange_allocate(const struct result_request *, struct result_memory *, void **data);
 PyObject *exchange_array(struct result_memory *);
 void exchange_release(struct result_memory *);
 
@@ -90,10 +90,10 @@ bool dlpack_read(const struct dl_tensor *, const char *name, struct view *);
 bool dlpack_check_version(const struct dl_versioned *, const char *name);
 
 /* Why the tensor (NULL if it has no version) must not be written; NULL: it may be. */
-const char *dlpack_why_read_only(const struct dl_versioned *, bool on_device);
+const char *dlpack_read_only_reason(const struct dl_versioned *, bool on_device);
 
 /* Sets the device, a GPU's number or ON_HOST, and the element type. */
 void dlpack_describe(struct dl_tensor *, int device, enum element);
 
 /* Makes `held` own a tensor, which is deleted on release. */
-void dlpack_hold(struct held *, void *tensor, enum dlpack_form);
+void dlpack_adopt(struct held *, void *tensor, enum dlpack_form);

@@ -20,7 +20,7 @@ enum element view_element(char kind, size_t size)
     return element;
 }
 
-enum element element_named(const char *name)
+enum element element_find(const char *name)
 {
     enum element element = 0;
     while (element < ELEMENTS && strcmp(name, element_name(element)) != 0)
@@ -28,7 +28,7 @@ enum element element_named(const char *name)
     return element;
 }
 
-void view_begin(struct view *view, bool on_device)
+void view_init(struct view *view, bool on_device)
 {
     view_init_empty(view);
     view->layout.mask = NULL;
@@ -40,7 +40,7 @@ void view_begin(struct view *view, bool on_device)
     view->allocation = (struct extent){0, 0};
 }
 
-bool view_count(struct view *view, const char *name, const struct view_terms *terms)
+bool view_set_size(struct view *view, const char *name, const struct view_terms *terms)
 {
     const struct layout *layout = &view->layout;
     bool empty = false;
@@ -58,7 +58,7 @@ bool view_count(struct view *view, const char *name, const struct view_terms *te
     return true;
 }
 
-void view_in_c_order(struct layout *layout)
+void view_set_c_order(struct layout *layout)
 {
     uint64_t stride = element_size(layout->input);
     for (unsigned k = layout->dimensions; k-- > 0;) {
@@ -93,7 +93,7 @@ static bool check_alignment(const struct layout *layout, const char *name,
     return true;
 }
 
-bool view_check(struct view *view, const char *name, const struct view_terms *terms)
+bool view_validate(struct view *view, const char *name, const struct view_terms *terms)
 {
     struct layout *layout = &view->layout;
     for (unsigned k = 0; k < layout->dimensions; k++)
@@ -116,14 +116,14 @@ bool view_check(struct view *view, const char *name, const struct view_terms *te
  * means unreadable memory. Other system calls take ten times as long. */
 static bool is_readable(uintptr_t address)
 {
-    enum { NO_WAY = -1, SET_BYTES = _NSIG / 8 };
-    return syscall(SYS_rt_sigprocmask, NO_WAY, address, NULL, SET_BYTES) == 0 || errno != EFAULT;
+    enum { BAD_HOW = -1, SET_BYTES = _NSIG / 8 };
+    return syscall(SYS_rt_sigprocmask, BAD_HOW, address, NULL, SET_BYTES) == 0 || errno != EFAULT;
 }
 
 /* Recent handles that CUDA accepted as streams. Probing memory takes longer than all other checks
  * of a stream. A stream that was destroyed since is safe: CUDA rarely returns memory of that size
  * to the operating system, so it can still recognize the handle. */
-static _Atomic(uintptr_t) *known_place(uintptr_t handle)
+static _Atomic(uintptr_t) *known_slot(uintptr_t handle)
 {
     enum { KNOWN = 16, LOW = 6, HIGH = 12 };
     static _Atomic(uintptr_t) known[KNOWN];
@@ -135,7 +135,7 @@ bool stream_is_readable(uintptr_t handle)
     enum { BYTES = 64, PAGE_MIN = 4096 };
     if (handle <= PER_THREAD_DEFAULT_STREAM) /* default streams are not pointers */
         return true;
-    if (atomic_load_explicit(known_place(handle), memory_order_relaxed) == handle)
+    if (atomic_load_explicit(known_slot(handle), memory_order_relaxed) == handle)
         return true;
     const uintptr_t last = handle + BYTES - sizeof(uint64_t);
     return is_readable(handle) && (handle / PAGE_MIN == last / PAGE_MIN || is_readable(last));
@@ -143,5 +143,5 @@ bool stream_is_readable(uintptr_t handle)
 
 void stream_mark_known(uintptr_t handle)
 {
-    atomic_store_explicit(known_place(handle), handle, memory_order_relaxed);
+    atomic_store_explicit(known_slot(handle), handle, memory_order_relaxed);
 }

@@ -20,9 +20,9 @@ struct stream {
 
 /* The owners of a view's memory. */
 struct held {
-    PyObject *owner;   /* an owned reference */
-    const void *began; /* data pointer of the owner when viewed, if a NumPy array */
-    void *pin;         /* keeps simulated memory alive */
+    PyObject *owner;           /* an owned reference */
+    const void *original_data; /* data pointer of the owner when viewed, if a NumPy array */
+    void *pin;                 /* keeps simulated memory alive */
     void (*unpin)(void *pin);
     void *tensor; /* keeps DLPack's memory alive */
     void (*deleter)(void *tensor);
@@ -51,29 +51,29 @@ static inline void view_init_empty(struct view *view)
 }
 
 /* Queries about devices that views need. False with an exception set. */
-struct where {
+struct locator {
     /* Finds the platform and device of a view of device memory. */
-    bool (*locate)(const struct where *, struct view *, const char *name);
+    bool (*locate)(const struct locator *, struct view *, const char *name);
 
     /* A GPU's stream, passed to a producer, which then puts its work before it. */
-    bool (*handshake)(const struct where *, int device, uintptr_t *stream);
+    bool (*handshake)(const struct locator *, int device, uintptr_t *stream);
 };
 
 /* How an object is to be viewed. */
 struct view_request {
     const char *name; /* the argument's name, for messages */
-    const struct where *where;
+    const struct locator *locator;
     struct stream consumer; /* the caller's stream=, which producers may need */
     bool in_place;          /* the view is to be written, so it must not be of a copy */
     bool in_background;     /* the call may return before the work is done */
-    PyObject **present;     /* receives a mask of non-null elements; NULL: nulls are refused */
+    PyObject **valid_mask;  /* receives a mask of non-null elements; NULL: nulls are refused */
 
     /* For lists: the class whose functions were looked up last, and the object that keeps them
      * alive, both released by the cache's owner. NULL: not a list. */
     struct exchange_cache {
-        PyObject *class, *offer;
+        PyObject *class, *capsule;
         const void *exchange;
-        bool of_tensors; /* a class of PyTorch's */
+        bool is_torch; /* a class of PyTorch's */
     } *cache;
 };
 
@@ -91,20 +91,20 @@ struct view_terms {
 
 /* The element type by NumPy's kind ('V' for bfloat16) and size, or by name; ELEMENTS: none. */
 enum element view_element(char kind, size_t size);
-enum element element_named(const char *name);
+enum element element_find(const char *name);
 
 /* Begins a view: sets all but the layout's pointer, types and dimensions. */
-void view_begin(struct view *, bool on_device);
+void view_init(struct view *, bool on_device);
 
 /* Sets view->n from the shape and refuses negative lengths. n is bounded so that its product with
  * an element's size cannot overflow. */
-bool view_count(struct view *, const char *name, const struct view_terms *);
+bool view_set_size(struct view *, const char *name, const struct view_terms *);
 
 /* Sets the strides of C order without gaps. */
-void view_in_c_order(struct layout *);
+void view_set_c_order(struct layout *);
 
 /* Refuses null and invalid pointers, and on devices misaligned ones; zeroes unused strides. */
-bool view_check(struct view *, const char *name, const struct view_terms *);
+bool view_validate(struct view *, const char *name, const struct view_terms *);
 
 /* ---- streams ---- */
 

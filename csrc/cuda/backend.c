@@ -25,9 +25,9 @@ static void *create(void)
 static void destroy(void *opaque)
 {
     struct cuda_state *state = opaque;
-    const bool works = state->gpus.user == process_id();
-    for (int d = 0; d < CUDA_GPUS_MAX && works; d++) {
-        for (int which = 0; which < OWN_STREAMS; which++)
+    const bool usable = state->gpus.owner == process_id();
+    for (int d = 0; d < CUDA_GPUS_MAX && usable; d++) {
+        for (int which = 0; which < SHARED_STREAMS; which++)
             if (state->streams[d][which])
                 cudaStreamDestroy(state->streams[d][which]);
         cuda_sessions_free(state, d);
@@ -48,8 +48,8 @@ static int count(void *opaque, struct failure *failure)
 static bool ready(void *opaque, int device)
 {
     const struct cuda_state *state = opaque;
-    return (state->gpus.count || state->gpus.absence) &&
-           (device < 0 || device >= CUDA_GPUS_MAX || state->streams[device][FOR_PRODUCERS]);
+    return (state->gpus.count || state->gpus.reason) &&
+           (device < 0 || device >= CUDA_GPUS_MAX || state->streams[device][STREAM_PRODUCERS]);
 }
 
 static bool describe(int index, struct device *device)
@@ -62,13 +62,13 @@ static bool describe(int index, struct device *device)
     }
     if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrMemoryClockRate, index) != cudaSuccess)
         cudaGetLastError();
-    enum { TRANSFERS_A_CLOCK = 2, BITS_A_BYTE = 8 };
+    enum { TRANSFERS_PER_CLOCK = 2, BITS_PER_BYTE = 8 };
     *device = (struct device){
         .units = (unsigned)properties.multiProcessorCount,
         .memory = properties.totalGlobalMem,
         .l2_cache = (uint64_t)properties.l2CacheSize,
-        .bandwidth = (uint64_t)kilohertz * 1000 * TRANSFERS_A_CLOCK *
-                     (uint64_t)properties.memoryBusWidth / BITS_A_BYTE,
+        .bandwidth = (uint64_t)kilohertz * 1000 * TRANSFERS_PER_CLOCK *
+                     (uint64_t)properties.memoryBusWidth / BITS_PER_BYTE,
         .capability = properties.major * 10 + properties.minor,
     };
     snprintf(device->name, sizeof device->name, "cuda:%d", index);
@@ -85,45 +85,45 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
 {
     struct cuda_state *state = opaque;
     int devices;
-    if (!cuda_gpus_find(&state->gpus, &devices, failure))
+    if (!cuda_gpus_require(&state->gpus, &devices, failure))
         return LOCATED_NOWHERE;
     view->platform = &backend_cuda.platform;
     view->device = 0;
-    const bool here = view->n == 0 || cuda_pointer_locate(&state->pointers, view, failure);
-    return here ? LOCATED_HERE : LOCATED_NOWHERE;
+    const bool located = view->n == 0 || cuda_pointer_locate(&state->pointers, view, failure);
+    return located ? LOCATED_HERE : LOCATED_NOWHERE;
 }
 
 /* ---- gred's own streams ---- */
 
-static bool own_stream(struct cuda_state *state, int device, enum own_stream which,
-                       uintptr_t *stream, struct failure *failure)
+static bool shared_stream(struct cuda_state *state, int device, enum shared_stream which,
+                          uintptr_t *stream, struct failure *failure)
 {
     int devices;
-    if (!cuda_gpus_find(&state->gpus, &devices, failure))
+    if (!cuda_gpus_require(&state->gpus, &devices, failure))
         return false;
     if (device < 0 || device >= devices)
         return failure_note(failure, FAILURE_VALUE, "there is no GPU number %d; there are %d",
                             device, devices);
-    _Atomic(cudaStream_t) *own = &state->streams[device][which];
-    if (!*own) {
-        struct cuda_saved_state before;
-        cudaStream_t made = NULL;
-        if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
+    _Atomic(cudaStream_t) *slot = &state->streams[device][which];
+    if (!*slot) {
+        struct cuda_saved_state saved;
+        cudaStream_t created = NULL;
+        if (!cuda_gpu_enter(&state->gpus, device, &saved, failure))
             return false;
         pthread_mutex_lock(&state->lock);
-        if (!*own && CUDA_TRY(failure, cudaStreamCreateWithFlags, &made, cudaStreamNonBlocking))
-            *own = made;
+        if (!*slot && CUDA_TRY(failure, cudaStreamCreateWithFlags, &created, cudaStreamNonBlocking))
+            *slot = created;
         pthread_mutex_unlock(&state->lock);
-        if (!cuda_gpu_leave(device, &before, failure))
+        if (!cuda_gpu_leave(device, &saved, failure))
             return false;
     }
-    *stream = (uintptr_t)*own;
+    *stream = (uintptr_t)*slot;
     return *stream;
 }
 
 static bool handshake(void *state, int device, uintptr_t *stream, struct failure *failure)
 {
-    return own_stream(state, device, FOR_PRODUCERS, stream, failure);
+    return shared_stream(state, device, STREAM_PRODUCERS, stream, failure);
 }
 
 /* ---- memory for results ---- */
@@ -131,16 +131,16 @@ static bool handshake(void *state, int device, uintptr_t *stream, struct failure
 static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
 {
     struct cuda_state *state = opaque;
-    struct cuda_saved_state before;
+    struct cuda_saved_state saved;
     memory->stream.given = true;
-    if (!own_stream(state, memory->device, FOR_MEMORY, &memory->stream.handle, failure) ||
-        !cuda_gpu_enter(&state->gpus, memory->device, &before, failure))
+    if (!shared_stream(state, memory->device, STREAM_MEMORY, &memory->stream.handle, failure) ||
+        !cuda_gpu_enter(&state->gpus, memory->device, &saved, failure))
         return false;
     const bool allocated =
         cuda_pool_is_ready(state, memory->device, failure) &&
         CUDA_TRY(failure, cudaMallocFromPoolAsync, &memory->at, memory->bytes,
                  state->pools[memory->device], (cudaStream_t)memory->stream.handle);
-    return cuda_gpu_leave(memory->device, &before, failure) && allocated;
+    return cuda_gpu_leave(memory->device, &saved, failure) && allocated;
 }
 
 /* A no-op in a forked child. */
@@ -148,11 +148,11 @@ static void release(void *opaque, const struct device_memory *memory)
 {
     struct cuda_state *state = opaque;
     struct failure ignored = {0};
-    struct cuda_saved_state before;
-    if (!cuda_gpu_enter(&state->gpus, memory->device, &before, &ignored))
+    struct cuda_saved_state saved;
+    if (!cuda_gpu_enter(&state->gpus, memory->device, &saved, &ignored))
         return;
     CUDA_TRY(&ignored, cudaFreeAsync, memory->at, (cudaStream_t)memory->stream.handle);
-    cuda_gpu_leave(memory->device, &before, &ignored);
+    cuda_gpu_leave(memory->device, &saved, &ignored);
 }
 
 static bool read_results(void *opaque, const struct device_memory *memory, void *target,
@@ -160,24 +160,24 @@ static bool read_results(void *opaque, const struct device_memory *memory, void 
 {
     const cudaStream_t stream = (cudaStream_t)memory->stream.handle;
     struct cuda_state *state = opaque;
-    struct cuda_saved_state before;
-    if (!cuda_gpu_enter(&state->gpus, memory->device, &before, failure))
+    struct cuda_saved_state saved;
+    if (!cuda_gpu_enter(&state->gpus, memory->device, &saved, failure))
         return false;
     const bool done = cuda_check(failure,
                                  cudaMemcpyAsync(target, memory->at, memory->bytes,
                                                  cudaMemcpyDeviceToHost, stream),
                                  "cudaMemcpyAsync from the device") &&
                       CUDA_TRY(failure, cudaStreamSynchronize, stream);
-    return cuda_gpu_leave(memory->device, &before, failure) && done;
+    return cuda_gpu_leave(memory->device, &saved, failure) && done;
 }
 
 static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
                   struct failure *failure)
 {
     struct cuda_state *state = opaque;
-    struct cuda_saved_state before;
+    struct cuda_saved_state saved;
     cudaEvent_t event = NULL;
-    if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
+    if (!cuda_gpu_enter(&state->gpus, device, &saved, failure))
         return false;
     const bool ordered =
         CUDA_TRY(failure, cudaEventCreateWithFlags, &event, cudaEventDisableTiming) &&
@@ -185,14 +185,14 @@ static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
         CUDA_TRY(failure, cudaStreamWaitEvent, (cudaStream_t)later, event, 0);
     if (event)
         cudaEventDestroy(event);
-    return cuda_gpu_leave(device, &before, failure) && ordered;
+    return cuda_gpu_leave(device, &saved, failure) && ordered;
 }
 
 /* ---- runs ---- */
 
 /* Once per GPU. */
-static bool warn_of_compiling(struct cuda_state *state, const struct cuda_session *session,
-                              struct run *run)
+static bool warn_about_jit(struct cuda_state *state, const struct cuda_session *session,
+                           struct run *run)
 {
     const int capability = session->machine.facts.capability;
     char text[320];
@@ -211,17 +211,17 @@ static bool run_on_current_device(struct cuda_state *state, int device, const st
 {
     cudaStream_t stream = NULL;
     bool capturing = false;
-    if (plan && !cuda_order_choose(plan, run, &stream, &capturing))
+    if (plan && !cuda_stream_choose(plan, run, &stream, &capturing))
         return false;
-    struct cuda_session *session = cuda_session_borrow(state, device, stream, capturing, run);
+    struct cuda_session *session = cuda_session_acquire(state, device, stream, capturing, run);
     if (!session)
         return false;
     const bool ran =
-        warn_of_compiling(state, session, run) &&
+        warn_about_jit(state, session, run) &&
         (!plan || cuda_wait_for_producers(session, &plan->streams)) &&
         execute(&session->machine, plan, run) &&
-        (!plan || !plan->results.on_device || cuda_producers_wait(session, &plan->streams));
-    cuda_session_return(session, ran);
+        (!plan || !plan->results.on_device || cuda_make_producers_wait(session, &plan->streams));
+    cuda_session_release(session, ran);
     return ran && run->failure.kind == FAILURE_NONE;
 }
 
@@ -230,11 +230,11 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
     struct cuda_state *state = opaque;
     struct failure *failure = &run->failure;
     const int device = plan ? plan->device : run->timing->device;
-    struct cuda_saved_state before;
-    if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
+    struct cuda_saved_state saved;
+    if (!cuda_gpu_enter(&state->gpus, device, &saved, failure))
         return false;
     const bool ran = run_on_current_device(state, device, plan, run);
-    return cuda_gpu_leave(device, &before, failure) && ran;
+    return cuda_gpu_leave(device, &saved, failure) && ran;
 }
 
 const struct backend backend_cuda = {

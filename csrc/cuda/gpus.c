@@ -20,12 +20,12 @@ bool cuda_check(struct failure *failure, cudaError_t error, const char *call)
 
 /* ---- the number of GPUs ---- */
 
-static bool lost_in_fork(struct cuda_gpus *self, struct failure *failure)
+static bool is_forked_child(struct cuda_gpus *self, struct failure *failure)
 {
-    const pid_t here = process_id();
-    pid_t user = self->user;
-    if (user == here ||
-        (user == 0 && (atomic_compare_exchange_strong(&self->user, &user, here) || user == here)))
+    const pid_t pid = process_id();
+    pid_t owner = self->owner;
+    if (owner == pid ||
+        (owner == 0 && (atomic_compare_exchange_strong(&self->owner, &owner, pid) || owner == pid)))
         return false;
     failure_note_cuda(
         failure, "fork", "cudaErrorInitializationError",
@@ -38,29 +38,29 @@ static bool lost_in_fork(struct cuda_gpus *self, struct failure *failure)
 int cuda_gpus_count(struct cuda_gpus *self, struct failure *failure)
 {
     int devices = self->count;
-    const char *absence = self->absence;
-    if (!absence) {
-        if (lost_in_fork(self, failure))
+    const char *reason = self->reason;
+    if (!reason) {
+        if (is_forked_child(self, failure))
             return -1;
         if (devices)
             return devices;
         const cudaError_t error = cudaGetDeviceCount(&devices);
         if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) {
             cudaGetLastError();
-            absence = cudaGetErrorString(error);
+            reason = cudaGetErrorString(error);
         } else if (!cuda_check(failure, error, "cudaGetDeviceCount"))
             return -1;
         else if (devices == 0)
-            absence = "the driver reports none";
+            reason = "the driver reports none";
         else
             return self->count = devices < CUDA_GPUS_MAX ? devices : CUDA_GPUS_MAX;
-        self->absence = absence;
+        self->reason = reason;
     }
-    failure_note(failure, FAILURE_RUNTIME, "%s", absence);
+    failure_note(failure, FAILURE_RUNTIME, "%s", reason);
     return 0;
 }
 
-bool cuda_gpus_find(struct cuda_gpus *self, int *count, struct failure *failure)
+bool cuda_gpus_require(struct cuda_gpus *self, int *count, struct failure *failure)
 {
     struct failure why = {0};
     *count = cuda_gpus_count(self, &why);
@@ -75,18 +75,18 @@ bool cuda_gpus_find(struct cuda_gpus *self, int *count, struct failure *failure)
 /* ---- the current GPU ---- */
 
 /* Always sets the device: the driver API may have changed the context behind the runtime's back. */
-bool cuda_gpu_enter(struct cuda_gpus *gpus, int device, struct cuda_saved_state *before,
+bool cuda_gpu_enter(struct cuda_gpus *gpus, int device, struct cuda_saved_state *saved,
                     struct failure *failure)
 {
-    before->mode = cudaStreamCaptureModeRelaxed;
-    return !lost_in_fork(gpus, failure) && CUDA_TRY(failure, cudaGetDevice, &before->device) &&
+    saved->mode = cudaStreamCaptureModeRelaxed;
+    return !is_forked_child(gpus, failure) && CUDA_TRY(failure, cudaGetDevice, &saved->device) &&
            CUDA_TRY(failure, cudaSetDevice, device) &&
-           CUDA_TRY(failure, cudaThreadExchangeStreamCaptureMode, &before->mode);
+           CUDA_TRY(failure, cudaThreadExchangeStreamCaptureMode, &saved->mode);
 }
 
-bool cuda_gpu_leave(int device, const struct cuda_saved_state *before, struct failure *failure)
+bool cuda_gpu_leave(int device, const struct cuda_saved_state *saved, struct failure *failure)
 {
-    enum cudaStreamCaptureMode mode = before->mode;
+    enum cudaStreamCaptureMode mode = saved->mode;
     return CUDA_TRY(failure, cudaThreadExchangeStreamCaptureMode, &mode) &&
-           (before->device == device || CUDA_TRY(failure, cudaSetDevice, before->device));
+           (saved->device == device || CUDA_TRY(failure, cudaSetDevice, saved->device));
 }

@@ -19,16 +19,16 @@ bool cuda_check(struct failure *failure, cudaError_t error, const char *call);
 enum { CUDA_GPUS_MAX = 64 };
 
 struct cuda_gpus {
-    atomic_int count;              /* 0: not known yet */
-    _Atomic(const char *) absence; /* why there are none, permanently; NULL: not known to be so */
-    _Atomic pid_t user;            /* the process that used CUDA; 0: none so far */
+    atomic_int count;             /* 0: not known yet */
+    _Atomic(const char *) reason; /* why there are none, permanently; NULL: not known to be so */
+    _Atomic pid_t owner;          /* the process that used CUDA; 0: none so far */
 };
 
 /* The number of GPUs. If that is 0, or -1 for unknown, `failure` says why. */
 int cuda_gpus_count(struct cuda_gpus *, struct failure *);
 
 /* The same for work that needs a GPU: false, with a failure noted, if there is none. */
-bool cuda_gpus_find(struct cuda_gpus *, int *count, struct failure *);
+bool cuda_gpus_require(struct cuda_gpus *, int *count, struct failure *);
 
 /* A thread's state to restore. */
 struct cuda_saved_state {

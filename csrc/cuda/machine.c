@@ -13,7 +13,7 @@ static bool allocate_from_pool(struct machine *machine, size_t bytes, void **mem
 {
     struct cuda_session *self = session_of(machine);
     return CUDA_TRY(machine->failure, cudaMallocFromPoolAsync, memory, bytes ? bytes : 1,
-                    self->all->pools[self->device], self->stream);
+                    self->state->pools[self->device], self->stream);
 }
 
 static void free_to_pool(struct machine *machine, void *memory)
@@ -28,15 +28,15 @@ static bool machine_allocate(struct machine *machine, size_t bytes, void **memor
 {
     struct cuda_session *self = session_of(machine);
     self->ahead = false; /* the first copies have to follow this allocation */
-    if (bytes > KEPT_BYTES || self->capturing)
+    if (bytes > WORKSPACE_BYTES || self->capturing)
         return allocate_from_pool(machine, bytes, memory);
-    *memory = self->kept;
+    *memory = self->workspace;
     return true;
 }
 
 static void machine_release(struct machine *machine, void *memory)
 {
-    if (memory != session_of(machine)->kept)
+    if (memory != session_of(machine)->workspace)
         free_to_pool(machine, memory);
 }
 
@@ -44,7 +44,7 @@ static void machine_release(struct machine *machine, void *memory)
 static bool machine_leave(struct machine *machine)
 {
     struct cuda_session *self = session_of(machine);
-    return self->capturing || cuda_session_leave_unfinished(self);
+    return self->capturing || cuda_session_mark_pending(self);
 }
 
 /* Notes a failure if the stream is being captured: a graph would access host memory at replay. */
@@ -63,52 +63,52 @@ static bool machine_clear(struct machine *machine, void *target, size_t bytes)
                     session_of(machine)->stream);
 }
 
-static bool copy_bytes(struct machine *machine, enum copy_way way, void *target, const void *source,
-                       size_t bytes)
+static bool copy_bytes(struct machine *machine, enum copy_way kind, void *target,
+                       const void *source, size_t bytes)
 {
     static const struct {
         enum cudaMemcpyKind kind;
         const char *call;
-    } ways[] = {
-        [COPY_IN] = {cudaMemcpyHostToDevice, "cudaMemcpyAsync to the device"},
-        [COPY_KEPT] = {cudaMemcpyHostToDevice, "cudaMemcpyAsync to the device"},
-        [COPY_OUT] = {cudaMemcpyDeviceToHost, "cudaMemcpyAsync from the device"},
-        [COPY_WITHIN] = {cudaMemcpyDeviceToDevice, "cudaMemcpyAsync within the device"},
+    } copies[] = {
+        [COPY_TO_DEVICE] = {cudaMemcpyHostToDevice, "cudaMemcpyAsync to the device"},
+        [COPY_CAPTURABLE] = {cudaMemcpyHostToDevice, "cudaMemcpyAsync to the device"},
+        [COPY_TO_HOST] = {cudaMemcpyDeviceToHost, "cudaMemcpyAsync from the device"},
+        [COPY_ON_DEVICE] = {cudaMemcpyDeviceToDevice, "cudaMemcpyAsync within the device"},
     };
     const cudaStream_t stream = session_of(machine)->stream;
     return cuda_check(machine->failure,
-                      cudaMemcpyAsync(target, source, bytes, ways[way].kind, stream),
-                      ways[way].call) &&
-           (way != COPY_OUT || CUDA_TRY(machine->failure, cudaStreamSynchronize, stream));
+                      cudaMemcpyAsync(target, source, bytes, copies[kind].kind, stream),
+                      copies[kind].call) &&
+           (kind != COPY_TO_HOST || CUDA_TRY(machine->failure, cudaStreamSynchronize, stream));
 }
 
 /* Requests over 256 MiB are limited to 7/8 of the free memory, to leave some to others. */
 static size_t machine_room(struct machine *machine, size_t bytes)
 {
-    const size_t little = (size_t)256 << 20;
+    const size_t threshold = (size_t)256 << 20;
     size_t available = 0, total = 0;
     (void)machine;
-    if (bytes <= little)
+    if (bytes <= threshold)
         return bytes;
     if (cudaMemGetInfo(&available, &total) != cudaSuccess) {
         cudaGetLastError();
         return bytes;
     }
     const size_t share = available - available / 8;
-    return bytes < share ? bytes : share > little ? share : little;
+    return bytes < share ? bytes : share > threshold ? share : threshold;
 }
 
 /* ---- host memory ---- */
 
-enum { FEW_BYTES = 1 << 15 };
+enum { SMALL_BYTES = 1 << 15 };
 
 /* Small flat arrays skip the staging buffers. They are copied to the stack, from which CUDA copies
  * before it returns; from page-locked memory of the caller it would read later. */
-static bool feed_few(struct machine *machine, void *target, const void *source, size_t bytes)
+static bool upload_small(struct machine *machine, void *target, const void *source, size_t bytes)
 {
-    char few[FEW_BYTES];
-    memcpy(few, source, bytes);
-    return copy_bytes(machine, COPY_IN, target, few, bytes);
+    char copy[SMALL_BYTES];
+    memcpy(copy, source, bytes);
+    return copy_bytes(machine, COPY_TO_DEVICE, target, copy, bytes);
 }
 
 static bool make_staging(struct machine *machine)
@@ -129,21 +129,21 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
     *fed = length;
     if (refuse_capture(machine))
         return false;
-    if (flat && bytes <= FEW_BYTES)
-        return feed_few(machine, target, first, bytes);
-    const struct cuda_feed feed = {
+    if (flat && bytes <= SMALL_BYTES)
+        return upload_small(machine, target, first, bytes);
+    const struct cuda_upload job = {
         .layout = layout,
         .start = start,
         .length = length,
         .target = target,
-        .in_place = flat && cuda_pointer_is_page_locked(&self->all->pointers, first, bytes),
+        .in_place = flat && cuda_pointer_is_page_locked(&self->state->pointers, first, bytes),
         .as_bits = as_bits,
         .stream = self->stream,
         .ahead = self->ahead,
-        .threads = self->all->threads,
-        .instructions = self->all->instructions,
+        .threads = self->state->threads,
+        .instructions = self->state->instructions,
     };
-    return make_staging(machine) && cuda_staging_feed(self->staging, &feed, fed, machine->failure);
+    return make_staging(machine) && cuda_staging_upload(self->staging, &job, fed, machine->failure);
 }
 
 static bool machine_run_ahead(struct machine *machine)
@@ -161,8 +161,8 @@ static bool machine_run_ahead(struct machine *machine)
  * threads launch the same kernel. */
 static bool allow_shared_bytes(struct machine *machine, const void *kernel, size_t bytes)
 {
-    enum { ALWAYS = 48 << 10 };
-    return bytes <= ALWAYS ||
+    enum { DEFAULT_MAX = 48 << 10 };
+    return bytes <= DEFAULT_MAX ||
            CUDA_TRY(machine->failure, cudaFuncSetAttribute, kernel,
                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)machine->facts.shared_bytes);
 }
@@ -249,7 +249,7 @@ static enum progress machine_progress(struct machine *machine)
     const cudaError_t error = cudaStreamQuery(session_of(machine)->stream);
     if (error == cudaErrorNotReady) {
         cudaGetLastError();
-        return PROGRESS_UNDER_WAY;
+        return PROGRESS_PENDING;
     }
     return cuda_check(machine->failure, error, "cudaStreamQuery") ? PROGRESS_DONE : PROGRESS_FAILED;
 }
@@ -258,7 +258,7 @@ static enum progress machine_progress(struct machine *machine)
  * the cache would write it back while the next kernel is timed. */
 static bool machine_flush(struct machine *machine)
 {
-    enum { SHAPE = 1, BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 2, PACK_BYTES = 16, ANY_BYTE = 0x5a };
+    enum { SHAPE = 1, BLOCK = 512, BLOCKS_PER_SM = 2, PACK_BYTES = 16, ANY_BYTE = 0x5a };
     struct cuda_session *self = session_of(machine);
     struct cuda_memory *scratch = &self->scratch;
     if (!scratch->at && (!allocate_from_pool(machine, scratch->bytes, &scratch->at) ||
@@ -269,7 +269,7 @@ static bool machine_flush(struct machine *machine)
     void *arguments[] = {&scratch->at, &packs, &scratch->at};
     const struct step step = {
         .kernel = kernel_that_reads(machine->facts.kernels, SHAPE),
-        .grid = (uint64_t)machine->facts.multiprocessors * BLOCKS_A_MULTIPROCESSOR,
+        .grid = (uint64_t)machine->facts.multiprocessors * BLOCKS_PER_SM,
         .block = BLOCK,
         .cluster = 1,
     };
@@ -303,8 +303,8 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
 /* ---- copies into graphs ---- */
 
 /* Passes the data as kernel arguments, which graphs store. */
-static bool write_by_kernels(struct machine *machine, char *target, const char *source,
-                             size_t bytes)
+static bool write_with_kernels(struct machine *machine, char *target, const char *source,
+                               size_t bytes)
 {
     const struct step step = {.kernel = kernel_of_kind(machine->facts.kernels, KERNEL_WRITE),
                               .grid = 1,
@@ -312,24 +312,24 @@ static bool write_by_kernels(struct machine *machine, char *target, const char *
                               .cluster = 1};
     for (size_t at = 0; at < bytes; at += WRITTEN_WORDS * sizeof(uint64_t)) {
         struct written_words words;
-        const size_t some = bytes - at < sizeof words ? bytes - at : sizeof words;
-        unsigned count = (unsigned)(some / sizeof(uint64_t));
+        const size_t chunk = bytes - at < sizeof words ? bytes - at : sizeof words;
+        unsigned count = (unsigned)(chunk / sizeof(uint64_t));
         void *to = target + at;
         void *arguments[] = {&words, &count, &to};
-        memcpy(words.at, source + at, some);
+        memcpy(words.at, source + at, chunk);
         if (!machine_launch(machine, &step, arguments))
             return false;
     }
     return true;
 }
 
-static bool machine_copy(struct machine *machine, enum copy_way way, void *target,
+static bool machine_copy(struct machine *machine, enum copy_way kind, void *target,
                          const void *source, size_t bytes)
 {
-    if (way == COPY_KEPT && session_of(machine)->capturing)
-        return write_by_kernels(machine, target, source, bytes);
-    return (way == COPY_WITHIN || !refuse_capture(machine)) &&
-           copy_bytes(machine, way, target, source, bytes);
+    if (kind == COPY_CAPTURABLE && session_of(machine)->capturing)
+        return write_with_kernels(machine, target, source, bytes);
+    return (kind == COPY_ON_DEVICE || !refuse_capture(machine)) &&
+           copy_bytes(machine, kind, target, source, bytes);
 }
 
 static const struct machine_memory machine_memory = {
@@ -367,6 +367,6 @@ void cuda_session_begin(struct cuda_session *self, struct run *run)
     machine->facts.device = machine;
     machine->failure = &run->failure;
     machine->mailbox = self->capturing ? NULL : &self->mailbox;
-    machine->tickets = self->capturing ? NULL : self->kept + KEPT_BYTES;
+    machine->tickets = self->capturing ? NULL : self->workspace + WORKSPACE_BYTES;
     self->ahead = false;
 }

@@ -9,14 +9,14 @@
 #include <stdatomic.h>
 
 /* Driver functions without an equivalent in the runtime; looked up once. */
-typedef CUresult cuda_ask_attributes(unsigned count, CUpointer_attribute *attributes,
+typedef CUresult cuda_get_attributes(unsigned count, CUpointer_attribute *attributes,
                                      void **answers, CUdeviceptr address);
-typedef CUresult cuda_ask_attribute(void *answer, CUpointer_attribute attribute,
+typedef CUresult cuda_get_attribute(void *answer, CUpointer_attribute attribute,
                                     CUdeviceptr address);
 
 struct cuda_pointers {
-    _Atomic(cuda_ask_attributes *) ask_several;
-    _Atomic(cuda_ask_attribute *) ask_one;
+    _Atomic(cuda_get_attributes *) get_many;
+    _Atomic(cuda_get_attribute *) get_one;
 };
 
 /* Finds the GPU that holds all of a nonempty view; view->layout.data becomes its address there.

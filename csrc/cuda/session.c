@@ -13,7 +13,7 @@ static void session_free(struct cuda_session *self)
     if (self->own_stream)
         cudaStreamDestroy(self->own_stream);
     cuda_staging_free(self->staging);
-    cudaFree(self->kept);
+    cudaFree(self->workspace);
     cudaFreeHost(self->mailbox.words);
     free(self);
 }
@@ -35,9 +35,9 @@ static bool has_machine_code(int capability)
     for (const char *at = GRED_ARCHITECTURES; *at;) {
         char *end;
         const long compiled = strtol(at, &end, 10);
-        const bool own = *end == 'a' || *end == 'f';
+        const bool specific = *end == 'a' || *end == 'f';
         if (compiled == capability ||
-            (!own && compiled / 10 == capability / 10 && compiled < capability))
+            (!specific && compiled / 10 == capability / 10 && compiled < capability))
             return true;
         const size_t rest = strcspn(at, " ");
         at += rest + (at[rest] != 0);
@@ -45,35 +45,35 @@ static bool has_machine_code(int capability)
     return false;
 }
 
-static bool ask_device(struct cuda_session *self, int device, struct failure *failure)
+static bool query_device(struct cuda_session *self, int device, struct failure *failure)
 {
-    enum { SCRATCH_L2_TIMES = 3, UNITS = 0, L2_BYTES, SHARED_BYTES, MAJOR, MINOR, ANSWERS };
-    static const enum cudaDeviceAttr attributes[ANSWERS] = {
+    enum { SCRATCH_L2_TIMES = 3, UNITS = 0, L2_BYTES, SHARED_BYTES, MAJOR, MINOR, VALUES };
+    static const enum cudaDeviceAttr attributes[VALUES] = {
         [UNITS] = cudaDevAttrMultiProcessorCount,
         [L2_BYTES] = cudaDevAttrL2CacheSize,
         [SHARED_BYTES] = cudaDevAttrMaxSharedMemoryPerBlockOptin,
         [MAJOR] = cudaDevAttrComputeCapabilityMajor,
         [MINOR] = cudaDevAttrComputeCapabilityMinor};
     struct facts *facts = &self->machine.facts;
-    int answers[ANSWERS];
-    for (int k = 0; k < ANSWERS; k++)
-        if (!CUDA_TRY(failure, cudaDeviceGetAttribute, &answers[k], attributes[k], device))
+    int values[VALUES];
+    for (int k = 0; k < VALUES; k++)
+        if (!CUDA_TRY(failure, cudaDeviceGetAttribute, &values[k], attributes[k], device))
             return false;
-    facts->multiprocessors = (unsigned)answers[UNITS];
-    facts->capability = answers[MAJOR] * 10 + answers[MINOR];
-    facts->shared_bytes = (size_t)answers[SHARED_BYTES];
+    facts->multiprocessors = (unsigned)values[UNITS];
+    facts->capability = values[MAJOR] * 10 + values[MINOR];
+    facts->shared_bytes = (size_t)values[SHARED_BYTES];
     self->machine_code = has_machine_code(facts->capability);
-    self->scratch.bytes = SCRATCH_L2_TIMES * (size_t)answers[L2_BYTES];
+    self->scratch.bytes = SCRATCH_L2_TIMES * (size_t)values[L2_BYTES];
     return true;
 }
 
 /* The tickets follow the workspace. */
-static bool make_kept(struct cuda_session *self, struct failure *failure)
+static bool allocate_workspace(struct cuda_session *self, struct failure *failure)
 {
-    const size_t one = sizeof(struct exact_together), all = TICKETS * sizeof(unsigned),
-                 tickets = one > all ? one : all;
-    return CUDA_TRY(failure, cudaMalloc, (void **)&self->kept, KEPT_BYTES + tickets) &&
-           CUDA_TRY(failure, cudaMemsetAsync, self->kept + KEPT_BYTES, 0, tickets,
+    const size_t exact = sizeof(struct exact_together), counters = TICKETS * sizeof(unsigned),
+                 tickets = exact > counters ? exact : counters;
+    return CUDA_TRY(failure, cudaMalloc, (void **)&self->workspace, WORKSPACE_BYTES + tickets) &&
+           CUDA_TRY(failure, cudaMemsetAsync, self->workspace + WORKSPACE_BYTES, 0, tickets,
                     self->own_stream) &&
            CUDA_TRY(failure, cudaStreamSynchronize, self->own_stream);
 }
@@ -87,7 +87,8 @@ static bool make_mailbox(struct mailbox *self, struct failure *failure)
     return CUDA_TRY(failure, cudaHostGetDevicePointer, (void **)&self->on_device, self->words, 0);
 }
 
-static struct cuda_session *session_new(struct cuda_state *all, int device, struct failure *failure)
+static struct cuda_session *session_new(struct cuda_state *state, int device,
+                                        struct failure *failure)
 {
     struct cuda_session *self = calloc(1, sizeof *self);
     if (!self) {
@@ -95,10 +96,10 @@ static struct cuda_session *session_new(struct cuda_state *all, int device, stru
         return NULL;
     }
     self->device = device;
-    self->all = all;
+    self->state = state;
     if (CUDA_TRY(failure, cudaStreamCreateWithFlags, &self->own_stream, cudaStreamNonBlocking) &&
-        ask_device(self, device, failure) && make_events(self, failure) &&
-        make_kept(self, failure) && make_mailbox(&self->mailbox, failure))
+        query_device(self, device, failure) && make_events(self, failure) &&
+        allocate_workspace(self, failure) && make_mailbox(&self->mailbox, failure))
         return self;
     session_free(self);
     return NULL;
@@ -119,39 +120,39 @@ void cuda_sessions_free(struct cuda_state *self, int device)
 }
 
 /* A stream's handle is reused after it is destroyed; its number is not. */
-static unsigned long long number_of(cudaStream_t stream)
+static unsigned long long stream_id_of(cudaStream_t stream)
 {
-    unsigned long long number = 0;
-    if (cudaStreamGetId(stream, &number) != cudaSuccess)
+    unsigned long long id = 0;
+    if (cudaStreamGetId(stream, &id) != cudaSuccess)
         cudaGetLastError();
-    return number;
+    return id;
 }
 
 /* Whether the session's previous work has finished, or precedes all new work on the stream. While a
  * stream is being captured, neither it nor events may be queried. */
-static bool is_free(struct cuda_session *session, cudaStream_t stream, bool capturing)
+static bool is_reusable(struct cuda_session *session, cudaStream_t stream, bool capturing)
 {
-    const bool awaited = mailbox_is_awaited(&session->mailbox);
-    if (!awaited && !session->unfinished)
+    const bool awaited = mailbox_is_pending(&session->mailbox);
+    if (!awaited && !session->pending)
         return true;
     if (capturing)
         return false;
-    if (stream && number_of(stream) == session->stream_number)
+    if (stream && stream_id_of(stream) == session->stream_id)
         return true;
     if (awaited)
         return false;
-    session->unfinished = cudaEventQuery(session->events[EVENT_DONE]) != cudaSuccess;
-    if (session->unfinished)
+    session->pending = cudaEventQuery(session->events[EVENT_DONE]) != cudaSuccess;
+    if (session->pending)
         cudaGetLastError();
-    return !session->unfinished;
+    return !session->pending;
 }
 
 /* Removes the first free session from the list; NULL if there is none. */
-static struct cuda_session *take_free(struct cuda_session **list, cudaStream_t stream,
-                                      bool capturing)
+static struct cuda_session *take_reusable(struct cuda_session **list, cudaStream_t stream,
+                                          bool capturing)
 {
     for (struct cuda_session **at = list; *at; at = &(*at)->next)
-        if (is_free(*at, stream, capturing)) {
+        if (is_reusable(*at, stream, capturing)) {
             struct cuda_session *session = *at;
             *at = session->next;
             return session;
@@ -159,12 +160,12 @@ static struct cuda_session *take_free(struct cuda_session **list, cudaStream_t s
     return NULL;
 }
 
-bool cuda_session_leave_unfinished(struct cuda_session *self)
+bool cuda_session_mark_pending(struct cuda_session *self)
 {
-    self->unfinished =
+    self->pending =
         CUDA_TRY(self->machine.failure, cudaEventRecord, self->events[EVENT_DONE], self->stream);
-    self->stream_number = number_of(self->stream);
-    return self->unfinished;
+    self->stream_id = stream_id_of(self->stream);
+    return self->pending;
 }
 
 /* The pool keeps memory between runs, so that small workspaces need no driver call. */
@@ -188,12 +189,12 @@ bool cuda_pool_is_ready(struct cuda_state *self, int device, struct failure *fai
     return ready;
 }
 
-struct cuda_session *cuda_session_borrow(struct cuda_state *self, int device, cudaStream_t stream,
-                                         bool capturing, struct run *run)
+struct cuda_session *cuda_session_acquire(struct cuda_state *self, int device, cudaStream_t stream,
+                                          bool capturing, struct run *run)
 {
     struct failure *failure = &run->failure;
     pthread_mutex_lock(&self->lock);
-    struct cuda_session *session = take_free(&self->idle[device], stream, capturing);
+    struct cuda_session *session = take_reusable(&self->idle[device], stream, capturing);
     pthread_mutex_unlock(&self->lock);
     if (!session && cuda_pool_is_ready(self, device, failure))
         session = session_new(self, device, failure);
@@ -208,23 +209,23 @@ struct cuda_session *cuda_session_borrow(struct cuda_state *self, int device, cu
 /* Launches may still be running if the result stays on the device or the user interrupted the wait.
  * After any other failure, they are waited for, and their errors ignored as consequences. The
  * caller's memory is not read after the call. */
-static void settle(struct cuda_session *session, bool ran)
+static void wait_after_failure(struct cuda_session *session, bool ran)
 {
     if (session->capturing)
         return;
     if (session->staging)
         cuda_staging_wait_in_place(session->staging);
     if ((ran || session->machine.failure->kind == FAILURE_EXCEPTION) &&
-        mailbox_is_awaited(&session->mailbox)) {
-        session->stream_number = number_of(session->stream);
+        mailbox_is_pending(&session->mailbox)) {
+        session->stream_id = stream_id_of(session->stream);
     } else if (!ran) {
         if (cudaStreamSynchronize(session->stream) != cudaSuccess)
             cudaGetLastError();
-        session->mailbox.awaited = false; /* a result that has not arrived will not arrive */
+        session->mailbox.pending = false; /* a result that has not arrived will not arrive */
     }
 }
 
-static void free_behind(struct cuda_session *session, struct cuda_memory *memory)
+static void free_async(struct cuda_session *session, struct cuda_memory *memory)
 {
     if (memory->at)
         CUDA_TRY(session->machine.failure, cudaFreeAsync, memory->at, session->stream);
@@ -233,12 +234,12 @@ static void free_behind(struct cuda_session *session, struct cuda_memory *memory
 
 /* Returns scratch memory to the pool, so that idle sessions hold no device memory. Keeps the
  * staging buffers of only one idle session, and of those whose buffers are in use. */
-void cuda_session_return(struct cuda_session *session, bool ran)
+void cuda_session_release(struct cuda_session *session, bool ran)
 {
-    struct cuda_state *self = session->all;
-    settle(session, ran);
-    free_behind(session, &session->scratch);
-    free_behind(session, &session->library);
+    struct cuda_state *self = session->state;
+    wait_after_failure(session, ran);
+    free_async(session, &session->scratch);
+    free_async(session, &session->library);
     session->library.bytes = 0;
     struct cuda_staging *surplus = NULL;
     pthread_mutex_lock(&self->lock);
@@ -262,18 +263,18 @@ void cuda_session_return(struct cuda_session *session, bool ran)
 /* ---- the order of streams ---- */
 
 /* Most of a plan's streams are the same, which is checked once. */
-static bool are_handles(const struct plan_streams *streams, struct failure *failure)
+static bool validate_streams(const struct plan_streams *streams, struct failure *failure)
 {
-    uintptr_t known = 0;
+    uintptr_t validated = 0;
     for (unsigned k = 0; k <= streams->count; k++) {
         const struct stream *stream =
             k < streams->count ? &streams->producers[k] : &streams->consumer;
-        if (!stream->given || stream->handle == known)
+        if (!stream->given || stream->handle == validated)
             continue;
         if (!stream_is_readable(stream->handle))
             return failure_note(failure, FAILURE_VALUE, "stream %#llx is not a valid stream handle",
                                 (unsigned long long)stream->handle);
-        known = stream->handle;
+        validated = stream->handle;
     }
     return true;
 }
@@ -292,33 +293,32 @@ static cudaStream_t choose_stream(const struct plan_streams *streams)
 
 /* The ID of the capture that a stream is part of; 0: none. The default stream must not be queried
  * while others are being captured, since it would have to wait for them. */
-static bool capture_of(cudaStream_t stream, unsigned long long *number, struct failure *failure)
+static bool capture_id(cudaStream_t stream, unsigned long long *id, struct failure *failure)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    *number = 0;
+    *id = 0;
     if (stream == NULL || stream == cudaStreamLegacy)
         return true;
-    if (!CUDA_TRY(failure, cudaStreamGetCaptureInfo, stream, &status, number, NULL, NULL, NULL,
-                  NULL))
+    if (!CUDA_TRY(failure, cudaStreamGetCaptureInfo, stream, &status, id, NULL, NULL, NULL, NULL))
         return false;
     stream_mark_known((uintptr_t)stream);
     return true;
 }
 
-/* Whether all streams of a plan are in the same capture, `*number`, or none is in any. */
-static bool one_capture(cudaStream_t stream, const struct plan_streams *streams,
-                        unsigned long long *number, struct failure *failure)
+/* Whether all streams of a plan are in the same capture, `*id`, or none is in any. */
+static bool share_capture(cudaStream_t stream, const struct plan_streams *streams,
+                          unsigned long long *id, struct failure *failure)
 {
-    if (!capture_of(stream, number, failure))
+    if (!capture_id(stream, id, failure))
         return false;
     for (unsigned k = 0; k < streams->count; k++) {
         const cudaStream_t producer = (cudaStream_t)streams->producers[k].handle;
         unsigned long long other;
         if (producer == stream)
             continue;
-        if (!capture_of(producer, &other, failure))
+        if (!capture_id(producer, &other, failure))
             return false;
-        if (other != *number)
+        if (other != *id)
             return failure_note(failure, FAILURE_RUNTIME,
                                 "one of the call's streams is being captured and another is not: a "
                                 "graph cannot wait for work outside it");
@@ -326,16 +326,16 @@ static bool one_capture(cudaStream_t stream, const struct plan_streams *streams,
     return true;
 }
 
-bool cuda_order_choose(const struct plan *plan, struct run *run, cudaStream_t *stream,
-                       bool *capturing)
+bool cuda_stream_choose(const struct plan *plan, struct run *run, cudaStream_t *stream,
+                        bool *capturing)
 {
     struct failure *failure = &run->failure;
-    unsigned long long number;
+    unsigned long long id;
     *stream = choose_stream(&plan->streams);
-    if (!are_handles(&plan->streams, failure) ||
-        !one_capture(*stream, &plan->streams, &number, failure))
+    if (!validate_streams(&plan->streams, failure) ||
+        !share_capture(*stream, &plan->streams, &id, failure))
         return false;
-    *capturing = number != 0;
+    *capturing = id != 0;
     if (!*capturing || (plan->results.on_device && !run->timing))
         return true;
     return failure_note(failure, FAILURE_RUNTIME,
@@ -344,7 +344,7 @@ bool cuda_order_choose(const struct plan *plan, struct run *run, cudaStream_t *s
 }
 
 /* Makes future work on `later` wait for the present work on `earlier`. */
-static bool put_behind(struct cuda_session *session, cudaStream_t earlier, cudaStream_t later)
+static bool add_wait(struct cuda_session *session, cudaStream_t earlier, cudaStream_t later)
 {
     struct failure *failure = session->machine.failure;
     return earlier == later ||
@@ -356,19 +356,19 @@ bool cuda_wait_for_producers(struct cuda_session *session, const struct plan_str
 {
     bool ordered = true;
     for (unsigned k = 0; k < streams->count && ordered; k++)
-        ordered = put_behind(session, (cudaStream_t)streams->producers[k].handle, session->stream);
+        ordered = add_wait(session, (cudaStream_t)streams->producers[k].handle, session->stream);
     return ordered;
 }
 
 /* If a producer's stream is not known, the host waits instead. */
-bool cuda_producers_wait(struct cuda_session *session, const struct plan_streams *streams)
+bool cuda_make_producers_wait(struct cuda_session *session, const struct plan_streams *streams)
 {
     bool ordered = true;
     for (unsigned k = 0; k < streams->count && ordered; k++) {
         const struct stream *producer = &streams->producers[k];
         ordered = producer->passing
                       ? CUDA_TRY(session->machine.failure, cudaStreamSynchronize, session->stream)
-                      : put_behind(session, session->stream, (cudaStream_t)producer->handle);
+                      : add_wait(session, session->stream, (cudaStream_t)producer->handle);
     }
     return ordered;
 }

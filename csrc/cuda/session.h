@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-enum { KEPT_BYTES = 512 << 10 };
+enum { WORKSPACE_BYTES = 512 << 10 };
 
 /* Events: the moments of a run, one for ordering streams, and one for the end of unfinished
  * work. */
@@ -28,24 +28,24 @@ struct cuda_session {
     int device;
     bool machine_code; /* kernels are compiled for the GPU; else the driver compiles PTX */
     bool ahead;        /* uploads run ahead of launches */
-    struct cuda_state *all;
+    struct cuda_state *state;
     struct kernels kernels; /* for the run */
-    char *kept; /* small workspaces, followed by tickets, which are 0 between launches */
+    char *workspace; /* small workspaces, followed by tickets, which are 0 between launches */
     struct mailbox mailbox;
-    unsigned long long stream_number; /* of the stream with unfinished work, if any */
-    bool unfinished;                  /* there may be such work, until EVENT_DONE */
-    cudaStream_t own_stream, stream;  /* the session's, and the one in use */
-    bool capturing;                   /* work on it is captured into a graph */
+    unsigned long long stream_id;    /* of the stream with unfinished work, if any */
+    bool pending;                    /* there may be such work, until EVENT_DONE */
+    cudaStream_t own_stream, stream; /* the session's, and the one in use */
+    bool capturing;                  /* work on it is captured into a graph */
     cudaEvent_t events[EVENTS];
     struct cuda_staging *staging;        /* NULL until the first upload */
     struct cuda_memory scratch, library; /* read to flush caches; a library's workspace */
 };
 
 /* Streams shared by all threads, which execute no work. */
-enum own_stream {
-    FOR_PRODUCERS, /* handed to producers */
-    FOR_MEMORY,    /* orders allocations and frees of results */
-    OWN_STREAMS
+enum shared_stream {
+    STREAM_PRODUCERS, /* handed to producers */
+    STREAM_MEMORY,    /* orders allocations and frees of results */
+    SHARED_STREAMS
 };
 
 /* State shared by all runs, and the idle sessions. */
@@ -55,7 +55,7 @@ struct cuda_state {
     struct threads *threads; /* for gathering uploads */
     enum instructions instructions;
     atomic_flag warned[CUDA_GPUS_MAX]; /* that the driver compiles kernels */
-    _Atomic(cudaStream_t) streams[CUDA_GPUS_MAX][OWN_STREAMS];
+    _Atomic(cudaStream_t) streams[CUDA_GPUS_MAX][SHARED_STREAMS];
 
     pthread_mutex_t lock; /* for the members below, and for creating streams */
     cudaMemPool_t pools[CUDA_GPUS_MAX];
@@ -70,29 +70,29 @@ bool cuda_pool_is_ready(struct cuda_state *, int device, struct failure *);
 
 /* Returns an idle or new session of the current device, for a run on the given stream, or on the
  * session's own if that is NULL; NULL with a failure noted. */
-struct cuda_session *cuda_session_borrow(struct cuda_state *, int device, cudaStream_t,
-                                         bool capturing, struct run *);
+struct cuda_session *cuda_session_acquire(struct cuda_state *, int device, cudaStream_t,
+                                          bool capturing, struct run *);
 
 /* Sets up a borrowed session's machine for the run. In machine.c. */
 void cuda_session_begin(struct cuda_session *, struct run *);
 
 /* Marks the launched work as unfinished: the host does not wait for it, and it posts no result.
  * False with a failure noted. */
-bool cuda_session_leave_unfinished(struct cuda_session *);
+bool cuda_session_mark_pending(struct cuda_session *);
 
 /* Returns a session after a run that succeeded (`ran`) or failed. */
-void cuda_session_return(struct cuda_session *, bool ran);
+void cuda_session_release(struct cuda_session *, bool ran);
 
 /* ---- order ---- */
 
 /* Chooses the stream for a plan's work (NULL: any) and reports whether it is being captured. False
  * with a failure noted, leaving captures intact, if a handle is invalid or a graph cannot do the
  * work. */
-bool cuda_order_choose(const struct plan *, struct run *, cudaStream_t *, bool *capturing);
+bool cuda_stream_choose(const struct plan *, struct run *, cudaStream_t *, bool *capturing);
 
 /* Makes future work on the session's stream wait for the producers' work. */
 bool cuda_wait_for_producers(struct cuda_session *, const struct plan_streams *);
 
 /* If the host does not wait, makes the producers' future work, such as freeing or overwriting their
  * memory, wait for the session's work. */
-bool cuda_producers_wait(struct cuda_session *, const struct plan_streams *);
+bool cuda_make_producers_wait(struct cuda_session *, const struct plan_streams *);

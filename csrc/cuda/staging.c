@@ -38,12 +38,12 @@ struct cuda_staging *cuda_staging_new(struct failure *failure)
         failure_note(failure, FAILURE_MEMORY, "out of memory for buffers");
         return NULL;
     }
-    bool made = make_event(&self->launched[0], failure) &&
-                make_event(&self->launched[1], failure) &&
-                CUDA_TRY(failure, cudaStreamCreateWithFlags, &self->stream, cudaStreamNonBlocking);
-    for (int k = 0; k < STAGES && made; k++)
-        made = make_event(&self->stages[k].copied, failure);
-    if (made)
+    bool created =
+        make_event(&self->launched[0], failure) && make_event(&self->launched[1], failure) &&
+        CUDA_TRY(failure, cudaStreamCreateWithFlags, &self->stream, cudaStreamNonBlocking);
+    for (int k = 0; k < STAGES && created; k++)
+        created = make_event(&self->stages[k].copied, failure);
+    if (created)
         return self;
     cuda_staging_free(self);
     return NULL;
@@ -87,66 +87,66 @@ void cuda_staging_wait_in_place(struct cuda_staging *self)
 }
 
 /* Uploaded size of n elements. */
-static size_t bytes_of(const struct cuda_feed *feed, uint64_t n)
+static size_t uploaded_bytes(const struct cuda_upload *upload, uint64_t n)
 {
-    return feed->as_bits ? ceil_div(n, MASK_BITS) : n * element_size(feed->layout->input);
+    return upload->as_bits ? ceil_div(n, MASK_BITS) : n * element_size(upload->layout->input);
 }
 
 /* ---- gathering ---- */
 
 /* A buffer being filled, in stretches that each have their own place. */
-struct gathering {
-    const struct cuda_feed *feed;
+struct gather_job {
+    const struct cuda_upload *upload;
     uint64_t stretch; /* elements per stretch */
     char *buffer;
-    uint64_t places[STRETCHES]; /* elements before each stretch's; at first, in it */
+    uint64_t offsets[STRETCHES]; /* elements before each stretch's; at first, in it */
 };
 
 /* The start of a stretch in the array, and its length. */
-static uint64_t stretch_at(const struct gathering *self, uint64_t index, uint64_t *length)
+static uint64_t stretch_range(const struct gather_job *self, uint64_t index, uint64_t *length)
 {
     const uint64_t at = index * self->stretch;
-    *length = min_u64(self->feed->length - at, self->stretch);
-    return self->feed->start + at;
+    *length = min_u64(self->upload->length - at, self->stretch);
+    return self->upload->start + at;
 }
 
 static void count_stretch(void *context, uint64_t index, unsigned thread)
 {
-    struct gathering *self = context;
+    struct gather_job *self = context;
     uint64_t length;
-    const uint64_t start = stretch_at(self, index, &length);
+    const uint64_t start = stretch_range(self, index, &length);
     (void)thread;
-    self->places[index] = gather_count(self->feed->layout, start, length);
+    self->offsets[index] = gather_count(self->upload->layout, start, length);
 }
 
 static void gather_stretch(void *context, uint64_t index, unsigned thread)
 {
-    const struct gathering *self = context;
-    const struct cuda_feed *feed = self->feed;
+    const struct gather_job *self = context;
+    const struct cuda_upload *upload = self->upload;
     uint64_t length;
-    const uint64_t start = stretch_at(self, index, &length);
+    const uint64_t start = stretch_range(self, index, &length);
     (void)thread;
-    (feed->as_bits ? gather_bits
-                   : gather_unconverted)(feed->instructions, feed->layout, start, length,
-                                         self->buffer + bytes_of(feed, self->places[index]));
+    (upload->as_bits ? gather_bits : gather_unconverted)(
+        upload->instructions, upload->layout, start, length,
+        self->buffer + uploaded_bytes(upload, self->offsets[index]));
 }
 
 /* Returns the number of elements gathered. With a mask, the stretches' elements are counted first,
  * which gives their places. */
-static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
+static uint64_t gather_in_threads(const struct cuda_upload *upload, void *buffer)
 {
-    const uint64_t stretch = STRETCH_BYTES / element_size(feed->layout->input);
-    const uint64_t stretches = ceil_div(feed->length, stretch);
-    struct gathering self = {.feed = feed, .stretch = stretch, .buffer = buffer};
-    const struct thread_team thread_team = threads_team(feed->threads);
-    if (feed->layout->mask)
+    const uint64_t stretch = STRETCH_BYTES / element_size(upload->layout->input);
+    const uint64_t stretches = ceil_div(upload->length, stretch);
+    struct gather_job self = {.upload = upload, .stretch = stretch, .buffer = buffer};
+    const struct thread_team thread_team = threads_team(upload->threads);
+    if (upload->layout->mask)
         threads_run(&thread_team, stretches, false, count_stretch, &self);
     uint64_t before = 0;
     for (uint64_t k = 0; k < stretches; k++) {
-        if (!feed->layout->mask)
+        if (!upload->layout->mask)
             count_stretch(&self, k, 0);
-        const uint64_t count = self.places[k];
-        self.places[k] = before;
+        const uint64_t count = self.offsets[k];
+        self.offsets[k] = before;
         before += count;
     }
     threads_run(&thread_team, stretches, false, gather_stretch, &self);
@@ -156,66 +156,67 @@ static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
 /* ---- feeding ---- */
 
 /* Returns the address to copy from; NULL with a failure noted. */
-static const void *bring_together(struct stage *stage, const struct cuda_feed *feed, uint64_t *fed,
-                                  struct failure *failure)
+static const void *fill_stage(struct stage *stage, const struct cuda_upload *upload,
+                              uint64_t *count, struct failure *failure)
 {
-    *fed = feed->length;
-    if (feed->in_place)
-        return (const char *)feed->layout->data + feed->start * element_size(feed->layout->input);
+    *count = upload->length;
+    if (upload->in_place)
+        return (const char *)upload->layout->data +
+               upload->start * element_size(upload->layout->input);
     if (!stage->buffer &&
         !CUDA_TRY(failure, cudaHostAlloc, &stage->buffer, STAGE_BYTES, cudaHostAllocPortable))
         return NULL;
-    *fed = gather_by_all(feed, stage->buffer);
+    *count = gather_in_threads(upload, stage->buffer);
     return stage->buffer;
 }
 
 /* Waits until the next stage is free, fills it and starts its copy. */
-static bool feed_stage(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
-                       struct failure *failure)
+static bool upload_stage(struct cuda_staging *self, const struct cuda_upload *upload,
+                         uint64_t *count, struct failure *failure)
 {
     struct stage *stage = &self->stages[self->next];
-    const cudaStream_t stream = feed->ahead ? self->stream : feed->stream;
+    const cudaStream_t stream = upload->ahead ? self->stream : upload->stream;
     if (!CUDA_TRY(failure, cudaEventSynchronize, stage->copied))
         return false;
-    const void *from = bring_together(stage, feed, fed, failure);
+    const void *from = fill_stage(stage, upload, count, failure);
     if (!from)
         return false;
-    const size_t bytes = bytes_of(feed, *fed);
-    stage->in_place = feed->in_place;
+    const size_t bytes = uploaded_bytes(upload, *count);
+    stage->in_place = upload->in_place;
     self->next = (self->next + 1) % STAGES;
     return cuda_check(failure,
-                      cudaMemcpyAsync(feed->target, from, bytes, cudaMemcpyHostToDevice, stream),
+                      cudaMemcpyAsync(upload->target, from, bytes, cudaMemcpyHostToDevice, stream),
                       "cudaMemcpyAsync to the device") &&
            CUDA_TRY(failure, cudaEventRecord, stage->copied, stream);
 }
 
-static bool feed_stages(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
-                        struct failure *failure)
+static bool upload_stages(struct cuda_staging *self, const struct cuda_upload *upload,
+                          uint64_t *count, struct failure *failure)
 {
-    const uint64_t most = STAGE_BYTES / element_size(feed->layout->input);
-    *fed = 0;
-    for (uint64_t at = 0; at < feed->length; at += most) {
-        struct cuda_feed part = *feed;
+    const uint64_t stage_elements = STAGE_BYTES / element_size(upload->layout->input);
+    *count = 0;
+    for (uint64_t at = 0; at < upload->length; at += stage_elements) {
+        struct cuda_upload part = *upload;
         uint64_t staged;
         part.start += at;
-        part.length = min_u64(feed->length - at, most);
-        part.target = (char *)feed->target + bytes_of(feed, *fed);
-        if (!feed_stage(self, &part, &staged, failure))
+        part.length = min_u64(upload->length - at, stage_elements);
+        part.target = (char *)upload->target + uploaded_bytes(upload, *count);
+        if (!upload_stage(self, &part, &staged, failure))
             return false;
-        *fed += staged;
+        *count += staged;
     }
     return true;
 }
 
-/* Waits for the last copy even after a failure: targets are freed in the feed stream's order. */
-bool cuda_staging_feed(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
-                       struct failure *failure)
+/* Waits for the last copy even after a failure: targets are freed in the upload stream's order. */
+bool cuda_staging_upload(struct cuda_staging *self, const struct cuda_upload *upload,
+                         uint64_t *count, struct failure *failure)
 {
-    const bool all = feed_stages(self, feed, fed, failure);
+    const bool uploaded = upload_stages(self, upload, count, failure);
     const struct stage *latest = &self->stages[(self->next + STAGES - 1) % STAGES];
-    return (!feed->ahead ||
-            CUDA_TRY(failure, cudaStreamWaitEvent, feed->stream, latest->copied, 0)) &&
-           all;
+    return (!upload->ahead ||
+            CUDA_TRY(failure, cudaStreamWaitEvent, upload->stream, latest->copied, 0)) &&
+           uploaded;
 }
 
 bool cuda_staging_run_ahead(struct cuda_staging *self, cudaStream_t stream, bool first,

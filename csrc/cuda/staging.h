@@ -23,7 +23,7 @@ bool cuda_staging_is_idle(const struct cuda_staging *);
 void cuda_staging_wait_in_place(struct cuda_staging *);
 
 /* Elements of a host layout, and their destination. */
-struct cuda_feed {
+struct cuda_upload {
     const struct layout *layout;
     uint64_t start, length;
     void *target;
@@ -35,9 +35,9 @@ struct cuda_feed {
     enum instructions instructions;
 };
 
-/* Copies the elements; *fed is the number that are not masked. */
-bool cuda_staging_feed(struct cuda_staging *, const struct cuda_feed *, uint64_t *fed,
-                       struct failure *);
+/* Copies the elements; *count is the number that are not masked. */
+bool cuda_staging_upload(struct cuda_staging *, const struct cuda_upload *, uint64_t *count,
+                         struct failure *);
 
 /* From now on, copies that run ahead follow the stream's work at the previous call or, if `first`,
  * its work now. */

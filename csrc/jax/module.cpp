@@ -35,14 +35,14 @@ namespace
 const foreign *core;
 
 /* Reduces one array, or computes the dot product of two of one size. */
-ffi::Error reduce(const attributes &asked, const ffi::RemainingArgs &arrays,
+ffi::Error reduce(const attributes &attrs, const ffi::RemainingArgs &arrays,
                   const ffi::AnyBuffer &results, bool on_device, void *stream)
 {
     const auto array = arrays.get<ffi::AnyBuffer>(0);
     if (!array)
         return array.error();
-    const std::string reduction(asked.reduction), input(asked.input), elements(asked.elements),
-        result(asked.result);
+    const std::string reduction(attrs.reduction), input(attrs.input), elements(attrs.elements),
+        result(attrs.result);
     foreign_call call = {};
     if (arrays.size() > 1) {
         const auto factors = arrays.get<ffi::AnyBuffer>(1);
@@ -54,13 +54,13 @@ ffi::Error reduce(const attributes &asked, const ffi::RemainingArgs &arrays,
     call.input = input.c_str();
     call.elements = elements.c_str();
     call.result = result.c_str();
-    call.exact = asked.exact;
-    call.batch_invariant = asked.batch_invariant;
-    call.ddof = asked.ddof;
+    call.exact = attrs.exact;
+    call.batch_invariant = attrs.batch_invariant;
+    call.ddof = attrs.ddof;
     call.data = array->untyped_data();
     call.dimensions = static_cast<unsigned>(array->dimensions().size());
     call.shape = array->dimensions().begin();
-    call.axes = static_cast<uint64_t>(asked.axes);
+    call.axes = static_cast<uint64_t>(attrs.axes);
     call.results = results.untyped_data();
     call.data_bytes = array->size_bytes();
     call.results_bytes = results.size_bytes();
@@ -74,14 +74,14 @@ ffi::Error reduce(const attributes &asked, const ffi::RemainingArgs &arrays,
 
 using results = ffi::Result<ffi::AnyBuffer>;
 
-ffi::Error reduce_on_host(results to, ffi::RemainingArgs arrays, attributes asked)
+ffi::Error reduce_on_host(results output, ffi::RemainingArgs arrays, attributes attrs)
 {
-    return reduce(asked, arrays, *to, false, nullptr);
+    return reduce(attrs, arrays, *output, false, nullptr);
 }
 
-ffi::Error reduce_on_gpu(void *stream, results to, ffi::RemainingArgs arrays, attributes asked)
+ffi::Error reduce_on_gpu(void *stream, results output, ffi::RemainingArgs arrays, attributes attrs)
 {
-    return reduce(asked, arrays, *to, true, stream);
+    return reduce(attrs, arrays, *output, true, stream);
 }
 
 XLA_FFI_DEFINE_HANDLER(host_handler, reduce_on_host,

@@ -42,20 +42,20 @@ static bool unknown_method(PyObject *method)
     return false;
 }
 
-bool method_parse(PyObject *method, struct asked_method *asked)
+bool method_parse(PyObject *method, struct method_argument *parsed)
 {
-    *asked = (struct asked_method){.way = NULL};
+    *parsed = (struct method_argument){.named = NULL};
     if (!method)
         return true;
     if (!PyUnicode_Check(method))
         return wrong_type("method", "a str", method);
     const char *text = plain_text(method);
-    asked->exact = text && strcmp(text, "exact") == 0;
-    asked->batch_invariant = text && strcmp(text, "batch_invariant") == 0;
-    if (asked->exact || asked->batch_invariant || (text && strcmp(text, "auto") == 0))
+    parsed->exact = text && strcmp(text, "exact") == 0;
+    parsed->batch_invariant = text && strcmp(text, "batch_invariant") == 0;
+    if (parsed->exact || parsed->batch_invariant || (text && strcmp(text, "auto") == 0))
         return true;
-    asked->way = text ? method_find(text) : NULL;
-    return asked->way || unknown_method(method);
+    parsed->named = text ? method_find(text) : NULL;
+    return parsed->named || unknown_method(method);
 }
 
 PyObject *numpy_exception(const char *name)
@@ -64,8 +64,8 @@ PyObject *numpy_exception(const char *name)
     return exceptions ? PyObject_GetAttrString(exceptions, name) : NULL;
 }
 
-/* Adds one of `axes_there` axes to a bit mask. Bools are refused, as by NumPy. */
-static bool add_axis(PyObject *object, unsigned dimensions, unsigned axes_there, uint64_t *axes)
+/* Adds one of `axis_count` axes to a bit mask. Bools are refused, as by NumPy. */
+static bool add_axis(PyObject *object, unsigned dimensions, unsigned axis_count, uint64_t *axes)
 {
     static const char accepted[] = "None, an int or a tuple of ints";
     if (!PyIndex_Check(object) || PyBool_Check(object))
@@ -73,8 +73,8 @@ static bool add_axis(PyObject *object, unsigned dimensions, unsigned axes_there,
     const Py_ssize_t axis = PyNumber_AsSsize_t(object, PyExc_OverflowError);
     if (axis == -1 && PyErr_Occurred()) /* arrays other than of one integer */
         return PyErr_ExceptionMatches(PyExc_TypeError) && wrong_type("axis", accepted, object);
-    const Py_ssize_t positive = axis < 0 ? axis + (Py_ssize_t)axes_there : axis;
-    if (positive < 0 || positive >= (Py_ssize_t)axes_there) {
+    const Py_ssize_t positive = axis < 0 ? axis + (Py_ssize_t)axis_count : axis;
+    if (positive < 0 || positive >= (Py_ssize_t)axis_count) {
         OWNED *type = numpy_exception("AxisError"); /* derived from ValueError and IndexError */
         OWNED *error = type ? PyObject_CallFunction(type, "nI", axis, dimensions) : NULL;
         if (error)
@@ -92,8 +92,8 @@ static bool add_axis(PyObject *object, unsigned dimensions, unsigned axes_there,
  * for reductions that need the axis's length. */
 bool axis_parse(PyObject *axis, enum reduction reduction, unsigned dimensions, uint64_t *axes)
 {
-    const bool asks_for_length = reduction == REDUCTION_mean || reduction == REDUCTION_var ||
-                                 reduction == REDUCTION_std || reduction == REDUCTION_norm;
+    const bool needs_length = reduction == REDUCTION_mean || reduction == REDUCTION_var ||
+                              reduction == REDUCTION_std || reduction == REDUCTION_norm;
     uint64_t none = 0;
     *axes = 0;
     if (!argument_given(axis)) {
@@ -101,8 +101,8 @@ bool axis_parse(PyObject *axis, enum reduction reduction, unsigned dimensions, u
         return true;
     }
     if (!PyTuple_Check(axis))
-        return dimensions > 0 || asks_for_length ? add_axis(axis, dimensions, dimensions, axes)
-                                                 : add_axis(axis, 0, 1, &none);
+        return dimensions > 0 || needs_length ? add_axis(axis, dimensions, dimensions, axes)
+                                              : add_axis(axis, 0, 1, &none);
     if (fold_is_indexed(reduction_row(reduction)->fold))
         return wrong_type("axis", "None or an int", axis);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(axis); k++)

@@ -22,12 +22,12 @@ bool integer_parse(PyObject *object, const char *name, const char *accepted, lon
 const char *plain_text(PyObject *string);
 
 /* A parsed method=: a method of reducing an array, or a property of the result. */
-struct asked_method {
-    const struct method *way; /* NULL: gred chooses */
+struct method_argument {
+    const struct method *named; /* NULL: gred chooses */
     bool exact, batch_invariant;
 };
 
-bool method_parse(PyObject *method, struct asked_method *);
+bool method_parse(PyObject *method, struct method_argument *);
 
 /* A class of numpy.exceptions; a new reference, or NULL with an exception set. */
 PyObject *numpy_exception(const char *name);

@@ -17,7 +17,7 @@ uint64_t axes_length(const struct layout *layout, uint64_t axes)
     return length;
 }
 
-unsigned axes_left(const struct layout *layout, uint64_t axes, bool kept, uint64_t *shape)
+unsigned axes_out_shape(const struct layout *layout, uint64_t axes, bool kept, uint64_t *shape)
 {
     unsigned left = 0;
     for (unsigned k = 0; k < layout->dimensions; k++)
@@ -28,7 +28,7 @@ unsigned axes_left(const struct layout *layout, uint64_t axes, bool kept, uint64
 
 /* ---- reduction dimensions ---- */
 
-static void take_reduced(struct layout *part, const struct layout *layout, uint64_t axes)
+static void gather_reduced(struct layout *part, const struct layout *layout, uint64_t axes)
 {
     layout_copy(layout, part);
     part->dimensions = 0;
@@ -49,27 +49,27 @@ bool axes_order(unsigned count, const uint64_t *shape, const int64_t *strides, u
 {
     bool moved = false;
     for (unsigned k = count; k-- > 0;) {
-        const uint64_t own = shape[k] == 1 ? 0 : stride_magnitude(strides[k]);
-        unsigned at = k;
+        const uint64_t stride = shape[k] == 1 ? 0 : stride_magnitude(strides[k]);
+        unsigned position = k;
         for (unsigned i = k + 1; i < count; i++) {
             const unsigned inner = order[i];
-            const uint64_t other = shape[inner] == 1 ? 0 : stride_magnitude(strides[inner]);
-            if (own == 0 || other == 0)
+            const uint64_t inner_stride = shape[inner] == 1 ? 0 : stride_magnitude(strides[inner]);
+            if (stride == 0 || inner_stride == 0)
                 continue;
-            if (other <= own)
+            if (inner_stride <= stride)
                 break;
-            at = i;
+            position = i;
         }
-        memmove(order + k, order + k + 1, (at - k) * sizeof *order);
-        order[at] = k;
-        moved = moved || at > k;
+        memmove(order + k, order + k + 1, (position - k) * sizeof *order);
+        order[position] = k;
+        moved = moved || position > k;
     }
     return moved;
 }
 
 /* Outer dimensions of length 1 are dropped. */
-static void take_outer(struct axes *self, const struct layout *layout, uint64_t axes,
-                       const unsigned *order)
+static void gather_outer(struct axes *self, const struct layout *layout, uint64_t axes,
+                         const unsigned *order)
 {
     int64_t place = (int64_t)self->results;
     for (unsigned i = 0; i < layout->dimensions; i++) {
@@ -113,13 +113,13 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, const 
     self->runs = (unsigned)__builtin_popcountll(axes & ~(axes << 1));
     self->first = 0;
     self->outer = 0;
-    take_reduced(&self->reduced, layout, axes);
+    gather_reduced(&self->reduced, layout, axes);
     layout_normalise(&self->reduced, in_order);
     if (self->results > 0) {
         const struct dimensions outer = {&self->reduced, &self->outer,       self->shape,
                                          self->strides,  self->mask_strides, self->places,
                                          &self->first};
-        take_outer(self, layout, axes, order);
+        gather_outer(self, layout, axes, order);
         dimensions_normalise(&outer, false);
     }
     self->aligned = is_aligned(self);
@@ -147,14 +147,14 @@ const char *axes_end(const struct axes *axes)
     return (const char *)axes->reduced.data + end;
 }
 
-/* Copies the outer dimensions from number `but` on. */
-static void copy_outer(const struct axes *self, unsigned but, struct axes *to)
+/* Copies the outer dimensions from number `first` on. */
+static void copy_outer(const struct axes *self, unsigned first, struct axes *to)
 {
-    const unsigned count = to->outer = self->outer - but;
-    memcpy(to->shape, self->shape + but, count * sizeof *to->shape);
-    memcpy(to->strides, self->strides + but, count * sizeof *to->strides);
-    memcpy(to->mask_strides, self->mask_strides + but, count * sizeof *to->mask_strides);
-    memcpy(to->places, self->places + but, count * sizeof *to->places);
+    const unsigned count = to->outer = self->outer - first;
+    memcpy(to->shape, self->shape + first, count * sizeof *to->shape);
+    memcpy(to->strides, self->strides + first, count * sizeof *to->strides);
+    memcpy(to->mask_strides, self->mask_strides + first, count * sizeof *to->mask_strides);
+    memcpy(to->places, self->places + first, count * sizeof *to->places);
 }
 
 void axes_copy(const struct axes *self, struct axes *to)
@@ -170,7 +170,7 @@ void axes_copy(const struct axes *self, struct axes *to)
 
 /* ---- walking over results ---- */
 
-static void shift(struct walk_of_results *walk, unsigned k, int64_t steps)
+static void advance(struct walk_of_results *walk, unsigned k, int64_t steps)
 {
     walk->offset += steps * walk->axes->strides[k];
     walk->mask_offset += steps * walk->axes->mask_strides[k];
@@ -184,7 +184,7 @@ void results_start(struct walk_of_results *walk, const struct axes *axes, uint64
     walk->place = axes->first;
     for (unsigned k = axes->outer; k-- > 0; result /= axes->shape[k]) {
         walk->index[k] = result % axes->shape[k];
-        shift(walk, k, (int64_t)walk->index[k]);
+        advance(walk, k, (int64_t)walk->index[k]);
     }
 }
 
@@ -194,10 +194,10 @@ void results_next(struct walk_of_results *walk)
     const struct axes *axes = walk->axes;
     for (unsigned k = axes->outer; k-- > 0;) {
         if (++walk->index[k] < axes->shape[k]) {
-            shift(walk, k, 1);
+            advance(walk, k, 1);
             return;
         }
-        shift(walk, k, 1 - (int64_t)axes->shape[k]);
+        advance(walk, k, 1 - (int64_t)axes->shape[k]);
         walk->index[k] = 0;
     }
 }
@@ -206,7 +206,7 @@ void results_skip(struct walk_of_results *walk, uint64_t count)
 {
     const unsigned last = walk->axes->outer - 1;
     walk->index[last] += count - 1;
-    shift(walk, last, (int64_t)count - 1);
+    advance(walk, last, (int64_t)count - 1);
     results_next(walk);
 }
 

@@ -34,7 +34,7 @@ const char *axes_end(const struct axes *);
 uint64_t axes_length(const struct layout *, uint64_t axes);
 
 /* The shape of the results, with length 1 for kept axes; returns the number of dimensions. */
-unsigned axes_left(const struct layout *, uint64_t axes, bool kept, uint64_t *shape);
+unsigned axes_out_shape(const struct layout *, uint64_t axes, bool kept, uint64_t *shape);
 
 /* NumPy's memory order of the dimensions, outermost first: C order, but with decreasing strides.
  * False: it is C order. */

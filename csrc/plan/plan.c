@@ -10,8 +10,8 @@
 /* ---- choosing a device ---- */
 
 /* Arrays on a device are reduced there. */
-static bool stay(const struct request *request, const struct view *view, const char *name,
-                 struct plan *plan)
+static bool use_array_device(const struct request *request, const struct view *view,
+                             const char *name, struct plan *plan)
 {
     plan->platform = view->platform;
     plan->device = view->device;
@@ -21,29 +21,29 @@ static bool stay(const struct request *request, const struct view *view, const c
         return false;
     if (view->n == 0 || (plan->platform == view->platform && plan->device == view->device))
         return true;
-    OWNED *place = platform_name(view->platform, view->device);
-    return place && value_error("device %.200R: %s is on '%U', where it is reduced; omit device",
-                                request->device, name, place);
+    OWNED *device = platform_name(view->platform, view->device);
+    return device && value_error("device %.200R: %s is on '%U', where it is reduced; omit device",
+                                 request->device, name, device);
 }
 
 bool plan_choose_device(const struct request *request, struct view *view, struct plan *plan)
 {
     const struct platforms *platforms = request->platforms;
     const bool offsets = request->offsets && request->offsets->on_device,
-               other = offsets || (request->out && request->out->view.on_device);
-    if (view->on_device && (view->n > 0 || !other))
-        return platforms->where.locate(&platforms->where, view, "a") &&
-               stay(request, view, "a", plan);
-    if (other)
-        return stay(request, offsets ? request->offsets : &request->out->view,
-                    offsets ? "offsets" : "out", plan);
+               has_other = offsets || (request->out && request->out->view.on_device);
+    if (view->on_device && (view->n > 0 || !has_other))
+        return platforms->locator.locate(&platforms->locator, view, "a") &&
+               use_array_device(request, view, "a", plan);
+    if (has_other)
+        return use_array_device(request, offsets ? request->offsets : &request->out->view,
+                                offsets ? "offsets" : "out", plan);
     return platforms_choose(platforms, request->device,
                             plan->method ? plan->method->places : METHOD_ON_HOST, &plan->platform,
                             &plan->device);
 }
 
 /* Sends a single result to out. Results along axes are described later, by results_describe. */
-static bool check_out(const struct request *request, struct plan *plan)
+static bool bind_out(const struct request *request, struct plan *plan)
 {
     const struct output *out = request->out;
     if (!out || !out->view.on_device)
@@ -54,8 +54,8 @@ static bool check_out(const struct request *request, struct plan *plan)
     return true;
 }
 
-static bool check_method_runs_there(const struct platforms *platforms, const struct method *method,
-                                    const struct platform *platform)
+static bool check_method_platform(const struct platforms *platforms, const struct method *method,
+                                  const struct platform *platform)
 {
     struct failure why = {0};
     if (method->places & platform->place) {
@@ -123,13 +123,13 @@ static bool choose_exactness(const struct request *request, struct layout *layou
                            "nansum, nanmean and the "
                            "norm of order 2, and gred.var, std, nanvar, nanstd and describe",
                            row->called);
-    plan_round_once(request->out, layout, plan);
+    plan_make_exact(request->out, layout, plan);
     return true;
 }
 
 /* Refuses empty arrays, and masks that may leave nothing, for reductions that then have no value.
  * Empty segments get the identity. */
-static bool check_nothing(const struct request *request, const struct plan *plan)
+static bool check_empty(const struct request *request, const struct plan *plan)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
     const bool takes_initial = row->nothing != NOTHING_error;
@@ -139,7 +139,7 @@ static bool check_nothing(const struct request *request, const struct plan *plan
     if (plan->n == 0)
         return value_error("%s of an empty array has no value%s", row->called,
                            takes_initial ? "; pass initial= to give it one" : "");
-    if (takes_initial && plan->layout->mask && !request->some_left)
+    if (takes_initial && plan->layout->mask && !request->mask_nonempty)
         return value_error(
             "%s has no value where the mask excludes all elements; where= requires initial=",
             row->called);
@@ -159,22 +159,21 @@ static bool check_means(const struct request *request)
 /* A named method reduces a whole array. */
 static bool choose_method(const struct request *request, struct view *view, struct plan *plan)
 {
-    struct asked_method asked;
-    if (!method_parse(request->method, &asked))
+    struct method_argument method;
+    if (!method_parse(request->method, &method))
         return false;
-    plan->method = asked.way;
-    plan->exact = asked.exact;
-    plan->launch.batch_invariant = asked.batch_invariant;
-    if (asked.batch_invariant && !request->along)
+    plan->method = method.named;
+    plan->exact = method.exact;
+    plan->launch.batch_invariant = method.batch_invariant;
+    if (method.batch_invariant && !request->axes_given)
         return value_error(
             "method 'batch_invariant' is for reductions along axes; pass axis= or keepdims=");
-    if (plan->method && request->along)
+    if (plan->method && request->axes_given)
         return value_error(
             "method '%s' is for whole arrays; with axis= or keepdims= omit method, or pass 'auto'",
             plan->method->name);
     if (!plan_choose_device(request, view, plan) ||
-        (plan->method &&
-         !check_method_runs_there(request->platforms, plan->method, plan->platform)))
+        (plan->method && !check_method_platform(request->platforms, plan->method, plan->platform)))
         return false;
     plan_choose_launch(plan, !argument_given(request->block_size));
     return choose_block(request, plan);
@@ -182,14 +181,14 @@ static bool choose_method(const struct request *request, struct view *view, stru
 
 /* The variant of the reduction for these types. Devices compute any and all by counting true
  * elements; their kernels for extremes of bools along axes count as well. */
-static enum reduction resolved(const struct request *request, const struct plan *plan,
-                               enum element input, enum element type)
+static enum reduction resolve_reduction(const struct request *request, const struct plan *plan,
+                                        enum element input, enum element type)
 {
-    const enum reduction asked = request->reduction;
-    const bool may_be_nan = (asked == REDUCTION_nanmin || asked == REDUCTION_nanmax) &&
+    const enum reduction reduction = request->reduction;
+    const bool may_be_nan = (reduction == REDUCTION_nanmin || reduction == REDUCTION_nanmax) &&
                             argument_given(request->initial) && !element_is_integer(type);
     const enum reduction plain =
-        element_is_integer(input) && !may_be_nan ? reduction_row(asked)->plain : asked;
+        element_is_integer(input) && !may_be_nan ? reduction_row(reduction)->plain : reduction;
     const bool counted =
         reduction_row(plain)->fold == FOLD_nonzero && plan->platform->place != METHOD_ON_HOST;
     return type == ELEMENT_BOOL && !counted ? reduction_row(plain)->bools : plain;
@@ -205,7 +204,7 @@ static bool choose_initial(const struct request *request, struct plan *plan)
     finish->has_initial = argument_given(request->initial);
     if (!finish->has_initial)
         return true;
-    if (numpy_value(request->initial, finish->type, &initial)) {
+    if (numpy_pack(request->initial, finish->type, &initial)) {
         finish->initial = scalar_convert(initial, finish->type, plan->accumulator);
         return true;
     }
@@ -222,16 +221,16 @@ static bool choose_initial(const struct request *request, struct plan *plan)
 static bool choose_reduction(const struct request *request, struct layout *layout,
                              struct plan *plan)
 {
-    struct settled settled = {.ddof = request->ddof, .exact = plan->exact};
-    if (!types_choose(request, layout, &settled))
+    struct resolved_call resolved = {.ddof = request->ddof, .exact = plan->exact};
+    if (!types_choose(request, layout, &resolved))
         return false;
-    settled.reduction = resolved(request, plan, layout->input, settled.elements);
-    plan_settle(&settled, layout, plan);
+    resolved.reduction = resolve_reduction(request, plan, layout->input, resolved.elements);
+    plan_set_types(&resolved, layout, plan);
     if (request->means && !request->axes) {
         plan->finish.has_mean = true;
         plan->finish.mean = *request->means->here;
     }
-    return choose_initial(request, plan) && check_nothing(request, plan) &&
+    return choose_initial(request, plan) && check_empty(request, plan) &&
            choose_exactness(request, layout, plan);
 }
 
@@ -254,7 +253,7 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         .elements = {.on_device = view->on_device, .mask_on_device = mask && mask->on_device},
         .means = request->means,
     };
-    if (!choose_method(request, view, plan) || !check_means(request) || !check_out(request, plan) ||
+    if (!choose_method(request, view, plan) || !check_means(request) || !bind_out(request, plan) ||
         !choose_reduction(request, layout, plan) || !check_method(request, plan))
         return false;
     /* No more code of arguments runs from here on, so check whether it has resized any array. */
@@ -264,51 +263,51 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         (request->out && !array_check_unmoved(&request->out->view, "out")))
         return false;
     const uint64_t whole = request->offsets ? 0 : UINT64_MAX; /* offsets are positions */
-    plan_find_elements(layout, request->axes ? request->reduced : whole, request->order,
-                       request->axes, plan);
-    if (request->before)
-        plan->streams = *request->before;
+    plan_set_layout(layout, request->axes ? request->reduced : whole, request->order, request->axes,
+                    plan);
+    if (request->list_streams)
+        plan->streams = *request->list_streams;
     plan->streams.consumer = request->consumer;
     const struct view *const viewed[] = {view, mask, request->offsets,
                                          request->out ? &request->out->view : NULL,
                                          request->means ? &request->means->view : NULL};
     for (size_t k = 0; k < sizeof viewed / sizeof *viewed; k++)
         if (viewed[k])
-            plan_wait_for(&plan->streams, &viewed[k]->producer);
+            plan_add_producer(&plan->streams, &viewed[k]->producer);
     return true;
 }
 
 /* ---- sums of products ---- */
 
-static PyObject *place_of(const struct view *view)
+static PyObject *device_name(const struct view *view)
 {
     return view->on_device ? platform_name(view->platform, view->device)
                            : PyUnicode_FromString("host");
 }
 
-static bool choose_place(const struct request *request, struct view *a, struct view *b,
-                         struct plan *plan)
+static bool choose_common_device(const struct request *request, struct view *a, struct view *b,
+                                 struct plan *plan)
 {
-    const struct where *where = &request->platforms->where;
-    if (!where->locate(where, a, "a") || !where->locate(where, b, "b"))
+    const struct locator *locator = &request->platforms->locator;
+    if (!locator->locate(locator, a, "a") || !locator->locate(locator, b, "b"))
         return false;
-    const bool together = a->on_device == b->on_device &&
-                          (!a->on_device || (a->platform == b->platform && a->device == b->device));
-    if (together || a->n == 0) /* empty arrays may be anywhere */
+    const bool same = a->on_device == b->on_device &&
+                      (!a->on_device || (a->platform == b->platform && a->device == b->device));
+    if (same || a->n == 0) /* empty arrays may be anywhere */
         return plan_choose_device(request, a->on_device ? a : b, plan);
-    OWNED *of_a = place_of(a), *of_b = place_of(b);
-    return of_a && of_b &&
-           value_error("a is on '%U' and b on '%U'; both must be on the same device", of_a, of_b);
+    OWNED *dev_a = device_name(a), *dev_b = device_name(b);
+    return dev_a && dev_b &&
+           value_error("a is on '%U' and b on '%U'; both must be on the same device", dev_a, dev_b);
 }
 
 bool products_plan(const struct request *request, struct view *a, struct view *b, bool exactly,
                    struct plan *plan)
 {
     plan->method = NULL;
-    if (!choose_place(request, a, b, plan) || !array_check_unmoved(a, "a") ||
+    if (!choose_common_device(request, a, b, plan) || !array_check_unmoved(a, "a") ||
         !array_check_unmoved(b, "b"))
         return false;
-    products_settle(plan->platform, plan->device, a, b, exactly, plan);
+    products_plan_on(plan->platform, plan->device, a, b, exactly, plan);
     plan->streams.consumer = request->consumer;
     return true;
 }

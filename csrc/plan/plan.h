@@ -17,7 +17,7 @@ struct plan_streams {
 };
 
 /* Adds a producer's stream if it is given and new and there is room. */
-void plan_wait_for(struct plan_streams *, const struct stream *producer);
+void plan_add_producer(struct plan_streams *, const struct stream *producer);
 
 /* A caller's arguments, as Python objects (NULL: missing) or parsed. */
 struct request {
@@ -31,11 +31,11 @@ struct request {
     struct axes *axes;          /* to be filled in if there are several results; or NULL */
     uint64_t reduced;           /* reduction axes, a bit each */
     const unsigned *order; /* of the array's dimensions in the results' memory; NULL: C order */
-    bool along;            /* axis= or keepdims= was given, even without effect */
-    bool some_left;        /* the mask is known to leave some elements */
+    bool axes_given;       /* axis= or keepdims= was given, even without effect */
+    bool mask_nonempty;    /* the mask is known to leave some elements */
     struct stream consumer;
-    const struct plan_streams *before; /* of a list's arrays; NULL: not a list */
-    int frames;                        /* gred's own Python frames, which warnings skip */
+    const struct plan_streams *list_streams; /* of a list's arrays; NULL: not a list */
+    int frames;                              /* gred's own Python frames, which warnings skip */
 };
 
 /* Where results go: contiguous, separately for each value of a record. A single result on the host
@@ -111,8 +111,7 @@ struct plan_elements {
     bool on_device, mask_on_device;
     uint64_t position; /* of the first element within a list; else 0 */
 
-    /* Replaces the layout, which still gives the type; with axes, one result per array. NULL: one
-     * array. */
+    /* Replaces the layout except for its type; with axes, one result per array. NULL: one array. */
     const struct array_list *list;
 };
 
@@ -188,11 +187,11 @@ bool products_plan(const struct request *, struct view *a, struct view *b, bool 
                    struct plan *);
 
 /* The same on a given device. */
-void products_settle(const struct platform *, int device, struct view *a, struct view *b,
-                     bool exactly, struct plan *);
+void products_plan_on(const struct platform *, int device, struct view *a, struct view *b,
+                      bool exactly, struct plan *);
 
 /* The type of sums, also of products: integers widen to 64 bits, floats stay. */
-enum element types_of_sums(enum element);
+enum element sum_type(enum element);
 
 /* Whether the plan's grids can be launched. */
 bool plan_fits(const struct plan *, struct failure *);
@@ -206,7 +205,7 @@ bool plan_choose_device(const struct request *, struct view *, struct plan *);
 /* ---- choosing types ---- */
 
 /* A call with checked arguments, without Python objects. */
-struct settled {
+struct resolved_call {
     enum reduction reduction; /* possibly a variant */
     enum element elements;    /* the type that elements are converted to */
     enum element result;      /* the type that the result is rounded to */
@@ -215,20 +214,20 @@ struct settled {
 };
 
 /* Chooses both types by NumPy's rules. False with an exception set. */
-bool types_choose(const struct request *, const struct layout *, struct settled *);
+bool types_choose(const struct request *, const struct layout *, struct resolved_call *);
 
-/* The plan of a settled call for a located view, without mask, mean= or initial=, along the
+/* The plan of a resolved call for a located view, without mask, mean= or initial=, along the
  * `reduced` axes; if `axes` is NULL, of the whole array, with all bits set. */
-void plan_of_settled(const struct settled *, struct view *, uint64_t reduced, struct axes *axes,
-                     struct plan *);
+void plan_from_resolved(const struct resolved_call *, struct view *, uint64_t reduced,
+                        struct axes *axes, struct plan *);
 
 /* Its parts: the launch; the fold and its types; exact results, rounded to the type of `out` unless
  * that is NULL; elements in normal form. */
 void plan_choose_launch(struct plan *, bool automatic);
-void plan_settle(const struct settled *, struct layout *, struct plan *);
-void plan_round_once(const struct output *out, struct layout *, struct plan *);
-void plan_find_elements(struct layout *, uint64_t reduced, const unsigned *order, struct axes *,
-                        struct plan *);
+void plan_set_types(const struct resolved_call *, struct layout *, struct plan *);
+void plan_make_exact(const struct output *out, struct layout *, struct plan *);
+void plan_set_layout(struct layout *, uint64_t reduced, const unsigned *order, struct axes *,
+                     struct plan *);
 
 /* Makes it the plan of another array of n elements, without axes, flat or not. */
 void plan_retarget(struct plan *, const struct layout *, uint64_t n, bool flat);
@@ -260,7 +259,7 @@ static inline enum element accumulator_of_rows(enum element accumulator)
 
 /* A type that holds factors of exact products, and to which devices copy them without rounding,
  * except 64-bit integers with complex numbers (`type`). */
-static inline enum element holder_of_factor(enum element input, enum element type)
+static inline enum element factor_type(enum element input, enum element type)
 {
     if (element_is_complex(type))
         return ELEMENT_COMPLEX128;

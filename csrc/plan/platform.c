@@ -26,12 +26,12 @@ void *platforms_state(const struct platforms *self, const struct platform *platf
 }
 
 /* Releases the GIL while a platform gets ready, which may take a second. */
-static PyThreadState *let_others_go_on(const struct platform *platform, void *state, int device)
+static PyThreadState *release_gil_if_slow(const struct platform *platform, void *state, int device)
 {
     return platform->ready && !platform->ready(state, device) ? PyEval_SaveThread() : NULL;
 }
 
-static void go_on(PyThreadState *thread)
+static void reacquire_gil(PyThreadState *thread)
 {
     if (thread)
         PyEval_RestoreThread(thread);
@@ -41,9 +41,9 @@ int platforms_count(const struct platforms *self, const struct platform *platfor
                     struct failure *why)
 {
     void *state = platforms_state(self, platform);
-    PyThreadState *thread = let_others_go_on(platform, state, -1);
+    PyThreadState *thread = release_gil_if_slow(platform, state, -1);
     const int count = platform->count ? platform->count(state, why) : 1;
-    go_on(thread);
+    reacquire_gil(thread);
     return count;
 }
 
@@ -117,11 +117,11 @@ bool platforms_parse(const struct platforms *self, PyObject *device,
                        device);
 }
 
-bool platforms_find_gpu(const struct platforms *self, bool *there)
+bool platforms_find_gpu(const struct platforms *self, bool *available)
 {
     struct failure why = {0};
     const int count = platforms_count(self, platforms_on(self, METHOD_ON_CUDA), &why);
-    *there = count > 0;
+    *available = count > 0;
     if (count < 0)
         failure_raise(&why, self->cuda_error);
     return count >= 0;
@@ -144,9 +144,9 @@ bool platforms_choose(const struct platforms *self, PyObject *device, unsigned p
 
 /* ---- locating memory ---- */
 
-static bool locate(const struct where *where, struct view *view, const char *name)
+static bool locate(const struct locator *locator, struct view *view, const char *name)
 {
-    const struct platforms *self = (const struct platforms *)where;
+    const struct platforms *self = (const struct platforms *)locator;
     struct failure failure = {0}, named;
     bool gpu = true;
     if (view->platform || !view->on_device)
@@ -161,9 +161,9 @@ static bool locate(const struct where *where, struct view *view, const char *nam
         const struct platform *platform = self->all[k];
         if (!platform->locate)
             continue;
-        PyThreadState *thread = let_others_go_on(platform, self->states[k], -1);
+        PyThreadState *thread = release_gil_if_slow(platform, self->states[k], -1);
         const enum located located = platform->locate(self->states[k], view, &failure);
-        go_on(thread);
+        reacquire_gil(thread);
         if (located == LOCATED_HERE)
             return true;
         if (located == LOCATED_NOWHERE)
@@ -176,21 +176,21 @@ static bool locate(const struct where *where, struct view *view, const char *nam
     return false;
 }
 
-static bool handshake(const struct where *where, int device, uintptr_t *stream)
+static bool handshake(const struct locator *locator, int device, uintptr_t *stream)
 {
-    const struct platforms *self = (const struct platforms *)where;
+    const struct platforms *self = (const struct platforms *)locator;
     const struct platform *gpus = platforms_on(self, METHOD_ON_CUDA);
     struct failure failure = {0};
     void *state = platforms_state(self, gpus);
-    PyThreadState *thread = let_others_go_on(gpus, state, device);
+    PyThreadState *thread = release_gil_if_slow(gpus, state, device);
     const bool made = gpus->handshake(state, device, stream, &failure);
-    go_on(thread);
+    reacquire_gil(thread);
     if (!made)
         failure_raise(&failure, self->cuda_error);
     return made;
 }
 
-void platforms_init_where(struct platforms *self)
+void platforms_init_locator(struct platforms *self)
 {
-    self->where = (struct where){locate, handshake};
+    self->locator = (struct locator){locate, handshake};
 }

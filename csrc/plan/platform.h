@@ -53,14 +53,14 @@ enum { PLATFORMS = 3 };
 
 /* All platforms, the best for rungs last. */
 struct platforms {
-    struct where where; /* first, so that a pointer to it is one to this struct */
+    struct locator locator; /* first, so that a pointer to it is one to this struct */
     const struct platform *all[PLATFORMS];
     void *states[PLATFORMS];
     PyObject *cuda_error; /* the exception for CUDA's failures */
 };
 
-/* Sets the functions in `where`. */
-void platforms_init_where(struct platforms *);
+/* Sets the functions in `locator`. */
+void platforms_init_locator(struct platforms *);
 
 const struct platform *platforms_on(const struct platforms *, unsigned place);
 
@@ -70,7 +70,7 @@ void *platforms_state(const struct platforms *, const struct platform *);
 int platforms_count(const struct platforms *, const struct platform *, struct failure *why);
 
 /* Whether there is a GPU. If it fails that is an error, as skipping it would be silent. */
-bool platforms_find_gpu(const struct platforms *, bool *there);
+bool platforms_find_gpu(const struct platforms *, bool *available);
 
 /* Reads device=. False with an exception set. */
 bool platforms_parse(const struct platforms *, PyObject *device, const struct platform **,

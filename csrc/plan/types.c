@@ -6,7 +6,7 @@
 #include "common/segments.h"
 #include "plan/arguments.h"
 
-static bool warn_of_lost_imaginary_part(int frames)
+static bool warn_imaginary_part_dropped(int frames)
 {
     OWNED *category = numpy_exception("ComplexWarning");
     return category &&
@@ -15,14 +15,14 @@ static bool warn_of_lost_imaginary_part(int frames)
 }
 
 /* A cast to bool depends on both parts. */
-static bool loses_imaginary_part(enum element from, enum element to)
+static bool drops_imaginary_part(enum element from, enum element to)
 {
     return element_is_complex(from) && !element_is_complex(to) && to != ELEMENT_BOOL;
 }
 
 bool types_lose_nan(enum element from, enum element to)
 {
-    return !element_is_integer(from) && (element_is_integer(to) || loses_imaginary_part(from, to));
+    return !element_is_integer(from) && (element_is_integer(to) || drops_imaginary_part(from, to));
 }
 
 static enum element out_type(const struct request *request)
@@ -35,7 +35,7 @@ static enum element default_type(enum values values, enum element input)
 {
     if (!element_is_integer(input) || values == VALUES_own)
         return input;
-    return values == VALUES_floating ? ELEMENT_FLOAT64 : types_of_sums(input);
+    return values == VALUES_floating ? ELEMENT_FLOAT64 : sum_type(input);
 }
 
 /* With an out, NumPy's ufuncs reduce in the type that the elements and out promote to. Means do,
@@ -73,7 +73,7 @@ static enum element result_type(const struct request *request, enum element elem
 }
 
 /* NumPy's "same kind" casts never go back: bool, unsigned, signed, float, complex. */
-static int kind_of(enum element type)
+static int cast_rank(enum element type)
 {
     if (element_is_complex(type))
         return 4;
@@ -90,7 +90,7 @@ static bool check_output(const struct request *request, enum element input)
     const enum element from = request->reduction == REDUCTION_ptp ? input : ELEMENT_FLOAT64;
     const bool casts = request->reduction == REDUCTION_ptp ||
                        (request->reduction == REDUCTION_nanmean && !element_is_integer(input));
-    if (casts && !argument_given(request->dtype) && kind_of(out) < kind_of(from))
+    if (casts && !argument_given(request->dtype) && cast_rank(out) < cast_rank(from))
         return type_error("out of %s of %s cannot be of %s: it would not be a same-kind cast",
                           row->called, element_name(input), element_name(out));
     if (row->result == RESULT_index && (!element_is_integer(out) || out == ELEMENT_UINT64))
@@ -111,13 +111,13 @@ static bool check_types(const struct request *request, enum element input, enum 
     else if (row->values == VALUES_floating && !row->counts && element_is_integer(elements) &&
              (!skips_nan || row->result == RESULT_real))
         wrong = "dtype of %s must be a float or complex type; got %s";
-    else if (row->result == RESULT_real && loses_imaginary_part(input, elements))
+    else if (row->result == RESULT_real && drops_imaginary_part(input, elements))
         wrong = "dtype of %s of complex numbers must be a complex type, since imaginary parts "
                 "contribute; got %s. The result is real in any case";
     else if (skips_nan && !element_is_integer(input) && element_is_integer(elements))
         wrong = "dtype of %s of floats must be a float or complex type, since NaN has no value in "
                 "%s; skip NaN with where=a == a and the reduction without 'nan' in its name";
-    else if (skips_nan && loses_imaginary_part(input, elements))
+    else if (skips_nan && drops_imaginary_part(input, elements))
         wrong = "dtype of %s of complex numbers must be a complex type, since NaN may be in the "
                 "part that %s lacks; pass the array's real part";
     if (wrong)
@@ -127,18 +127,18 @@ static bool check_types(const struct request *request, enum element input, enum 
 
 /* Warns if imaginary parts are lost. Positions, counts, bools and magnitudes never have any. */
 bool types_choose(const struct request *request, const struct layout *layout,
-                  struct settled *settled)
+                  struct resolved_call *resolved)
 {
     const enum element input = layout->input;
     enum element elements;
     if (!choose_elements(request, input, &elements) || !check_types(request, input, elements))
         return false;
-    settled->elements = elements;
-    settled->result = result_type(request, elements);
+    resolved->elements = elements;
+    resolved->result = result_type(request, elements);
     const bool to_out = request->out && reduction_row(request->reduction)->result == RESULT_same;
-    const bool loses = loses_imaginary_part(input, elements) ||
-                       (to_out && loses_imaginary_part(elements, out_type(request)));
-    return !loses || warn_of_lost_imaginary_part(request->frames);
+    const bool loses = drops_imaginary_part(input, elements) ||
+                       (to_out && drops_imaginary_part(elements, out_type(request)));
+    return !loses || warn_imaginary_part_dropped(request->frames);
 }
 
 bool types_convert_directly(const struct layout *layout, enum element accumulator)
@@ -156,14 +156,14 @@ bool types_convert_directly(const struct layout *layout, enum element accumulato
 /* Exact digits take the carries of at most 2^30 numbers, and a table's tags are 32-bit words. */
 bool plan_has_key_kernels(const struct plan *plan)
 {
-    const uint64_t most = (uint64_t)1 << 30;
+    const uint64_t limit = (uint64_t)1 << 30;
     const enum element input = plan->layout->input;
     const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
                wraps =
                    !mean && element_is_integer(input) && element_is_integer(plan->finish.result);
     const bool adds =
         (plan->fold == FOLD_sum || plan->fold == FOLD_nansum) && (plan->exact || wraps);
-    return plan->n < most && plan->segments.of->count < UINT32_MAX && !element_is_complex(input) &&
+    return plan->n < limit && plan->segments.of->count < UINT32_MAX && !element_is_complex(input) &&
            (adds || plan->reduction == REDUCTION_count_nonzero ||
             (fold_is_extreme(plan->fold) && plan->layout->type == input));
 }

@@ -3,8 +3,8 @@
 #include "arrays/objects.h"
 
 static const struct {
-    const char *name, *missing;
-} known[ARGUMENTS_END] = {
+    const char *name, *default_text;
+} specs[ARGUMENTS_END] = {
 #define ARGUMENT(NAME, name, missing) [NAME] = {name, missing},
     ARGUMENTS(ARGUMENT)
 #undef ARGUMENT
@@ -29,11 +29,11 @@ enum signature_index { REDUCTIONS_END = FIRST_VARIANT - 1, FUNCTIONS(NAMED, PLAI
 #define ROW(name, positional, unnamed, ...)                                                        \
     [REDUCTION_##name] = {                                                                         \
         #name, 1, positional, unnamed, {__VA_ARGS__, METHOD, BLOCK_SIZE, DEVICE, STREAM}},
-#define FOLDED   7, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE
-#define EXTREME  6, 0, A, AXIS, OUT, KEEPDIMS, INITIAL, WHERE, DTYPE
-#define AVERAGED 5, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, WHERE, WEIGHTS
-#define SPREAD   6, 0, A, AXIS, DTYPE, OUT, DDOF, KEEPDIMS, WHERE, MEAN, CORRECTION, WEIGHTS
-#define POSITION 3, 0, A, AXIS, OUT, KEEPDIMS, WHERE
+#define SUM_ARGUMENTS    7, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE
+#define MIN_ARGUMENTS    6, 0, A, AXIS, OUT, KEEPDIMS, INITIAL, WHERE, DTYPE
+#define MEAN_ARGUMENTS   5, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, WHERE, WEIGHTS
+#define VAR_ARGUMENTS    6, 0, A, AXIS, DTYPE, OUT, DDOF, KEEPDIMS, WHERE, MEAN, CORRECTION, WEIGHTS
+#define ARGMIN_ARGUMENTS 3, 0, A, AXIS, OUT, KEEPDIMS, WHERE
 #define REDUCED(name, kind) ROW(name, kind)
 #define NAMED(name, required, positional, unnamed, ...)                                            \
     [SIGNATURE_##name] = {#name, required, positional, unnamed, {__VA_ARGS__}},
@@ -41,26 +41,26 @@ enum signature_index { REDUCTIONS_END = FIRST_VARIANT - 1, FUNCTIONS(NAMED, PLAI
 static const struct signature signatures[SIGNATURES] = {
     /* clang-format off */
     FUNCTIONS(NAMED, PLAIN)
-    REDUCED(sum, FOLDED)
-    REDUCED(prod, FOLDED)
-    REDUCED(nansum, FOLDED)
-    REDUCED(nanprod, FOLDED)
-    REDUCED(min, EXTREME)
-    REDUCED(max, EXTREME)
-    REDUCED(nanmin, EXTREME)
-    REDUCED(nanmax, EXTREME)
-    REDUCED(mean, AVERAGED)
-    REDUCED(nanmean, AVERAGED)
-    REDUCED(var, SPREAD)
-    REDUCED(std, SPREAD)
-    REDUCED(nanvar, SPREAD)
-    REDUCED(nanstd, SPREAD)
+    REDUCED(sum, SUM_ARGUMENTS)
+    REDUCED(prod, SUM_ARGUMENTS)
+    REDUCED(nansum, SUM_ARGUMENTS)
+    REDUCED(nanprod, SUM_ARGUMENTS)
+    REDUCED(min, MIN_ARGUMENTS)
+    REDUCED(max, MIN_ARGUMENTS)
+    REDUCED(nanmin, MIN_ARGUMENTS)
+    REDUCED(nanmax, MIN_ARGUMENTS)
+    REDUCED(mean, MEAN_ARGUMENTS)
+    REDUCED(nanmean, MEAN_ARGUMENTS)
+    REDUCED(var, VAR_ARGUMENTS)
+    REDUCED(std, VAR_ARGUMENTS)
+    REDUCED(nanvar, VAR_ARGUMENTS)
+    REDUCED(nanstd, VAR_ARGUMENTS)
     ROW(any, 4, 0, A, AXIS, OUT, KEEPDIMS, WHERE)
     ROW(all, 4, 0, A, AXIS, OUT, KEEPDIMS, WHERE)
-    REDUCED(argmin, POSITION)
-    REDUCED(argmax, POSITION)
-    REDUCED(nanargmin, POSITION)
-    REDUCED(nanargmax, POSITION)
+    REDUCED(argmin, ARGMIN_ARGUMENTS)
+    REDUCED(argmax, ARGMIN_ARGUMENTS)
+    REDUCED(nanargmin, ARGMIN_ARGUMENTS)
+    REDUCED(nanargmax, ARGMIN_ARGUMENTS)
     ROW(count_nonzero, 2, 0, A, AXIS, KEEPDIMS, OUT, WHERE)
     ROW(ptp, 4, 0, A, AXIS, OUT, KEEPDIMS, DTYPE, WHERE)
     ROW(norm, 4, 0, X, ORD, AXIS, KEEPDIMS, DTYPE, OUT, WHERE)
@@ -75,25 +75,25 @@ static const struct signature signatures[SIGNATURES] = {
 static PyObject *argument_keywords[ARGUMENTS_END];
 
 /* PyTorch's names of some arguments. */
-static const char *const other_names[ARGUMENTS_END] = {[AXIS] = "dim", [KEEPDIMS] = "keepdim"};
+static const char *const keyword_aliases[ARGUMENTS_END] = {[AXIS] = "dim", [KEEPDIMS] = "keepdim"};
 
 /* The argument of a keyword, or NO_ARGUMENT with an exception set that lists the keywords. */
-static enum argument argument_named(const struct signature *signature, PyObject *name)
+static enum argument find_argument(const struct signature *signature, PyObject *name)
 {
     const unsigned char *const first = signature->order + signature->unnamed;
     for (const unsigned char *k = first; *k; k++)
         if (argument_keywords[*k] == name)
             return (enum argument) * k;
     for (const unsigned char *k = first; *k; k++) {
-        const char *const other = other_names[*k];
-        if (!PyUnicode_CompareWithASCIIString(name, known[*k].name) ||
+        const char *const other = keyword_aliases[*k];
+        if (!PyUnicode_CompareWithASCIIString(name, specs[*k].name) ||
             (other && !PyUnicode_CompareWithASCIIString(name, other)))
             return (enum argument) * k;
     }
     OWNED *accepted = PyUnicode_FromString("");
     for (const unsigned char *k = first; accepted && *k; k++)
         Py_SETREF(accepted,
-                  PyUnicode_FromFormat("%U%s%s", accepted, k == first ? "" : ", ", known[*k].name));
+                  PyUnicode_FromFormat("%U%s%s", accepted, k == first ? "" : ", ", specs[*k].name));
     if (accepted)
         type_error("%s() got an unexpected keyword argument %.200R; it takes %U",
                    signature->function, name, accepted);
@@ -110,25 +110,25 @@ bool arguments_parse(unsigned which, PyObject *const *arguments, Py_ssize_t coun
         slots[signature->order[k]] = arguments[k];
     for (Py_ssize_t k = 0; k < named && count <= signature->positional; k++) {
         PyObject *const name = PyTuple_GET_ITEM(names, k);
-        const enum argument argument = argument_named(signature, name);
+        const enum argument argument = find_argument(signature, name);
         if (argument == NO_ARGUMENT)
             return false;
         if (slots[argument])
             return type_error("%s() got %s twice, also as %.200R", signature->function,
-                              known[argument].name, name);
+                              specs[argument].name, name);
         slots[argument] = arguments[count + k];
     }
     bool complete = count <= signature->positional;
     for (int k = 0; k < signature->required; k++)
         complete = complete && slots[signature->order[k]];
-    const int least = signature->required, most = signature->positional;
+    const int min = signature->required, max = signature->positional;
     if (complete)
         return true;
-    if (least == most)
-        return type_error("%s() takes %d positional argument%s; got %zd", signature->function, most,
-                          most == 1 ? "" : "s", count);
-    return type_error("%s() takes %d to %d positional arguments; got %zd", signature->function,
-                      least, most, count);
+    if (min == max)
+        return type_error("%s() takes %d positional argument%s; got %zd", signature->function, max,
+                          max == 1 ? "" : "s", count);
+    return type_error("%s() takes %d to %d positional arguments; got %zd", signature->function, min,
+                      max, count);
 }
 
 #define NAMED(name, ...)                                                                           \
@@ -170,7 +170,7 @@ static PyObject *docstring(unsigned which)
     const struct reduction_row *row = reduction_row(which == SIGNATURE_dot ? REDUCTION_sum : which);
     PyObject *arguments = PyList_New(0);
     for (const unsigned char *k = signature->order; *k; k++)
-        list_append(&arguments, Py_BuildValue("ss", known[*k].name, known[*k].missing));
+        list_append(&arguments, Py_BuildValue("ss", specs[*k].name, specs[*k].default_text));
     return python_call("gred.docstrings", "docstring", "(ssNiiOs)", signature->function,
                        row->summary, arguments, signature->positional, signature->unnamed,
                        fold_is_on_ladder(row->fold) ? Py_True : Py_False, nothing[row->nothing]);
@@ -181,7 +181,7 @@ bool signatures_document(PyMethodDef *functions)
 {
     for (unsigned k = NO_ARGUMENT + 1; k < ARGUMENTS_END; k++)
         if (!argument_keywords[k] &&
-            !(argument_keywords[k] = PyUnicode_InternFromString(known[k].name)))
+            !(argument_keywords[k] = PyUnicode_InternFromString(specs[k].name)))
             return false;
     for (unsigned k = 0; k <= SIGNATURE_dot; k++) {
         if (functions[k].ml_doc)

@@ -80,7 +80,7 @@ static bool read_request(struct call *call, enum reduction reduction, int frames
 
 /* If the conversion to dtype would lose a host array's NaN, masks NaN and changes to the plain
  * reduction. NumPy does the same by replacing NaN with the identity. */
-static bool leave_nan_out(struct call *call, PyObject *where)
+static bool mask_nan(struct call *call, PyObject *where)
 {
     struct request *request = &call->request;
     const struct reduction_row *row = reduction_row(request->reduction);
@@ -99,7 +99,8 @@ static bool leave_nan_out(struct call *call, PyObject *where)
     OWNED *found = python_call("gred.statistics.nans", "numbers_of", "(OO)", call->like, where);
     array_release(&call->mask);
     request->reduction = row->plain;
-    return found && mask_apply(PyTuple_GET_ITEM(found, 1), &call->asked, &call->view, &call->mask);
+    return found &&
+           mask_apply(PyTuple_GET_ITEM(found, 1), &call->view_request, &call->view, &call->mask);
 }
 
 /* ---- arrays ---- */
@@ -107,47 +108,47 @@ static bool leave_nan_out(struct call *call, PyObject *where)
 bool call_view(struct call *call, const char *name, bool masked, PyObject *const *slots)
 {
     struct request *request = &call->request;
-    struct view_request *asked = &call->asked;
-    *asked = (struct view_request){.name = name, .where = &call->state->platforms.where};
-    if (!stream_parse(slots[STREAM], &asked->consumer) ||
-        !output_view(slots[OUT], asked, &call->output))
+    struct view_request *view_request = &call->view_request;
+    *view_request = (struct view_request){.name = name, .locator = &call->state->platforms.locator};
+    if (!stream_parse(slots[STREAM], &view_request->consumer) ||
+        !output_view(slots[OUT], view_request, &call->output))
         return false;
-    request->consumer = asked->consumer;
+    request->consumer = view_request->consumer;
     request->out = call->output.object ? &call->output : NULL;
-    asked->in_background = call->output.view.on_device;
-    struct view_request with_nulls = *asked;
-    with_nulls.present = masked ? &call->present : NULL;
+    view_request->in_background = call->output.view.on_device;
+    struct view_request with_nulls = *view_request;
+    with_nulls.valid_mask = masked ? &call->valid_mask : NULL;
     return array_view(call->like, &with_nulls, &call->view);
 }
 
 /* Combines `where` with the mask of nulls. False with an exception set. */
-static bool hide_nulls(struct call *call, PyObject **where)
+static bool mask_nulls(struct call *call, PyObject **where)
 {
     PyObject *const given = *where;
-    if (!call->present || given == Py_None)
+    if (!call->valid_mask || given == Py_None)
         return true;
     if (given && given != Py_True && !numpy_is_no_value(given)) {
-        RELEASED_BY(array_release) struct view mask;
+        CLEANUP(array_release) struct view mask;
         view_init_empty(&mask);
-        Py_SETREF(call->present, array_of_bools(given, "where", &mask)
-                                     ? PyNumber_And(mask.held.owner, call->present)
-                                     : NULL);
+        Py_SETREF(call->valid_mask, array_view_bool(given, "where", &mask)
+                                        ? PyNumber_And(mask.held.owner, call->valid_mask)
+                                        : NULL);
     }
-    if (!call->present)
+    if (!call->valid_mask)
         return false;
-    *where = call->present;
-    OWNED *some_left = PyObject_CallMethod(call->present, "any", NULL);
-    const int stays_on_device = some_left ? PyObject_IsTrue(some_left) : -1;
-    call->request.some_left = stays_on_device > 0;
-    return stays_on_device >= 0;
+    *where = call->valid_mask;
+    OWNED *any = PyObject_CallMethod(call->valid_mask, "any", NULL);
+    const int nonempty = any ? PyObject_IsTrue(any) : -1;
+    call->request.mask_nonempty = nonempty > 0;
+    return nonempty >= 0;
 }
 
 /* The mask has to be on the array's device, which is therefore located first. */
 static bool view_mask(struct call *call, PyObject *mask)
 {
-    const struct where *where = call->asked.where;
-    return hide_nulls(call, &mask) && (!mask || where->locate(where, &call->view, "a")) &&
-           mask_apply(mask, &call->asked, &call->view, &call->mask) && leave_nan_out(call, mask);
+    const struct locator *locator = call->view_request.locator;
+    return mask_nulls(call, &mask) && (!mask || locator->locate(locator, &call->view, "a")) &&
+           mask_apply(mask, &call->view_request, &call->view, &call->mask) && mask_nan(call, mask);
 }
 
 /* Views mean=, broadcast to the shape that means have with keepdims=True. */
@@ -157,8 +158,8 @@ static bool view_means(struct call *call, PyObject *means)
     if (!means || numpy_is_no_value(means))
         return true;
     uint64_t shape[DIMENSIONS_MAX];
-    const unsigned dimensions = axes_left(&call->view.layout, request->reduced, true, shape);
-    if (!means_view(means, &call->asked, &call->view, dimensions, shape, &call->means))
+    const unsigned dimensions = axes_out_shape(&call->view.layout, request->reduced, true, shape);
+    if (!means_view(means, &call->view_request, &call->view, dimensions, shape, &call->means))
         return false;
     if (call->view.n > 0) /* empty arrays have no deviations */
         request->means = &call->means;
@@ -171,12 +172,12 @@ struct call *call_begin(struct module_state *state, enum reduction reduction, in
     struct call *call = spare_take(sizeof *call); /* a short call uses little of it */
     if (!call)
         return (void *)PyErr_NoMemory();
-    memset(call, 0, offsetof(struct call, asked));
+    memset(call, 0, offsetof(struct call, view_request));
     call->state = state;
     call->like = slots[A] ? slots[A] : slots[X] ? slots[X] : slots[VALUES];
     view_init_empty(&call->view);
     view_init_empty(&call->mask);
-    view_init_empty(&call->of_segments.offsets);
+    view_init_empty(&call->segmented.offsets);
     view_init_empty(&call->output.view);
     call->output.object = NULL;
     view_init_empty(&call->means.view);
@@ -193,7 +194,7 @@ struct call *call_open(struct module_state *state, enum reduction reduction, int
 {
     struct call *call = call_begin(state, reduction, frames, slots);
     if (!call || !call_view(call, "a", true, slots) || !view_mask(call, slots[WHERE]) ||
-        !results_choose(call, slots) || !view_means(call, slots[MEAN]) ||
+        !results_choose_shape(call, slots) || !view_means(call, slots[MEAN]) ||
         !plan_make(&call->request, &call->view, &call->mask, &call->plan))
         call_close(&call);
     return call;
@@ -212,13 +213,13 @@ void call_close(struct call **at)
     if (!call)
         return;
     while (call->count > 0)
-        result_release(&call->made[--call->count]);
+        result_release(&call->memory[--call->count]);
     array_release(&call->means.view);
     array_release(&call->view);
     array_release(&call->mask);
-    array_release(&call->of_segments.offsets);
+    array_release(&call->segmented.offsets);
     array_release(&call->output.view);
-    listed_free(call->listed);
-    Py_XDECREF(call->present);
+    list_state_free(call->list);
+    Py_XDECREF(call->valid_mask);
     spare_give(call, sizeof *call);
 }

@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 
 /* Whether there are counting kernels that take the array. False with an exception set. */
-static bool can_count(const struct plan *plan)
+static bool check_countable(const struct plan *plan)
 {
     const enum element input = plan->layout->input;
     struct kernel_key key = {KERNEL_FLAT,       plan->fold,        input,
@@ -31,7 +31,7 @@ static bool can_count(const struct plan *plan)
 }
 
 /* Accesses of large arrays are not recorded one by one. False with an exception set. */
-static bool can_record(const struct plan *plan, const struct counting *counting)
+static bool check_recordable(const struct plan *plan, const struct counting *counting)
 {
     enum { ELEMENTS_MAX = 1 << 14 };
     if (counting->room == 0 || plan->n <= ELEMENTS_MAX)
@@ -44,15 +44,15 @@ static bool can_record(const struct plan *plan, const struct counting *counting)
 /* A frame of the fault's thread: a library, and the offset into it. */
 static PyObject *frame_tuple(uintptr_t at)
 {
-    Dl_info where = {0};
-    if (!dladdr((void *)at, &where))
+    Dl_info info = {0};
+    if (!dladdr((void *)at, &info))
         return Py_BuildValue("zk", NULL, 0ul);
-    return Py_BuildValue("sk", where.dli_fname, at - (uintptr_t)where.dli_fbase);
+    return Py_BuildValue("sk", info.dli_fname, at - (uintptr_t)info.dli_fbase);
 }
 
 /* Replaces the exception with which a fault ended the run by a tuple for gred/lab/checking.py.
  * NULL, keeping the exception, if there was no fault. */
-static PyObject *fault_instead(const struct fault *fault)
+static PyObject *fault_tuple(const struct fault *fault)
 {
 #define FAULT(NAME, name) name,
     static const char *const names[] = {FAULTS(FAULT)};
@@ -102,11 +102,11 @@ static PyObject *launch_tuple(const struct counted_launch *launch)
 static PyObject *count_call(struct call *call, struct counting *counting)
 {
     const struct plan *plan = &call->plan;
-    if (!can_count(plan) || !can_record(plan, counting))
+    if (!check_countable(plan) || !check_recordable(plan, counting))
         return NULL;
     call->run.counting = counting;
     if (!execute_plan(call->state, plan, &call->run))
-        return fault_instead(counting->fault);
+        return fault_tuple(counting->fault);
     PyObject *launches = PyList_New(0);
     for (size_t k = 0; k < counting->count; k++)
         list_append(&launches, launch_tuple(&counting->launches[k]));
@@ -126,11 +126,11 @@ static void counting_free(struct counting *self)
 /* Called by gred/counting.py, gred/recording.py and gred/lab/worker.py. */
 SLOTS_FUNCTION(counters)
 {
-    OPENED *call = call_open_op(state, slots);
+    SCOPED_CALL *call = call_open_op(state, slots);
     if (!call)
         return NULL;
     struct fault fault = {.kind = FAULT_NONE};
-    RELEASED_BY(counting_free)
+    CLEANUP(counting_free)
     struct counting counting = {.multiprocessors =
                                     (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS]),
                                 .room = PyLong_AsSize_t(slots[ROOM]),

@@ -14,7 +14,7 @@
 
 static_assert(offsetof(struct exact, load) == EXACT_WORDS * sizeof(int64_t), "words come first");
 
-static PyObject *words_of(const struct exact *sum)
+static PyObject *words_to_bytes(const struct exact *sum)
 {
     return PyBytes_FromStringAndSize((const char *)sum, EXACT_WORDS * sizeof(int64_t));
 }
@@ -22,16 +22,16 @@ static PyObject *words_of(const struct exact *sum)
 /* False with an exception set. */
 static bool read_words(PyObject *object, struct exact *sum)
 {
-    RELEASED_BY(PyBuffer_Release) Py_buffer buffer = {0};
+    CLEANUP(PyBuffer_Release) Py_buffer buffer = {0};
     if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) < 0)
         return false;
-    bool sound = buffer.len == EXACT_WORDS * (Py_ssize_t)sizeof(int64_t);
+    bool valid = buffer.len == EXACT_WORDS * (Py_ssize_t)sizeof(int64_t);
     memset(sum, 0, sizeof *sum);
-    if (sound)
+    if (valid)
         memcpy(sum, buffer.buf, (size_t)buffer.len);
-    for (int k = 0; sound && k < EXACT_DIGITS; k++)
-        sound = sum->digits[k] <= EXACT_WORD_MOST && sum->digits[k] >= -EXACT_WORD_MOST;
-    return sound || value_error("these are not the words of an exact sum");
+    for (int k = 0; valid && k < EXACT_DIGITS; k++)
+        valid = sum->digits[k] <= EXACT_WORD_MOST && sum->digits[k] >= -EXACT_WORD_MOST;
+    return valid || value_error("these are not the words of an exact sum");
 }
 
 PyObject *core_exact_normalised(PyObject *Py_UNUSED(module), PyObject *words)
@@ -44,7 +44,7 @@ PyObject *core_exact_normalised(PyObject *Py_UNUSED(module), PyObject *words)
     if (top > EXACT_TOP_MOST || top < -EXACT_TOP_MOST)
         return value_error("these are not the words of an exact sum: it would be greater than any "
                            "sum of 2**63 numbers");
-    return words_of(&sum);
+    return words_to_bytes(&sum);
 }
 
 PyObject *core_exact_rounded(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -65,7 +65,7 @@ PyObject *core_exact_rounded(PyObject *Py_UNUSED(module), PyObject *arguments)
 /* ---- sums ---- */
 
 /* Whether elements have a single exact sum. False with an exception set if they are complex. */
-static bool has_one_sum(const struct view *view, const char *name)
+static bool check_real(const struct view *view, const char *name)
 {
     return !element_is_complex(view->layout.input) ||
            type_error("%s: elements of %s have two sums: add their real and imaginary parts to two "
@@ -74,7 +74,7 @@ static bool has_one_sum(const struct view *view, const char *name)
 }
 
 /* Runs a plan whose sum is not rounded. */
-static bool add_exactly(struct call *call, struct exact *sum)
+static bool run_exact(struct call *call, struct exact *sum)
 {
     memset(sum, 0, sizeof *sum);
     call->run.exact = sum;
@@ -89,18 +89,18 @@ PyObject *core_exact_sum(PyObject *module, PyObject *array)
     OWNED *method = PyUnicode_FromString("exact");
     PyObject *slots[ARGUMENTS_END] = {
         [A] = array, [METHOD] = method, [DTYPE] = (PyObject *)&PyFloat_Type};
-    OPENED *call = method ? call_begin(state, REDUCTION_sum, 1, slots) : NULL;
-    if (!call || !call_view(call, "a", false, slots) || !has_one_sum(&call->view, "a") ||
+    SCOPED_CALL *call = method ? call_begin(state, REDUCTION_sum, 1, slots) : NULL;
+    if (!call || !call_view(call, "a", false, slots) || !check_real(&call->view, "a") ||
         !plan_make(&call->request, &call->view, NULL, &call->plan))
         return NULL;
-    return add_exactly(call, &sum) ? words_of(&sum) : NULL;
+    return run_exact(call, &sum) ? words_to_bytes(&sum) : NULL;
 }
 
 /* ---- products of a call's view and its `offsets` ---- */
 
 static bool check_shapes(const struct call *call, bool as_vectors)
 {
-    const struct layout *const a = &call->view.layout, *const b = &call->of_segments.offsets.layout;
+    const struct layout *const a = &call->view.layout, *const b = &call->segmented.offsets.layout;
     if (a->dimensions == b->dimensions && (!as_vectors || a->dimensions == 1) &&
         memcmp(a->shape, b->shape, a->dimensions * sizeof *a->shape) == 0)
         return true;
@@ -118,12 +118,11 @@ static struct call *view_factors(struct module_state *state, PyObject *const *sl
     struct call *call = call_begin(state, REDUCTION_sum, !of_dot, slots);
     if (!call)
         return NULL;
-    struct view *const a = &call->view, *const b = &call->of_segments.offsets;
+    struct view *const a = &call->view, *const b = &call->segmented.offsets;
     bool viewed = call_view(call, "a", false, slots);
-    call->asked.name = "b";
-    viewed = viewed && array_view(slots[B], &call->asked, b) &&
-             (of_dot || (has_one_sum(a, "a") && has_one_sum(b, "b"))) &&
-             check_shapes(call, of_dot) &&
+    call->view_request.name = "b";
+    viewed = viewed && array_view(slots[B], &call->view_request, b) &&
+             (of_dot || (check_real(a, "a") && check_real(b, "b"))) && check_shapes(call, of_dot) &&
              numpy_promote(a->layout.input, b->layout.input, &a->layout.type);
     b->layout.type = a->layout.type;
     if (!viewed)
@@ -132,11 +131,11 @@ static struct call *view_factors(struct module_state *state, PyObject *const *sl
 }
 
 /* Plans a single sum of all products. */
-static bool plan_one_sum(struct call *call, bool exactly)
+static bool plan_products(struct call *call, bool exactly)
 {
     layout_normalise(&call->view.layout, true);
-    layout_normalise(&call->of_segments.offsets.layout, true);
-    return products_plan(&call->request, &call->view, &call->of_segments.offsets, exactly,
+    layout_normalise(&call->segmented.offsets.layout, true);
+    return products_plan(&call->request, &call->view, &call->segmented.offsets, exactly,
                          &call->plan);
 }
 
@@ -146,8 +145,8 @@ PyObject *core_exact_products(PyObject *module, PyObject *arguments)
     PyObject *slots[ARGUMENTS_END] = {NULL};
     if (!PyArg_ParseTuple(arguments, "OO:exact_products", &slots[A], &slots[B]))
         return NULL;
-    OPENED *call = view_factors(PyModule_GetState(module), slots, false);
-    return call && plan_one_sum(call, true) && add_exactly(call, &sum) ? words_of(&sum) : NULL;
+    SCOPED_CALL *call = view_factors(PyModule_GetState(module), slots, false);
+    return call && plan_products(call, true) && run_exact(call, &sum) ? words_to_bytes(&sum) : NULL;
 }
 
 /* ---- along axes ---- */
@@ -157,7 +156,7 @@ static bool choose_result(enum element type, PyObject *dtype, bool exactly, stru
 {
     enum element *const result = &plan->finish.result;
     const bool narrow = exact_has_format(type) && element_size(type) <= sizeof(float);
-    *result = types_of_sums(type);
+    *result = sum_type(type);
     if (dtype != Py_None && !numpy_element_of_dtype(dtype, "dtype", result))
         return false;
     if (dtype != Py_None && !exact_has_format(*result))
@@ -172,7 +171,7 @@ static bool choose_result(enum element type, PyObject *dtype, bool exactly, stru
 /* Sums along the last `along` axes into a new array. */
 static PyObject *sum_along(struct call *call, unsigned along)
 {
-    struct layout *const a = &call->view.layout, *const b = &call->of_segments.offsets.layout;
+    struct layout *const a = &call->view.layout, *const b = &call->segmented.offsets.layout;
     struct plan *const plan = &call->plan;
     const unsigned left = a->dimensions - along;
     a->mask = b->data;
@@ -192,9 +191,9 @@ PyObject *core_dots(PyObject *module, PyObject *arguments)
     PyObject *dtype, *slots[ARGUMENTS_END] = {NULL};
     if (!PyArg_ParseTuple(arguments, "OOIOp:dots", &slots[A], &slots[B], &along, &dtype, &exactly))
         return NULL;
-    OPENED *call = view_factors(PyModule_GetState(module), slots, false);
+    SCOPED_CALL *call = view_factors(PyModule_GetState(module), slots, false);
     if (!call ||
-        !products_plan(&call->request, &call->view, &call->of_segments.offsets, exactly,
+        !products_plan(&call->request, &call->view, &call->segmented.offsets, exactly,
                        &call->plan) ||
         !choose_result(call->view.layout.type, dtype, exactly, &call->plan))
         return NULL;
@@ -207,11 +206,11 @@ PyObject *core_dots(PyObject *module, PyObject *arguments)
 
 static bool parse_method(PyObject *method, bool *exactly)
 {
-    struct asked_method asked;
-    if (!method_parse(method, &asked))
+    struct method_argument parsed;
+    if (!method_parse(method, &parsed))
         return false;
-    *exactly = asked.exact;
-    return (!asked.way && !asked.batch_invariant) ||
+    *exactly = parsed.exact;
+    return (!parsed.named && !parsed.batch_invariant) ||
            value_error("method of dot must be 'auto' or 'exact'; got %.200R", method);
 }
 
@@ -234,9 +233,9 @@ SLOTS_FUNCTION(dot)
         return dot_along(slots, exactly);
     if (argument_given(slots[OUT]) && slots[OUT] != Py_Ellipsis)
         return type_error("out of dot must be ..., for a new array of zero dimensions");
-    OPENED *call = view_factors(state, slots, true);
+    SCOPED_CALL *call = view_factors(state, slots, true);
     if (!call)
         return NULL;
     const bool as_integers = element_is_integer(call->view.layout.type);
-    return plan_one_sum(call, exactly && !as_integers) ? call_answer(call) : NULL;
+    return plan_products(call, exactly && !as_integers) ? call_run(call) : NULL;
 }

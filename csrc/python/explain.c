@@ -4,7 +4,7 @@
 #include "python/hooks.h"
 #include "run/explanation.h"
 
-static void append(PyObject **list, const char *when, struct step step)
+static void append_step(PyObject **list, const char *when, struct step step)
 {
     list_append(list, Py_BuildValue("sskInIOkss", when, step.name, step.grid, step.block,
                                     (Py_ssize_t)step.shared_bytes, step.cluster,
@@ -13,9 +13,9 @@ static void append(PyObject **list, const char *when, struct step step)
 }
 
 /* The tuple of any schedule. Steals the steps. Parts are (name, offset, bytes). */
-static PyObject *launches(const char *form, enum element accumulator, size_t state_bytes,
-                          uint64_t pieces, uint64_t piece, PyObject *steps,
-                          const struct arena *arena, const char *left)
+static PyObject *schedule_tuple(const char *form, enum element accumulator, size_t state_bytes,
+                                uint64_t pieces, uint64_t piece, PyObject *steps,
+                                const struct arena *arena, const char *result_part)
 {
     PyObject *parts = PyList_New(0);
     for (int part = 0; part < PARTS; part++)
@@ -24,7 +24,7 @@ static PyObject *launches(const char *form, enum element accumulator, size_t sta
                                               arena->bytes[part]));
     return Py_BuildValue("ssnkkNNks", form, element_name(accumulator), (Py_ssize_t)state_bytes,
                          pieces, piece, list_to_tuple(steps), list_to_tuple(parts), arena->total,
-                         left);
+                         result_part);
 }
 
 /* ---- a schedule ---- */
@@ -32,7 +32,7 @@ static PyObject *launches(const char *form, enum element accumulator, size_t sta
 static void append_passes(PyObject **list, const char *when, const struct passes *passes)
 {
     for (unsigned k = 0; k < passes->count; k++)
-        append(list, when, passes->at[k]);
+        append_step(list, when, passes->at[k]);
 }
 
 /* Appends the steps of a piece of n elements. */
@@ -41,13 +41,13 @@ static void append_piece(PyObject **list, const char *when, const struct schedul
 {
     schedule_passes(self, false, n, passes);
     if (self->choice.uploads && self->choice.uploads_mask)
-        append(list, when, schedule_unpack(self, schedule_mask_length(self, n)));
+        append_step(list, when, schedule_unpack(self, schedule_mask_length(self, n)));
     if (self->choice.copy)
-        append(list, when, schedule_copy(self, n));
+        append_step(list, when, schedule_copy(self, n));
     append_passes(list, when, passes);
 }
 
-static void append_pieces(PyObject **list, const struct schedule *self, struct passes *passes)
+static void append_all_pieces(PyObject **list, const struct schedule *self, struct passes *passes)
 {
     const uint64_t n = self->plan->n;
     passes->leaves = PART_PARTIALS;
@@ -55,7 +55,7 @@ static void append_pieces(PyObject **list, const struct schedule *self, struct p
         return;
     const uint64_t last = n - (self->pieces - 1) * self->piece;
     if (self->choice.uploads_mask && !self->choice.uploads)
-        append(list, "begin", schedule_unpack(self, schedule_mask_length(self, n)));
+        append_step(list, "begin", schedule_unpack(self, schedule_mask_length(self, n)));
     append_piece(list, "piece", self, self->piece, passes);
     if (self->pieces == 1)
         return;
@@ -72,38 +72,38 @@ PyObject *explain_schedule(const struct schedule *self)
     const struct choice *choice = &self->choice;
     struct passes passes;
     PyObject *steps = PyList_New(0);
-    append_pieces(&steps, self, &passes);
+    append_all_pieces(&steps, self, &passes);
     if (self->counts_separately)
-        append(&steps, "end", schedule_count(self));
+        append_step(&steps, "end", schedule_count(self));
     if (self->finishes_on_device)
-        append(&steps, "end", schedule_finish(self, passes.leaves));
-    return launches(forms[choice->form], choice->accumulator, self->state_bytes, self->pieces,
-                    self->piece, steps, &self->arena,
-                    part_name(plan_out(self->plan) ? PART_OUT : passes.leaves));
+        append_step(&steps, "end", schedule_finish(self, passes.leaves));
+    return schedule_tuple(forms[choice->form], choice->accumulator, self->state_bytes, self->pieces,
+                          self->piece, steps, &self->arena,
+                          part_name(plan_out(self->plan) ? PART_OUT : passes.leaves));
 }
 
 /* ---- along axes ---- */
 
 /* If results are not written to the caller's out directly, the last step converts them to it. */
-static PyObject *steps_along(const struct axes_schedule *schedule, const struct plan *asked)
+static PyObject *steps_along(const struct axes_schedule *self, const struct plan *plan)
 {
     static const char when[] = "begin";
     static const char *const kinds[] = {
         [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "strided"};
-    const struct step made = axes_schedule_step(schedule);
+    const struct step step = axes_schedule_step(self);
     PyObject *steps = PyList_New(0);
-    if (schedule->copy.kernel)
-        append(&steps, when, schedule->copy);
-    append(&steps, when, made);
-    if (asked->results.out)
-        append(&steps, when, step_store(NULL, asked->axes->results));
-    return launches(schedule->copy.kernel ? "gathered" : kinds[schedule->axes.kind],
-                    schedule->accumulator, schedule->state_bytes, 1, made.n, steps,
-                    &schedule->arena, asked->results.on_device ? part_name(PART_OUT) : "results");
+    if (self->copy.kernel)
+        append_step(&steps, when, self->copy);
+    append_step(&steps, when, step);
+    if (plan->results.out)
+        append_step(&steps, when, step_store(NULL, plan->axes->results));
+    return schedule_tuple(self->copy.kernel ? "gathered" : kinds[self->axes.kind],
+                          self->accumulator, self->state_bytes, 1, step.n, steps, &self->arena,
+                          plan->results.on_device ? part_name(PART_OUT) : "results");
 }
 
 /* Why the plan runs where it does. */
-static const char *why_there(const struct call *call)
+static const char *device_reason(const struct call *call)
 {
     const struct plan *plan = &call->plan;
     if (call->view.on_device && (call->view.n || plan->axes))
@@ -115,7 +115,7 @@ static const char *why_there(const struct call *call)
     return plan->method ? "method" : "default";
 }
 
-static PyObject *how_tuple(const struct explanation *explanation, const struct plan *plan)
+static PyObject *execution_tuple(const struct explanation *explanation, const struct plan *plan)
 {
     const struct loops *loops = &explanation->loops;
     if (explanation->by == EXPLAINED_SCHEDULE)
@@ -126,7 +126,7 @@ static PyObject *how_tuple(const struct explanation *explanation, const struct p
                          loops->instructions, loops->copied);
 }
 
-static PyObject *answer(const struct call *call, const struct explanation *explanation)
+static PyObject *explanation_tuple(const struct call *call, const struct explanation *explanation)
 {
     const struct plan *const plan = &call->plan;
     const bool scheduled = explanation->by == EXPLAINED_SCHEDULE;
@@ -134,7 +134,7 @@ static PyObject *answer(const struct call *call, const struct explanation *expla
     const bool named = run->method && explanation->by != EXPLAINED_ALONG;
     const uint64_t results = plan->axes ? plan->axes->results : 1;
     return Py_BuildValue("sNssIskskkN", reduction_row(call->request.reduction)->name,
-                         platform_name(plan->platform, plan->device), why_there(call),
+                         platform_name(plan->platform, plan->device), device_reason(call),
                          plan->exact                    ? "exact"
                          : plan->launch.batch_invariant ? "batch_invariant"
                          : named                        ? run->method->name
@@ -142,7 +142,7 @@ static PyObject *answer(const struct call *call, const struct explanation *expla
                          named ? run->launch.block : 0, element_name(plan->layout->input),
                          plan->n * results, element_name(plan->accumulator), results,
                          explanation->at_once ? explanation->at_once : results,
-                         how_tuple(explanation, plan));
+                         execution_tuple(explanation, plan));
 }
 
 /* The backend fills in the explanation instead of running the plan. */
@@ -157,14 +157,14 @@ static PyObject *explain(struct call *call)
     if (call->plan.axes)
         results_describe(call);
     if (execute_plan(call->state, &call->plan, &call->run))
-        result = answer(call, explanation);
+        result = explanation_tuple(call, explanation);
     PyMem_Free(explanation);
     return result;
 }
 
 SLOTS_FUNCTION(explain)
 {
-    OPENED *call = call_open_op(state, slots);
+    SCOPED_CALL *call = call_open_op(state, slots);
     PyObject *explained = call ? explain(call) : NULL;
     if (!explained && slots[A] && is_list_with_device_arrays(slots[A]))
         type_error("a: explain takes one array; the arrays of a list on devices are reduced "

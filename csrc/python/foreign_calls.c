@@ -12,7 +12,7 @@
  * reduction, the types of elements and results, and whether these are exact or batch-invariant. */
 SLOTS_FUNCTION(settle)
 {
-    OPENED *call = call_open_op(state, slots);
+    SCOPED_CALL *call = call_open_op(state, slots);
     const struct plan *plan = call ? &call->plan : NULL;
     return plan ? Py_BuildValue("KsssOO", call->request.reduced,
                                 reduction_row(plan->reduction)->name,
@@ -27,27 +27,27 @@ SLOTS_FUNCTION(settle)
 /* On the heap: threads' stacks may be small. */
 struct foreign_state {
     struct view view, factors;
-    struct settled settled;
+    struct resolved_call resolved;
     struct axes axes;
     struct plan plan;
     struct run run;
 };
 
-static bool find_names(const struct foreign_call *call, struct foreign_state *self)
+static bool parse_names(const struct foreign_call *call, struct foreign_state *self)
 {
-    struct settled *settled = &self->settled;
+    struct resolved_call *resolved = &self->resolved;
     int r = 0;
     while (r < REDUCTIONS && strcmp(call->reduction, reduction_row((enum reduction)r)->name) != 0)
         r++;
-    settled->reduction = (enum reduction)r;
-    settled->exact = call->exact;
-    settled->batch_invariant = call->batch_invariant;
-    settled->ddof = call->ddof;
-    self->view.layout.input = element_named(call->input);
-    settled->elements = element_named(call->elements);
-    settled->result = element_named(call->result);
-    return (r < REDUCTIONS && self->view.layout.input < ELEMENTS && settled->elements < ELEMENTS &&
-            settled->result < ELEMENTS) ||
+    resolved->reduction = (enum reduction)r;
+    resolved->exact = call->exact;
+    resolved->batch_invariant = call->batch_invariant;
+    resolved->ddof = call->ddof;
+    self->view.layout.input = element_find(call->input);
+    resolved->elements = element_find(call->elements);
+    resolved->result = element_find(call->result);
+    return (r < REDUCTIONS && self->view.layout.input < ELEMENTS && resolved->elements < ELEMENTS &&
+            resolved->result < ELEMENTS) ||
            failure_note(
                &self->run.failure, FAILURE_VALUE,
                "this version of gred has no %s of %s as %s to %s; another version traced the call",
@@ -57,17 +57,17 @@ static bool find_names(const struct foreign_call *call, struct foreign_state *se
 static bool view_call(const struct foreign_call *call, struct foreign_state *self)
 {
     struct layout *layout = &self->view.layout;
-    view_begin(&self->view, call->on_device);
+    view_init(&self->view, call->on_device);
     layout->data = call->data;
     layout->type = layout->input;
     layout->dimensions = call->dimensions;
     for (unsigned k = 0; k < call->dimensions; k++)
         layout->shape[k] = (uint64_t)call->shape[k];
-    view_in_c_order(layout);
+    view_set_c_order(layout);
     self->view.n = layout_length(layout);
     const uint64_t results = axes_length(layout, ~call->axes);
     return (self->view.n * element_size(layout->input) == call->data_bytes &&
-            results * element_size(self->settled.result) == call->results_bytes) ||
+            results * element_size(self->resolved.result) == call->results_bytes) ||
            failure_note(&self->run.failure, FAILURE_VALUE,
                         "%s of %s makes %llu results of %s, which do not fill %zu bytes",
                         call->reduction, call->input, (unsigned long long)results, call->result,
@@ -79,18 +79,18 @@ static bool locate(const struct platforms *platforms, const struct foreign_call 
                    struct view *view, struct failure *failure)
 {
     struct view results = {.n = call->results_bytes, .on_device = view->on_device};
-    struct view *const there = view->n > 0 ? view : &results;
+    struct view *const target = view->n > 0 ? view : &results;
     enum located located = LOCATED_ELSEWHERE;
     results.layout.data = call->results;
     layout_make_flat(&results.layout, results.n);
-    there->platform = platforms_on(platforms, METHOD_ON_HOST);
-    for (int k = 0; there->on_device && there->n > 0 && located == LOCATED_ELSEWHERE; k++)
+    target->platform = platforms_on(platforms, METHOD_ON_HOST);
+    for (int k = 0; target->on_device && target->n > 0 && located == LOCATED_ELSEWHERE; k++)
         if (platforms->all[k]->locate)
-            located = platforms->all[k]->locate(platforms->states[k], there, failure);
-    view->platform = there->platform;
-    view->device = there->device;
+            located = platforms->all[k]->locate(platforms->states[k], target, failure);
+    view->platform = target->platform;
+    view->device = target->device;
     held_release(&results.held);
-    if (there->on_device && there->n > 0 && located == LOCATED_ELSEWHERE)
+    if (target->on_device && target->n > 0 && located == LOCATED_ELSEWHERE)
         return failure_note(failure, FAILURE_VALUE,
                             "the array's memory is on no device that gred supports");
     return located != LOCATED_NOWHERE;
@@ -101,19 +101,19 @@ static void make_plan(const struct foreign_call *call, struct foreign_state *sel
 {
     const bool whole =
         __builtin_popcountll(call->axes) == (int)call->dimensions && !call->batch_invariant;
-    plan_of_settled(&self->settled, &self->view, whole ? UINT64_MAX : call->axes,
-                    whole ? NULL : &self->axes, &self->plan);
+    plan_from_resolved(&self->resolved, &self->view, whole ? UINT64_MAX : call->axes,
+                       whole ? NULL : &self->axes, &self->plan);
 }
 
 /* For the dot product of two vectors. */
-static void make_plan_of_products(struct foreign_state *self)
+static void make_products_plan(struct foreign_state *self)
 {
     struct view *const a = &self->view, *const b = &self->factors;
-    a->layout.type = b->layout.type = self->settled.elements;
+    a->layout.type = b->layout.type = self->resolved.elements;
     layout_normalise(&a->layout, true);
     layout_normalise(&b->layout, true);
-    products_settle(a->platform, a->device, a, b, self->settled.exact, &self->plan);
-    self->plan.finish.result = self->settled.result;
+    products_plan_on(a->platform, a->device, a, b, self->resolved.exact, &self->plan);
+    self->plan.finish.result = self->resolved.result;
 }
 
 static bool run_plan(void *backend_state, const struct foreign_call *call,
@@ -121,7 +121,7 @@ static bool run_plan(void *backend_state, const struct foreign_call *call,
 {
     const struct plan *plan = &self->plan;
     struct run *run = &self->run;
-    if (!run_of_nothing(plan, run) && !backend_of(plan->platform)->run(backend_state, plan, run))
+    if (!run_empty(plan, run) && !backend_of(plan->platform)->run(backend_state, plan, run))
         return false;
     if (!plan->axes && !plan_out(plan)) {
         const union scalar value = scalar_narrow(run->answer.values[0], plan->finish.result);
@@ -135,7 +135,7 @@ static bool reduce_foreign(const struct platforms *platforms, const struct forei
 {
     struct plan *const plan = &self->plan;
     struct failure *const failure = &self->run.failure;
-    if (!find_names(call, self) || !view_call(call, self) ||
+    if (!parse_names(call, self) || !view_call(call, self) ||
         !locate(platforms, call, &self->view, failure))
         return false;
     if (call->factors) {
@@ -144,12 +144,12 @@ static bool reduce_foreign(const struct platforms *platforms, const struct forei
         self->factors.held.pin = NULL;
         if (!locate(platforms, call, &self->factors, failure))
             return false;
-        make_plan_of_products(self);
+        make_products_plan(self);
     } else {
         make_plan(call, self);
     }
     plan->streams.consumer = (struct stream){.given = call->on_device, .handle = call->stream};
-    plan->results = results_of_one(call->results, self->settled.result);
+    plan->results = results_of_one(call->results, self->resolved.result);
     plan->results.on_device = call->on_device;
     return run_plan(platforms_state(platforms, plan->platform), call, self);
 }

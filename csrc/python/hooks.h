@@ -30,7 +30,7 @@ PyObject *explain_schedule(const struct schedule *);
     HOOK(reduction_find)                                                                           \
     HOOK(reduction_row)                                                                            \
     HOOK(fold_is_on_ladder)                                                                        \
-    HOOK(element_named)                                                                            \
+    HOOK(element_find)                                                                             \
     HOOK(element_size)
 
 struct hooks {

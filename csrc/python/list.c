@@ -6,12 +6,12 @@
 #include "arrays/array.h"
 #include "plan/arguments.h"
 
-struct listed {
+struct list_state {
     struct array_list list;
     struct listed_array *at;
     struct held *held;
     uint64_t viewed;   /* arrays */
-    bool split;        /* the arrays are on several devices */
+    bool multi_device; /* the arrays are on several devices */
     uint64_t elements; /* of all arrays */
     PyObject *arrays;  /* a tuple */
     struct exchange_cache cache;
@@ -19,7 +19,7 @@ struct listed {
     struct extent allocation; /* of the array that was located last */
 };
 
-void listed_free(struct listed *self)
+void list_state_free(struct list_state *self)
 {
     if (!self)
         return;
@@ -28,16 +28,16 @@ void listed_free(struct listed *self)
         PyMem_Free((void *)self->at[k].layout);
     }
     Py_XDECREF(self->cache.class);
-    Py_XDECREF(self->cache.offer);
+    Py_XDECREF(self->cache.capsule);
     PyMem_Free(self->held);
     PyMem_Free(self->at);
     Py_DECREF(self->arrays);
     PyMem_Free(self);
 }
 
-static struct listed *listed_new(PyObject *arrays)
+static struct list_state *list_state_new(PyObject *arrays)
 {
-    struct listed *self = PyMem_Calloc(1, sizeof *self);
+    struct list_state *self = PyMem_Calloc(1, sizeof *self);
     if (!self)
         return (void *)PyErr_NoMemory();
     const size_t count = (size_t)PyTuple_GET_SIZE(arrays);
@@ -48,12 +48,12 @@ static struct listed *listed_new(PyObject *arrays)
     self->held = PyMem_Calloc(count, sizeof *self->held);
     if (self->at && self->held)
         return self;
-    listed_free(self);
+    list_state_free(self);
     return (void *)PyErr_NoMemory();
 }
 
 /* Moves the view's memory to the list. A layout that is not flat is copied. */
-static bool take_over(struct listed *self, struct view *view, bool in_order)
+static bool append_view(struct list_state *self, struct view *view, bool in_order)
 {
     struct listed_array *const array = &self->at[self->viewed];
     struct layout *const layout = &view->layout;
@@ -81,7 +81,7 @@ static bool take_over(struct listed *self, struct view *view, bool in_order)
 enum { STREAMS_MAX = PRODUCERS_MAX - 2 };
 
 /* Promotes the list's element type to hold this array's, by NumPy's rules, and compares devices. */
-static bool join(struct call *call, const struct view *view)
+static bool promote_type(struct call *call, const struct view *view)
 {
     struct view *const all = &call->view;
     enum element *const type = &all->layout.input;
@@ -89,30 +89,30 @@ static bool join(struct call *call, const struct view *view)
         return false;
     if (view->n == 0)
         return true;
-    if (call->listed->elements == 0) {
+    if (call->list->elements == 0) {
         all->layout.data = view->layout.data;
         all->on_device = view->on_device;
         all->platform = view->platform;
         all->device = view->device;
     }
-    call->listed->split |= all->on_device != view->on_device || all->platform != view->platform ||
-                           all->device != view->device;
+    call->list->multi_device |= all->on_device != view->on_device ||
+                                all->platform != view->platform || all->device != view->device;
     return true;
 }
 
 /* Locates an array, often in the allocation of the one before it and so on the same device. */
-static bool locate(const struct call *call, struct listed *self, struct view *view)
+static bool locate(const struct call *call, struct list_state *self, struct view *view)
 {
-    const struct extent own = layout_extent(&view->layout), known = self->allocation;
+    const struct extent extent = layout_extent(&view->layout), previous = self->allocation;
     if (!view->on_device || view->n == 0)
         return true;
-    if (own.first >= known.first && own.bytes <= known.bytes &&
-        own.first - known.first <= known.bytes - own.bytes) {
+    if (extent.first >= previous.first && extent.bytes <= previous.bytes &&
+        extent.first - previous.first <= previous.bytes - extent.bytes) {
         view->platform = call->view.platform;
         view->device = call->view.device;
         return true;
     }
-    if (!call->asked.where->locate(call->asked.where, view, "a"))
+    if (!call->view_request.locator->locate(call->view_request.locator, view, "a"))
         return false;
     self->allocation = view->allocation;
     return true;
@@ -120,28 +120,28 @@ static bool locate(const struct call *call, struct listed *self, struct view *vi
 
 static bool view_all(struct call *call, bool in_order)
 {
-    struct listed *const self = call->listed;
-    struct view *const view = &call->of_segments.offsets;
-    call->asked.cache = &self->cache;
-    call->request.before = &self->streams;
-    for (uint64_t k = 0; k < self->list.count && !self->split; k++) {
+    struct list_state *const self = call->list;
+    struct view *const view = &call->segmented.offsets;
+    call->view_request.cache = &self->cache;
+    call->request.list_streams = &self->streams;
+    for (uint64_t k = 0; k < self->list.count && !self->multi_device; k++) {
         PyObject *const object = PyTuple_GET_ITEM(self->arrays, (Py_ssize_t)k);
-        if (!array_view(object, &call->asked, view))
+        if (!array_view(object, &call->view_request, view))
             return false;
-        if (!locate(call, self, view) || !join(call, view))
+        if (!locate(call, self, view) || !promote_type(call, view))
             return false;
-        plan_wait_for(&self->streams, &view->producer);
+        plan_add_producer(&self->streams, &view->producer);
         if (self->streams.count > STREAMS_MAX)
             return value_error("arrays of one list may come from %d streams at most; synchronize "
                                "first, or pass fewer arrays",
                                STREAMS_MAX);
-        if (!take_over(self, view, in_order))
+        if (!append_view(self, view, in_order))
             return false;
     }
     return true;
 }
 
-static bool all_still_lie(const struct listed *self)
+static bool check_unmoved(const struct list_state *self)
 {
     for (uint64_t k = 0; k < self->viewed; k++)
         if (!held_check_unmoved(&self->held[k], self->at[k].n, "an array of the list"))
@@ -150,12 +150,12 @@ static bool all_still_lie(const struct listed *self)
 }
 
 /* Describes all arrays as one view, which is empty if each has a result and any is empty. */
-static void describe(struct call *call)
+static void combine_views(struct call *call)
 {
     struct layout *const layout = &call->view.layout;
-    const struct array_list *const list = &call->listed->list;
+    const struct array_list *const list = &call->list->list;
     array_release(&call->view);
-    call->view.n = list->each && list->fewest == 0 ? 0 : call->listed->elements;
+    call->view.n = list->each && list->fewest == 0 ? 0 : call->list->elements;
     layout->type = layout->input;
     layout_make_flat(layout, call->view.n);
     layout->mask = NULL;
@@ -164,9 +164,9 @@ static void describe(struct call *call)
 
 static bool make_plan(struct call *call)
 {
-    struct listed *const self = call->listed;
+    struct list_state *const self = call->list;
     struct plan *const plan = &call->plan;
-    if (!plan_make(&call->request, &call->view, NULL, plan) || !all_still_lie(self))
+    if (!plan_make(&call->request, &call->view, NULL, plan) || !check_unmoved(self))
         return false;
     if (!call->view.on_device && plan->platform->place != METHOD_ON_HOST)
         return value_error("the arrays of the list are on the host, but out or method requires a "
@@ -181,32 +181,32 @@ static bool make_plan(struct call *call)
         plan->axes = &call->axes;
         return true;
     }
-    const struct results asked = plan->results;
+    const struct results planned = plan->results;
     results_describe(call);
-    plan->results.on_device = asked.on_device;
+    plan->results.on_device = planned.on_device;
     plan->results.out = NULL;
-    if (asked.on_device) {
-        plan->results.at[0] = asked.at[0];
-        plan->results.type = asked.type;
+    if (planned.on_device) {
+        plan->results.at[0] = planned.at[0];
+        plan->results.type = planned.type;
     }
     return true;
 }
 
-/* A given argument that only single arrays have; `of_all`: also consider mean=. NULL: none. */
-static const char *argument_of_one(PyObject *const *slots, bool of_all)
+/* A given argument that only single arrays have; `check_mean`: also consider mean=. NULL: none. */
+static const char *single_array_argument(PyObject *const *slots, bool check_mean)
 {
     const struct {
         enum argument argument;
         const char *name;
         PyObject *missing;
-    } of_one[] = {{AXIS, "axis", Py_None},
-                  {KEEPDIMS, "keepdims", Py_False},
-                  {WHERE, "where", Py_True},
-                  {MEAN, "mean", Py_Ellipsis}};
-    for (size_t k = 0; k < (of_all ? 4 : 3); k++) {
-        PyObject *const given = slots[of_one[k].argument];
-        if (given && given != of_one[k].missing && !numpy_is_no_value(given))
-            return of_one[k].name;
+    } unsupported[] = {{AXIS, "axis", Py_None},
+                       {KEEPDIMS, "keepdims", Py_False},
+                       {WHERE, "where", Py_True},
+                       {MEAN, "mean", Py_Ellipsis}};
+    for (size_t k = 0; k < (check_mean ? 4 : 3); k++) {
+        PyObject *const given = slots[unsupported[k].argument];
+        if (given && given != unsupported[k].missing && !numpy_is_no_value(given))
+            return unsupported[k].name;
     }
     return NULL;
 }
@@ -214,19 +214,19 @@ static const char *argument_of_one(PyObject *const *slots, bool of_all)
 bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *const *slots)
 {
     call->like = PyTuple_GET_SIZE(arrays) ? PyTuple_GET_ITEM(arrays, 0) : arrays;
-    call->listed = listed_new(arrays);
-    const char *wrong = argument_of_one(slots, true);
+    call->list = list_state_new(arrays);
+    const char *wrong = single_array_argument(slots, true);
     if (wrong)
         return type_error("%s of a list of arrays does not take %s",
                           reduction_row(call->request.reduction)->name, wrong);
-    if (!call->listed || !call_view(call, "a", false, slots))
+    if (!call->list || !call_view(call, "a", false, slots))
         return false;
-    call->listed->list.each = each;
+    call->list->list.each = each;
     const bool in_order = fold_is_indexed(reduction_row(call->request.reduction)->fold);
     if (!view_all(call, in_order))
         return false;
-    describe(call);
-    return !call->listed->split && results_count(call, call->listed->list.count, each) &&
+    combine_views(call);
+    return !call->list->multi_device && results_set_count(call, call->list->list.count, each) &&
            make_plan(call);
 }
 
@@ -241,7 +241,7 @@ PyObject *list_of_arrays(PyObject *const *slots)
         return NULL;
     OWNED *first = PySequence_GetItem(a, 0);
     if (!first || !array_offers_memory(first) ||
-        (argument_of_one(slots, false) && !lies_on_device(first)))
+        (single_array_argument(slots, false) && !offers_device_memory(first)))
         return NULL;
     return PySequence_Tuple(a);
 }

@@ -18,9 +18,9 @@ static bool timing_make(PyObject *const *slots, Py_buffer *rows, struct timing *
 
 SLOTS_FUNCTION(kernel_time)
 {
-    RELEASED_BY(PyBuffer_Release) Py_buffer rows = {0};
+    CLEANUP(PyBuffer_Release) Py_buffer rows = {0};
     struct timing timing;
-    OPENED *call = call_open_op(state, slots);
+    SCOPED_CALL *call = call_open_op(state, slots);
     if (!call || !timing_make(slots, &rows, &timing))
         return NULL;
     const struct plan *plan = &call->plan;
@@ -40,7 +40,7 @@ SLOTS_FUNCTION(kernel_time)
 /* Times reading the given number of bytes or, for 0, launching an empty kernel. */
 SLOTS_FUNCTION(device_time)
 {
-    RELEASED_BY(PyBuffer_Release) Py_buffer rows = {0};
+    CLEANUP(PyBuffer_Release) Py_buffer rows = {0};
     struct timing timing;
     struct run run = {.timing = &timing, .frames = 1};
     const struct platform *platform;

@@ -3,7 +3,7 @@
 
 #include <structmember.h>
 
-struct object {
+struct memory {
     PyObject_HEAD const struct platform *platform;
     struct device_memory memory; /* `at` is NULL if nothing is allocated */
 };
@@ -13,7 +13,7 @@ static struct platforms *platforms_of(PyTypeObject *type)
     return &((struct module_state *)PyType_GetModuleState(type))->platforms;
 }
 
-static void *platform_state(const struct object *self)
+static void *platform_state(const struct memory *self)
 {
     return platforms_state(platforms_of(Py_TYPE(self)), self->platform);
 }
@@ -30,7 +30,7 @@ static PyObject *memory_new(PyTypeObject *type, const struct platform *platform,
                             size_t bytes, struct device_memory *memory)
 {
     struct failure failure = {0};
-    struct object *self = (struct object *)type->tp_alloc(type, 0);
+    struct memory *self = (struct memory *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
     *memory = (struct device_memory){.bytes = bytes, .device = device};
@@ -52,7 +52,7 @@ PyObject *device_memory_new(struct module_state *state, const struct platform *p
 
 static void object_dealloc(PyObject *object)
 {
-    const struct object *self = (struct object *)object;
+    const struct memory *self = (struct memory *)object;
     PyTypeObject *type = Py_TYPE(object);
     if (self->memory.at)
         self->platform->release(platform_state(self), &self->memory);
@@ -62,10 +62,10 @@ static void object_dealloc(PyObject *object)
 
 static PyObject *object_read(PyObject *object, PyObject *target)
 {
-    const struct object *self = (struct object *)object;
+    const struct memory *self = (struct memory *)object;
     void *state = platform_state(self);
     struct failure failure = {0};
-    RELEASED_BY(PyBuffer_Release) Py_buffer buffer = {0};
+    CLEANUP(PyBuffer_Release) Py_buffer buffer = {0};
     bool done = true;
     if (PyObject_GetBuffer(target, &buffer, PyBUF_WRITABLE) < 0)
         return NULL;
@@ -82,8 +82,8 @@ static PyObject *object_read(PyObject *object, PyObject *target)
 /* ---- export to other libraries ---- */
 
 /* Makes the reader's stream wait for the memory's or, if `reader_first`, the other way round. */
-static bool order(const struct object *self, uintptr_t reader, bool reader_first,
-                  struct failure *failure)
+static bool wait_stream(const struct memory *self, uintptr_t reader, bool reader_first,
+                        struct failure *failure)
 {
     const uintptr_t own = self->memory.stream.handle;
     return !self->platform->order || !self->memory.stream.given ||
@@ -98,33 +98,33 @@ struct exported {
         struct dl_managed managed;
     };
     int64_t shape[DIMENSIONS_MAX], strides[DIMENSIONS_MAX];
-    struct object *owner;
+    struct memory *owner;
     uintptr_t reader; /* the stream on which it is read; 0: unknown */
 };
 
 /* The tensor's deleter, called by readers from any thread, with or without the GIL. A stream that
  * the reader created may be gone by then, which CUDA cannot detect, so only default streams are
  * ordered. After the interpreter has ended, nothing is released. */
-static void end(void *tensor)
+static void delete_export(void *tensor)
 {
     struct exported *const exported = tensor;
     struct failure ignored = {0};
     if (Py_IsInitialized()) {
-        const PyGILState_STATE had = PyGILState_Ensure();
+        const PyGILState_STATE gil = PyGILState_Ensure();
         if (exported->reader && exported->reader <= PER_THREAD_DEFAULT_STREAM)
-            order(exported->owner, exported->reader, true, &ignored);
+            wait_stream(exported->owner, exported->reader, true, &ignored);
         Py_DECREF(exported->owner);
-        PyGILState_Release(had);
+        PyGILState_Release(gil);
     }
     free(exported);
 }
 
 /* The capsule's destructor: whoever takes the tensor has renamed the capsule. */
-static void end_untaken(PyObject *capsule)
+static void capsule_destructor(PyObject *capsule)
 {
     for (int form = 0; form < DLPACK_FORMS; form++)
         if (PyCapsule_IsValid(capsule, dlpack_names[form].offered))
-            end(PyCapsule_GetPointer(capsule, dlpack_names[form].offered));
+            delete_export(PyCapsule_GetPointer(capsule, dlpack_names[form].offered));
 }
 
 /* Reads the shape, and sets strides of C order. */
@@ -147,7 +147,7 @@ static bool parse_shape(PyObject *lengths, struct exported *exported, struct dl_
 }
 
 /* Reads the stream on which memory is read, and makes it wait for the memory's own; 0: none. */
-static bool admit(const struct object *self, PyObject *stream, uintptr_t *reader)
+static bool wait_for_memory(const struct memory *self, PyObject *stream, uintptr_t *reader)
 {
     struct failure failure = {0};
     *reader = PyLong_AsUnsignedLongLong(stream);
@@ -155,10 +155,10 @@ static bool admit(const struct object *self, PyObject *stream, uintptr_t *reader
         return false;
     if (!stream_is_readable(*reader))
         return value_error("stream %.200R is not a valid stream handle", stream);
-    return !*reader || order(self, *reader, false, &failure) || fail(Py_TYPE(self), &failure);
+    return !*reader || wait_stream(self, *reader, false, &failure) || fail(Py_TYPE(self), &failure);
 }
 
-static int dlpack_device_type(const struct object *self)
+static int dlpack_device_type(const struct memory *self)
 {
     return self->platform->numbered ? DLPACK_CUDA : DLPACK_EXTERNAL;
 }
@@ -166,14 +166,14 @@ static int dlpack_device_type(const struct object *self)
 /* capsule(shape, element type, stream, versioned): a DLPack capsule of elements in C order. */
 static PyObject *object_capsule(PyObject *object, PyObject *arguments)
 {
-    struct object *self = (struct object *)object;
+    struct memory *self = (struct memory *)object;
     PyObject *shape, *stream;
     const char *name;
     int versioned;
     if (!PyArg_ParseTuple(arguments, "O!sO!p:capsule", &PyTuple_Type, &shape, &name, &PyLong_Type,
                           &stream, &versioned))
         return NULL;
-    const enum element type = element_named(name);
+    const enum element type = element_find(name);
     struct exported *exported = calloc(1, sizeof *exported);
     if (!exported)
         return PyErr_NoMemory();
@@ -181,46 +181,46 @@ static PyObject *object_capsule(PyObject *object, PyObject *arguments)
     PyObject *capsule = NULL;
     if (parse_shape(shape, exported, tensor) &&
         (type < ELEMENTS || type_error("%s is not an element type", name)) &&
-        admit(self, stream, &exported->reader))
+        wait_for_memory(self, stream, &exported->reader))
         capsule = PyCapsule_New(
             exported, dlpack_names[versioned ? DLPACK_VERSIONED : DLPACK_UNVERSIONED].offered,
-            end_untaken);
+            capsule_destructor);
     if (!capsule) {
         free(exported);
         return NULL;
     }
     if (versioned)
         exported->versioned.major = DLPACK_MAJOR;
-    *(versioned ? &exported->versioned.deleter : &exported->managed.deleter) = end;
+    *(versioned ? &exported->versioned.deleter : &exported->managed.deleter) = delete_export;
     dlpack_describe(tensor, self->memory.device, type);
     tensor->device_type = dlpack_device_type(self);
     tensor->data = self->memory.at;
-    exported->owner = (struct object *)Py_NewRef(object);
+    exported->owner = (struct memory *)Py_NewRef(object);
     return capsule;
 }
 
 static PyObject *object_device(PyObject *object, void *Py_UNUSED(closure))
 {
-    const struct object *self = (struct object *)object;
+    const struct memory *self = (struct memory *)object;
     return platform_name(self->platform, self->memory.device);
 }
 
 static PyObject *object_dl_device(PyObject *object, void *Py_UNUSED(closure))
 {
-    const struct object *self = (struct object *)object;
+    const struct memory *self = (struct memory *)object;
     return Py_BuildValue("(ii)", dlpack_device_type(self), self->memory.device);
 }
 
 static PyObject *object_stream(PyObject *object, void *Py_UNUSED(closure))
 {
-    const struct stream *stream = &((struct object *)object)->memory.stream;
+    const struct stream *stream = &((struct memory *)object)->memory.stream;
     return stream->given ? PyLong_FromUnsignedLongLong(stream->handle) : Py_NewRef(Py_None);
 }
 
 static PyMemberDef members[] = {
-    {"address", T_ULONG, offsetof(struct object, memory.at), READONLY,
+    {"address", T_ULONG, offsetof(struct memory, memory.at), READONLY,
      "The memory's address; 0 if it is empty."},
-    {"nbytes", T_PYSSIZET, offsetof(struct object, memory.bytes), READONLY, "The size in bytes."},
+    {"nbytes", T_PYSSIZET, offsetof(struct memory, memory.bytes), READONLY, "The size in bytes."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -248,7 +248,7 @@ static PyType_Slot device_slots[] = {
 
 PyType_Spec device_memory_spec = {
     .name = "gred._core.DeviceMemory",
-    .basicsize = sizeof(struct object),
+    .basicsize = sizeof(struct memory),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = device_slots,
 };
@@ -268,13 +268,13 @@ static PyObject *simulated_new(PyTypeObject *type, PyObject *arguments, PyObject
     /* It has an address even with 0 bytes. */
     PyObject *self = memory_new(type, platform, 0, bytes ? (size_t)bytes : 1, &memory);
     if (self)
-        ((struct object *)self)->memory.bytes = (size_t)bytes;
+        ((struct memory *)self)->memory.bytes = (size_t)bytes;
     return self;
 }
 
 static int simulated_buffer(PyObject *object, Py_buffer *buffer, int flags)
 {
-    const struct device_memory *memory = &((struct object *)object)->memory;
+    const struct device_memory *memory = &((struct memory *)object)->memory;
     return PyBuffer_FillInfo(buffer, object, memory->at, (Py_ssize_t)memory->bytes, 0, flags);
 }
 
@@ -289,7 +289,7 @@ static PyType_Slot simulated_slots[] = {
 
 PyType_Spec simulated_memory_spec = {
     .name = "gred._core.SimulatedMemory",
-    .basicsize = sizeof(struct object),
+    .basicsize = sizeof(struct memory),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = simulated_slots,
 };

@@ -12,10 +12,10 @@
 static bool find_element(PyObject *module, PyObject *array, const char *name, enum element *type)
 {
     const struct module_state *state = PyModule_GetState(module);
-    const struct view_request asked = {.name = name, .where = &state->platforms.where};
-    RELEASED_BY(array_release) struct view view;
+    const struct view_request request = {.name = name, .locator = &state->platforms.locator};
+    CLEANUP(array_release) struct view view;
     view_init_empty(&view);
-    const bool viewed = array_view(array, &asked, &view);
+    const bool viewed = array_view(array, &request, &view);
     *type = view.layout.input;
     return viewed;
 }
@@ -111,14 +111,14 @@ static const struct backend *const backends[PLATFORMS] = {&backend_host, &backen
 PyObject *core_threads(PyObject *module, PyObject *argument)
 {
     const struct module_state *state = PyModule_GetState(module);
-    const unsigned long most = PyLong_AsUnsignedLong(argument);
+    const unsigned long limit = PyLong_AsUnsignedLong(argument);
     if (PyErr_Occurred())
         return NULL;
-    unsigned of_host = 1;
+    unsigned host_threads = 1;
     for (int k = PLATFORMS - 1; k >= 0; k--)
         if (backends[k]->threads)
-            of_host = backends[k]->threads(state->platforms.states[k], (unsigned)most);
-    return PyLong_FromUnsignedLong(of_host);
+            host_threads = backends[k]->threads(state->platforms.states[k], (unsigned)limit);
+    return PyLong_FromUnsignedLong(host_threads);
 }
 
 PyObject *core_substitute(PyObject *module, PyObject *arguments)
@@ -134,7 +134,7 @@ PyObject *core_substitute(PyObject *module, PyObject *arguments)
                           &counting, &shared_bytes) ||
         !platforms_parse(&state->platforms, device, &platform, &index))
         return NULL;
-    const struct substitute own = {
+    const struct substitute substitute = {
         .platform = platform,
         .method = method_find(name),
         .data_blocks = data_blocks,
@@ -142,10 +142,10 @@ PyObject *core_substitute(PyObject *module, PyObject *arguments)
         .counting = (kernel_finder *)(uintptr_t)counting,
         .shared_bytes = (substitute_shared_bytes *)(uintptr_t)shared_bytes,
     };
-    if (!own.method || data_blocks == 0 || platform->place == METHOD_ON_HOST)
+    if (!substitute.method || data_blocks == 0 || platform->place == METHOD_ON_HOST)
         return value_error("there is no rung '%s' of %u data blocks on %R", name, data_blocks,
                            device);
-    state->substitute = own;
+    state->substitute = substitute;
     Py_RETURN_NONE;
 }
 
@@ -183,7 +183,7 @@ static bool add(PyObject *module, const char *name, void *object)
 
 static bool open_backends(struct platforms *platforms)
 {
-    platforms_init_where(platforms);
+    platforms_init_locator(platforms);
     for (int k = 0; k < PLATFORMS; k++) {
         platforms->all[k] = &backends[k]->platform;
         platforms->states[k] = backends[k]->create();

@@ -85,9 +85,8 @@ bool signatures_document(PyMethodDef *functions);
 /* Sets run->answer, or writes the plan's results. */
 bool execute_plan(struct module_state *, const struct plan *plan, struct run *run);
 
-/* Runs a plan that needs no device, having no elements or no results. False without an exception
- * for other plans. Needs no GIL. */
-bool run_of_nothing(const struct plan *plan, struct run *run);
+/* Runs a plan that has no elements or no results; needs no GIL. False for other plans. */
+bool run_empty(const struct plan *plan, struct run *run);
 
 /* Runs a plan or, if it is NULL, the measurement of run->timing. Releases the GIL, unless that
  * takes longer than the plan. */
@@ -95,7 +94,7 @@ bool execute_on(struct module_state *, const struct platform *, const struct pla
 
 /* Reads (shares, method, skips_nan, sorted), borrowing the shares; the caller fills in `input` and
  * `out`. False with an exception set. */
-bool quantiles_parse(PyObject *asked, struct quantiles *);
+bool quantiles_parse(PyObject *tuple, struct quantiles *);
 
 /* The function of struct foreign, with the module's state. */
 bool foreign_reduce(void *state, const struct foreign_call *, char *why, size_t length);

@@ -7,7 +7,7 @@
 #include "python/call.h"
 
 /* __cuda_array_interface__ implies a GPU; DLPack tells the device. */
-bool lies_on_device(PyObject *object)
+bool offers_device_memory(PyObject *object)
 {
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object))
         return false;
@@ -24,14 +24,14 @@ bool lies_on_device(PyObject *object)
 }
 
 /* Whether it is a list or a tuple with an array on a device. */
-static bool holds_any(PyObject *object)
+static bool has_device_arrays(PyObject *object)
 {
     bool found = false;
     if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object))
         return false;
     for (Py_ssize_t k = 0; !found && k < Py_SIZE(object); k++) {
         OWNED *one = PySequence_GetItem(object, k);
-        found = one && lies_on_device(one);
+        found = one && offers_device_memory(one);
     }
     PyErr_Clear();
     return found;
@@ -42,28 +42,28 @@ bool is_list_with_device_arrays(PyObject *object)
 {
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
         return false;
-    const struct raised why = exception_save();
-    const bool given = holds_any(object);
-    exception_restore_or_drop(why, !given);
-    return given;
+    const struct saved_exception saved = exception_save();
+    const bool is_list = has_device_arrays(object);
+    exception_restore(saved, !is_list);
+    return is_list;
 }
 
 /* describe is called by gred/statistics/summary.py, whose two frames are not the user's. */
-static int frames_of(enum reduction reduction)
+static int wrapper_frames(enum reduction reduction)
 {
     return 2 * (reduction == REDUCTION_describe);
 }
 
-PyObject *call_answer(struct call *call)
+PyObject *call_run(struct call *call)
 {
     const struct plan *const plan = &call->plan;
     const struct run *const run = &call->run;
-    if (!results_make(call) || !execute_plan(call->state, plan, &call->run))
+    if (!results_allocate(call) || !execute_plan(call->state, plan, &call->run))
         return NULL;
-    if ((!plan_out(plan) || plan->n == 0) && !answer_is_sound(call->request.reduction, plan, run))
+    if ((!plan_out(plan) || plan->n == 0) && !answer_check(call->request.reduction, plan, run))
         return NULL;
     if (plan->axes || call->output.as_array)
-        return results_deliver(call);
+        return results_to_python(call);
     if (!call->output.object)
         return answer_to_python(plan, run);
     if (!plan_out(plan)) {
@@ -75,11 +75,11 @@ PyObject *call_answer(struct call *call)
 }
 
 /* Reduces an array with any arguments. */
-static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
-                                 PyObject *const *slots)
+static PyObject *reduce_array(struct module_state *state, enum reduction reduction,
+                              PyObject *const *slots)
 {
-    OPENED *call = call_open(state, reduction, frames_of(reduction), slots);
-    return call ? call_answer(call) : NULL;
+    SCOPED_CALL *call = call_open(state, reduction, wrapper_frames(reduction), slots);
+    return call ? call_run(call) : NULL;
 }
 
 /* Reduces a flat host array by a cached plan. NULL without an exception if there is none for it. */
@@ -91,11 +91,11 @@ static PyObject *reduce_flat(struct module_state *state, enum reduction reductio
     if (!array_is_flat(array, &layout) ||
         !cached_plan(state->cached_plans, reduction, &layout, &plan))
         return NULL;
-    run_begin(&run, frames_of(reduction));
+    run_begin(&run, wrapper_frames(reduction));
     Py_INCREF(array); /* prevents resizing meanwhile */
-    const bool sound = execute_plan(state, &plan, &run) && answer_is_sound(reduction, &plan, &run);
+    const bool valid = execute_plan(state, &plan, &run) && answer_check(reduction, &plan, &run);
     Py_DECREF(array);
-    return sound ? answer_to_python(&plan, &run) : NULL;
+    return valid ? answer_to_python(&plan, &run) : NULL;
 }
 
 /* ---- lists of arrays ---- */
@@ -119,26 +119,26 @@ static PyObject *reduce_several(enum reduction reduction, PyObject *arrays, PyOb
 }
 
 /* Concatenates the arrays, which then can be reduced in any way. */
-static PyObject *reduce_joined(struct module_state *state, enum reduction reduction,
-                               PyObject *arrays, PyObject **slots)
+static PyObject *reduce_concatenated(struct module_state *state, enum reduction reduction,
+                                     PyObject *arrays, PyObject **slots)
 {
     OWNED *joined = PyArray_Concatenate(arrays, NPY_RAVEL_AXIS);
     slots[slots[A] ? A : X] = joined;
-    return joined ? reduce_as_asked(state, reduction, slots) : NULL;
+    return joined ? reduce_array(state, reduction, slots) : NULL;
 }
 
 /* Whether method= names a method for a single array, or block_size= is given. */
-static bool names_method(PyObject *const *slots)
+static bool has_named_method(PyObject *const *slots)
 {
-    struct asked_method asked;
-    const bool parsed = method_parse(slots[METHOD], &asked);
+    struct method_argument method;
+    const bool parsed = method_parse(slots[METHOD], &method);
     PyErr_Clear();
-    return !parsed || asked.way || asked.batch_invariant || argument_given(slots[BLOCK_SIZE]);
+    return !parsed || method.named || method.batch_invariant || argument_given(slots[BLOCK_SIZE]);
 }
 
 /* Whether the first and the last are of one type and report different devices. Most lists on
  * several devices are recognized by this, without viewing memory. */
-static bool ends_lie_apart(PyObject *arrays)
+static bool ends_differ_in_device(PyObject *arrays)
 {
     const Py_ssize_t last = PyTuple_GET_SIZE(arrays) - 1;
     if (last < 1 || Py_TYPE(PyTuple_GET_ITEM(arrays, 0)) != Py_TYPE(PyTuple_GET_ITEM(arrays, last)))
@@ -154,7 +154,7 @@ static bool ends_lie_apart(PyObject *arrays)
 bool op_parse(const char *function, PyObject *const *slots, enum reduction *reduction)
 {
     return reduction_parse(slots[OP], reduction) &&
-           (!names_method(slots) ||
+           (!has_named_method(slots) ||
             value_error("%s takes method 'auto' or 'exact', not %.200R", function, slots[METHOD]));
 }
 
@@ -163,17 +163,17 @@ static PyObject *reduce_list(struct module_state *state, enum reduction reductio
                              bool each, int frames, PyObject **slots)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(arrays);
-    if (!each && names_method(slots) && holds_any(arrays))
+    if (!each && has_named_method(slots) && has_device_arrays(arrays))
         return reduce_several(reduction, arrays, slots);
-    const bool elsewhere =
-        argument_given(slots[DEVICE]) || (argument_given(slots[OUT]) && lies_on_device(slots[OUT]));
-    if (!each && length && (names_method(slots) || elsewhere) && !holds_any(arrays))
-        return reduce_joined(state, reduction, arrays, slots);
-    OPENED *call = call_begin(state, reduction, frames, slots);
+    const bool has_device = argument_given(slots[DEVICE]) ||
+                            (argument_given(slots[OUT]) && offers_device_memory(slots[OUT]));
+    if (!each && length && (has_named_method(slots) || has_device) && !has_device_arrays(arrays))
+        return reduce_concatenated(state, reduction, arrays, slots);
+    SCOPED_CALL *call = call_begin(state, reduction, frames, slots);
     if (!call)
         return NULL;
     if (call_open_list(call, arrays, each, slots))
-        return call_answer(call);
+        return call_run(call);
     if (PyErr_Occurred())
         return NULL;
     return each ? value_error(
@@ -190,9 +190,9 @@ SLOTS_FUNCTION(each)
 
 /* ---- reductions implemented in Python ---- */
 
-/* Calls a Python module with `more` (weights or a list's arrays) and the supported arguments. */
-static PyObject *reduce_in_python(enum reduction reduction, const char *place, const char *takes,
-                                  PyObject *more, PyObject *const *slots)
+/* Calls a Python module with `extra` (weights or a list's arrays) and the supported arguments. */
+static PyObject *reduce_in_python(enum reduction reduction, const char *module_name,
+                                  const char *accepted, PyObject *extra, PyObject *const *slots)
 {
     const char *name = reduction_row(reduction)->name;
     PyObject *const mean = slots[MEAN];
@@ -201,19 +201,19 @@ static PyObject *reduce_in_python(enum reduction reduction, const char *place, c
     if (argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
         argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
         (argument_given(mean) && mean != Py_Ellipsis && !numpy_is_no_value(mean)))
-        return type_error("%s %s; no out, mean, device, stream or block_size", name, takes);
-    OWNED *module = PyImport_ImportModule(place); /* waits if another thread is importing it */
+        return type_error("%s %s; no out, mean, device, stream or block_size", name, accepted);
+    OWNED *module = PyImport_ImportModule(module_name); /* waits for other threads' imports */
     if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
         return NULL;
-    return python_call(place, "reduced", "(sOOOOdOOO)", name, slots[A], argument_or(more, Py_None),
-                       argument_or(slots[AXIS], Py_None), argument_or(slots[DTYPE], Py_None), ddof,
-                       kept ? Py_True : Py_False, argument_or(slots[WHERE], Py_True),
-                       argument_or(slots[METHOD], Py_None));
+    return python_call(module_name, "reduced", "(sOOOOdOOO)", name, slots[A],
+                       argument_or(extra, Py_None), argument_or(slots[AXIS], Py_None),
+                       argument_or(slots[DTYPE], Py_None), ddof, kept ? Py_True : Py_False,
+                       argument_or(slots[WHERE], Py_True), argument_or(slots[METHOD], Py_None));
 }
 
-static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
+static bool is_exact_variance(enum reduction reduction, PyObject *const *slots)
 {
-    struct asked_method method = {.exact = false};
+    struct method_argument method = {.exact = false};
     if (!fold_is_variance(reduction_row(reduction)->fold))
         return false;
     if (!method_parse(slots[METHOD], &method))
@@ -229,9 +229,9 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
     PyObject *result = count == 1 && !names ? reduce_flat(state, reduction, arguments[0]) : NULL;
     if (result || PyErr_Occurred() || !arguments_parse(reduction, arguments, count, names, slots))
         return result;
-    const int frames = frames_of(reduction);
+    const int frames = wrapper_frames(reduction);
     OWNED *arrays = list_of_arrays(slots);
-    if (arrays && count == 1 && !names && ends_lie_apart(arrays))
+    if (arrays && count == 1 && !names && ends_differ_in_device(arrays))
         return reduce_several(reduction, arrays, slots);
     if (PyErr_Occurred())
         return NULL;
@@ -239,13 +239,13 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
         return reduce_in_python(reduction, "gred.statistics.weights",
                                 "with weights takes axis, dtype, ddof, keepdims, where and method",
                                 slots[WEIGHTS], slots);
-    if (is_exact_spread(reduction, slots))
+    if (is_exact_variance(reduction, slots))
         return reduce_in_python(reduction, "gred.exact.variances",
                                 "by method 'exact' takes axis, dtype, ddof, keepdims and where",
                                 arrays, slots);
     if (arrays)
         return reduce_list(state, reduction, arrays, false, frames, slots);
-    result = reduce_as_asked(state, reduction, slots);
+    result = reduce_array(state, reduction, slots);
     if (!result && count && is_list_with_device_arrays(arguments[0])) {
         OWNED *others = PySequence_Tuple(arguments[0]);
         result = others ? reduce_list(state, reduction, others, false, frames, slots) : NULL;

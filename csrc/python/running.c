@@ -6,41 +6,40 @@
 #include <stdlib.h>
 
 /* The thread that waits for a run, for the run's callbacks. */
-struct waiting {
+struct gil_state {
     PyThreadState *thread; /* NULL: it holds the GIL */
     int frames;            /* gred's own Python frames, which warnings skip */
 };
 
-static void come_back(struct waiting *waiting)
+static void reacquire_gil(struct gil_state *gil)
 {
-    if (waiting->thread)
-        PyEval_RestoreThread(waiting->thread);
+    if (gil->thread)
+        PyEval_RestoreThread(gil->thread);
 }
 
 /* Releases the GIL again and returns a callback's answer. */
-static bool leave_again(struct waiting *waiting, bool answer)
+static bool release_gil(struct gil_state *gil, bool answer)
 {
-    if (waiting->thread)
-        waiting->thread = PyEval_SaveThread();
+    if (gil->thread)
+        gil->thread = PyEval_SaveThread();
     return answer;
 }
 
 /* True also after an earlier interrupt, so that it stops all of several runs. */
 static bool interrupted(void *context)
 {
-    come_back(context);
-    return leave_again(context, PyErr_Occurred() || PyErr_CheckSignals() != 0);
+    reacquire_gil(context);
+    return release_gil(context, PyErr_Occurred() || PyErr_CheckSignals() != 0);
 }
 
 static bool warn(void *context, const char *text)
 {
-    struct waiting *waiting = context;
-    come_back(waiting);
-    return leave_again(waiting, PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + waiting->frames) == 0);
+    struct gil_state *gil = context;
+    reacquire_gil(gil);
+    return release_gil(gil, PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + gil->frames) == 0);
 }
 
-/* Reads the thread order and workspace limit of the current context, if the backend uses them.
- * False with an exception set. */
+/* Reads the context's thread order and workspace limit, if used. False with an exception set. */
 static bool read_context(const struct module_state *state, const struct backend *backend,
                          struct run *run)
 {
@@ -65,17 +64,17 @@ bool execute_on(struct module_state *state, const struct platform *platform,
     const struct backend *backend = backend_of(platform);
     const bool is_brief =
         plan && !run->timing && !run->explanation && backend->is_brief && backend->is_brief(plan);
-    struct waiting waiting = {is_brief ? NULL : PyEval_SaveThread(), run->frames};
-    const struct watch watch = {interrupted, warn, &waiting};
+    struct gil_state gil = {is_brief ? NULL : PyEval_SaveThread(), run->frames};
+    const struct watch watch = {interrupted, warn, &gil};
     run->watch = &watch;
     const bool ran = backend->run(platforms_state(&state->platforms, platform), plan, run);
-    come_back(&waiting);
+    reacquire_gil(&gil);
     if (!ran)
         failure_raise(&run->failure, state->platforms.cuda_error);
     return ran;
 }
 
-bool run_of_nothing(const struct plan *plan, struct run *run)
+bool run_empty(const struct plan *plan, struct run *run)
 {
     if (plan->axes && plan->axes->results == 0)
         return true;
@@ -91,14 +90,14 @@ bool run_of_nothing(const struct plan *plan, struct run *run)
 bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
 {
     const struct substitute *substitute = &state->substitute;
-    struct plan own;
-    if (run_of_nothing(plan, run))
+    struct plan replaced;
+    if (run_empty(plan, run))
         return true;
     if (plan->method && plan->method == substitute->method &&
         plan->platform == substitute->platform) {
-        own = *plan;
-        own.launch.data_blocks = substitute->data_blocks;
-        plan = &own;
+        replaced = *plan;
+        replaced.launch.data_blocks = substitute->data_blocks;
+        plan = &replaced;
         run->substitute = substitute;
     }
     return read_context(state, backend_of(plan->platform), run) &&
@@ -107,80 +106,80 @@ bool execute_plan(struct module_state *state, const struct plan *plan, struct ru
 
 /* ---- on several devices: each run begins while the one before it waits ---- */
 
-struct place {
+struct device_call {
     struct call *call;
     void *backend_state;
-    struct place *next; /* NULL: the last */
+    struct device_call *next; /* NULL: the last */
     bool ran;
 };
 
-static void run_place(void *context)
+static void run_device_call(void *context)
 {
-    struct place *self = context;
+    struct device_call *self = context;
     struct run *run = &self->call->run;
     const struct plan *plan = &self->call->plan;
     if (self->next)
-        run->meanwhile = (struct meanwhile){run_place, self->next};
-    self->ran = run_of_nothing(plan, run) ||
-                backend_of(plan->platform)->run(self->backend_state, plan, run);
+        run->meanwhile = (struct meanwhile){run_device_call, self->next};
+    self->ran =
+        run_empty(plan, run) || backend_of(plan->platform)->run(self->backend_state, plan, run);
     run_meanwhile(run);
 }
 
 /* The host's runs are last: this thread does them while devices work. */
-static struct place *link_places(struct place *places, Py_ssize_t count)
+static struct device_call *link_calls(struct device_call *calls, Py_ssize_t count)
 {
-    struct place *first = NULL, **last = &first;
+    struct device_call *first = NULL, **last = &first;
     for (int on_host = 0; on_host <= 1; on_host++)
         for (Py_ssize_t k = 0; k < count; k++)
-            if ((places[k].call->plan.platform->place == METHOD_ON_HOST) == on_host) {
-                *last = &places[k];
-                last = &places[k].next;
+            if ((calls[k].call->plan.platform->place == METHOD_ON_HOST) == on_host) {
+                *last = &calls[k];
+                last = &calls[k].next;
             }
     return first;
 }
 
 /* Raises the first failure. */
-static bool run_places(struct module_state *state, struct place *places, Py_ssize_t count)
+static bool run_calls(struct module_state *state, struct device_call *calls, Py_ssize_t count)
 {
-    struct waiting waiting = {NULL, 1};
-    const struct watch watch = {interrupted, warn, &waiting};
+    struct gil_state gil = {NULL, 1};
+    const struct watch watch = {interrupted, warn, &gil};
     for (Py_ssize_t k = 0; k < count; k++) {
-        struct run *run = &places[k].call->run;
-        const struct platform *platform = places[k].call->plan.platform;
+        struct run *run = &calls[k].call->run;
+        const struct platform *platform = calls[k].call->plan.platform;
         if (!read_context(state, backend_of(platform), run))
             return false;
         run->watch = &watch;
-        places[k].backend_state = platforms_state(&state->platforms, platform);
+        calls[k].backend_state = platforms_state(&state->platforms, platform);
     }
-    waiting.thread = PyEval_SaveThread();
-    run_place(link_places(places, count));
-    come_back(&waiting);
+    gil.thread = PyEval_SaveThread();
+    run_device_call(link_calls(calls, count));
+    reacquire_gil(&gil);
     for (Py_ssize_t k = 0; k < count && !PyErr_Occurred(); k++)
-        if (!places[k].ran)
-            failure_raise(&places[k].call->run.failure, state->platforms.cuda_error);
+        if (!calls[k].ran)
+            failure_raise(&calls[k].call->run.failure, state->platforms.cuda_error);
     return !PyErr_Occurred();
 }
 
 /* Opens the call of a single array, or of a list on one device. */
-static bool open_place(struct module_state *state, enum reduction reduction, PyObject *arrays,
-                       PyObject *dtype, struct place *place)
+static bool open_device_call(struct module_state *state, enum reduction reduction, PyObject *arrays,
+                             PyObject *dtype, struct device_call *self)
 {
-    const bool alone = PyTuple_GET_SIZE(arrays) == 1;
+    const bool single = PyTuple_GET_SIZE(arrays) == 1;
     PyObject *slots[ARGUMENTS_END] = {[A] = PyTuple_GET_ITEM(arrays, 0), [DTYPE] = dtype};
-    place->call = (alone ? call_open : call_begin)(state, reduction, 1, slots);
-    return place->call &&
-           (alone || call_open_list(place->call, arrays, false, slots) || PyErr_Occurred() ||
+    self->call = (single ? call_open : call_begin)(state, reduction, 1, slots);
+    return self->call &&
+           (single || call_open_list(self->call, arrays, false, slots) || PyErr_Occurred() ||
             value_error("the arrays of a group are on different devices")) &&
            !PyErr_Occurred();
 }
 
 /* A tuple of the answers, or NULL with an exception set. */
-static PyObject *answer_places(const struct place *places, Py_ssize_t count)
+static PyObject *answers_to_python(const struct device_call *calls, Py_ssize_t count)
 {
     PyObject *results = PyList_New(0);
     for (Py_ssize_t k = 0; results && k < count; k++) {
-        const struct call *call = places[k].call;
-        list_append(&results, answer_is_sound(call->request.reduction, &call->plan, &call->run)
+        const struct call *call = calls[k].call;
+        list_append(&results, answer_check(call->request.reduction, &call->plan, &call->run)
                                   ? answer_to_python(&call->plan, &call->run)
                                   : NULL);
     }
@@ -196,18 +195,18 @@ PyObject *core_by_place(PyObject *module, PyObject *arguments)
         !reduction_parse(op, &reduction))
         return NULL;
     const Py_ssize_t count = PyTuple_GET_SIZE(groups);
-    struct place *places = PyMem_Calloc((size_t)count, sizeof *places);
-    if (!places)
+    struct device_call *calls = PyMem_Calloc((size_t)count, sizeof *calls);
+    if (!calls)
         return PyErr_NoMemory();
     Py_ssize_t opened = 0;
-    while (opened < count &&
-           open_place(state, reduction, PyTuple_GET_ITEM(groups, opened), dtype, &places[opened]))
+    while (opened < count && open_device_call(state, reduction, PyTuple_GET_ITEM(groups, opened),
+                                              dtype, &calls[opened]))
         opened++;
-    PyObject *results = opened == count && (!count || run_places(state, places, count))
-                            ? answer_places(places, count)
+    PyObject *results = opened == count && (!count || run_calls(state, calls, count))
+                            ? answers_to_python(calls, count)
                             : NULL;
     for (Py_ssize_t k = 0; k < count; k++)
-        call_close(&places[k].call);
-    PyMem_Free(places);
+        call_close(&calls[k].call);
+    PyMem_Free(calls);
     return results;
 }

@@ -9,7 +9,7 @@
 /* The frame of gred/segments.py is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
 
-static bool lies_flat(const struct layout *layout)
+static bool is_contiguous(const struct layout *layout)
 {
     struct layout normal;
     layout_copy(layout, &normal);
@@ -31,11 +31,11 @@ static bool check_offsets(const struct view *view)
         return (element_is_integer(type) && type != ELEMENT_UINT64) ||
                type_error("offsets must be of an integer type that fits int64, not %s",
                           element_name(type));
-    return (type == ELEMENT_INT64 && (view->n == 0 || lies_flat(&view->layout))) ||
+    return (type == ELEMENT_INT64 && (view->n == 0 || is_contiguous(&view->layout))) ||
            type_error("offsets must be int64 and contiguous");
 }
 
-static const char *name_of(const struct call *call)
+static const char *reduction_name(const struct call *call)
 {
     return reduction_row(call->request.reduction)->name;
 }
@@ -43,64 +43,65 @@ static const char *name_of(const struct call *call)
 /* Host offsets are checked here, with NumPy's message. */
 static bool check_range(const struct call *call)
 {
-    const struct segments *segments = &call->of_segments.segments;
+    const struct segments *segments = &call->segmented.segments;
     const uint64_t end = segments->elements + segments->may_be_empty;
-    for (uint64_t k = 0; !call->of_segments.offsets.on_device && k < segments->count; k++)
+    for (uint64_t k = 0; !call->segmented.offsets.on_device && k < segments->count; k++)
         if ((uint64_t)segments->offsets[k] >= end)
             return PyErr_Format(
                 PyExc_IndexError, "offset %lld out-of-bounds in %s.reduceat [0, %llu)",
-                (long long)segments->offsets[k], name_of(call), (unsigned long long)end);
+                (long long)segments->offsets[k], reduction_name(call), (unsigned long long)end);
     return true;
 }
 
 /* Raises if a run that was waited for found keys or device offsets out of range. */
 static bool check_findings(const struct call *call)
 {
-    const struct segments *segments = &call->of_segments.segments;
+    const struct segments *segments = &call->segmented.segments;
     if (!(call->run.findings & FOUND_OUTSIDE))
         return true;
     if (call->plan.segments.keys)
         return PyErr_Format(PyExc_IndexError, "a key is not in [0, %llu)",
                             (unsigned long long)segments->count);
     return PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)",
-                        name_of(call),
+                        reduction_name(call),
                         (unsigned long long)(segments->elements + segments->may_be_empty));
 }
 
 /* Runs the call's plan and returns its results. NULL with an exception set. */
-static PyObject *deliver(struct call *call)
+static PyObject *run_segments(struct call *call)
 {
-    return results_make(call) && execute_plan(call->state, &call->plan, &call->run) &&
+    return results_allocate(call) && execute_plan(call->state, &call->plan, &call->run) &&
                    check_findings(call)
-               ? results_deliver(call)
+               ? results_to_python(call)
                : NULL;
 }
 
 /* Views the values and the offsets or keys, which `name` names. */
-static bool view_arguments(struct call *call, PyObject *const *slots, enum argument labels,
+static bool view_arguments(struct call *call, PyObject *const *slots, enum argument argument,
                            const char *name)
 {
-    const struct where *where = &call->state->platforms.where;
-    struct view *const view = &call->of_segments.offsets;
+    const struct locator *locator = &call->state->platforms.locator;
+    struct view *const view = &call->segmented.offsets;
     if (!call_view(call, "values", false, slots) || !check_dimensions(&call->view, "values"))
         return false;
-    call->asked.name = name;
+    call->view_request.name = name;
     call->request.offsets = view;
-    return array_view(slots[labels], &call->asked, view) && check_dimensions(view, name) &&
-           where->locate(where, view, name);
+    return array_view(slots[argument], &call->view_request, view) && check_dimensions(view, name) &&
+           locator->locate(locator, view, name);
 }
 
-static bool describe(struct call *call, const int64_t *offsets, uint64_t count, int may_be_empty)
+static bool set_segments(struct call *call, const int64_t *offsets, uint64_t count,
+                         int may_be_empty)
 {
-    call->of_segments.segments = (struct segments){
+    call->segmented.segments = (struct segments){
         .offsets = offsets, .count = count, .elements = call->view.n, .may_be_empty = may_be_empty};
-    return may_be_empty >= 0 && results_count(call, count, true);
+    return may_be_empty >= 0 && results_set_count(call, count, true);
 }
 
 /* Whether offsets or keys are on the host or on the device that reduces the values. */
-static bool is_in_place(const struct call *call)
+static bool is_on_same_device(const struct call *call)
 {
-    const struct view *view = &call->of_segments.offsets;
+    const struct view *view = &call->segmented.offsets;
     return !view->on_device || view->n == 0 ||
            (view->platform == call->plan.platform && view->device == call->plan.device);
 }
@@ -109,23 +110,23 @@ static bool is_in_place(const struct call *call)
 static bool make_plan(struct call *call)
 {
     struct plan *plan = &call->plan;
-    layout_copy(&call->view.layout, &call->of_segments.ordered);
+    layout_copy(&call->view.layout, &call->segmented.ordered);
     if (!plan_make(&call->request, &call->view, NULL, plan))
         return false;
-    call->of_segments.ordered.type = plan->layout->type;
-    plan->elements.flat = lies_flat(&call->of_segments.ordered);
-    plan->layout = &call->of_segments.ordered;
+    call->segmented.ordered.type = plan->layout->type;
+    plan->elements.flat = is_contiguous(&call->segmented.ordered);
+    plan->layout = &call->segmented.ordered;
     plan->axes = &call->axes;
-    plan->segments = (struct plan_segments){.of = &call->of_segments.segments};
+    plan->segments = (struct plan_segments){.of = &call->segmented.segments};
     return true;
 }
 
 /* Only host offsets are moved to the values' device. */
-static bool take_offsets(struct call *call)
+static bool set_offsets(struct call *call)
 {
-    const struct view *offsets = &call->of_segments.offsets;
+    const struct view *offsets = &call->segmented.offsets;
     call->plan.segments.offsets = offsets->on_device ? &offsets->layout : NULL;
-    return is_in_place(call) ||
+    return is_on_same_device(call) ||
            value_error("offsets are on another device than values; move both to the same device");
 }
 
@@ -134,21 +135,21 @@ SLOTS_FUNCTION(reduceat)
     enum reduction reduction;
     if (!op_parse("reduceat", slots, &reduction))
         return NULL;
-    OPENED *call = call_begin(state, reduction, WRAPPER_FRAMES, slots);
+    SCOPED_CALL *call = call_begin(state, reduction, WRAPPER_FRAMES, slots);
     if (!call || !view_arguments(call, slots, OFFSETS, "offsets") ||
-        !check_offsets(&call->of_segments.offsets) ||
-        !describe(call, call->of_segments.offsets.layout.data, call->of_segments.offsets.n,
-                  PyObject_IsTrue(slots[MAY_BE_EMPTY])) ||
-        !make_plan(call) || !take_offsets(call) || !check_range(call))
+        !check_offsets(&call->segmented.offsets) ||
+        !set_segments(call, call->segmented.offsets.layout.data, call->segmented.offsets.n,
+                      PyObject_IsTrue(slots[MAY_BE_EMPTY])) ||
+        !make_plan(call) || !set_offsets(call) || !check_range(call))
         return NULL;
-    return deliver(call);
+    return run_segments(call);
 }
 
 /* ---- keys ---- */
 
 static bool check_keys(const struct call *call)
 {
-    const struct view *keys = &call->of_segments.offsets;
+    const struct view *keys = &call->segmented.offsets;
     const uint64_t n = call->view.n;
     if (!element_is_integer(keys->layout.input))
         return type_error("keys must be integers, not %s", element_name(keys->layout.input));
@@ -158,12 +159,12 @@ static bool check_keys(const struct call *call)
 }
 
 /* Sets the plan's keys, in their own order. */
-static bool take_keys(struct call *call, PyObject *const *slots)
+static bool set_keys(struct call *call, PyObject *const *slots)
 {
     struct plan *const plan = &call->plan;
-    struct view *const keys = &call->of_segments.offsets;
+    struct view *const keys = &call->segmented.offsets;
     const bool on_host = plan->platform->place == METHOD_ON_HOST;
-    if (keys->n > 0 && (keys->on_device == on_host || !is_in_place(call)))
+    if (keys->n > 0 && (keys->on_device == on_host || !is_on_same_device(call)))
         return type_error("keys and values must be in one place, on the host or on one device");
     layout_normalise(&keys->layout, true);
     plan->segments.keys = &keys->layout;
@@ -180,24 +181,24 @@ SLOTS_FUNCTION(by_key)
     const Py_ssize_t results = PyNumber_AsSsize_t(slots[NUM_KEYS], PyExc_OverflowError);
     if (results < 0)
         return PyErr_Occurred() ? NULL : value_error("num_keys must not be negative");
-    OPENED *call = call_begin(state, reduction, WRAPPER_FRAMES, slots);
+    SCOPED_CALL *call = call_begin(state, reduction, WRAPPER_FRAMES, slots);
     if (!call || !view_arguments(call, slots, KEYS, "keys") || !check_keys(call) ||
-        !describe(call, NULL, (uint64_t)results, true) || !make_plan(call) ||
-        !take_keys(call, slots))
+        !set_segments(call, NULL, (uint64_t)results, true) || !make_plan(call) ||
+        !set_keys(call, slots))
         return NULL;
     if (call->plan.platform->place != METHOD_ON_HOST && !plan_has_key_kernels(&call->plan))
         return Py_NewRef(Py_NotImplemented);
-    return deliver(call);
+    return run_segments(call);
 }
 
 /* ---- quantiles ---- */
 
-static bool take_rows(PyObject *asked, const struct view *values, uint64_t rows, uint64_t inner,
-                      struct kernel_select *select)
+static bool set_rows(PyObject *tuple, const struct view *values, uint64_t rows, uint64_t inner,
+                     struct kernel_select *select)
 {
     *select =
         (struct kernel_select){.rows = rows, .n = rows ? values->n / rows : 0, .inner = inner};
-    if (!quantiles_parse(asked, &select->of))
+    if (!quantiles_parse(tuple, &select->of))
         return false;
     select->of.input = values->layout.input;
     if (select->n == 0 || values->n % rows || inner == 0 || rows % inner ||
@@ -217,14 +218,14 @@ SLOTS_FUNCTION(select_rows)
     struct kernel_select select;
     const Py_ssize_t rows = PyNumber_AsSsize_t(slots[NUM_KEYS], PyExc_OverflowError);
     const Py_ssize_t inner = PyNumber_AsSsize_t(slots[INNER], PyExc_OverflowError);
-    OPENED *call =
+    SCOPED_CALL *call =
         rows < 0 || inner < 0 ? NULL : call_begin(state, REDUCTION_max, WRAPPER_FRAMES, slots);
     if (!call || !call_view(call, "values", false, slots) ||
         !check_dimensions(&call->view, "values") ||
-        !take_rows(slots[QUANTILES], &call->view, (uint64_t)rows, (uint64_t)inner, &select) ||
-        !describe(call, NULL, (uint64_t)rows * select.of.count, true) || !make_plan(call))
+        !set_rows(slots[QUANTILES], &call->view, (uint64_t)rows, (uint64_t)inner, &select) ||
+        !set_segments(call, NULL, (uint64_t)rows * select.of.count, true) || !make_plan(call))
         return NULL;
     call->plan.segments.quantiles = &select;
-    return call->view.on_device && call->plan.elements.flat ? deliver(call)
+    return call->view.on_device && call->plan.elements.flat ? run_segments(call)
                                                             : Py_NewRef(Py_NotImplemented);
 }

@@ -26,11 +26,11 @@ static bool method_parse(PyObject *name, struct quantile_method *method)
     return value_error("method must be one of %s; got %.200R", names + strlen(", "), name);
 }
 
-bool quantiles_parse(PyObject *asked, struct quantiles *quantiles)
+bool quantiles_parse(PyObject *tuple, struct quantiles *quantiles)
 {
     PyObject *shares, *method;
     int skips_nan, sorted;
-    if (!PyArg_ParseTuple(asked, "OOpp", &shares, &method, &skips_nan, &sorted) ||
+    if (!PyArg_ParseTuple(tuple, "OOpp", &shares, &method, &skips_nan, &sorted) ||
         !method_parse(method, &quantiles->method))
         return false;
     PyArrayObject *const array = (PyArrayObject *)shares;
@@ -71,14 +71,14 @@ static struct selection describe(PyArrayObject *values, PyArrayObject *out)
 PyObject *core_select(PyObject *module, PyObject *arguments)
 {
     struct module_state *state = PyModule_GetState(module);
-    PyObject *values, *asked, *out;
-    if (!PyArg_ParseTuple(arguments, "OO!O:select", &values, &PyTuple_Type, &asked, &out))
+    PyObject *values, *tuple, *out;
+    if (!PyArg_ParseTuple(arguments, "OO!O:select", &values, &PyTuple_Type, &tuple, &out))
         return NULL;
     if (!is_array(values, 3) || !is_array(out, 2) || !PyArray_ISCARRAY((PyArrayObject *)out) ||
         PyArray_DIM((PyArrayObject *)values, 1) == 0)
         return type_error("select takes what gred/statistics/quantiles.py gives it");
     struct selection selection = describe((PyArrayObject *)values, (PyArrayObject *)out);
-    if (!quantiles_parse(asked, &selection.of) ||
+    if (!quantiles_parse(tuple, &selection.of) ||
         !numpy_element_of_descr(PyArray_DESCR((PyArrayObject *)values), "a", &selection.of.input) ||
         !numpy_element_of_descr(PyArray_DESCR((PyArrayObject *)out), "out", &selection.of.out))
         return NULL;
@@ -98,11 +98,11 @@ PyObject *core_select(PyObject *module, PyObject *arguments)
 /* (quantiles, n > 0): (rank below, rank above, part) per share. */
 PyObject *core_quantile_places(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *asked;
+    PyObject *tuple;
     unsigned long long n;
     struct quantiles quantiles;
-    if (!PyArg_ParseTuple(arguments, "O!K:quantile_places", &PyTuple_Type, &asked, &n) ||
-        !quantiles_parse(asked, &quantiles))
+    if (!PyArg_ParseTuple(arguments, "O!K:quantile_places", &PyTuple_Type, &tuple, &n) ||
+        !quantiles_parse(tuple, &quantiles))
         return NULL;
     if (n == 0)
         return value_error("quantiles need at least one number"), NULL;

@@ -39,7 +39,7 @@ struct timing {
 
 /* A callback that runs while the run's thread would wait for a device. */
 struct meanwhile {
-    void (*act)(void *context); /* NULL: none */
+    void (*function)(void *context); /* NULL: none */
     void *context;
 };
 
@@ -52,7 +52,7 @@ struct run {
     enum thread_order order;         /* on the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: unlimited */
-    double asked;        /* when the watch was last called, or first could have been; 0: never */
+    double last_check;   /* when the watch was last called, or first could have been; 0: never */
     struct exact *exact; /* receives an exact plan's unrounded sum; may be NULL */
     const struct substitute *substitute; /* replaces the plan's rung; NULL: none */
     struct meanwhile meanwhile;
@@ -66,9 +66,9 @@ struct run {
 static inline void run_meanwhile(struct run *run)
 {
     const struct meanwhile meanwhile = run->meanwhile;
-    run->meanwhile.act = NULL;
-    if (meanwhile.act)
-        meanwhile.act(meanwhile.context);
+    run->meanwhile.function = NULL;
+    if (meanwhile.function)
+        meanwhile.function(meanwhile.context);
 }
 
 /* Issues a RuntimeWarning. False if it became an exception, which is noted. */
@@ -85,14 +85,14 @@ static inline bool run_warn(struct run *run, const char *text)
 static inline bool run_check_interrupt(struct run *run)
 {
     const double patience = 0.05, now = clock_now();
-    if (!run->asked)
-        run->asked = now;
-    if (now - run->asked < patience)
+    if (!run->last_check)
+        run->last_check = now;
+    if (now - run->last_check < patience)
         return false;
     const bool stop = run->watch && run->watch->interrupted(run->watch->context);
     if (stop)
         failure_note(&run->failure, FAILURE_EXCEPTION, "interrupted");
-    run->asked = clock_now();
+    run->last_check = clock_now();
     return stop;
 }
 

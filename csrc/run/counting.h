@@ -90,8 +90,8 @@ struct counting {
  * 13 allocates 40 per thread, or 44 for int64 sums, which have one fewer block of 256 threads. */
 static inline unsigned counting_resident(unsigned block)
 {
-    enum { REGISTERS = 65536, OF_A_THREAD = 40, BLOCKS_MAX = 32 };
-    const unsigned warps = REGISTERS / (OF_A_THREAD * SIMULATOR_WARP);
+    enum { REGISTERS = 65536, THREAD_REGISTERS = 40, BLOCKS_MAX = 32 };
+    const unsigned warps = REGISTERS / (THREAD_REGISTERS * SIMULATOR_WARP);
     const unsigned blocks = warps / (block / SIMULATOR_WARP);
     return blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX;
 }

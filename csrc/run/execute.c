@@ -32,7 +32,7 @@ static bool make_schedule(struct machine *machine, const struct plan *plan, cons
 }
 
 /* Tries smaller pieces, as another user of the device may have taken memory; false if none. */
-static bool shrink(struct machine *machine, const struct run *run, struct schedule *schedule)
+static bool shrink_pieces(struct machine *machine, const struct run *run, struct schedule *schedule)
 {
     const uint64_t piece = schedule->piece;
     const struct failure failure = *machine->failure;
@@ -60,8 +60,8 @@ static bool schedule_part(struct machine *machine, const struct plan *all, struc
 
 /* Whether a typed kernel along axes computes the single result of all axes in place in one launch,
  * where a schedule's passes need one more. */
-static bool is_single(struct machine *machine, const struct schedule *schedule,
-                      const struct run *run, struct axes_part *part)
+static bool fits_single_launch(struct machine *machine, const struct schedule *schedule,
+                               const struct run *run, struct axes_part *part)
 {
     enum { BYTES = 32 << 20 }; /* of an array that takes so long that a launch does not matter */
     const struct plan *const plan = schedule->plan;
@@ -73,20 +73,20 @@ static bool is_single(struct machine *machine, const struct schedule *schedule,
     part->axes = (struct axes){.results = 1, .aligned = true};
     layout_copy(plan->layout, &part->axes.reduced);
     return schedule_part(machine, plan, part, &ignored) &&
-           launch_knows_type(&part->schedule.launch) &&
+           launch_is_typed(&part->schedule.launch) &&
            (!run->workspace_limit || part->schedule.arena.total <= run->workspace_limit);
 }
 
-static bool execute_single(struct machine *machine, const struct schedule *schedule,
-                           struct run *run, bool *ran)
+static bool execute_single_launch(struct machine *machine, const struct schedule *schedule,
+                                  struct run *run, bool *ran)
 {
     struct axes_part *part =
         schedule->finishes_on_device && !run->timing ? malloc(sizeof *part) : NULL;
-    const bool is = part && is_single(machine, schedule, run, part);
-    if (is)
+    const bool single = part && fits_single_launch(machine, schedule, run, part);
+    if (single)
         *ran = execute_axes_schedule(machine, &part->schedule, run);
     free(part);
-    return is;
+    return single;
 }
 
 static bool explain(struct machine *machine, const struct plan *plan, struct run *run)
@@ -94,18 +94,19 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
     struct explanation *explanation = run->explanation;
     explanation->plan = *plan;
     explanation->kernels = *machine->facts.kernels;
-    const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
-    explanation->by = made && is_single(machine, &explanation->schedule, run, &explanation->along)
-                          ? EXPLAINED_ALONG
-                          : EXPLAINED_SCHEDULE;
+    const bool done = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
+    explanation->by =
+        done && fits_single_launch(machine, &explanation->schedule, run, &explanation->along)
+            ? EXPLAINED_ALONG
+            : EXPLAINED_SCHEDULE;
     explanation->schedule.kernels = &explanation->kernels;
-    return made;
+    return done;
 }
 
-bool execute_array(struct machine *machine, const struct plan *asked, struct run *run)
+bool execute_array(struct machine *machine, const struct plan *requested, struct run *run)
 {
     const struct facts facts = facts_of(machine, run);
-    struct plan plan = *asked;
+    struct plan plan = *requested;
     struct schedule schedule;
     fastest_choose(&facts, &plan);
     if (run->explanation)
@@ -113,16 +114,16 @@ bool execute_array(struct machine *machine, const struct plan *asked, struct run
     if (!make_schedule(machine, &plan, run, &schedule))
         return false;
     bool ran;
-    if (execute_single(machine, &schedule, run, &ran))
+    if (execute_single_launch(machine, &schedule, run, &ran))
         return ran;
     do
         ran = execute_pieces(machine, &schedule, run);
-    while (!ran && shrink(machine, run, &schedule));
+    while (!ran && shrink_pieces(machine, run, &schedule));
     return ran;
 }
 
 /* Address of one value of a result. */
-static char *place_of(const struct results *results, unsigned value, int64_t place)
+static char *value_address(const struct results *results, unsigned value, int64_t place)
 {
     return (char *)results->at[value] + place * (int64_t)element_size(results->types[value]);
 }
@@ -133,13 +134,13 @@ bool execute_one(struct machine *machine, const struct plan *all, struct plan *o
     const struct results *results = &all->results;
     one->results.on_device = false;
     if (stays_on_device)
-        one->results = results_of_one(place_of(results, 0, place), results->types[0]);
+        one->results = results_of_one(value_address(results, 0, place), results->types[0]);
     if (run_check_interrupt(run) || !execute_array(machine, one, run))
         return false;
     for (unsigned v = 0; v < results->values && !stays_on_device; v++) {
         char bytes[sizeof(struct complex128)];
         run_store(run, all, v, bytes);
-        if (!machine->memory->copy(machine, COPY_IN, place_of(results, v, place), bytes,
+        if (!machine->memory->copy(machine, COPY_TO_DEVICE, value_address(results, v, place), bytes,
                                    element_size(results->types[v])))
             return false;
     }
@@ -175,7 +176,7 @@ static bool explain_part(const struct parts *self)
 }
 
 /* Finds the largest part: `count` along the returned dimension; all->outer if none fits. */
-static unsigned choose_cut(const struct parts *self, uint64_t *count)
+static unsigned find_largest_part(const struct parts *self, uint64_t *count)
 {
     const struct axes *all = self->all->axes;
     for (unsigned k = 0; k < all->outer; k++)
@@ -188,7 +189,7 @@ static unsigned choose_cut(const struct parts *self, uint64_t *count)
     return all->outer;
 }
 
-static bool make_parts(struct parts *self, unsigned along, uint64_t count)
+static bool execute_parts(struct parts *self, unsigned along, uint64_t count)
 {
     const struct axes *all = self->all->axes;
     const uint64_t length = all->shape[along];
@@ -208,7 +209,7 @@ static bool make_parts(struct parts *self, unsigned along, uint64_t count)
 
 /* Reduces each result as a separate array, and so exact results that a single launch cannot
  * compute, which stay on the device unless awaited. Explained results are where elements are. */
-static bool make_one_by_one(struct parts *self)
+static bool execute_each(struct parts *self)
 {
     const struct plan *all = self->all;
     const struct means *means = all->means;
@@ -243,7 +244,7 @@ static bool make_one_by_one(struct parts *self)
 
 /* All results together if the workspace has room for the schedule and for results on their way to
  * the host. Of parts, the first is explained. */
-static bool make_axes(struct parts *self)
+static bool execute_within_limit(struct parts *self)
 {
     struct machine *machine = self->machine;
     const struct plan *plan = self->all;
@@ -251,43 +252,43 @@ static bool make_axes(struct parts *self)
     struct axes_schedule *schedule = &self->part->schedule;
     uint64_t count;
     if (!axes_schedule_make(plan, &machine->facts, schedule, machine->failure))
-        return plan->exact && make_one_by_one(self);
-    const uint64_t own = results_are_awaited(&plan->results)
-                             ? plan->results.values * value_bytes(plan)
-                             : 0,
-                   total = schedule->arena.total + own,
+        return plan->exact && execute_each(self);
+    const uint64_t staged = results_are_awaited(&plan->results)
+                                ? plan->results.values * value_bytes(plan)
+                                : 0,
+                   total = schedule->arena.total + staged,
                    room = machine->memory->room(machine, total);
     self->limit = run->workspace_limit ? min_u64(run->workspace_limit, room) : room;
     if (total <= self->limit)
         return run->explanation ? explain_part(self)
                                 : execute_axes_schedule(machine, schedule, run);
-    const unsigned along = plan->exact ? plan->axes->outer : choose_cut(self, &count);
+    const unsigned along = plan->exact ? plan->axes->outer : find_largest_part(self, &count);
     if (along < plan->axes->outer)
-        return run->explanation ? explain_part(self) : make_parts(self, along, count);
+        return run->explanation ? explain_part(self) : execute_parts(self, along, count);
     return plan->launch.batch_invariant
                ? failure_note(machine->failure, FAILURE_MEMORY,
                               "out of memory on the device for method 'batch_invariant', which "
                               "does not split a result's elements into pieces")
-               : make_one_by_one(self);
+               : execute_each(self);
 }
 
 /* The schedule is on the heap, since threads' stacks may be small. */
 static bool execute_axes(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    struct axes_part *own = run->explanation ? NULL : malloc(sizeof *own);
-    struct parts self = {.machine = machine, .run = run, .all = plan, .part = own};
+    struct axes_part *allocated = run->explanation ? NULL : malloc(sizeof *allocated);
+    struct parts self = {.machine = machine, .run = run, .all = plan, .part = allocated};
     if (run->explanation)
         self.part = &run->explanation->along;
-    else if (!own)
+    else if (!allocated)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a schedule");
-    const bool made = make_axes(&self);
-    free(own);
-    return made;
+    const bool done = execute_within_limit(&self);
+    free(allocated);
+    return done;
 }
 
 /* ---- all plans ---- */
 
-static bool make(struct machine *machine, const struct plan *plan, struct run *run)
+static bool execute_plan(struct machine *machine, const struct plan *plan, struct run *run)
 {
     return plan->segments.quantiles ? execute_select(machine, plan, run)
            : plan->segments.keys    ? execute_keys(machine, plan, run)
@@ -322,53 +323,53 @@ static bool store(struct machine *machine, const struct plan *plan)
 }
 
 /* Copies the results and their findings to the host. */
-static bool fetch(const struct executor *on, const struct results *from)
+static bool fetch(const struct executor *exec, const struct results *from)
 {
-    const struct machine_memory *memory = on->machine->memory;
-    const struct results *to = &on->plan->results;
+    const struct machine_memory *memory = exec->machine->memory;
+    const struct results *to = &exec->plan->results;
     unsigned found = 0;
-    run_meanwhile(on->run);
+    run_meanwhile(exec->run);
     for (unsigned k = 0; k < to->values; k++)
-        if (!memory->copy(on->machine, COPY_OUT, to->at[k], from->at[k],
-                          on->plan->axes->results * element_size(to->types[k])))
+        if (!memory->copy(exec->machine, COPY_TO_HOST, to->at[k], from->at[k],
+                          exec->plan->axes->results * element_size(to->types[k])))
             return false;
-    if (!memory->copy(on->machine, COPY_OUT, &found, from->findings, sizeof found))
+    if (!memory->copy(exec->machine, COPY_TO_HOST, &found, from->findings, sizeof found))
         return false;
-    on->run->findings |= found;
+    exec->run->findings |= found;
     return true;
 }
 
-static bool make_elsewhere(const struct executor *on, struct plan *plan)
+static bool execute_staged(const struct executor *exec, struct plan *plan)
 {
     for (unsigned v = 0; v < plan->results.values; v++)
-        plan->results.at[v] = on->memory + v * value_bytes(plan);
-    plan->results.findings = executor_part(on, PART_FINDINGS);
+        plan->results.at[v] = exec->memory + v * value_bytes(plan);
+    plan->results.findings = executor_part(exec, PART_FINDINGS);
     plan->results.on_device = true;
-    return executor_clear(on, PART_FINDINGS) && make(on->machine, plan, on->run) &&
-           (plan->results.out ? store(on->machine, plan) : fetch(on, &plan->results));
+    return executor_clear(exec, PART_FINDINGS) && execute_plan(exec->machine, plan, exec->run) &&
+           (plan->results.out ? store(exec->machine, plan) : fetch(exec, &plan->results));
 }
 
-bool execute(struct machine *machine, const struct plan *asked, struct run *run)
+bool execute(struct machine *machine, const struct plan *requested, struct run *run)
 {
     struct explanation *explanation = run->explanation;
     struct arena arena = {.total = 0};
-    struct executor on = {machine, run, asked, &arena, NULL};
-    if (!asked)
-        return run->timing->bytes ? machine_time_reading(machine, run->timing->bytes, run)
-                                  : machine_time_launching(machine, run);
-    if (asked->axes && asked->axes->results == 0)
+    struct executor exec = {machine, run, requested, &arena, NULL};
+    if (!requested)
+        return run->timing->bytes ? machine_time_read(machine, run->timing->bytes, run)
+                                  : machine_time_launch(machine, run);
+    if (requested->axes && requested->axes->results == 0)
         return true;
-    reserve_results(asked, &arena);
+    reserve_results(requested, &arena);
     if (explanation || !arena.total) {
-        const bool made = make(machine, asked, run);
+        const bool done = execute_plan(machine, requested, run);
         if (explanation)
-            reserve_results(asked, explanation->by == EXPLAINED_ALONG
-                                       ? &explanation->along.schedule.arena
-                                       : &explanation->schedule.arena);
-        return made;
+            reserve_results(requested, explanation->by == EXPLAINED_ALONG
+                                           ? &explanation->along.schedule.arena
+                                           : &explanation->schedule.arena);
+        return done;
     }
-    struct plan plan = *asked;
-    const bool made = executor_borrow(&on) && make_elsewhere(&on, &plan);
-    machine->memory->release(machine, on.memory);
-    return made;
+    struct plan plan = *requested;
+    const bool done = executor_acquire(&exec) && execute_staged(&exec, &plan);
+    machine->memory->release(machine, exec.memory);
+    return done;
 }

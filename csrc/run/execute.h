@@ -18,13 +18,13 @@ static inline void *executor_part(const struct executor *self, enum part part)
     return self->arena->bytes[part] ? self->memory + self->arena->at[part] : NULL;
 }
 
-/* Calls `work` with memory for the arena, and releases the memory. If the host does not wait for
+/* Calls `task` with memory for the arena, and releases the memory. If the host does not wait for
  * the results, the memory is reused only after the launches have finished. */
-typedef bool executor_work(struct executor *, void *context);
-bool executor_do(struct executor *, executor_work *, void *context);
+typedef bool executor_task(struct executor *, void *context);
+bool executor_run(struct executor *, executor_task *, void *context);
 
 /* Gets memory with machine_memory.acquire; the caller releases it. */
-bool executor_borrow(struct executor *);
+bool executor_acquire(struct executor *);
 
 /* Whether the run may use `bytes` of device memory, for `what`; notes a failure if not. */
 bool executor_is_within_limit(struct machine *, const struct run *, uint64_t bytes,
@@ -40,7 +40,7 @@ static inline bool executor_launch(const struct executor *self, const struct ste
 }
 
 /* Copies step->n elements on the device, converted. */
-struct copying {
+struct copy_arguments {
     const void *array; /* a kernel_array, or a layout read from position `first` */
     uint64_t first;
     enum element type;
@@ -49,7 +49,7 @@ struct copying {
     union scalar fill; /* stored in place of masked elements */
 };
 
-bool executor_copy(const struct executor *, const struct step *, struct copying);
+bool executor_copy(const struct executor *, const struct step *, struct copy_arguments);
 
 /* Copies all elements of a layout on the device, converted, to contiguous memory. */
 bool executor_gather(const struct executor *, const struct layout *, enum element type,

@@ -6,8 +6,8 @@
 
 enum { DIGIT_BITS = 32, SLOTS = 4096, ALIGNMENT = 16 };
 
-struct by_key {
-    struct executor on;
+struct keys_execution {
+    struct executor exec;
     struct arena arena;
     struct kernel_keys keys;
     enum element accumulator; /* type that elements are converted to */
@@ -19,10 +19,10 @@ struct by_key {
 
 /* Chooses the number of digits, the topmost of which takes up carries, and the bits per number that
  * n numbers may have. A float's last bit is at least 2^lowest, its first below 2^greatest. */
-static void choose_digits(struct by_key *self, bool whole)
+static void choose_digits(struct keys_execution *self, bool whole)
 {
-    enum { NEAR = 3, NEAR_OF_FLOAT64 = 4, WRAPPING = 2, SIGN = 2 };
-    const struct plan *plan = self->on.plan;
+    enum { DIGITS_FLOAT32 = 3, DIGITS_FLOAT64 = 4, DIGITS_INT64 = 2, SIGN_BITS = 2 };
+    const struct plan *plan = self->exec.plan;
     const enum element input = self->keys.of.input;
     struct keyed_sums *sums = &self->keys.sums;
     sums->whole = whole || input == ELEMENT_FLOAT16;
@@ -32,17 +32,17 @@ static void choose_digits(struct by_key *self, bool whole)
         sums->digits = 0;
     } else if (self->accumulator == ELEMENT_INT64) {
         sums->whole = true;
-        sums->digits = plan->exact ? WRAPPING + 1 : WRAPPING;
+        sums->digits = plan->exact ? DIGITS_INT64 + 1 : DIGITS_INT64;
     } else {
         const bool wide = input == ELEMENT_FLOAT64, narrow = input == ELEMENT_FLOAT16;
         const int greatest = wide ? 1024 : narrow ? 16 : 128;
         sums->lowest = wide ? -1074 : narrow ? -47 : -149;
-        const unsigned all = (unsigned)ceil_div((uint64_t)(greatest - sums->lowest), DIGIT_BITS);
-        sums->digits = sums->whole                            ? all + 1
-                       : self->accumulator == ELEMENT_FLOAT64 ? NEAR_OF_FLOAT64
-                                                              : NEAR;
+        const unsigned full = (unsigned)ceil_div((uint64_t)(greatest - sums->lowest), DIGIT_BITS);
+        sums->digits = sums->whole                            ? full + 1
+                       : self->accumulator == ELEMENT_FLOAT64 ? DIGITS_FLOAT64
+                                                              : DIGITS_FLOAT32;
         sums->limit =
-            sums->digits * DIGIT_BITS - SIGN - (64 - (unsigned)__builtin_clzll(plan->n | 1));
+            sums->digits * DIGIT_BITS - SIGN_BITS - (64 - (unsigned)__builtin_clzll(plan->n | 1));
     }
 }
 
@@ -60,9 +60,9 @@ static struct transfer transfer_if_not_flat(const struct layout *layout, enum pa
     return transfer;
 }
 
-static void describe(struct by_key *self)
+static void set_arguments(struct keys_execution *self)
 {
-    const struct plan *plan = self->on.plan;
+    const struct plan *plan = self->exec.plan;
     const uint64_t rows = layout_length(plan->segments.keys);
     const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
     self->keys = (struct kernel_keys){
@@ -88,16 +88,16 @@ static void describe(struct by_key *self)
                                                                  : ELEMENT_FLOAT32;
     self->keys.of.bytes = trailing_zeros(element_size(self->keys.of.input));
     self->keys.of.key_bytes = trailing_zeros(element_size(self->keys.of.key_type));
-    self->kernel = kernel_of_fold(self->on.machine->facts.kernels,
+    self->kernel = kernel_of_fold(self->exec.machine->facts.kernels,
                                   fold_is_extreme(plan->fold) ? KERNEL_KEYS_EXTREMES : KERNEL_KEYS,
                                   plan->fold, self->keys.of.input, self->accumulator, 0);
 }
 
-static bool bring(struct by_key *self)
+static bool transfer_keyed(struct keys_execution *self)
 {
     struct kernel_keys *keys = &self->keys;
-    const struct executor *on = &self->on;
-    if (!executor_transfer(on, &self->array) || !executor_transfer(on, &self->key_array))
+    const struct executor *exec = &self->exec;
+    if (!executor_transfer(exec, &self->array) || !executor_transfer(exec, &self->key_array))
         return false;
     keys->of.data = self->array.layout.data;
     keys->of.keys = self->key_array.layout.data;
@@ -109,28 +109,28 @@ static bool bring(struct by_key *self)
 
 /* A table of all results if there are more elements than these; else as many tagged slots as fit
  * twice per multiprocessor. */
-static size_t choose_table(struct by_key *self)
+static size_t choose_table(struct keys_execution *self)
 {
     struct kernel_keys *keys = &self->keys;
-    const size_t of_slot = (keys->sums.digits + keys->sums.counts) * sizeof(uint32_t),
-                 all = self->on.machine->facts.shared_bytes,
-                 room = all / 2 / (of_slot + sizeof(uint32_t)),
+    const size_t slot_bytes = (keys->sums.digits + keys->sums.counts) * sizeof(uint32_t),
+                 limit = self->exec.machine->facts.shared_bytes,
+                 room = limit / 2 / (slot_bytes + sizeof(uint32_t)),
                  sample = (KEYS_SAMPLE + 32) * sizeof(uint32_t);
-    size_t bytes = keys->results * of_slot;
+    size_t bytes = keys->results * slot_bytes;
     keys->slots = (unsigned)keys->results;
-    if (bytes > all || keys->results > keys->of.n) {
+    if (bytes > limit || keys->results > keys->of.n) {
         keys->slots = SLOTS;
         while (keys->slots > room)
             keys->slots /= 2;
-        bytes = keys->slots * (of_slot + sizeof(uint32_t));
+        bytes = keys->slots * (slot_bytes + sizeof(uint32_t));
     }
     return bytes > sample ? bytes : sample;
 }
 
-static bool launch_adding(struct by_key *self)
+static bool launch_accumulate(struct keys_execution *self)
 {
-    const struct facts *facts = &self->on.machine->facts;
-    const size_t shared_bytes = fold_is_extreme(self->on.plan->fold) ? 0 : choose_table(self);
+    const struct facts *facts = &self->exec.machine->facts;
+    const size_t shared_bytes = fold_is_extreme(self->exec.plan->fold) ? 0 : choose_table(self);
     uint64_t most;
     if (!facts_resident(facts, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &most))
         return false;
@@ -138,17 +138,17 @@ static bool launch_adding(struct by_key *self)
     const struct step step =
         launch_step(self->kernel, min_u64(blocks, most), 1u << KEYS_BLOCK, shared_bytes);
     void *arguments[] = {&self->keys};
-    return self->keys.of.n == 0 || executor_launch(&self->on, &step, arguments);
+    return self->keys.of.n == 0 || executor_launch(&self->exec, &step, arguments);
 }
 
 /* As it starts, this launch posts what the adding launch found. */
-static bool launch_finish(struct by_key *self, struct epilogue epilogue)
+static bool launch_finish(struct keys_execution *self, struct epilogue epilogue)
 {
     enum { BLOCK = 256 };
-    const struct plan *plan = self->on.plan;
+    const struct plan *plan = self->exec.plan;
     const bool sums = !fold_is_extreme(plan->fold);
     const struct step step =
-        launch_step(kernel_of_kind(self->on.machine->facts.kernels,
+        launch_step(kernel_of_kind(self->exec.machine->facts.kernels,
                                    sums ? KERNEL_KEYS_FINISH : KERNEL_KEYS_STORE),
                     ceil_div(self->keys.results, BLOCK), BLOCK, 0);
     void *out = plan->results.at[0];
@@ -156,71 +156,71 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
                  type = self->keys.of.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : self->accumulator;
     struct exact_result result = step_exact_result(plan, type, out, plan->n);
     struct scalar_wide empty_result = scalar_widen(run_empty_value(plan), plan->results.type);
-    void *of_sums[] = {&self->keys, &result, &epilogue},
-         *of_extremes[] = {&self->keys, &type, &out_type, &out, &empty_result, &epilogue};
-    return executor_launch(&self->on, &step, sums ? of_sums : of_extremes);
+    void *sum_arguments[] = {&self->keys, &result, &epilogue},
+         *extreme_arguments[] = {&self->keys, &type, &out_type, &out, &empty_result, &epilogue};
+    return executor_launch(&self->exec, &step, sums ? sum_arguments : extreme_arguments);
 }
 
 /* A result's words are adjacent if all words fit into a GPU's cache. Returns the words' bytes. */
-static size_t lay_out_words(struct kernel_keys *keys)
+static size_t choose_word_layout(struct kernel_keys *keys)
 {
     enum { CACHED = 32 << 20 };
-    const uint64_t of_result = (keys->sums.digits ? keys->sums.digits - 1 : 0) + keys->sums.counts;
-    const size_t bytes = keys->results * of_result * sizeof *keys->words;
+    const uint64_t per_result = (keys->sums.digits ? keys->sums.digits - 1 : 0) + keys->sums.counts;
+    const size_t bytes = keys->results * per_result * sizeof *keys->words;
     keys->word_step = bytes <= CACHED ? 1 : keys->results;
-    keys->result_step = bytes <= CACHED ? of_result : 1;
+    keys->result_step = bytes <= CACHED ? per_result : 1;
     return bytes;
 }
 
 /* Words, notes and findings start as zeros. */
-static bool add_and_finish(struct by_key *self, bool whole, unsigned *found)
+static bool accumulate_and_finish(struct keys_execution *self, bool whole, unsigned *found)
 {
-    struct machine *machine = self->on.machine;
+    struct machine *machine = self->exec.machine;
     struct kernel_keys *keys = &self->keys;
     struct epilogue epilogue = {.mailbox = NULL};
     choose_digits(self, whole);
-    const size_t words = lay_out_words(keys), notes = keys->results * sizeof *keys->notes,
+    const size_t words = choose_word_layout(keys), notes = keys->results * sizeof *keys->notes,
                  bytes = words + sizeof *keys->found + notes;
     void *memory = NULL;
-    if (!executor_is_within_limit(machine, self->on.run, bytes + self->arena.total,
+    if (!executor_is_within_limit(machine, self->exec.run, bytes + self->arena.total,
                                   "the call by key") ||
         !machine->memory->acquire(machine, bytes, &memory))
         return false;
     keys->words = memory;
     keys->found = (struct keys_found *)((char *)memory + words);
     keys->notes = (unsigned *)(keys->found + 1);
-    bool done = machine->memory->clear(machine, memory, bytes) && launch_adding(self);
+    bool done = machine->memory->clear(machine, memory, bytes) && launch_accumulate(self);
     if (done && machine->mailbox)
         epilogue = mailbox_next(machine->mailbox, sizeof *found);
     done = done && launch_finish(self, epilogue) &&
            (epilogue.mailbox ||
-            machine->memory->copy(machine, COPY_OUT, found, &keys->found->bits, sizeof *found));
+            machine->memory->copy(machine, COPY_TO_HOST, found, &keys->found->bits, sizeof *found));
     machine->memory->release(machine, memory); /* in stream order */
-    return done && (!epilogue.mailbox || executor_receive(&self->on, found));
+    return done && (!epilogue.mailbox || executor_receive(&self->exec, found));
 }
 
-static bool make_all(struct executor *on, void *context)
+static bool run_keys(struct executor *exec, void *context)
 {
-    struct by_key *self = context;
+    struct keys_execution *self = context;
     unsigned found;
-    if (!bring(self) || !add_and_finish(self, false, &found) ||
-        (found & KEYS_BEYOND && !add_and_finish(self, true, &found)))
+    if (!transfer_keyed(self) || !accumulate_and_finish(self, false, &found) ||
+        (found & KEYS_BEYOND && !accumulate_and_finish(self, true, &found)))
         return false;
-    on->run->findings |= found & ~(unsigned)KEYS_BEYOND;
+    exec->run->findings |= found & ~(unsigned)KEYS_BEYOND;
     return true;
 }
 
 bool execute_keys(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    struct by_key self = {.on = {machine, run, plan, &self.arena, NULL}};
-    describe(&self);
-    return executor_do(&self.on, make_all, &self);
+    struct keys_execution self = {.exec = {machine, run, plan, &self.arena, NULL}};
+    set_arguments(&self);
+    return executor_run(&self.exec, run_keys, &self);
 }
 
 /* ---- quantiles of rows: see kernel_select ---- */
 
-struct selecting {
-    struct executor on;
+struct selection {
+    struct executor exec;
     struct arena arena;
     struct kernel_select select;
     struct step step;
@@ -229,12 +229,12 @@ struct selecting {
 /* Few threads share a short row, so that many rows are in flight. If rows are few and long, all
  * blocks process one after the other, since a pass then takes only as long as a barrier ("together"
  * in benchmarks/tuning/selection.json). */
-static bool arrange(struct selecting *self)
+static bool configure(struct selection *self)
 {
     enum { GRID_MOST = 1 << 30, SHORT = 256, LONG = 4096, TOGETHER = 1 << 14 };
-    const struct facts *facts = &self->on.machine->facts;
+    const struct facts *facts = &self->exec.machine->facts;
     const struct kernel_select *select = &self->select;
-    const uint64_t limit = self->on.run->workspace_limit;
+    const uint64_t limit = self->exec.run->workspace_limit;
     const bool sorts = select_sorts(select);
     const void *kernel = kernel_of_fold(facts->kernels, KERNEL_SELECT, FOLDS, select->of.input,
                                         ELEMENTS, sorts ? (unsigned)select->n : 0);
@@ -249,10 +249,10 @@ static bool arrange(struct selecting *self)
         return true;
     const uint64_t passes =
         select->rows * SELECT_PASSES(select->of.count, element_size(select->of.input));
-    const size_t of_pass = SELECT_PASS_WORDS * sizeof(uint32_t);
-    if (limit && passes * of_pass > limit)
+    const size_t pass_bytes = SELECT_PASS_WORDS * sizeof(uint32_t);
+    if (limit && passes * pass_bytes > limit)
         return true; /* one block per row needs no workspace */
-    arena_reserve(&self->arena, PART_TICKETS, passes, of_pass);
+    arena_reserve(&self->arena, PART_TICKETS, passes, pass_bytes);
     self->step.cooperative = true;
     uint64_t most;
     if (!facts_resident(facts, self->step.kernel, self->step.block, self->step.shared_bytes, &most))
@@ -261,22 +261,22 @@ static bool arrange(struct selecting *self)
     return true;
 }
 
-static bool launch(struct executor *on, void *context)
+static bool launch_select(struct executor *exec, void *context)
 {
-    struct selecting *self = context;
+    struct selection *self = context;
     struct kernel_select *select = &self->select;
     void *arguments[] = {select};
-    select->passes = executor_part(on, PART_TICKETS);
-    select->values = on->plan->layout->data;
-    select->out = on->plan->results.at[0];
-    select->of.out = on->plan->results.types[0];
+    select->passes = executor_part(exec, PART_TICKETS);
+    select->values = exec->plan->layout->data;
+    select->out = exec->plan->results.at[0];
+    select->of.out = exec->plan->results.types[0];
     select->out_bytes = (unsigned)element_size(select->of.out);
-    return executor_clear(on, PART_TICKETS) && executor_launch(on, &self->step, arguments);
+    return executor_clear(exec, PART_TICKETS) && executor_launch(exec, &self->step, arguments);
 }
 
 bool execute_select(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    struct selecting self = {.on = {machine, run, plan, &self.arena, NULL},
+    struct selection self = {.exec = {machine, run, plan, &self.arena, NULL},
                              .select = *plan->segments.quantiles};
-    return plan->n == 0 || (arrange(&self) && executor_do(&self.on, launch, &self));
+    return plan->n == 0 || (configure(&self) && executor_run(&self.exec, launch_select, &self));
 }

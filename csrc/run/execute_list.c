@@ -22,13 +22,13 @@ struct list_schedule {
 /* ---- arrays ---- */
 
 /* Copies the elements of all arrays, converted, to contiguous memory. */
-static bool copy_all(const struct executor *on, enum element type, char *to)
+static bool gather_all(const struct executor *exec, enum element type, char *to)
 {
-    const struct array_list *const list = on->plan->elements.list;
+    const struct array_list *const list = exec->plan->elements.list;
     struct layout layout;
     for (uint64_t k = 0; k < list->count; k++) {
-        listed_layout(&list->at[k], on->plan->layout->type, &layout);
-        if (list->at[k].n > 0 && !executor_gather(on, &layout, type, to))
+        listed_layout(&list->at[k], exec->plan->layout->type, &layout);
+        if (list->at[k].n > 0 && !executor_gather(exec, &layout, type, to))
             return false;
         to += list->at[k].n * element_size(type);
     }
@@ -39,10 +39,10 @@ static bool copy_all(const struct executor *on, enum element type, char *to)
 
 /* Elements per block for a result of n elements, independent of all other results: whole vectors,
  * and so many that all blocks of a large result are resident. */
-static uint64_t share_of(const struct list_schedule *self, uint64_t n)
+static uint64_t block_share(const struct list_schedule *self, uint64_t n)
 {
-    enum { VECTOR = 16, LEAST = 1 << 17 }; /* bytes */
-    const uint64_t vectors = VECTOR / self->size, batch = LEAST / self->size,
+    enum { VECTOR_BYTES = 16, BATCH_BYTES = 1 << 17 }; /* bytes */
+    const uint64_t vectors = VECTOR_BYTES / self->size, batch = BATCH_BYTES / self->size,
                    share = ceil_div(n, self->resident * vectors) * vectors;
     return share > batch ? share : batch;
 }
@@ -66,9 +66,9 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
         (uint64_t)facts->multiprocessors * LONG_ROWS_RESIDENT(self->state, self->size, false);
     self->blocks = 0;
     for (uint64_t k = 0; k < list->count; k++)
-        self->blocks += list->each ? ceil_div(list->at[k].n, share_of(self, list->at[k].n)) : 0;
+        self->blocks += list->each ? ceil_div(list->at[k].n, block_share(self, list->at[k].n)) : 0;
     if (!list->each)
-        self->blocks = ceil_div(plan->n, share_of(self, plan->n));
+        self->blocks = ceil_div(plan->n, block_share(self, plan->n));
     self->tiles = self->blocks + (list->each ? 0 : list->count);
     if (self->tiles > INT32_MAX)
         return false;
@@ -83,7 +83,7 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
 }
 
 /* State while tiles are filled in: the first tile of every block precedes all others. */
-struct tiling {
+struct tile_cursor {
     size_t size; /* bytes per element */
     bool each;   /* every array has blocks of its own */
     struct list_tile *tiles;
@@ -92,7 +92,7 @@ struct tiling {
 };
 
 /* Distributes an array's elements to blocks of `share` elements. */
-static void tile_array(struct tiling *self, const struct list_tile *array, uint64_t share)
+static void tile_array(struct tile_cursor *self, const struct list_tile *array, uint64_t share)
 {
     for (uint64_t at = 0, n; at < array->n; at += n) {
         struct list_tile *const first = &self->tiles[self->block], *tile = first;
@@ -117,50 +117,50 @@ static void tile_array(struct tiling *self, const struct list_tile *array, uint6
     }
 }
 
-static void fill_tiles(const struct executor *on, const struct list_schedule *self,
+static void fill_tiles(const struct executor *exec, const struct list_schedule *self,
                        struct list_tile *tiles)
 {
-    const struct plan *plan = on->plan;
+    const struct plan *plan = exec->plan;
     const struct array_list *const list = plan->elements.list;
-    const char *copy = executor_part(on, PART_COPY);
-    struct tiling tiling = {
+    const char *copy = executor_part(exec, PART_COPY);
+    struct tile_cursor cursor = {
         .size = self->size, .each = list->each, .tiles = tiles, .next = self->blocks};
     struct list_tile array = {.count = plan->n, .blocks = (uint32_t)self->blocks};
-    uint64_t share = share_of(self, plan->n);
+    uint64_t share = block_share(self, plan->n);
     for (uint64_t k = 0; k < list->count; k++) {
         array.data = copy ? copy : list->at[k].data;
         array.n = list->at[k].n;
         if (list->each) {
-            share = share_of(self, array.n);
+            share = block_share(self, array.n);
             array.count = array.n;
             array.result = (uint32_t)k;
-            array.first = (uint32_t)tiling.block;
+            array.first = (uint32_t)cursor.block;
             array.blocks = (uint32_t)ceil_div(array.n, share);
         }
-        tile_array(&tiling, &array, share);
+        tile_array(&cursor, &array, share);
         array.position += list->each ? 0 : array.n;
         copy += copy ? array.n * self->size : 0;
     }
 }
 
-static bool send_tiles(const struct executor *on, const struct list_schedule *self)
+static bool upload_tiles(const struct executor *exec, const struct list_schedule *self)
 {
     const size_t bytes = self->tiles * sizeof(struct list_tile);
     struct list_tile *const tiles = calloc(self->tiles, sizeof *tiles);
     if (!tiles)
-        return failure_note(on->machine->failure, FAILURE_MEMORY, "out of memory for a list");
-    fill_tiles(on, self, tiles);
-    const bool sent = on->machine->memory->copy(on->machine, COPY_KEPT,
-                                                executor_part(on, PART_LIST), tiles, bytes);
+        return failure_note(exec->machine->failure, FAILURE_MEMORY, "out of memory for a list");
+    fill_tiles(exec, self, tiles);
+    const bool copied = exec->machine->memory->copy(exec->machine, COPY_CAPTURABLE,
+                                                    executor_part(exec, PART_LIST), tiles, bytes);
     free(tiles);
-    return sent;
+    return copied;
 }
 
-static bool launch_tiles(const struct executor *on, const struct list_schedule *self)
+static bool launch_tiles(const struct executor *exec, const struct list_schedule *self)
 {
-    const size_t of_warp = self->state > sizeof(uint64_t) ? self->state : sizeof(uint64_t);
+    const size_t warp_bytes = self->state > sizeof(uint64_t) ? self->state : sizeof(uint64_t);
     const struct step step = launch_step(self->kernel, self->blocks, 1u << LONG_ROWS_BLOCK,
-                                         of_warp << (LONG_ROWS_BLOCK - WARP));
+                                         warp_bytes << (LONG_ROWS_BLOCK - WARP));
     struct kernel_axes axes = {.launch = {.kernel = KERNEL_TYPED_ROWS,
                                           .block = LONG_ROWS_BLOCK,
                                           .team = LONG_ROWS_BLOCK,
@@ -171,38 +171,38 @@ static bool launch_tiles(const struct executor *on, const struct list_schedule *
                                           .step = 1,
                                           .long_row.readers = 1u << LONG_ROWS_BLOCK},
                                .results = self->blocks,
-                               .result = executor_results(on, self->accumulator),
-                               .list = executor_part(on, PART_LIST)};
-    void *partials = executor_part(on, PART_PARTIALS), *counts = NULL,
-         *tickets = executor_part(on, PART_TICKETS);
+                               .result = executor_results(exec, self->accumulator),
+                               .list = executor_part(exec, PART_LIST)};
+    void *partials = executor_part(exec, PART_PARTIALS), *counts = NULL,
+         *tickets = executor_part(exec, PART_TICKETS);
     void *arguments[] = {&axes, &partials, &counts, &tickets};
-    epilogue_order(self->copies ? self->accumulator : on->plan->layout->input, &axes.result);
-    return executor_clear(on, PART_TICKETS) && executor_launch(on, &step, arguments);
+    epilogue_order(self->copies ? self->accumulator : exec->plan->layout->input, &axes.result);
+    return executor_clear(exec, PART_TICKETS) && executor_launch(exec, &step, arguments);
 }
 
-static bool make_tiles(struct executor *on, void *context)
+static bool run_tiles(struct executor *exec, void *context)
 {
     const struct list_schedule *self = context;
-    return (!self->copies || copy_all(on, self->accumulator, executor_part(on, PART_COPY))) &&
-           send_tiles(on, self) && launch_tiles(on, self);
+    return (!self->copies || gather_all(exec, self->accumulator, executor_part(exec, PART_COPY))) &&
+           upload_tiles(exec, self) && launch_tiles(exec, self);
 }
 
 static bool execute_tiles(struct machine *machine, const struct plan *plan,
                           struct list_schedule *self, struct run *run)
 {
-    struct executor on = {machine, run, plan, &self->arena, NULL};
+    struct executor exec = {machine, run, plan, &self->arena, NULL};
     return executor_is_within_limit(machine, run, self->arena.total, "a list") &&
-           executor_do(&on, make_tiles, self);
+           executor_run(&exec, run_tiles, self);
 }
 
 /* ---- as separate arrays ---- */
 
 /* Reduces a contiguous copy of all arrays. */
-static bool execute_copied(struct machine *machine, const struct plan *plan, struct run *run)
+static bool execute_gathered(struct machine *machine, const struct plan *plan, struct run *run)
 {
     const enum element type =
         plan->exact ? plan->layout->type : accumulator_widest(plan->accumulator);
-    const struct executor on = {.machine = machine, .run = run, .plan = plan};
+    const struct executor exec = {.machine = machine, .run = run, .plan = plan};
     struct layout layout = {.type = plan->layout->type};
     struct plan one = *plan;
     void *copy;
@@ -211,9 +211,9 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
         return false;
     layout_lie_flat(&layout, copy, NULL, type, plan->n);
     plan_retarget(&one, &layout, plan->n, true);
-    const bool made = copy_all(&on, type, copy) && execute_array(machine, &one, run);
+    const bool done = gather_all(&exec, type, copy) && execute_array(machine, &one, run);
     machine->memory->release(machine, copy);
-    return made;
+    return done;
 }
 
 /* Reduces array by array. Results of a single value that stay on the device are stored in place. */
@@ -236,11 +236,11 @@ static bool execute_one_by_one(struct machine *machine, const struct plan *plan,
 /* ---- all lists ---- */
 
 /* One result of all arrays, for the host or stored in place. */
-static bool execute_together(struct machine *machine, const struct plan *asked, struct run *run)
+static bool execute_combined(struct machine *machine, const struct plan *requested, struct run *run)
 {
     static const struct axes single = {.results = 1};
     struct complex128 values[ANSWER_VALUES];
-    struct plan plan = *asked;
+    struct plan plan = *requested;
     struct results *const results = &plan.results;
     struct list_schedule schedule;
     plan.axes = &single;
@@ -248,7 +248,7 @@ static bool execute_together(struct machine *machine, const struct plan *asked, 
         results->at[v] = &values[v];
     if (results->type != results->types[0] ||
         !list_schedule_make(&plan, &machine->facts, &schedule))
-        return execute_copied(machine, asked, run);
+        return execute_gathered(machine, requested, run);
     if (!execute(machine, &plan, run))
         return false;
     run->count = plan.n;
@@ -262,7 +262,7 @@ bool execute_list(struct machine *machine, const struct plan *plan, struct run *
 {
     struct list_schedule schedule;
     if (!plan->axes)
-        return execute_together(machine, plan, run);
+        return execute_combined(machine, plan, run);
     return list_schedule_make(plan, &machine->facts, &schedule)
                ? execute_tiles(machine, plan, &schedule, run)
                : execute_one_by_one(machine, plan, run);

@@ -21,11 +21,11 @@ struct source {
 
 /* On the heap, since the caller's stack may be small. */
 struct execution {
-    struct executor on;
+    struct executor exec;
     const struct schedule *schedule;
     struct source array, factors;
     uint64_t piece;          /* index of the current piece */
-    uint64_t fed;            /* elements included so far, to the host's knowledge */
+    uint64_t count;          /* elements included so far, to the host's knowledge */
     uint64_t n;              /* elements of the current piece among these */
     struct passes passes;    /* over the piece, or over the pieces' states */
     bool posted;             /* the final state will arrive in the mailbox */
@@ -39,20 +39,20 @@ struct execution {
 static void *buffer(const struct execution *self, enum part part)
 {
     const unsigned buffers = part == PART_MASK ? 1 : self->schedule->buffers;
-    return (char *)executor_part(&self->on, part) +
-           self->piece % buffers * (self->on.arena->bytes[part] / buffers);
+    return (char *)executor_part(&self->exec, part) +
+           self->piece % buffers * (self->exec.arena->bytes[part] / buffers);
 }
 
 /* Uploads a mask as bits, which the device expands to bytes. */
-static bool feed_mask(const struct execution *self, const struct layout *mask, uint64_t start,
-                      uint64_t length)
+static bool upload_mask(const struct execution *self, const struct layout *mask, uint64_t start,
+                        uint64_t length)
 {
-    struct machine *machine = self->on.machine;
+    struct machine *machine = self->exec.machine;
     const struct step step = schedule_unpack(self->schedule, length);
     void *bits = buffer(self, PART_MASK_BITS), *bytes = buffer(self, PART_MASK);
-    uint64_t n = step.n, fed;
+    uint64_t n = step.n, count;
     void *arguments[] = {&bits, &n, &bytes};
-    return machine->memory->feed(machine, bits, mask, start, length, true, &fed) &&
+    return machine->memory->feed(machine, bits, mask, start, length, true, &count) &&
            machine->work->launch(machine, &step, arguments);
 }
 
@@ -71,14 +71,14 @@ static bool source_prepare(const struct execution *self, struct source *source)
     axes_compact(&axes, true, 1, &mask);
     source->layout = axes.reduced;
     source->layout.mask = buffer(self, PART_MASK);
-    return feed_mask(self, &mask, 0, layout_length(&mask));
+    return upload_mask(self, &mask, 0, layout_length(&mask));
 }
 
 /* If the mask is uploaded, all elements are, along with it. */
-static bool feed_source(const struct execution *self, struct source *source, uint64_t start,
-                        uint64_t length, uint64_t *n)
+static bool upload_source(const struct execution *self, struct source *source, uint64_t start,
+                          uint64_t length, uint64_t *n)
 {
-    struct machine *machine = self->on.machine;
+    struct machine *machine = self->exec.machine;
     const struct layout *from = source->from, mask = layout_of_its_mask(from);
     struct layout array = *from;
     const bool masked = self->schedule->choice.uploads_mask;
@@ -86,7 +86,7 @@ static bool feed_source(const struct execution *self, struct source *source, uin
     if (masked)
         array.mask = NULL;
     if (!machine->memory->feed(machine, at, &array, start, length, false, n) ||
-        (masked && !feed_mask(self, &mask, start, length)))
+        (masked && !upload_mask(self, &mask, start, length)))
         return false;
     layout_lie_flat(&source->layout, at, masked ? buffer(self, PART_MASK) : NULL, from->input, *n);
     source->layout.type = from->type;
@@ -94,19 +94,19 @@ static bool feed_source(const struct execution *self, struct source *source, uin
 }
 
 /* Uploads the piece at `start` of a host array; self->n is the number of unmasked elements. */
-static bool feed_piece(struct execution *self, uint64_t start, uint64_t length)
+static bool upload_piece(struct execution *self, uint64_t start, uint64_t length)
 {
-    struct machine *machine = self->on.machine;
-    uint64_t of_factors;
+    struct machine *machine = self->exec.machine;
+    uint64_t count;
     self->n = length;
     if (self->schedule->choice.uploads) {
         self->piece = start / self->schedule->piece;
         if ((self->schedule->buffers > 1 && !machine->work->run_ahead(machine)) ||
-            !feed_source(self, &self->array, start, length, &self->n) ||
-            (self->factors.from && !feed_source(self, &self->factors, start, length, &of_factors)))
+            !upload_source(self, &self->array, start, length, &self->n) ||
+            (self->factors.from && !upload_source(self, &self->factors, start, length, &count)))
             return false;
     }
-    self->fed += self->n;
+    self->count += self->n;
     return true;
 }
 
@@ -118,8 +118,8 @@ static bool reads_elements(const struct step *step)
 }
 
 /* Address of a flat part, or of the source's elements; the piece starts at element `start`. */
-static const void *flat_part(const struct execution *self, const struct source *source,
-                             enum part reads, uint64_t start)
+static const void *part_address(const struct execution *self, const struct source *source,
+                                enum part reads, uint64_t start)
 {
     switch (reads) {
     case PART_ARRAY:
@@ -127,41 +127,41 @@ static const void *flat_part(const struct execution *self, const struct source *
     case PART_UPLOADED:
         return buffer(self, source->uploaded);
     case PART_COPY:
-        return executor_part(&self->on, source->copied);
+        return executor_part(&self->exec, source->copied);
     default:
-        return executor_part(&self->on, reads);
+        return executor_part(&self->exec, reads);
     }
 }
 
 /* Only a piece's first pass reads rows: of the array, or of the working copy and its mask. */
-static void read_array(struct execution *self, const struct step *step, uint64_t start)
+static void set_array_argument(struct execution *self, const struct step *step, uint64_t start)
 {
     struct kernel_rows *rows = &self->argument.rows;
     struct layout *from = &rows->from;
     const struct choice *choice = &self->schedule->choice;
     if (!reads_elements(step) || !choice_reads_rows(choice)) {
         self->argument.flat =
-            (struct kernel_array){.at = flat_part(self, &self->array, step->reads, start),
+            (struct kernel_array){.at = part_address(self, &self->array, step->reads, start),
                                   .base = reads_elements(step) ? start : 0};
         return;
     }
     if (step->reads != PART_COPY) {
         layout_copy(&self->array.layout, from);
     } else {
-        layout_lie_flat(from, executor_part(&self->on, PART_COPY),
-                        executor_part(&self->on, PART_COPIED_MASK), choice->accumulator, step->n);
+        layout_lie_flat(from, executor_part(&self->exec, PART_COPY),
+                        executor_part(&self->exec, PART_COPIED_MASK), choice->accumulator, step->n);
         from->type = choice->accumulator;
     }
     rows_describe(rows, start, choice->accumulator);
-    rows->how.counted = executor_part(&self->on, PART_COUNTED);
+    rows->how.counted = executor_part(&self->exec, PART_COUNTED);
 }
 
 /* The second operand of products, or NULL. */
-static const void *factors_of(const struct execution *self, const struct step *step, uint64_t start)
+static const void *factors_at(const struct execution *self, const struct step *step, uint64_t start)
 {
-    if (!reads_elements(step) || !plan_adds_products(self->on.plan))
+    if (!reads_elements(step) || !plan_adds_products(self->exec.plan))
         return NULL;
-    return self->factors.from ? flat_part(self, &self->factors, step->reads, start)
+    return self->factors.from ? part_address(self, &self->factors, step->reads, start)
                               : self->argument.flat.at;
 }
 
@@ -169,7 +169,7 @@ static const void *factors_of(const struct execution *self, const struct step *s
 
 static struct epilogue next_epilogue(struct execution *self, size_t bytes)
 {
-    struct mailbox *mailbox = self->on.machine->mailbox;
+    struct mailbox *mailbox = self->exec.machine->mailbox;
     return mailbox ? mailbox_next(mailbox, bytes) : (struct epilogue){.mailbox = NULL};
 }
 
@@ -184,58 +184,58 @@ static struct epilogue last_epilogue(struct execution *self)
                                                                        : schedule->state_bytes);
     if (schedule->stores) {
         epilogue.out = plan_out(plan);
-        epilogue.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
+        epilogue.divisor = reduction_row(plan->reduction)->counts ? (double)self->count : 0;
     }
     return epilogue;
 }
 
 /* For exact sums of squares of complex numbers, each part is an element. */
-static bool make_pass(struct execution *self, const struct step *step, uint64_t start,
-                      struct epilogue epilogue)
+static bool launch_pass(struct execution *self, const struct step *step, uint64_t start,
+                        struct epilogue epilogue)
 {
-    struct machine *machine = self->on.machine;
+    struct machine *machine = self->exec.machine;
     const struct plan *plan = self->schedule->plan;
     enum fold fold = plan->fold;
     enum element accumulator = self->schedule->choice.accumulator,
                  factor = self->schedule->choice.factor;
     const bool by_parts = reads_elements(step) && plan->exact && fold == FOLD_norm2 &&
                           element_is_complex(accumulator);
-    read_array(self, step, start);
+    set_array_argument(self, step, start);
     uint64_t n = by_parts ? 2 * step->n : step->n;
-    void *written = executor_part(&self->on, step->writes),
-         *tickets = machine->tickets ? machine->tickets : executor_part(&self->on, PART_TICKETS);
-    unsigned watches = exact_needs_zero_signs(&plan->finish);
+    void *written = executor_part(&self->exec, step->writes),
+         *tickets = machine->tickets ? machine->tickets : executor_part(&self->exec, PART_TICKETS);
+    unsigned zero_signs = exact_needs_zero_signs(&plan->finish);
     struct exact_result result =
-        step_exact_result(plan, accumulator, plan->exact ? epilogue.out : NULL, self->fed);
-    const void *factors = factors_of(self, step, start);
-    void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,    &fold,
-                         &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
+        step_exact_result(plan, accumulator, plan->exact ? epilogue.out : NULL, self->count);
+    const void *factors = factors_at(self, step, start);
+    void *arguments[] = {&self->argument, &n,          &written, &tickets, &epilogue,    &fold,
+                         &accumulator,    &zero_signs, &result,  &factors, &accumulator, &factor};
     if (step->reducer)
         return machine->work->reduce(machine, step->reducer, self->argument.flat.at, n, written);
     return machine->work->launch(machine, step, arguments);
 }
 
-static bool make_copy(struct execution *self, uint64_t start, uint64_t n)
+static bool launch_copy(struct execution *self, uint64_t start, uint64_t n)
 {
-    const struct executor *on = &self->on;
+    const struct executor *exec = &self->exec;
     const struct choice *choice = &self->schedule->choice;
     const struct step step = schedule_copy(self->schedule, n);
-    const struct kernel_array flat = {flat_part(self, &self->array, step.reads, start), start};
-    struct copying copying = {
+    const struct kernel_array flat = {part_address(self, &self->array, step.reads, start), start};
+    struct copy_arguments copy = {
         .array = choice->form == FORM_FLAT ? (const void *)&flat : &self->array.layout,
         .first = choice->uploads ? 0 : start,
         .type = choice->accumulator,
-        .target = executor_part(on, PART_COPY),
-        .valid = executor_part(on, PART_COPIED_MASK),
+        .target = executor_part(exec, PART_COPY),
+        .valid = executor_part(exec, PART_COPIED_MASK),
         .fill = schedule_masked_fill(self->schedule),
     };
-    if (!executor_copy(on, &step, copying))
+    if (!executor_copy(exec, &step, copy))
         return false;
-    copying = (struct copying){.array = &self->factors.layout,
-                               .first = copying.first,
-                               .type = choice->factor,
-                               .target = executor_part(on, PART_COPIED_FACTORS)};
-    return !self->factors.from || executor_copy(on, &step, copying);
+    copy = (struct copy_arguments){.array = &self->factors.layout,
+                                   .first = copy.first,
+                                   .type = choice->factor,
+                                   .target = executor_part(exec, PART_COPIED_FACTORS)};
+    return !self->factors.from || executor_copy(exec, &step, copy);
 }
 
 /* One thread computes the result from the final state and posts that it is done. */
@@ -246,14 +246,14 @@ static bool finish_on_device(struct execution *self)
     enum reduction reduction = plan->reduction;
     enum element accumulator = self->schedule->choice.accumulator, out_element = plan->results.type;
     struct finish finish = finish_in(&plan->finish, accumulator);
-    finish.count = self->fed;
-    void *state = executor_part(&self->on, self->passes.leaves),
-         *counted = executor_part(&self->on, PART_COUNTED), *out = plan_out(plan);
-    struct exact_result result = step_exact_result(plan, accumulator, out, self->fed);
+    finish.count = self->count;
+    void *state = executor_part(&self->exec, self->passes.leaves),
+         *counted = executor_part(&self->exec, PART_COUNTED), *out = plan_out(plan);
+    struct exact_result result = step_exact_result(plan, accumulator, out, self->count);
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
-    void *exactly[] = {&state, &result, &counted, &epilogue},
+    void *exact_arguments[] = {&state, &result, &counted, &epilogue},
          *arguments[] = {&state, &reduction, &finish, &counted, &out_element, &out, &epilogue};
-    return executor_launch(&self->on, &step, plan->exact ? exactly : arguments);
+    return executor_launch(&self->exec, &step, plan->exact ? exact_arguments : arguments);
 }
 
 /* ---- passes ---- */
@@ -261,26 +261,26 @@ static bool finish_on_device(struct execution *self)
 static bool store_identity(struct execution *self)
 {
     const struct schedule *schedule = self->schedule;
-    struct machine *machine = self->on.machine;
-    void *const at = executor_part(&self->on, PART_PARTIALS);
+    struct machine *machine = self->exec.machine;
+    void *const at = executor_part(&self->exec, PART_PARTIALS);
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     if (schedule->plan->exact)
         return machine->memory->clear(machine, at, schedule->state_bytes);
     state_identity(schedule->plan->fold, schedule->choice.accumulator, state);
-    return machine->memory->copy(machine, COPY_IN, at, state, schedule->state_bytes);
+    return machine->memory->copy(machine, COPY_TO_DEVICE, at, state, schedule->state_bytes);
 }
 
 /* Prepares what passes expect: the identity where blocks combine, and a fresh working copy. */
-static bool make_ready(struct execution *self, uint64_t start)
+static bool prepare_passes(struct execution *self, uint64_t start)
 {
-    return (self->on.plan->method->style != STYLE_one_atomic || store_identity(self)) &&
-           (!self->schedule->choice.copy || make_copy(self, start, self->n));
+    return (self->exec.plan->method->style != STYLE_one_atomic || store_identity(self)) &&
+           (!self->schedule->choice.copy || launch_copy(self, start, self->n));
 }
 
 /* `all`: the state that these passes leave is final, so the last of them may post it. */
-static bool make_passes(struct execution *self, uint64_t start, bool all)
+static bool launch_passes(struct execution *self, uint64_t start, bool all)
 {
-    struct machine *machine = self->on.machine;
+    struct machine *machine = self->exec.machine;
     const struct passes *passes = &self->passes;
     for (unsigned k = 0; k < passes->count; k++) {
         struct epilogue epilogue = {.mailbox = NULL};
@@ -288,8 +288,8 @@ static bool make_passes(struct execution *self, uint64_t start, bool all)
             epilogue = last_epilogue(self);
         self->posted = epilogue.mailbox;
         self->stored = epilogue.out;
-        if (!make_pass(self, &passes->at[k], start, epilogue) ||
-            (k == 0 && self->on.run->timing && !machine->work->mark(machine, MOMENT_FIRST_PASS)))
+        if (!launch_pass(self, &passes->at[k], start, epilogue) ||
+            (k == 0 && self->exec.run->timing && !machine->work->mark(machine, MOMENT_FIRST_PASS)))
             return false;
     }
     return true;
@@ -298,21 +298,21 @@ static bool make_passes(struct execution *self, uint64_t start, bool all)
 /* Keeps the piece's state if there are several pieces. */
 static bool reduce_piece(struct execution *self, uint64_t start, uint64_t length)
 {
-    struct machine *machine = self->on.machine;
+    struct machine *machine = self->exec.machine;
     const size_t size = self->schedule->state_bytes;
-    char *const results = executor_part(&self->on, PART_RESULTS);
-    if (!feed_piece(self, start, length))
+    char *const results = executor_part(&self->exec, PART_RESULTS);
+    if (!upload_piece(self, start, length))
         return false;
     self->passes.leaves = PART_PARTIALS;
     if (self->n > 0)
         schedule_passes(self->schedule, false, self->n, &self->passes);
-    if (self->n > 0
-            ? !make_ready(self, start) || !make_passes(self, start, self->schedule->pieces == 1)
-            : !store_identity(self))
+    if (self->n > 0 ? !prepare_passes(self, start) ||
+                          !launch_passes(self, start, self->schedule->pieces == 1)
+                    : !store_identity(self))
         return false;
-    return !results || machine->memory->copy(machine, COPY_WITHIN,
+    return !results || machine->memory->copy(machine, COPY_ON_DEVICE,
                                              results + start / self->schedule->piece * size,
-                                             executor_part(&self->on, self->passes.leaves), size);
+                                             executor_part(&self->exec, self->passes.leaves), size);
 }
 
 static bool reduce_all(struct execution *self)
@@ -320,14 +320,14 @@ static bool reduce_all(struct execution *self)
     const struct schedule *schedule = self->schedule;
     const uint64_t n = schedule->plan->n;
     for (uint64_t start = 0; start < n; start += schedule->piece)
-        if ((start && run_check_interrupt(self->on.run)) ||
+        if ((start && run_check_interrupt(self->exec.run)) ||
             !reduce_piece(self, start, min_u64(n - start, schedule->piece)))
             return false;
     if (schedule->pieces == 1)
         return true;
     schedule_passes(schedule, true, schedule->pieces, &self->passes);
     return (schedule->plan->method->style != STYLE_one_atomic || store_identity(self)) &&
-           make_passes(self, 0, true);
+           launch_passes(self, 0, true);
 }
 
 /* ---- timing ---- */
@@ -335,50 +335,50 @@ static bool reduce_all(struct execution *self)
 /* Restores the working copy. */
 static bool prepare_sample(void *execution)
 {
-    return make_ready(execution, 0);
+    return prepare_passes(execution, 0);
 }
 
-static bool make_sample(void *execution)
+static bool launch_sample(void *execution)
 {
-    return make_passes(execution, 0, false);
+    return launch_passes(execution, 0, false);
 }
 
 static bool measure(struct execution *self)
 {
-    struct timing *timing = self->on.run->timing;
+    struct timing *timing = self->exec.run->timing;
     const struct passes *passes = &self->passes;
-    if (!feed_piece(self, 0, self->schedule->piece))
+    if (!upload_piece(self, 0, self->schedule->piece))
         return false;
     schedule_passes(self->schedule, false, self->n, &self->passes);
-    if (!machine_time_samples(self->on.machine, self->on.run, timing, prepare_sample, make_sample,
-                              self))
+    if (!machine_time_samples(self->exec.machine, self->exec.run, timing, prepare_sample,
+                              launch_sample, self))
         return false;
     if (passes->count == 0) /* there is no first pass */
         memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
     timing->passes = passes->count;
     timing->grid = passes->count ? passes->at[0].grid : 0;
-    timing->block = self->on.plan->launch.block;
-    timing->method = self->on.plan->method;
+    timing->block = self->exec.plan->launch.block;
+    timing->method = self->exec.plan->method;
     return true;
 }
 
 /* ---- runs ---- */
 
-static bool deliver(struct execution *self)
+static bool finish_result(struct execution *self)
 {
     const struct schedule *schedule = self->schedule;
     const enum element accumulator = schedule->choice.accumulator;
     const struct plan *plan = schedule->plan;
-    struct machine *machine = self->on.machine;
-    struct run *run = self->on.run;
+    struct machine *machine = self->exec.machine;
+    struct run *run = self->exec.run;
     _Alignas(STATE_ALIGNMENT) char state[POSTED_BYTES_MAX];
-    uint64_t count = self->fed;
+    uint64_t count = self->count;
     if (schedule->counts_separately) { /* counts the unmasked elements of a device array */
         const struct step step = schedule_count(schedule);
         uint64_t n = step.n;
-        void *counted = executor_part(&self->on, PART_COUNTED);
+        void *counted = executor_part(&self->exec, PART_COUNTED);
         void *arguments[] = {&self->array.layout, &n, &counted};
-        if (!executor_launch(&self->on, &step, arguments))
+        if (!executor_launch(&self->exec, &step, arguments))
             return false;
     }
     if (self->stored)
@@ -386,14 +386,14 @@ static bool deliver(struct execution *self)
     if (plan_out(plan))
         return finish_on_device(self);
     run_meanwhile(run);
-    if (self->posted ? !executor_receive(&self->on, state)
-                     : !machine->memory->copy(machine, COPY_OUT, state,
-                                              executor_part(&self->on, self->passes.leaves),
+    if (self->posted ? !executor_receive(&self->exec, state)
+                     : !machine->memory->copy(machine, COPY_TO_HOST, state,
+                                              executor_part(&self->exec, self->passes.leaves),
                                               schedule->state_bytes))
         return false;
     if (schedule->counts &&
-        !machine->memory->copy(machine, COPY_OUT, &count, executor_part(&self->on, PART_COUNTED),
-                               sizeof count))
+        !machine->memory->copy(machine, COPY_TO_HOST, &count,
+                               executor_part(&self->exec, PART_COUNTED), sizeof count))
         return false;
     if (plan->exact)
         run_finish_exact(run, plan, accumulator, (const int64_t *)state, count);
@@ -403,16 +403,16 @@ static bool deliver(struct execution *self)
 }
 
 /* An empty array has a result to deliver, too. */
-static bool reduce(struct executor *on, void *context)
+static bool reduce(struct executor *exec, void *context)
 {
     struct execution *self = context;
     self->passes.leaves = PART_PARTIALS;
     if (self->schedule->pieces == 0)
-        return store_identity(self) && deliver(self);
+        return store_identity(self) && finish_result(self);
     return source_prepare(self, &self->array) && source_prepare(self, &self->factors) &&
-           (on->machine->tickets || executor_clear(on, PART_TICKETS)) &&
-           executor_clear(on, PART_COUNTED) &&
-           (on->run->timing ? measure(self) : reduce_all(self)) && deliver(self);
+           (exec->machine->tickets || executor_clear(exec, PART_TICKETS)) &&
+           executor_clear(exec, PART_COUNTED) &&
+           (exec->run->timing ? measure(self) : reduce_all(self)) && finish_result(self);
 }
 
 bool execute_pieces(struct machine *machine, const struct schedule *schedule, struct run *run)
@@ -420,7 +420,7 @@ bool execute_pieces(struct machine *machine, const struct schedule *schedule, st
     struct execution *self = calloc(1, sizeof *self);
     if (!self)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a call");
-    self->on = (struct executor){machine, run, schedule->plan, &schedule->arena, NULL};
+    self->exec = (struct executor){machine, run, schedule->plan, &schedule->arena, NULL};
     self->schedule = schedule;
     self->array.from = schedule->plan->layout;
     self->array.uploaded = PART_UPLOADED;
@@ -428,7 +428,7 @@ bool execute_pieces(struct machine *machine, const struct schedule *schedule, st
     self->factors.from = schedule->plan->factors;
     self->factors.uploaded = PART_UPLOADED_FACTORS;
     self->factors.copied = PART_COPIED_FACTORS;
-    const bool reduced = executor_do(&self->on, reduce, self);
+    const bool reduced = executor_run(&self->exec, reduce, self);
     free(self);
     return reduced;
 }

@@ -9,7 +9,7 @@
 /* ---- as a list ---- */
 
 struct listed_segments {
-    struct executor on; /* with exported memory, since each array of the list may allocate */
+    struct executor exec; /* with exported memory, since each array of the list may allocate */
     struct arena arena;
     struct segments segments; /* with offsets on the host */
     struct transfer array;    /* all elements, contiguous */
@@ -19,11 +19,11 @@ struct listed_segments {
 };
 
 /* Elements are copied unless a list can read them in place; a device's offsets go to the host. */
-static bool bring_all(struct listed_segments *self)
+static bool transfer_all(struct listed_segments *self)
 {
-    const struct plan *plan = self->on.plan;
+    const struct plan *plan = self->exec.plan;
     const struct layout *from = plan->layout, *offsets = plan->segments.offsets;
-    struct machine *machine = self->on.machine;
+    struct machine *machine = self->exec.machine;
     const uint64_t count = plan->segments.of->count;
     self->array.layout = *from;
     transfer_choose(plan, plan->elements.on_device && !plan->elements.flat,
@@ -31,19 +31,19 @@ static bool bring_all(struct listed_segments *self)
     arena_reserve_transfer(&self->arena, &self->array);
     if (offsets)
         arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));
-    if (!executor_is_within_limit(machine, self->on.run, self->arena.total,
+    if (!executor_is_within_limit(machine, self->exec.run, self->arena.total,
                                   "the call of segments") ||
-        !executor_borrow(&self->on) || !executor_transfer(&self->on, &self->array))
+        !executor_acquire(&self->exec) || !executor_transfer(&self->exec, &self->array))
         return false;
     layout_make_flat(&self->array.layout, plan->n);
     self->segments = *plan->segments.of;
     if (!offsets)
         return true;
-    void *const there = executor_part(&self->on, PART_OFFSETS);
+    void *const gathered = executor_part(&self->exec, PART_OFFSETS);
     self->segments.offsets = self->offsets = malloc(count * sizeof *self->offsets);
     return self->offsets
-               ? executor_gather(&self->on, offsets, ELEMENT_INT64, there) &&
-                     machine->memory->copy(machine, COPY_OUT, self->offsets, there,
+               ? executor_gather(&self->exec, offsets, ELEMENT_INT64, gathered) &&
+                     machine->memory->copy(machine, COPY_TO_HOST, self->offsets, gathered,
                                            count * sizeof *self->offsets)
                : failure_note(machine->failure, FAILURE_MEMORY, "out of memory for offsets");
 }
@@ -63,7 +63,7 @@ static uint64_t list_segments(struct listed_segments *self)
         if (segment_is_within(&self->segments, k))
             segment = segment_at(&self->segments, k);
         else
-            self->on.run->findings |= FOUND_OUTSIDE;
+            self->exec.run->findings |= FOUND_OUTSIDE;
         self->arrays[k] = (struct listed_array){.data = (const char *)self->array.layout.data +
                                                         segment.start * element_size(input),
                                                 .n = segment.n,
@@ -76,19 +76,19 @@ static uint64_t list_segments(struct listed_segments *self)
 
 static bool execute_listed(struct listed_segments *self)
 {
-    struct machine *machine = self->on.machine;
-    struct plan listed = *self->on.plan;
-    if (!bring_all(self))
+    struct machine *machine = self->exec.machine;
+    struct plan listed = *self->exec.plan;
+    if (!transfer_all(self))
         return false;
     self->arrays = malloc(self->segments.count * sizeof *self->arrays);
     if (!self->arrays)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
     plan_retarget(&listed, &self->array.layout, list_segments(self), true);
-    listed.axes = self->on.plan->axes;
+    listed.axes = self->exec.plan->axes;
     listed.segments = (struct plan_segments){.of = NULL};
     listed.elements.list = &self->list;
     listed.elements.on_device = true;
-    return execute_list(machine, &listed, self->on.run);
+    return execute_list(machine, &listed, self->exec.run);
 }
 
 static bool execute_as_list(struct machine *machine, const struct plan *plan, struct run *run)
@@ -96,37 +96,37 @@ static bool execute_as_list(struct machine *machine, const struct plan *plan, st
     struct listed_segments *self = calloc(1, sizeof *self);
     if (!self)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
-    self->on = (struct executor){machine, run, plan, &self->arena, NULL};
-    const bool made = execute_listed(self);
-    machine->memory->release(machine, self->on.memory);
+    self->exec = (struct executor){machine, run, plan, &self->arena, NULL};
+    const bool done = execute_listed(self);
+    machine->memory->release(machine, self->exec.memory);
     free(self->offsets);
     free(self->arrays);
     free(self);
-    return made;
+    return done;
 }
 
 /* ---- by kernels for segments ---- */
 
 /* In blocks of 2^block threads, which is also a kernel argument. */
-static bool launch(const struct executor *on, void **arguments, const void *kernel, uint64_t grid,
-                   unsigned block, size_t shared_bytes, bool follows)
+static bool launch_kernel(const struct executor *exec, void **arguments, const void *kernel,
+                          uint64_t grid, unsigned block, size_t shared_bytes, bool follows)
 {
     struct kernel_segments *segments = arguments[0];
     struct step step = launch_step(kernel, grid, 1u << block, shared_bytes);
-    step.follows = follows && on->machine->facts.kernels->segments_follow();
+    step.follows = follows && exec->machine->facts.kernels->segments_follow();
     segments->block = block;
-    return executor_launch(on, &step, arguments);
+    return executor_launch(exec, &step, arguments);
 }
 
 /* Surveys offsets and folds tiles; then merges the rest, or folds all segments one by one. */
-static bool launch_all(const struct executor *on, const struct segments_schedule *schedule)
+static bool launch_segments(const struct executor *exec, const struct segments_schedule *schedule)
 {
     enum { BLOCK = 8 };
-    const struct plan *plan = on->plan;
+    const struct plan *plan = exec->plan;
     const struct segments_shape *shape = &schedule->shape;
-    uint64_t *const splits = executor_part(on, PART_SPLITS);
-    const size_t left = shape->tiles * state_bytes(plan->fold, schedule->accumulator);
-    char *heads = executor_part(on, PART_PARTIALS), *tails = heads ? heads + left : NULL;
+    uint64_t *const splits = executor_part(exec, PART_SPLITS);
+    const size_t heads_bytes = shape->tiles * state_bytes(plan->fold, schedule->accumulator);
+    char *heads = executor_part(exec, PART_PARTIALS), *tails = heads ? heads + heads_bytes : NULL;
     struct kernel_segments segments = {
         .of = *plan->segments.of,
         .data = schedule->array.layout.data,
@@ -138,35 +138,35 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
         .tile = shape->tile,
         .splits = splits,
         .order = shape->tile ? (unsigned *)(splits + shape->tiles + 1) : NULL,
-        .result = executor_results(on, schedule->accumulator),
+        .result = executor_results(exec, schedule->accumulator),
         .empty_result = scalar_widen(run_empty_value(plan), plan->results.type),
     };
     void *arguments[] = {&segments, &heads, &tails};
     segments.of.offsets = schedule->offsets.layout.data;
-    if (shape->tile &&
-        (!launch(on, arguments, kernel_of_kind(on->machine->facts.kernels, KERNEL_SURVEY),
-                 ceil_div(plan->segments.of->count, SURVEYED), BLOCK, SURVEYED * sizeof(uint64_t),
-                 false) ||
-         !launch(on, arguments, schedule->tiles, shape->tiles, shape->tile_block,
-                 shape->tile_shared_bytes, true)))
+    if (shape->tile && (!launch_kernel(exec, arguments,
+                                       kernel_of_kind(exec->machine->facts.kernels, KERNEL_SURVEY),
+                                       ceil_div(plan->segments.of->count, SURVEYED), BLOCK,
+                                       SURVEYED * sizeof(uint64_t), false) ||
+                        !launch_kernel(exec, arguments, schedule->tiles, shape->tiles,
+                                       shape->tile_block, shape->tile_shared_bytes, true)))
         return false;
-    return launch(on, arguments, schedule->each, shape->grid, shape->block, shape->shared_bytes,
-                  shape->tile > 0);
+    return launch_kernel(exec, arguments, schedule->each, shape->grid, shape->block,
+                         shape->shared_bytes, shape->tile > 0);
 }
 
-static bool make_segments(struct executor *on, void *context)
+static bool run_segments(struct executor *exec, void *context)
 {
     struct segments_schedule *schedule = context;
-    return executor_clear(on, PART_SPLITS) && executor_transfer(on, &schedule->array) &&
-           executor_transfer(on, &schedule->offsets) && launch_all(on, schedule);
+    return executor_clear(exec, PART_SPLITS) && executor_transfer(exec, &schedule->array) &&
+           executor_transfer(exec, &schedule->offsets) && launch_segments(exec, schedule);
 }
 
 bool execute_segments(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct segments_schedule schedule;
-    struct executor on = {machine, run, plan, &schedule.arena, NULL};
+    struct executor exec = {machine, run, plan, &schedule.arena, NULL};
     if (!segments_schedule_make(plan, &machine->facts, &schedule))
         return execute_as_list(machine, plan, run);
     return executor_is_within_limit(machine, run, schedule.arena.total, "the call of segments") &&
-           executor_do(&on, make_segments, &schedule);
+           executor_run(&exec, run_segments, &schedule);
 }

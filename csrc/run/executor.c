@@ -11,28 +11,28 @@
 
 /* ---- memory ---- */
 
-bool executor_do(struct executor *self, executor_work *work, void *context)
+bool executor_run(struct executor *self, executor_task *task, void *context)
 {
     struct machine *machine = self->machine;
-    const bool nobody_waits = self->plan->axes && !results_are_awaited(&self->plan->results);
+    const bool is_async = self->plan->axes && !results_are_awaited(&self->plan->results);
     void *memory = NULL;
     if (self->arena->total && !machine->memory->allocate(machine, self->arena->total, &memory))
         return false;
     self->memory = memory;
-    const bool done = work(self, context),
-               left = !done || !memory || !nobody_waits || machine->memory->leave(machine);
+    const bool done = task(self, context),
+               deferred = !done || !memory || !is_async || machine->memory->leave(machine);
     machine->memory->release(machine, memory);
-    return done && left;
+    return done && deferred;
 }
 
-bool executor_borrow(struct executor *self)
+bool executor_acquire(struct executor *self)
 {
     struct machine *machine = self->machine;
     void *memory = NULL;
-    const bool exported =
+    const bool acquired =
         !self->arena->total || machine->memory->acquire(machine, self->arena->total, &memory);
     self->memory = memory;
-    return exported;
+    return acquired;
 }
 
 bool executor_is_within_limit(struct machine *machine, const struct run *run, uint64_t bytes,
@@ -52,12 +52,11 @@ bool executor_clear(const struct executor *self, enum part part)
 
 /* ---- elements ---- */
 
-bool executor_copy(const struct executor *self, const struct step *step, struct copying copying)
+bool executor_copy(const struct executor *self, const struct step *step, struct copy_arguments copy)
 {
     uint64_t n = step->n;
-    void *arguments[] = {
-        (void *)copying.array, &n, &copying.target, &copying.type, &copying.fill, &copying.valid,
-        &copying.first};
+    void *arguments[] = {(void *)copy.array, &n,          &copy.target, &copy.type,
+                         &copy.fill,         &copy.valid, &copy.first};
     return executor_launch(self, step, arguments);
 }
 
@@ -66,7 +65,7 @@ bool executor_gather(const struct executor *self, const struct layout *layout, e
 {
     const struct step step = step_gather(&self->machine->facts, PART_ARRAY, layout_length(layout));
     return executor_copy(self, &step,
-                         (struct copying){.array = layout, .type = type, .target = target});
+                         (struct copy_arguments){.array = layout, .type = type, .target = target});
 }
 
 bool executor_transfer(const struct executor *self, struct transfer *transfer)
@@ -75,9 +74,9 @@ bool executor_transfer(const struct executor *self, struct transfer *transfer)
     const uint64_t n = is_transferred(transfer) ? layout_length(layout) : 0;
     void *const uploaded = executor_part(self, transfer->uploaded), *const copied = executor_part(
                                                                         self, transfer->copied);
-    uint64_t fed;
+    uint64_t count;
     if (transfer->uploaded) {
-        if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, false, &fed))
+        if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, false, &count))
             return false;
         layout_lie_flat(layout, uploaded, NULL, layout->input, n);
     }
@@ -118,10 +117,10 @@ struct kernel_results executor_results(const struct executor *self, enum element
 
 /* ---- posted states ---- */
 
-static bool look(struct mailbox *mailbox, void *state)
+static bool poll_mailbox(struct mailbox *mailbox, void *state)
 {
-    enum { LOOKS = 256 };
-    for (int k = 0; k < LOOKS; k++) {
+    enum { POLLS = 256 };
+    for (int k = 0; k < POLLS; k++) {
         if (mailbox_read(mailbox, state))
             return true;
         PAUSE();
@@ -129,26 +128,25 @@ static bool look(struct mailbox *mailbox, void *state)
     return false;
 }
 
-static void rest(double waited)
+static void back_off(double waited)
 {
-    enum { SLEEPS_A_WAIT = 64 };
-    const double yields_for = 20e-3, sleeps = waited / SLEEPS_A_WAIT;
-    if (waited < yields_for)
+    enum { SLEEPS_PER_WAIT = 64 };
+    const double yield_seconds = 20e-3, pause = waited / SLEEPS_PER_WAIT;
+    if (waited < yield_seconds)
         sched_yield();
     else
-        nanosleep(&(struct timespec){.tv_nsec = (long)((sleeps < 1e-3 ? sleeps : 1e-3) * 1e9)},
-                  NULL);
+        nanosleep(&(struct timespec){.tv_nsec = (long)((pause < 1e-3 ? pause : 1e-3) * 1e9)}, NULL);
 }
 
 /* Most results arrive while the host spins. After that it yields to other threads, and later it
  * sleeps, each time for a small fraction of the time waited. */
 bool executor_receive(const struct executor *self, void *state)
 {
-    const double spins_for = 50e-6, began = clock_now();
+    const double spin_seconds = 50e-6, start = clock_now();
     struct machine *machine = self->machine;
-    while (!look(machine->mailbox, state)) {
-        const double waited = clock_now() - began;
-        if (waited < spins_for)
+    while (!poll_mailbox(machine->mailbox, state)) {
+        const double waited = clock_now() - start;
+        if (waited < spin_seconds)
             continue;
         if (run_check_interrupt(self->run))
             return false;
@@ -159,29 +157,29 @@ bool executor_receive(const struct executor *self, void *state)
                                 "the kernel ended without a result");
         if (progress == PROGRESS_FAILED)
             return false;
-        rest(waited);
+        back_off(waited);
     }
     return true;
 }
 
 /* ---- along axes ---- */
 
-static bool bring_means(const struct executor *on)
+static bool transfer_means(const struct executor *exec)
 {
-    const struct means *means = on->plan->means;
-    void *to = executor_part(on, PART_MEANS);
+    const struct means *means = exec->plan->means;
+    void *to = executor_part(exec, PART_MEANS);
     if (!means)
         return true;
-    return means->here ? on->machine->memory->copy(on->machine, COPY_IN, to, means->here,
-                                                   means->count * sizeof *means->here)
-                       : executor_gather(on, &means->there, ELEMENT_COMPLEX128, to);
+    return means->here ? exec->machine->memory->copy(exec->machine, COPY_TO_DEVICE, to, means->here,
+                                                     means->count * sizeof *means->here)
+                       : executor_gather(exec, &means->there, ELEMENT_COMPLEX128, to);
 }
 
-static bool bring_elements(const struct executor *on, struct axes_schedule *schedule)
+static bool transfer_inputs(const struct executor *exec, struct axes_schedule *schedule)
 {
     const struct transfer *array = &schedule->array, *mask = &schedule->mask;
     struct layout *reduced = &schedule->axes.reduced;
-    if (!executor_transfer(on, &schedule->array) || !executor_transfer(on, &schedule->mask))
+    if (!executor_transfer(exec, &schedule->array) || !executor_transfer(exec, &schedule->mask))
         return false;
     if (is_transferred(array))
         reduced->data = array->layout.data;
@@ -189,51 +187,51 @@ static bool bring_elements(const struct executor *on, struct axes_schedule *sche
         reduced->swapped = false;
     if (is_transferred(mask))
         reduced->mask = mask->layout.data;
-    return bring_means(on);
+    return transfer_means(exec);
 }
 
-static bool make_exact_axes(struct executor *on, void *context)
+static bool run_exact_axes(struct executor *exec, void *context)
 {
     const struct axes_schedule *schedule = context;
     const struct step step = axes_schedule_step(schedule);
     struct kernel_exact_along axes;
     void *arguments[] = {&axes};
     exact_along_argument(schedule, &axes);
-    axes.tickets = executor_part(on, PART_TICKETS);
-    axes.words = executor_part(on, PART_PARTIALS);
-    return executor_clear(on, PART_TICKETS) && executor_clear(on, PART_PARTIALS) &&
-           executor_launch(on, &step, arguments);
+    axes.tickets = executor_part(exec, PART_TICKETS);
+    axes.words = executor_part(exec, PART_PARTIALS);
+    return executor_clear(exec, PART_TICKETS) && executor_clear(exec, PART_PARTIALS) &&
+           executor_launch(exec, &step, arguments);
 }
 
 /* The machine's tickets are 0; the arena's have to be cleared. */
-static bool make_axes(struct executor *on, void *context)
+static bool run_axes(struct executor *exec, void *context)
 {
     struct axes_schedule *schedule = context;
     const struct step step = axes_schedule_step(schedule);
     struct kernel_axes_of_any axes;
-    void *partials = executor_part(on, PART_PARTIALS), *counts = executor_part(on, PART_COUNTED),
-         *tickets = on->machine->tickets;
+    void *partials = executor_part(exec, PART_PARTIALS),
+         *counts = executor_part(exec, PART_COUNTED), *tickets = exec->machine->tickets;
     void *arguments[] = {&axes, &partials, &counts, &tickets};
     if (!step.kernel)
-        return on->machine->memory->clear(on->machine, on->plan->results.at[0],
-                                          schedule->axes.results *
-                                              element_size(on->plan->results.types[0]));
+        return exec->machine->memory->clear(exec->machine, exec->plan->results.at[0],
+                                            schedule->axes.results *
+                                                element_size(exec->plan->results.types[0]));
     if (!tickets || launch_tickets(&schedule->launch) > TICKETS) {
-        tickets = executor_part(on, PART_TICKETS);
-        if (!executor_clear(on, PART_TICKETS))
+        tickets = executor_part(exec, PART_TICKETS);
+        if (!executor_clear(exec, PART_TICKETS))
             return false;
     }
-    if (!bring_elements(on, schedule))
+    if (!transfer_inputs(exec, schedule))
         return false;
     axes_schedule_argument(schedule, &axes);
-    axes.of_few.result = executor_results(on, schedule->accumulator);
-    if (launch_knows_type(&schedule->launch))
+    axes.of_few.result = executor_results(exec, schedule->accumulator);
+    if (launch_is_typed(&schedule->launch))
         epilogue_order(schedule->axes.reduced.input, &axes.of_few.result);
-    return executor_launch(on, &step, arguments);
+    return executor_launch(exec, &step, arguments);
 }
 
 bool execute_axes_schedule(struct machine *machine, struct axes_schedule *schedule, struct run *run)
 {
-    struct executor on = {machine, run, schedule->plan, &schedule->arena, NULL};
-    return executor_do(&on, schedule->plan->exact ? make_exact_axes : make_axes, schedule);
+    struct executor exec = {machine, run, schedule->plan, &schedule->arena, NULL};
+    return executor_run(&exec, schedule->plan->exact ? run_exact_axes : run_axes, schedule);
 }

@@ -13,11 +13,11 @@ enum { TICKETS = 1024 };
 
 enum moment { MOMENT_BEGIN, MOMENT_FIRST_PASS, MOMENT_END, MOMENTS };
 
-enum progress { PROGRESS_UNDER_WAY, PROGRESS_DONE, PROGRESS_FAILED };
+enum progress { PROGRESS_PENDING, PROGRESS_DONE, PROGRESS_FAILED };
 
-/* COPY_IN: a few bytes from the host, reusable immediately. COPY_KEPT: the same, a multiple of 8
- * bytes, which a captured graph rewrites at each replay. COPY_OUT: the host waits for it. */
-enum copy_way { COPY_IN, COPY_KEPT, COPY_OUT, COPY_WITHIN };
+/* COPY_TO_DEVICE: a few bytes, reusable immediately. COPY_CAPTURABLE: the same, a multiple of 8
+ * bytes, which a captured graph rewrites at each replay. COPY_TO_HOST: the host waits for it. */
+enum copy_way { COPY_TO_DEVICE, COPY_CAPTURABLE, COPY_TO_HOST, COPY_ON_DEVICE };
 
 struct machine;
 
@@ -82,7 +82,7 @@ bool machine_time_samples(struct machine *, struct run *, struct timing *, machi
                           machine_sample *work, void *context);
 
 /* Times reading `bytes` of memory. */
-bool machine_time_reading(struct machine *, size_t bytes, struct run *);
+bool machine_time_read(struct machine *, size_t bytes, struct run *);
 
 /* Times empty launches, by the host's clock. */
-bool machine_time_launching(struct machine *, struct run *);
+bool machine_time_launch(struct machine *, struct run *);

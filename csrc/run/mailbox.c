@@ -11,7 +11,7 @@ struct epilogue mailbox_next(struct mailbox *self, size_t bytes)
         self->tag = 1;
     }
     self->bytes = bytes;
-    self->awaited = true;
+    self->pending = true;
     return (struct epilogue){.mailbox = self->on_device, .tag = self->tag};
 }
 
@@ -25,13 +25,13 @@ bool mailbox_read(struct mailbox *self, void *result)
         halves[k] = (uint32_t)word;
     }
     memcpy(result, halves, self->bytes);
-    self->awaited = false;
+    self->pending = false;
     return true;
 }
 
 /* All words must have arrived: a late one would overwrite the next launch's. */
-bool mailbox_is_awaited(struct mailbox *self)
+bool mailbox_is_pending(struct mailbox *self)
 {
-    char unwanted[POSTED_BYTES_MAX];
-    return self->awaited && !mailbox_read(self, unwanted);
+    char discarded[POSTED_BYTES_MAX];
+    return self->pending && !mailbox_read(self, discarded);
 }

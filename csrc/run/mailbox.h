@@ -22,7 +22,7 @@ struct mailbox {
     uint64_t *on_device; /* device address */
     uint32_t tag;        /* of the latest launch; 0: no launch yet */
     size_t bytes;        /* that the launch posts */
-    bool awaited;        /* its result may still arrive */
+    bool pending;        /* its result may still arrive */
 };
 
 /* The epilogue argument with which the next launch posts `bytes` bytes. */
@@ -32,4 +32,4 @@ struct epilogue mailbox_next(struct mailbox *, size_t bytes);
 bool mailbox_read(struct mailbox *, void *result);
 
 /* Whether the latest launch's result has neither been read nor arrived. */
-bool mailbox_is_awaited(struct mailbox *);
+bool mailbox_is_pending(struct mailbox *);

@@ -46,13 +46,13 @@ union scalar run_empty_value(const struct plan *plan)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     const enum element type = plan->finish.result;
-    struct finish how = plan->finish;
+    struct finish finish = plan->finish;
     struct answer answer;
     if (element_is_integer(type) && (plan->fold == FOLD_min || plan->fold == FOLD_max))
         return scalar_end(type, plan->fold == FOLD_min);
-    how.count = 0;
+    finish.count = 0;
     state_identity(plan->fold, plan->accumulator, state);
-    state_finish(plan->reduction, &how, state, &answer);
+    state_finish(plan->reduction, &finish, state, &answer);
     return scalar_convert(scalar_narrow(answer.values[0], type), type, plan->results.type);
 }
 

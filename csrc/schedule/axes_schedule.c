@@ -64,50 +64,50 @@ static bool short_rows_are_native(enum fold fold, enum element input)
 }
 
 /* Whether all elements are aligned to their size: 16-byte ones may begin at any multiple of 8. */
-static bool elements_are_aligned(const struct axes *axes, bool transfer)
+static bool elements_are_aligned(const struct axes *axes, bool copied)
 {
     const size_t size = element_size(axes->reduced.input);
-    uint64_t all = axes_row_alignment_bits(axes, transfer ? 0 : (uintptr_t)axes->reduced.data, 0);
+    uint64_t bits = axes_row_alignment_bits(axes, copied ? 0 : (uintptr_t)axes->reduced.data, 0);
     for (unsigned k = 0; k < axes->reduced.dimensions; k++)
-        all |= (uint64_t)axes->reduced.strides[k];
-    return all % size == 0;
+        bits |= (uint64_t)axes->reduced.strides[k];
+    return bits % size == 0;
 }
 
 /* A bit mask of the kinds of kernels that exist for this access and these results. */
-static unsigned kernels_there(const struct kernels *kernels, const struct axes_schedule *self,
-                              enum kernel_access access, bool transfer)
+static unsigned available_kernels(const struct kernels *kernels, const struct axes_schedule *self,
+                                  enum kernel_access access, bool copied)
 {
     const struct axes *axes = &self->axes;
     const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
     const bool native = epilogue_is_native(self->plan, input, self->accumulator);
-    unsigned asked = 1u << KERNEL_FEW, there = 0;
+    unsigned wanted = 1u << KERNEL_FEW, available = 0;
     if (axes->outer > DIMENSIONS_FEW || axes->reduced.dimensions > DIMENSIONS_FEW)
         return 0;
-    if (!axes->reduced.mask && elements_are_aligned(axes, transfer) &&
+    if (!axes->reduced.mask && elements_are_aligned(axes, copied) &&
         epilogue_stores_directly(self->plan, self->accumulator)) {
-        asked |= 1u << KERNEL_TYPED_ROWS | 1u << KERNEL_TYPED_COLUMNS | 1u << KERNEL_TYPED_STRIDED;
+        wanted |= 1u << KERNEL_TYPED_ROWS | 1u << KERNEL_TYPED_COLUMNS | 1u << KERNEL_TYPED_STRIDED;
         if (self->plan->launch.batch_invariant)
-            asked |= 1u << KERNEL_BATCH_INVARIANT;
+            wanted |= 1u << KERNEL_BATCH_INVARIANT;
         const bool states = !short_rows_are_native(fold, input);
         if (native || states)
-            asked |= 1u << KERNEL_TYPED_SHORT_ROWS;
+            wanted |= 1u << KERNEL_TYPED_SHORT_ROWS;
         /* A thread stores the results of its states itself. */
         if (native || (states && COLUMN_BYTES / element_size(input) *
                                          element_size(self->plan->finish.result) <=
                                      STORE_BYTES_MOST))
-            asked |= 1u << KERNEL_UNSPLIT_COLUMNS;
+            wanted |= 1u << KERNEL_UNSPLIT_COLUMNS;
     }
     for (unsigned kind = KERNEL_FEW; kind <= KERNEL_BATCH_INVARIANT; kind++)
-        if (asked >> kind & 1 &&
+        if (wanted >> kind & 1 &&
             kernel_of_fold(kernels, kind, fold, input, self->accumulator, access))
-            there |= 1u << kind;
-    return there;
+            available |= 1u << kind;
+    return available;
 }
 
 /* Whether elements are dense and rows are not in batches, as is usual: then no strided variants are
  * looked up. */
-static bool lie_densely(const struct axes *axes)
+static bool is_dense(const struct axes *axes)
 {
     int64_t lowest, end;
     axes_span(axes, &lowest, &end);
@@ -119,19 +119,19 @@ static bool lie_densely(const struct axes *axes)
 static void choose_launch(const struct facts *facts, struct axes_schedule *self)
 {
     const struct axes *axes = &self->axes;
-    const bool transfer = is_transferred(&self->array);
+    const bool copied = is_transferred(&self->array);
     const struct launch_problem problem = {
         .axes = axes,
-        .data = transfer ? 0 : (uintptr_t)axes->reduced.data,
+        .data = copied ? 0 : (uintptr_t)axes->reduced.data,
         .multiprocessors = facts->multiprocessors,
         .accumulator = self->accumulator,
         .state = self->state_bytes,
         .indexed = fold_is_indexed(self->plan->fold),
         .batch_invariant = self->plan->launch.batch_invariant,
         .native = short_rows_are_native(self->plan->fold, axes->reduced.input),
-        .kernels = kernels_there(facts->kernels, self, ACCESS_ALIGNED, transfer),
+        .kernels = available_kernels(facts->kernels, self, ACCESS_ALIGNED, copied),
         .strided =
-            lie_densely(axes) ? 0 : kernels_there(facts->kernels, self, ACCESS_STRIDED, transfer),
+            is_dense(axes) ? 0 : available_kernels(facts->kernels, self, ACCESS_STRIDED, copied),
     };
     launch_config_choose(&problem, &self->launch);
     if (self->launch.kernel != KERNEL_ALONG)
@@ -143,14 +143,14 @@ static void choose_launch(const struct facts *facts, struct axes_schedule *self)
 /* ---- exact sums, all in one launch ---- */
 
 enum {
-    SHORT = 128,           /* maximum elements of a row that one thread reads */
-    A_THREAD = 64,         /* minimum elements per thread */
-    BLOCKS = 8,            /* per multiprocessor */
-    BLOCK_LEAST = 1 << 14, /* minimum elements per block of a result shared by blocks */
+    SHORT = 128,         /* maximum elements of a row that one thread reads */
+    THREAD_MIN = 64,     /* minimum elements per thread */
+    BLOCKS = 8,          /* per multiprocessor */
+    BLOCK_MIN = 1 << 14, /* minimum elements per block of a result shared by blocks */
 };
 
 /* A nanmean that the host waits for may have to report a warning, which this kernel does not. */
-static bool exact_in_one_launch(const struct plan *plan)
+static bool fits_exact_launch(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
     const bool silent =
@@ -172,20 +172,20 @@ static bool choose_exact_launch(const struct plan *plan, const struct facts *fac
                       reduced->strides[0] == (int64_t)element_size(reduced->input);
     const uint64_t n = plan->n, results = plan->axes->results;
     const unsigned lanes = rows ? 0 : ceil_log2(min_u64(results, 1 << WARP));
-    const uint64_t threads = rows         ? n / A_THREAD
+    const uint64_t threads = rows         ? n / THREAD_MIN
                              : n <= SHORT ? 1
-                                          : ceil_div(n, A_THREAD) << lanes,
+                                          : ceil_div(n, THREAD_MIN) << lanes,
                    groups = ceil_div(results, (uint64_t)1 << lanes);
     const unsigned exponent = ceil_log2(min_u64(threads, EXACT_ALONG_THREADS)),
                    block = exponent < WARP ? WARP : exponent;
     const uint64_t busy = ceil_div((uint64_t)facts->multiprocessors * BLOCKS, groups),
-                   worth = n / (rows ? BLOCK_LEAST : (uint64_t)A_THREAD << block >> lanes),
-                   needed = ceil_div(n, EXACT_BLOCK_MOST / 2), some = min_u64(busy, worth);
+                   useful = n / (rows ? BLOCK_MIN : (uint64_t)THREAD_MIN << block >> lanes),
+                   needed = ceil_div(n, EXACT_BLOCK_MOST / 2), splits = min_u64(busy, useful);
     self->launch = (struct launch_config){.kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
                                           .block = block,
                                           .groups = groups,
                                           .lanes = lanes,
-                                          .splits = some > needed ? some : needed};
+                                          .splits = splits > needed ? splits : needed};
     self->kernel = kernel_find(facts->kernels, (struct kernel_key){.kind = self->launch.kernel,
                                                                    .input = plan->layout->input});
     return self->kernel && (rows || !signs) &&
@@ -195,7 +195,7 @@ static bool choose_exact_launch(const struct plan *plan, const struct facts *fac
 static bool make_exact(const struct plan *plan, const struct facts *facts,
                        struct axes_schedule *self)
 {
-    if (!exact_in_one_launch(plan) || !choose_exact_launch(plan, facts, self))
+    if (!fits_exact_launch(plan) || !choose_exact_launch(plan, facts, self))
         return false;
     self->accumulator = exact_accumulator(plan->layout->input);
     self->state_bytes = (size_t)exact_words_of(exact_span_of(self->accumulator)) * sizeof(int64_t);
@@ -283,8 +283,8 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
 
 /* ---- kernel arguments ---- */
 
-static void list_outer(const struct axes *axes, uint64_t *shape, int64_t *strides,
-                       int64_t *mask_strides, int64_t *output_strides)
+static void set_outer(const struct axes *axes, uint64_t *shape, int64_t *strides,
+                      int64_t *mask_strides, int64_t *output_strides)
 {
     memcpy(shape, axes->shape, axes->outer * sizeof *shape);
     memcpy(strides, axes->strides, axes->outer * sizeof *strides);
@@ -309,13 +309,13 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     outer->first = axes->first;
     if (self->launch.kernel == KERNEL_ALONG) {
         struct layout *from = &of_any->from;
-        const unsigned behind = rows.from.dimensions;
+        const unsigned offset = rows.from.dimensions;
         layout_copy(&rows.from, from);
-        list_outer(axes, from->shape + behind, from->strides + behind, from->mask_strides + behind,
-                   of_any->output_strides);
+        set_outer(axes, from->shape + offset, from->strides + offset, from->mask_strides + offset,
+                  of_any->output_strides);
     } else {
         layout_copy_few(&rows.from, &argument->from);
-        list_outer(axes, outer->shape, outer->strides, outer->mask_strides, outer->output_strides);
+        set_outer(axes, outer->shape, outer->strides, outer->mask_strides, outer->output_strides);
     }
 }
 

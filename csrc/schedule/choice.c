@@ -17,7 +17,7 @@ static const void *kernel_for(const struct schedule *self, enum kernel_kind kind
 /* ---- how the first kernel reads the array ---- */
 
 /* Whether a kernel takes the array as a plain pointer: the method's own, or one that copies it. */
-static bool takes_flat(const struct schedule *self)
+static bool supports_flat(const struct schedule *self)
 {
     const struct plan *plan = self->plan;
     const enum element input = plan->layout->input, accumulator = plan->accumulator;
@@ -30,7 +30,7 @@ static bool takes_flat(const struct schedule *self)
 
 /* Whether kernels of rows may read the elements in place. If their accumulator is wider than the
  * plan's, the elements' own accumulator has to be the plan's. */
-static bool takes_rows(const struct plan *plan)
+static bool supports_rows(const struct plan *plan)
 {
     return plan->elements.direct && (accumulator_of_rows(plan->accumulator) == plan->accumulator ||
                                      element_accumulator(plan->layout->input) == plan->accumulator);
@@ -43,17 +43,17 @@ const void *choice_kernel_along(const struct kernels *kernels, enum kernel_kind 
 {
     const enum element input = plan->layout->input;
     const unsigned bits = 8 * (unsigned)element_size(input);
-    const bool adds_integers = plan->reduction == REDUCTION_mean &&
+    const bool sums_integers = plan->reduction == REDUCTION_mean &&
                                plan->layout->type == ELEMENT_FLOAT64 && element_is_integer(input) &&
                                bits <= 32 && plan->n >> (63 - bits) == 0;
-    const enum element of_rows =
-                           adds_integers ? ELEMENT_INT64 : accumulator_of_rows(plan->accumulator),
+    const enum element row_accumulator =
+                           sums_integers ? ELEMENT_INT64 : accumulator_of_rows(plan->accumulator),
                        widest = accumulator_widest(plan->accumulator);
-    const void *kernel = reads_unconverted && takes_rows(plan)
-                             ? kernel_of_fold(kernels, kind, plan->fold, input, of_rows, 0)
+    const void *kernel = reads_unconverted && supports_rows(plan)
+                             ? kernel_of_fold(kernels, kind, plan->fold, input, row_accumulator, 0)
                              : NULL;
     *converts = !kernel;
-    *accumulator = kernel ? of_rows : widest;
+    *accumulator = kernel ? row_accumulator : widest;
     return kernel ? kernel : kernel_of_fold(kernels, kind, plan->fold, widest, widest, 0);
 }
 
@@ -72,17 +72,17 @@ static void choose_form(struct schedule *self)
 {
     const struct plan *plan = self->plan;
     struct choice *choice = &self->choice;
-    const enum element of_rows = accumulator_of_rows(plan->accumulator);
+    const enum element row_accumulator = accumulator_of_rows(plan->accumulator);
     const bool flat = plan->elements.on_device ? plan->elements.flat
                                                : !keeps_host_mask(plan), /* after the upload */
         has_rows = !plan->elements.on_device || plan->layout->dimensions > 0;
-    if (flat && takes_flat(self)) {
+    if (flat && supports_flat(self)) {
         choice->form = FORM_FLAT;
         choice->accumulator = plan->accumulator;
-    } else if (has_rows && takes_rows(plan) &&
-               kernel_for(self, KERNEL_STRIDED, plan->layout->input, of_rows)) {
+    } else if (has_rows && supports_rows(plan) &&
+               kernel_for(self, KERNEL_STRIDED, plan->layout->input, row_accumulator)) {
         choice->form = FORM_STRIDED;
-        choice->accumulator = of_rows;
+        choice->accumulator = row_accumulator;
     } else {
         choice->form = FORM_GATHERED;
         choice->accumulator = accumulator_widest(plan->accumulator);
@@ -115,17 +115,17 @@ static bool choose_method(struct schedule *self)
         if (!choice->copy)
             return false;
     }
-    const enum element taken = copies ? accumulator : input;
+    const enum element read_type = copies ? accumulator : input;
     if (library) {
-        choice->reducer = self->kernels->reducer(plan->fold, taken, accumulator);
-        choice->reducer_again = self->kernels->reducer(plan->fold, accumulator, accumulator);
-        return choice->reducer && choice->reducer_again;
+        choice->reducer = self->kernels->reducer(plan->fold, read_type, accumulator);
+        choice->later_reducer = self->kernels->reducer(plan->fold, accumulator, accumulator);
+        return choice->reducer && choice->later_reducer;
     }
     choice->first = kernel_for(self, choice_reads_rows(choice) ? KERNEL_STRIDED : KERNEL_FLAT,
-                               taken, accumulator);
-    choice->again = kernel_for(self, fold_is_on_ladder(plan->fold) ? KERNEL_FLAT : KERNEL_MERGE,
+                               read_type, accumulator);
+    choice->later = kernel_for(self, fold_is_on_ladder(plan->fold) ? KERNEL_FLAT : KERNEL_MERGE,
                                accumulator, accumulator);
-    return choice->first && choice->again;
+    return choice->first && choice->later;
 }
 
 /* ---- exact sums, and sums of products ---- */
@@ -147,34 +147,34 @@ static bool choose_sum(struct schedule *self)
         input == b->input &&
         (!plan->elements.on_device || (plan->elements.flat && layout_is_flat(b))) &&
         (exact ? choice_keeps_parts(plan) && kernel_for(self, kind, input, input) : input == type);
-    enum element taken = flat ? input : type;
+    enum element read_type = flat ? input : type;
     choice->form = flat ? FORM_FLAT : FORM_GATHERED;
     choice->copy = flat ? NULL : kernel_of_kind(self->kernels, KERNEL_COPY_GATHERED);
-    choice->accumulator = taken;
-    choice->factor = flat || !plan->factors ? taken : plan->factors->type;
+    choice->accumulator = read_type;
+    choice->factor = flat || !plan->factors ? read_type : plan->factors->type;
     if (!exact) {
         choice->accumulator = choice->factor = plan->accumulator;
-        taken = flat ? input : plan->accumulator;
-    } else if (products && (element_is_integer(taken) || element_is_integer(choice->factor))) {
-        taken = taken == choice->factor ? taken : ELEMENT_INT64;
+        read_type = flat ? input : plan->accumulator;
+    } else if (products && (element_is_integer(read_type) || element_is_integer(choice->factor))) {
+        read_type = read_type == choice->factor ? read_type : ELEMENT_INT64;
     } else if (products) {
-        taken = plan->fold == FOLD_norm2 ? element_real_part(taken) : taken;
+        read_type = plan->fold == FOLD_norm2 ? element_real_part(read_type) : read_type;
     } else if (flat) {
         choice->accumulator = exact_accumulator(input);
     }
-    choice->first = kernel_for(self, kind, taken, choice->accumulator);
-    choice->again = !exact ? kernel_for(self, KERNEL_FLAT, choice->accumulator, choice->accumulator)
+    choice->first = kernel_for(self, kind, read_type, choice->accumulator);
+    choice->later = !exact ? kernel_for(self, KERNEL_FLAT, choice->accumulator, choice->accumulator)
                            : kernel_of_kind(self->kernels, KERNEL_EXACT_MERGE);
-    return choice->first && (exact || choice->again);
+    return choice->first && (exact || choice->later);
 }
 
 bool schedule_choose_kernels(struct schedule *self)
 {
     const struct plan *plan = self->plan;
-    const bool lacks_mask =
+    const bool mask_on_host =
         plan->elements.on_device && plan->layout->mask && !plan->elements.mask_on_device;
     self->choice = (struct choice){.uploads = !plan->elements.on_device,
-                                   .uploads_mask = lacks_mask || keeps_host_mask(plan)};
+                                   .uploads_mask = mask_on_host || keeps_host_mask(plan)};
     choose_form(self);
     return plan->exact || plan_adds_products(plan) ? choose_sum(self) : choose_method(self);
 }
@@ -182,7 +182,7 @@ bool schedule_choose_kernels(struct schedule *self)
 /* ---- which results are stored without the generic finish ---- */
 
 /* Whether a single rounding or truncation converts a value of one type to the other. */
-static bool becomes(enum element value, enum element result, bool divided)
+static bool is_cast(enum element value, enum element result, bool divided)
 {
     if (divided && element_is_integer(value))
         value = ELEMENT_FLOAT64;
@@ -199,28 +199,28 @@ static bool becomes(enum element value, enum element result, bool divided)
 }
 
 /* For a single value. */
-static bool becomes_result(const struct plan *plan, enum element accumulator)
+static bool result_is_cast(const struct plan *plan, enum element accumulator)
 {
     const struct reduction_row *row = reduction_row(plan->reduction);
     const enum element result = plan->finish.result;
     if (reduction_is_stored(plan->reduction))
-        return becomes(accumulator, result, row->counts);
+        return is_cast(accumulator, result, row->counts);
     if (!reduction_has_value(plan->reduction) || plan->layout->mask ||
         (row->counts && plan->segments.of)) /* segments have counts of their own */
         return false;
     switch (row->result) {
     case RESULT_same:
-        return becomes(plan->reduction == REDUCTION_nanmean && !element_is_complex(accumulator)
+        return is_cast(plan->reduction == REDUCTION_nanmean && !element_is_complex(accumulator)
                            ? ELEMENT_FLOAT64
                            : accumulator,
                        result, false);
     case RESULT_real:
         return !plan->means && (double)plan->n > plan->finish.ddof &&
-               becomes(ELEMENT_FLOAT64, result, false);
+               is_cast(ELEMENT_FLOAT64, result, false);
     case RESULT_bool:
         return result == ELEMENT_BOOL;
     default:
-        return becomes(ELEMENT_INT64, result, false);
+        return is_cast(ELEMENT_INT64, result, false);
     }
 }
 
@@ -229,19 +229,19 @@ bool epilogue_stores_directly(const struct plan *plan, enum element accumulator)
     const enum fold fold = plan->fold;
     const enum element *types = plan->results.types;
     /* An initial value is one more operand of an extreme or a product. */
-    const bool begins = fold_is_extreme(fold) || fold == FOLD_prod || fold == FOLD_nanprod,
+    const bool folds_initial = fold_is_extreme(fold) || fold == FOLD_prod || fold == FOLD_nanprod,
                extreme = fold == FOLD_min || fold == FOLD_max;
     if (plan->n == 0 || (plan->counts && plan->layout->mask) ||
-        (plan->finish.has_initial ? !begins : !plan->finish.includes_identity))
+        (plan->finish.has_initial ? !folds_initial : !plan->finish.includes_identity))
         return false;
     if (plan->results.values > 1)
         return plan->reduction == REDUCTION_minmax && !element_is_complex(accumulator) &&
-               becomes(accumulator, types[0], false) && types[0] == types[1];
+               is_cast(accumulator, types[0], false) && types[0] == types[1];
     /* Truth values are read as 0 and 1, and an extreme is one of these. */
     if (plan->finish.result == ELEMENT_BOOL && extreme)
         return plan->layout->input == ELEMENT_BOOL && !plan->finish.has_initial &&
                !reduction_row(plan->reduction)->counts;
-    return becomes_result(plan, accumulator);
+    return result_is_cast(plan, accumulator);
 }
 
 bool epilogue_is_native(const struct plan *plan, enum element input, enum element accumulator)
@@ -273,15 +273,15 @@ bool epilogue_is_native(const struct plan *plan, enum element input, enum elemen
 
 /* ---- the order of elements ---- */
 
-static enum reduction of_least(enum reduction reduction, bool truth)
+static enum reduction minimum_of(enum reduction reduction, bool is_bool)
 {
     switch (reduction) {
     case REDUCTION_min:
     case REDUCTION_prod_of_truth:
-        return truth ? REDUCTION_all : REDUCTION_min;
+        return is_bool ? REDUCTION_all : REDUCTION_min;
     case REDUCTION_max:
     case REDUCTION_sum_of_truth:
-        return truth ? REDUCTION_any : REDUCTION_min;
+        return is_bool ? REDUCTION_any : REDUCTION_min;
     case REDUCTION_argmax:
         return REDUCTION_argmin;
     case REDUCTION_nanargmax:
@@ -294,45 +294,45 @@ static enum reduction of_least(enum reduction reduction, bool truth)
 }
 
 /* Maps the initial value of an extreme as the elements that it is compared with are mapped. */
-static void invert_initial(enum element input, bool greatest, struct finish *finish)
+static void invert_initial(enum element input, bool is_max, struct finish *finish)
 {
     const unsigned bits = 8 * (unsigned)element_size(input);
     if (!element_is_integer(input)) {
-        if (greatest && finish->accumulator == ELEMENT_FLOAT32)
+        if (is_max && finish->accumulator == ELEMENT_FLOAT32)
             finish->initial.f32 = -finish->initial.f32;
-        else if (greatest)
+        else if (is_max)
             finish->initial.f64 = -finish->initial.f64;
         return;
     }
     if (input > ELEMENT_INT64)
         finish->initial.u64 -= (uint64_t)1 << (bits - 1);
-    if (greatest)
+    if (is_max)
         finish->initial.u64 = ~finish->initial.u64;
 }
 
 void epilogue_order(enum element input, struct kernel_results *results)
 {
     const enum fold fold = results->fold;
-    const bool truth = input == ELEMENT_BOOL, greatest = fold == FOLD_max || fold == FOLD_argmax ||
+    const bool is_bool = input == ELEMENT_BOOL, is_max = fold == FOLD_max || fold == FOLD_argmax ||
                                                          fold == FOLD_nanmax ||
                                                          fold == FOLD_nanargmax;
     if (!fold_is_extreme(fold) && !fold_is_indexed(fold) && fold != FOLD_extremes)
         return;
     const unsigned bits = 8 * (unsigned)element_size(input);
-    const uint64_t lowest = bits < 64 ? UINT64_MAX / (((uint64_t)1 << bits) - 1) : 1,
-                   signs = lowest << (bits - 1);
-    if (results->finish.has_initial && !truth)
-        invert_initial(input, greatest, &results->finish);
-    results->reduction = of_least(results->reduction, truth);
-    if (truth) {
-        results->inverted = greatest ? lowest : 0;
+    const uint64_t low_bits = bits < 64 ? UINT64_MAX / (((uint64_t)1 << bits) - 1) : 1,
+                   sign_bits = low_bits << (bits - 1);
+    if (results->finish.has_initial && !is_bool)
+        invert_initial(input, is_max, &results->finish);
+    results->reduction = minimum_of(results->reduction, is_bool);
+    if (is_bool) {
+        results->inverted = is_max ? low_bits : 0;
     } else if (!element_is_integer(input)) {
         const bool narrow = results->finish.accumulator == ELEMENT_FLOAT32;
-        results->inverted = greatest ? signs : 0;
-        results->value_inverted = greatest ? narrow ? 1u << 31 : (uint64_t)1 << 63 : 0;
+        results->inverted = is_max ? sign_bits : 0;
+        results->value_inverted = is_max ? narrow ? 1u << 31 : (uint64_t)1 << 63 : 0;
     } else {
         const bool is_signed = input <= ELEMENT_INT64;
-        results->inverted = (is_signed ? 0 : signs) ^ (greatest ? UINT64_MAX : 0);
+        results->inverted = (is_signed ? 0 : sign_bits) ^ (is_max ? UINT64_MAX : 0);
         results->value_inverted = results->inverted;
         results->value_bits = is_signed ? UINT64_MAX : UINT64_MAX >> (64 - bits);
     }

@@ -31,7 +31,7 @@ static unsigned inner_lanes(const struct axes *axes, enum element accumulator)
 }
 
 /* At most one row per result, and a team within a warp. */
-static bool has_few(const struct launch_problem *problem, const struct launch_config *config)
+static bool fits_few(const struct launch_problem *problem, const struct launch_config *config)
 {
     const struct layout *reduced = &problem->axes->reduced;
     if (!launch_has(problem, KERNEL_FEW) || config->team > (config->across ? 0 : WARP))
@@ -81,7 +81,7 @@ static uint64_t splits_for(const struct launch_problem *problem, const struct la
     return splits > 1 ? splits : 1;
 }
 
-static struct launch_config begin(const struct launch_problem *problem)
+static struct launch_config default_config(const struct launch_problem *problem)
 {
     return (struct launch_config){.kernel = KERNEL_ALONG,
                                   .block = tuned->axes.block,
@@ -92,7 +92,7 @@ static struct launch_config begin(const struct launch_problem *problem)
                                   .batch_invariant = problem->batch_invariant};
 }
 
-static void share_memory(const struct launch_problem *problem, struct launch_config *config)
+static void set_groups(const struct launch_problem *problem, struct launch_config *config)
 {
     config->groups =
         ceil_div(problem->axes->results, (uint64_t)1 << (config->block - config->team));
@@ -107,25 +107,25 @@ void launch_any_type_invariant(const struct launch_problem *problem, struct laun
     const struct axes *axes = problem->axes;
     const uint64_t n = elements_per_result(axes);
     const unsigned share = rows_slots(problem->accumulator) + tuned->axes.share;
-    *config = begin(problem);
+    *config = default_config(problem);
     config->lanes = axes->runs > 1 ? 0 : inner_lanes(axes, problem->accumulator);
     config->team = team_for(1, n, share, config->lanes, config->block, UINT64_MAX);
     if (config->team == config->block)
         config->splits = min_u64(ceil_div(n, (uint64_t)1 << (config->team + share)), SPLITS_MAX);
-    share_memory(problem, config);
+    set_groups(problem, config);
 }
 
 void launch_any_type(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    *config = begin(problem);
+    *config = default_config(problem);
     config->across = axes_are_interleaved(axes);
     if (config->across)
         launch_across(problem, config);
     else
         launch_any_rows(problem, config);
-    share_memory(problem, config);
-    if (has_few(problem, config))
+    set_groups(problem, config);
+    if (fits_few(problem, config))
         config->kernel = KERNEL_FEW;
     else
         config->splits = splits_for(problem, config);

@@ -5,7 +5,7 @@
 
 enum {
     AHEAD = 2,    /* log2 of ROWS_AHEAD */
-    TURNS = 2,    /* log2 of the minimum number of such batches per thread */
+    BATCHES = 2,  /* log2 of the minimum number of such batches per thread */
     LANES = 7,    /* log2 of the threads side by side up to which more rows are coalesced */
     THREADS = 10, /* log2 of the threads per multiprocessor that tunings are scaled to */
     FEW_ROWS = 16 /* most rows per unsplit thread for folds with states, or for unaligned batches */
@@ -17,15 +17,15 @@ struct columns {
     size_t state;
     uint64_t size, load; /* bytes per element, and elements per load */
     uint64_t columns, rows, stride, coalesced;
-    uint64_t deep; /* length of the shorter of two reduced dimensions */
+    uint64_t depth; /* length of the shorter of two reduced dimensions */
     unsigned inner, step;
     uint64_t packs, all; /* loads per row, and in all outer dimensions */
     bool shifted;        /* rows are not aligned to loads */
     bool halved;         /* loads are half as long, as are rows of batches */
 
     /* Threads the device has room for: in all, in splits, and without sharing columns. */
-    uint64_t threads, splitting, unsplit;
-    unsigned side_by_side; /* log2 of the threads that read adjacent loads */
+    uint64_t threads, split_threads, unsplit;
+    unsigned lanes; /* log2 of the threads that read adjacent loads */
 };
 
 /* log2 of the threads per block, at most `most`: such that a multiprocessor holds a whole number of
@@ -42,10 +42,10 @@ static unsigned block_for(const struct columns *columns, unsigned most)
 
 /* Whether short rows may be coalesced: all of them, or those of each batch if batches are few and
  * threads would otherwise be idle. Each batch takes a block, and thus microseconds. */
-static bool lie_one_after_the_other(const struct axes *axes, const struct columns *self)
+static bool can_coalesce_rows(const struct axes *axes, const struct columns *self)
 {
     enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64 };
-    if (self->rows == 1 || self->deep > 1 ||
+    if (self->rows == 1 || self->depth > 1 ||
         self->stride != self->columns * self->size * self->step)
         return false;
     if (axes->outer == 1)
@@ -72,7 +72,7 @@ static uint64_t coalesced_rows(const struct launch_problem *problem, const struc
                    room = (uint64_t)1 << min_u64(lanes, LANES);
     const bool small = axes_are_small(problem);
     uint64_t best = 1, busy = 0, across = 1;
-    if (!lie_one_after_the_other(problem->axes, self) || (whole > 1 && row_bytes > ROW_MOST) ||
+    if (!can_coalesce_rows(problem->axes, self) || (whole > 1 && row_bytes > ROW_MOST) ||
         loads > (uint64_t)1 << lanes || self->rows / whole < ROWS_LEFT)
         return 1;
     for (uint64_t times = 1; times == 1 || (times * loads <= room &&
@@ -91,23 +91,23 @@ static uint64_t coalesced_rows(const struct launch_problem *problem, const struc
 
 /* Columns per result, and elements from one to the next. If every second element counts, loads
  * include those in between, if there is a kernel for it. One element is a column of one row. */
-static unsigned columns_a_result(const struct launch_problem *problem, unsigned *step)
+static unsigned columns_per_result(const struct launch_problem *problem, unsigned *step)
 {
     const struct axes *axes = problem->axes;
     const int64_t size = (int64_t)element_bytes(axes),
-                  apart = axes->outer > 0 ? axes->strides[axes->outer - 1] : 0;
-    *step = apart == 2 * size && axes_are_interleaved(axes) ? 2 : 1;
+                  outer_stride = axes->outer > 0 ? axes->strides[axes->outer - 1] : 0;
+    *step = outer_stride == 2 * size && axes_are_interleaved(axes) ? 2 : 1;
     if (*step > 1)
         return launch_has_strided(problem, KERNEL_TYPED_COLUMNS);
     if (axes->outer > 0 && axes->reduced.dimensions == 0)
-        return apart == size;
+        return outer_stride == size;
     return axes_columns_per_result(axes, problem->indexed);
 }
 
 /* Whether rows at this stride are aligned to loads, starting at the even element if every second
  * column counts. */
-static bool at_boundaries(const struct launch_problem *problem, const struct columns *columns,
-                          uint64_t stride)
+static bool rows_are_aligned(const struct launch_problem *problem, const struct columns *columns,
+                             uint64_t stride)
 {
     const bool odd = columns->step > 1 && problem->data / columns->size % 2;
     const uintptr_t first = problem->data - odd * columns->size;
@@ -115,10 +115,10 @@ static bool at_boundaries(const struct launch_problem *problem, const struct col
 }
 
 /* Whether half a load holds all columns of a batch, with contiguous rows. */
-static bool lie_in_halves(const struct launch_problem *problem, const struct columns *self)
+static bool fits_half_loads(const struct launch_problem *problem, const struct columns *self)
 {
     return problem->axes->outer > 1 && self->coalesced == 1 && self->inner == 1 &&
-           self->step == 1 && self->deep == 1 && self->columns > 1 &&
+           self->step == 1 && self->depth == 1 && self->columns > 1 &&
            2 * self->columns == self->load && self->stride == COLUMN_BYTES / 2 &&
            axes_row_alignment_bits(problem->axes, problem->data, 1) % (COLUMN_BYTES / 2) == 0;
 }
@@ -129,9 +129,9 @@ static bool find_depth(const struct launch_problem *problem, struct columns *sel
 {
     const struct layout *reduced = &problem->axes->reduced;
     const unsigned dimensions = reduced->dimensions - (self->inner > 1);
-    self->deep = dimensions == 2 ? min_u64(reduced->shape[0], reduced->shape[1]) : 1;
-    return dimensions <= 1 || (dimensions == 2 && !problem->indexed && self->deep > 1 &&
-                               self->deep <= ROWS_PER_BLOCK && !axes_are_small(problem));
+    self->depth = dimensions == 2 ? min_u64(reduced->shape[0], reduced->shape[1]) : 1;
+    return dimensions <= 1 || (dimensions == 2 && !problem->indexed && self->depth > 1 &&
+                               self->depth <= ROWS_PER_BLOCK && !axes_are_small(problem));
 }
 
 /* Blocks have up to 2^block threads. False if no kernel reads these axes as columns, or batches
@@ -141,19 +141,19 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
     const uint64_t n = layout_length(reduced);
-    self->inner = columns_a_result(problem, &self->step);
+    self->inner = columns_per_result(problem, &self->step);
     if (n == 0 || axes->results == 0 || !self->inner || !find_depth(problem, self))
         return false;
     self->columns = axes->shape[axes->outer - 1] * self->inner;
-    self->rows = n / self->inner / self->deep;
+    self->rows = n / self->inner / self->depth;
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
-    const uint64_t other = self->deep > 1 ? (uint64_t)reduced->strides[1] : 0;
+    const uint64_t other = self->depth > 1 ? (uint64_t)reduced->strides[1] : 0;
     self->coalesced = coalesced_rows(problem, self, block);
-    self->halved = lie_in_halves(problem, self);
+    self->halved = fits_half_loads(problem, self);
     if (self->halved)
         self->load /= 2;
     self->shifted =
-        !self->halved && !at_boundaries(problem, self, other | self->stride * self->coalesced);
+        !self->halved && !rows_are_aligned(problem, self, other | self->stride * self->coalesced);
     self->packs = ceil_div(self->columns * self->coalesced, self->load);
     self->all = axes->results * self->inner / self->columns * self->packs;
     if (axes->outer > 1 && self->coalesced == 1 && 2 * self->columns <= self->load)
@@ -161,7 +161,7 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
     return self->rows == 1 || self->halved ||
            (stride_magnitude((int64_t)self->stride) * self->coalesced >=
                 COLUMN_BYTES * self->step &&
-            (self->deep == 1 || other >= COLUMN_BYTES * self->step));
+            (self->depth == 1 || other >= COLUMN_BYTES * self->step));
 }
 
 /* ---- columns shared among threads ---- */
@@ -169,22 +169,22 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
 /* Whether to read twice as many columns side by side, since rows are not aligned to sectors and
  * half a sector would be wasted. For narrow elements, blocks of half as many rows cost as much
  * unless the array is large. */
-static bool waste_sectors(const struct launch_problem *problem, const struct columns *columns)
+static bool wastes_sectors(const struct launch_problem *problem, const struct columns *columns)
 {
     enum { SECTOR = 32, WIDE = 4 };
-    const uint64_t bytes = columns->rows * columns->deep * columns->all * COLUMN_BYTES;
+    const uint64_t bytes = columns->rows * columns->depth * columns->all * COLUMN_BYTES;
     return (problem->data | columns->stride) % SECTOR != 0 &&
            (columns->size >= WIDE || bytes >= problem->multiprocessors * tuned->axes.sectors);
 }
 
 /* log2 of the minimum threads that read adjacent loads: all loads of a result, or all there are if
  * few; one for small arrays, so that all multiprocessors have blocks. */
-static unsigned threads_side_by_side(const struct launch_problem *problem,
-                                     const struct columns *columns)
+static unsigned adjacent_threads(const struct launch_problem *problem,
+                                 const struct columns *columns)
 {
     const unsigned across = axes_are_small(problem)
                                 ? 0
-                                : tuned->axes.across + waste_sectors(problem, columns),
+                                : tuned->axes.across + wastes_sectors(problem, columns),
                    of_result = ceil_log2(ceil_div(columns->inner, columns->load)),
                    of_all = ceil_log2(columns->coalesced > 1 ? columns->packs : columns->all),
                    load = ceil_log2(columns->load),
@@ -196,7 +196,7 @@ static unsigned threads_side_by_side(const struct launch_problem *problem,
 
 /* Room for the states that half of a block's threads pass to the other half, then for the states of
  * all columns, then for one partial result per thread. */
-static size_t bytes_of_block(const struct columns *columns, unsigned block, unsigned team)
+static size_t block_bytes(const struct columns *columns, unsigned block, unsigned team)
 {
     const size_t state = columns->state;
     const uint64_t left = team ? ceil_div(COLUMNS_MERGE_BYTES(state, columns->size) << block,
@@ -214,14 +214,14 @@ static void share_columns(const struct columns *columns, struct launch_config *c
     const uint64_t rows = columns->rows / columns->coalesced;
     for (;; config->block--) {
         config->team = 0;
-        while (config->team + columns->side_by_side < config->block && rows >> config->team > 1 &&
-               rows * columns->deep >> (config->team + AHEAD) > 1 &&
+        while (config->team + columns->lanes < config->block && rows >> config->team > 1 &&
+               rows * columns->depth >> (config->team + AHEAD) > 1 &&
                (columns->coalesced > 1 || columns->all << (config->team + 1) <= columns->threads))
             config->team++;
         while (columns->coalesced == 1 && config->block > WARP &&
                columns->all << config->team <= 1u << (config->block - 1))
             config->block--;
-        config->shared_bytes = bytes_of_block(columns, config->block, config->team);
+        config->shared_bytes = block_bytes(columns, config->block, config->team);
         if (config->shared_bytes <= COLUMNS_SHARED)
             return;
     }
@@ -234,11 +234,11 @@ static void split_columns(const struct columns *columns, struct launch_config *c
     enum { SPLITS_AT_ONCE = 16 };
     struct column_tile *tile = &config->column;
     const uint64_t rows = columns->rows / columns->coalesced,
-                   blocks = columns->splitting >> config->block,
+                   blocks = columns->split_threads >> config->block,
                    worth = min_u64(rows >> config->team,
-                                   rows * columns->deep >> (config->team + AHEAD + TURNS)),
+                                   rows * columns->depth >> (config->team + AHEAD + BATCHES)),
                    useful = min_u64(blocks / config->groups, worth),
-                   needed = ceil_div(rows, ROWS_PER_BLOCK / columns->deep),
+                   needed = ceil_div(rows, ROWS_PER_BLOCK / columns->depth),
                    results = (columns->load << (config->block - config->team)) /
                              columns->coalesced / columns->inner;
     config->splits = useful > needed ? useful : needed;
@@ -287,10 +287,10 @@ static void enlarge_blocks(const struct columns *columns, unsigned most, uint64_
 /* ---- columns of one thread each ---- */
 
 /* Thread utilization, times 2^10: some threads are idle in the last iteration. */
-static uint64_t busy_parts(uint64_t packs, uint64_t threads)
+static uint64_t utilization(uint64_t packs, uint64_t threads)
 {
-    const uint64_t some = threads ? threads : 1;
-    return (packs << THREADS) / (ceil_div(packs, some) * some);
+    const uint64_t nonzero = threads ? threads : 1;
+    return (packs << THREADS) / (ceil_div(packs, nonzero) * nonzero);
 }
 
 /* Whether sharing columns, for which there are more threads, keeps threads busier by a quarter,
@@ -300,8 +300,8 @@ static bool wastes_last_wave(const struct columns *columns)
     enum { MANY_ROWS = 4 * UNSPLIT_LOADS, LANES_OF_WARP = 1 << WARP };
     const uint64_t packs =
         columns->shifted ? ceil_div(columns->all * LANES_OF_WARP, LANES_OF_WARP - 1) : columns->all;
-    return columns->rows > MANY_ROWS &&
-           4 * busy_parts(columns->all, columns->threads) > 5 * busy_parts(packs, columns->unsplit);
+    return columns->rows > MANY_ROWS && 4 * utilization(columns->all, columns->threads) >
+                                            5 * utilization(packs, columns->unsplit);
 }
 
 /* Warps for the columns of an unaligned batch: a warp's last thread computes none. */
@@ -312,7 +312,7 @@ static uint64_t warps_of_batch(const struct columns *columns)
 
 /* Whether the unsplit kernel supports the columns: one per result, or whole loads of each result.
  * Unaligned batches have warps of their own, most of whose threads must have columns. */
-static bool suit_unsplit(const struct launch_problem *problem, const struct columns *columns)
+static bool supports_unsplit(const struct launch_problem *problem, const struct columns *columns)
 {
     const struct axes *axes = problem->axes;
     const bool few = columns->rows <= FEW_ROWS,
@@ -332,13 +332,13 @@ static bool suit_unsplit(const struct launch_problem *problem, const struct colu
 /* Small blocks, unless threads with small states have two or three iterations and should not all
  * read the same rows. A thread reads several loads' columns if there are fewer than UNSPLIT_LOADS
  * rows. In unaligned rows a warp's last thread computes none. */
-static void make_unsplit(const struct launch_problem *problem, const struct columns *columns,
-                         struct launch_config *config)
+static void launch_unsplit(const struct launch_problem *problem, const struct columns *columns,
+                           struct launch_config *config)
 {
     const struct axes_tuning *tuning = &tuned->axes;
-    const bool few_turns = problem->axes->outer == 1 && columns->all > columns->unsplit &&
-                           columns->all < 3 * columns->unsplit;
-    const unsigned most = few_turns && columns->state <= UNSPLIT_SMALL
+    const bool few_iterations = problem->axes->outer == 1 && columns->all > columns->unsplit &&
+                                columns->all < 3 * columns->unsplit;
+    const unsigned most = few_iterations && columns->state <= UNSPLIT_SMALL
                               ? axes_tuning_of_columns(problem).block
                               : tuning->unsplit_block,
                    block = (unsigned)min_u64(most, ceil_log2(UNSPLIT_BLOCK));
@@ -368,19 +368,19 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     const struct axes_tuning tuning = axes_tuning_of_columns(problem);
     const uint64_t size = element_bytes(axes), multiprocessors = problem->multiprocessors,
                    room = multiprocessors * COLUMNS_THREADS(problem->state, size),
-                   alone = multiprocessors * UNSPLIT_THREADS(problem->state, size);
+                   unsplit = multiprocessors * UNSPLIT_THREADS(problem->state, size);
     const unsigned most = ceil_log2(COLUMNS_BLOCK);
     struct columns columns = {.state = problem->state,
                               .size = size,
                               .load = COLUMN_BYTES / size,
                               .threads = room * tuning.threads >> THREADS,
-                              .splitting = room * tuning.blocks >> (THREADS - tuning.block),
-                              .unsplit = alone * tuning.threads >> THREADS};
+                              .split_threads = room * tuning.blocks >> (THREADS - tuning.block),
+                              .unsplit = unsplit * tuning.threads >> THREADS};
     const unsigned small = block_for(&columns, (unsigned)min_u64(tuning.block, most));
     if (!find_columns(problem, small, &columns))
         return false;
-    columns.side_by_side = threads_side_by_side(problem, &columns);
-    if (columns.side_by_side > small)
+    columns.lanes = adjacent_threads(problem, &columns);
+    if (columns.lanes > small)
         return false;
     *config =
         (struct launch_config){.kernel = KERNEL_TYPED_COLUMNS,
@@ -394,29 +394,28 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
                                           .leftover = (unsigned)(columns.rows % columns.coalesced),
                                           .shifted = columns.shifted}};
     share_among_blocks(&columns, small, config);
-    if (columns.side_by_side > config->block)
+    if (columns.lanes > config->block)
         return false;
     enlarge_blocks(&columns, (unsigned)min_u64(tuning.large, most), multiprocessors, config);
     /* Each thread computes whole results, adjacent if its columns are. */
-    if (columns.coalesced == 1 && columns.deep == 1 && config->team == 0 && config->splits == 1 &&
+    if (columns.coalesced == 1 && columns.depth == 1 && config->team == 0 && config->splits == 1 &&
         axes->places[axes->outer - 1] == 1) {
         config->column.stores_packs = columns.inner == 1;
-        const bool there = launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
-        config->column.stores_native = columns.step > 1 && problem->native && there;
-        if (tuned->axes.unsplit && there && suit_unsplit(problem, &columns) &&
+        const bool has_unsplit = launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
+        config->column.stores_native = columns.step > 1 && problem->native && has_unsplit;
+        if (tuned->axes.unsplit && has_unsplit && supports_unsplit(problem, &columns) &&
             !wastes_last_wave(&columns)) {
-            make_unsplit(problem, &columns, config);
+            launch_unsplit(problem, &columns, config);
             return true;
         }
     }
     if (columns.coalesced == 1 && config->team == 0 && config->splits == 1) {
         /* Small blocks of independent threads: some load while others store. */
-        const unsigned least_block = tuned->axes.unsplit_block > columns.side_by_side
-                                         ? tuned->axes.unsplit_block
-                                         : columns.side_by_side;
+        const unsigned least_block =
+            tuned->axes.unsplit_block > columns.lanes ? tuned->axes.unsplit_block : columns.lanes;
         config->block = (unsigned)min_u64(least_block, config->block);
         config->groups = ceil_div(columns.all, (uint64_t)1 << config->block);
-        config->shared_bytes = bytes_of_block(&columns, config->block, 0);
+        config->shared_bytes = block_bytes(&columns, config->block, 0);
     }
     return !columns.halved;
 }

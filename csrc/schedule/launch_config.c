@@ -108,12 +108,12 @@ unsigned axes_columns_per_result(const struct axes *axes, bool indexed)
                : 0;
 }
 
-uint64_t axes_row_alignment_bits(const struct axes *axes, uintptr_t data, unsigned but)
+uint64_t axes_row_alignment_bits(const struct axes *axes, uintptr_t data, unsigned excluded)
 {
-    uint64_t all = data;
-    for (unsigned k = 0; k + but < axes->outer; k++)
-        all |= (uint64_t)axes->strides[k];
-    return all;
+    uint64_t bits = data;
+    for (unsigned k = 0; k + excluded < axes->outer; k++)
+        bits |= (uint64_t)axes->strides[k];
+    return bits;
 }
 
 /* ---- tuning of columns ---- */

@@ -29,7 +29,7 @@ void launch_config_choose(const struct launch_problem *, struct launch_config *)
 enum kernel_access launch_access(const struct launch_config *);
 
 /* Whether config->kernel is compiled for the elements' type. */
-static inline bool launch_knows_type(const struct launch_config *self)
+static inline bool launch_is_typed(const struct launch_config *self)
 {
     return self->kernel >= KERNEL_TYPED_COLUMNS && self->kernel <= KERNEL_BATCH_INVARIANT;
 }
@@ -121,9 +121,9 @@ bool axes_are_interleaved(const struct axes *);
  * if adjacent elements belong to different results; 0 if neither. */
 unsigned axes_columns_per_result(const struct axes *, bool indexed);
 
-/* Bitwise OR of the first row's address and the strides of all outer dimensions but the last `but`,
- * for alignment checks. */
-uint64_t axes_row_alignment_bits(const struct axes *, uintptr_t data, unsigned but);
+/* Bitwise OR of the first row's address and the strides of all outer dimensions but the last
+ * `excluded`, for alignment checks. */
+uint64_t axes_row_alignment_bits(const struct axes *, uintptr_t data, unsigned excluded);
 
 /* The tuning of small arrays in columns applies up to this many rows, or to narrow rows. */
 enum { AXES_SMALL_ROWS = 1024 };

@@ -3,14 +3,14 @@
 #include "schedule/launch_config.h"
 
 enum {
-    SECTOR = 32,     /* minimum bytes of adjacent columns per block of a small array */
-    LANES = 32,      /* minimum columns per block of any other array */
-    BATCHES = 4,     /* of a thread's loads, up to which blocks do not share a result */
-    MERGED = 16,     /* maximum split states that a thread merges */
-    LOADS_SMALL = 8, /* maximum batches per thread of a small array */
-    RUN_ALONE = 3,   /* longest run of a result's elements for which vector loads gain nothing */
-    BYTES_ALONE = 16 /* minimum bytes per thread, narrow elements counted as words; below it vector
-                        loads of longer runs are faster */
+    SECTOR = 32,        /* minimum bytes of adjacent columns per block of a small array */
+    LANES = 32,         /* minimum columns per block of any other array */
+    BATCHES = 4,        /* of a thread's loads, up to which blocks do not share a result */
+    MERGED_MAX = 16,    /* maximum split states that a thread merges */
+    LOADS_SMALL = 8,    /* maximum batches per thread of a small array */
+    SCALAR_RUN_MAX = 3, /* longest run of a result's elements for which vector loads gain nothing */
+    SCALAR_BYTES_MIN = 16 /* minimum bytes per thread, narrow elements counted as words; below it
+                             vector loads of longer runs are faster */
 };
 
 /* Adjacent elements per result, if closer together than those of different results. */
@@ -23,8 +23,8 @@ static uint64_t inner_run(const struct axes *axes)
 }
 
 /* `lanes`: minimum adjacent columns per block. */
-static bool launch(const struct launch_problem *problem, uint64_t lanes,
-                   struct launch_config *config)
+static bool configure_strided(const struct launch_problem *problem, uint64_t lanes,
+                              struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
     const uint64_t n = elements_per_result(axes), inner = inner_run(axes), rows = n / inner,
@@ -49,7 +49,7 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
         .groups = ceil_div(axes->results, results),
         .splits = threads <= BATCHES * shared
                       ? 1
-                      : min_u64(ceil_div(threads, shared), MERGED * shared * inner),
+                      : min_u64(ceil_div(threads, shared), MERGED_MAX * shared * inner),
         .inner = (unsigned)inner,
         .step = 1,
         .strided = {.results = (unsigned)results,
@@ -64,20 +64,20 @@ bool launch_strided(const struct launch_problem *problem, struct launch_config *
     const struct axes *axes = problem->axes;
     const uint64_t n = elements_per_result(axes), run = inner_run(axes), size = element_bytes(axes),
                    word = sizeof(uint32_t);
-    return (n == 1 || (run > 1 && run <= RUN_ALONE && run < n) ||
-            n / run * (size > word ? size : word) >= BYTES_ALONE) &&
-           launch(problem, LANES, config);
+    return (n == 1 || (run > 1 && run <= SCALAR_RUN_MAX && run < n) ||
+            n / run * (size > word ? size : word) >= SCALAR_BYTES_MIN) &&
+           configure_strided(problem, LANES, config);
 }
 
 /* Whether a result's rows are shorter than a block and not whole packs. */
-static bool are_ragged(const struct layout *reduced, uint64_t size)
+static bool has_ragged_rows(const struct layout *reduced, uint64_t size)
 {
     const uint64_t run = reduced->shape[reduced->dimensions - 1];
     return run <= 1 << STRIDED_BLOCK && run * size % PACK_BYTES;
 }
 
 /* Whether a small array's elements neither form rows nor are simply copied contiguously. */
-static bool are_no_rows(const struct launch_problem *problem, uint64_t n)
+static bool lacks_rows(const struct launch_problem *problem, uint64_t n)
 {
     enum { SHORT_RUN = 32 };
     const struct axes *axes = problem->axes;
@@ -88,7 +88,7 @@ static bool are_no_rows(const struct launch_problem *problem, uint64_t n)
     return axes_columns_per_result(axes, problem->indexed) > 0 || axes_are_interleaved(axes) ||
            reduced->strides[last] != (int64_t)element_bytes(axes) ||
            (reduced->dimensions > 1 &&
-            (reduced->shape[last] <= SHORT_RUN || are_ragged(reduced, element_bytes(axes))));
+            (reduced->shape[last] <= SHORT_RUN || has_ragged_rows(reduced, element_bytes(axes))));
 }
 
 bool launch_small(const struct launch_problem *problem, uint64_t bytes, uint64_t most,
@@ -97,8 +97,8 @@ bool launch_small(const struct launch_problem *problem, uint64_t bytes, uint64_t
     const struct axes *axes = problem->axes;
     const uint64_t n = elements_per_result(axes);
     return n > 0 && axes->results * n * bytes <= problem->multiprocessors * most &&
-           are_no_rows(problem, n) &&
-           launch(problem, ceil_div(SECTOR, element_bytes(axes)), config) &&
+           lacks_rows(problem, n) &&
+           configure_strided(problem, ceil_div(SECTOR, element_bytes(axes)), config) &&
            n / config->inner <= config->splits * config->strided.rows * LOADS_SMALL * STRIDED_LOADS;
 }
 
@@ -113,7 +113,7 @@ enum {
 
 /* log2 of the adjacent results per block, if these are closer together than a result's elements:
  * fewer, down to one sector, if that keeps more of the device busy. */
-static unsigned side_by_side(const struct launch_problem *problem, uint64_t splits)
+static unsigned invariant_lanes(const struct launch_problem *problem, uint64_t splits)
 {
     const struct axes *axes = problem->axes;
     const uint64_t busy = (uint64_t)problem->multiprocessors * tuned->axes.threads;
@@ -136,8 +136,8 @@ bool launch_batch_invariant(const struct launch_problem *problem, struct launch_
                    splits = min_u64(ceil_div(n, block * SHARE_LONG), block);
     const bool across = axes_are_interleaved(axes);
     uint64_t results = min_u64(block / shares, axes->results);
-    if (across && results >> side_by_side(problem, splits) == 0)
-        results = (uint64_t)1 << side_by_side(problem, splits);
+    if (across && results >> invariant_lanes(problem, splits) == 0)
+        results = (uint64_t)1 << invariant_lanes(problem, splits);
     const unsigned each = ceil_log2(ceil_div(shares * results, block)),
                    threads = ceil_log2(results * ceil_div(shares, 1u << each));
     *config = (struct launch_config){

@@ -22,15 +22,15 @@ static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t
     return true;
 }
 
-/* Rows are a multiple of 2^even packs, so threads of several rows would read from few banks: a
+/* Rows are a multiple of 2^exponent packs, so threads of several rows would read from few banks: a
  * pack's position among the banks is XORed with its row number, except for the bits of a team. */
-static void swizzle(unsigned even, struct launch_config *config)
+static void swizzle(unsigned exponent, struct launch_config *config)
 {
     enum { BANKS = 3 }; /* log2 of the packs that fill all banks once */
-    const unsigned own = (1u << config->team) - 1;
-    config->row.swizzle_mask = ((1u << min_u64(even, BANKS)) - 1) & ~own;
+    const unsigned team_mask = (1u << config->team) - 1;
+    config->row.swizzle_mask = ((1u << min_u64(exponent, BANKS)) - 1) & ~team_mask;
     config->row.swizzle_shift =
-        config->row.swizzle_mask ? (even > BANKS ? even : BANKS) - config->team : 0;
+        config->row.swizzle_mask ? (exponent > BANKS ? exponent : BANKS) - config->team : 0;
 }
 
 /* The batch is all rows if they are contiguous; else those of the last outer dimension, or of the
@@ -58,8 +58,8 @@ static bool find_batch(const struct launch_problem *problem, uint64_t bytes, boo
 
 /* Adds threads per row until a block's rows fit in shared memory and threads are busy; then adds
  * rows per team while they fit and enough blocks remain. False if a row is too long. */
-static bool share_room(const struct launch_problem *problem, uint64_t bytes, uint64_t loads,
-                       struct launch_config *config)
+static bool share_staging(const struct launch_problem *problem, uint64_t bytes, uint64_t loads,
+                          struct launch_config *config)
 {
     enum { ROUNDS_MAX = 64 };
     const struct short_rows_tuning *tuning = &tuned->short_rows;
@@ -83,20 +83,20 @@ static bool share_room(const struct launch_problem *problem, uint64_t bytes, uin
  * of loads apart, have no bank conflicts. `begin` has the alignment bits of the rows in shared
  * memory. The rows are followed by room for misaligned starts, swizzled groups of eight packs, and
  * a word. */
-static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t bytes, uint64_t begin,
-                  struct launch_config *config)
+static bool stage_rows(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
+                       uint64_t begin, struct launch_config *config)
 {
-    enum { TOGETHER = 3, AROUND = 8 * PACK_BYTES };
+    enum { ADJACENT_MAX = 3, PADDING_BYTES = 8 * PACK_BYTES };
     const unsigned boundary = trailing_zeros(bytes | begin | PACK_BYTES),
                    load = boundary - trailing_zeros(bytes / n);
     const uint64_t loads = n >> load;
     const bool swizzles = tuned->short_rows.turns && boundary == trailing_zeros(PACK_BYTES);
-    config->team = swizzles ? 0 : (unsigned)min_u64(trailing_zeros(loads), TOGETHER);
-    if (!share_room(problem, bytes, loads, config))
+    config->team = swizzles ? 0 : (unsigned)min_u64(trailing_zeros(loads), ADJACENT_MAX);
+    if (!share_staging(problem, bytes, loads, config))
         return false;
     config->load = load;
     config->shared_bytes =
-        (size_t)(bytes * config->rounds << (config->block - config->team)) + AROUND;
+        (size_t)(bytes * config->rounds << (config->block - config->team)) + PADDING_BYTES;
     if (swizzles)
         swizzle(trailing_zeros(loads), config);
     return true;
@@ -105,22 +105,22 @@ static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t byt
 /* Strided rows that are not interleaved with other results. The unit is the largest aligned run in
  * all rows, or an element if elements are not contiguous. Rows of every second element that
  * continue each other are loaded in whole packs if elements are too narrow to be copied. */
-static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
-                      struct launch_config *config)
+static bool has_separate_rows(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
+                              struct launch_config *config)
 {
-    enum { NARROWEST_COPY = 4 };
+    enum { COPY_BYTES_MIN = 4 };
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
     const uint64_t size = bytes / n;
     if (reduced->dimensions > 1 || axes->outer == 0 || size > PACK_BYTES / 2 ||
         axes_are_interleaved(axes))
         return false;
-    const int64_t apart = reduced->dimensions ? reduced->strides[0] : (int64_t)size;
-    const uint64_t all = axes_row_alignment_bits(axes, problem->data, 0) | bytes | PACK_BYTES;
-    const bool by_twos =
-        apart == (int64_t)(2 * size) && axes->strides[axes->outer - 1] == (int64_t)(2 * bytes);
-    config->step = by_twos && size < NARROWEST_COPY ? 2 : 1;
-    config->row.unit = (unsigned)(apart != (int64_t)size ? size : all & -all);
+    const int64_t stride = reduced->dimensions ? reduced->strides[0] : (int64_t)size;
+    const uint64_t alignment = axes_row_alignment_bits(axes, problem->data, 0) | bytes | PACK_BYTES;
+    const bool stride2 =
+        stride == (int64_t)(2 * size) && axes->strides[axes->outer - 1] == (int64_t)(2 * bytes);
+    config->step = stride2 && size < COPY_BYTES_MIN ? 2 : 1;
+    config->row.unit = (unsigned)(stride != (int64_t)size ? size : alignment & -alignment);
     return true;
 }
 
@@ -133,7 +133,7 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
     if (n == 0 || bytes > tuned->short_rows.longest)
         return false;
     const bool flat = axes_rows_are_contiguous(axes, bytes);
-    if ((!flat && !lie_apart(problem, n, bytes, config)) ||
+    if ((!flat && !has_separate_rows(problem, n, bytes, config)) ||
         !find_batch(problem, bytes, flat, &config->row))
         return false;
     uint64_t begin =
@@ -142,7 +142,7 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
         begin = config->step == 2 ? begin / (2 * bytes / n) * (bytes / n) : 0;
     const bool packed =
         !config->row.dimensions && problem->native && pack_rows(problem, n, bytes, config);
-    if (!packed && !stage(problem, n, bytes, begin, config))
+    if (!packed && !stage_rows(problem, n, bytes, begin, config))
         return false;
     const uint64_t rows = (uint64_t)config->rounds << (config->block - config->team);
     config->row.blocks = (unsigned)ceil_div(config->row.batch, rows);
@@ -176,22 +176,22 @@ static bool find_rows(const struct launch_problem *problem, struct long_rows *ro
         return false;
     const unsigned last = reduced->dimensions - 1;
     const int64_t stride = reduced->strides[last];
-    const bool by_twos = stride == (int64_t)(2 * size);
+    const bool stride2 = stride == (int64_t)(2 * size);
     rows->bytes = reduced->shape[last] * size;
     rows->rows = n / reduced->shape[last];
     rows->packs = rows->bytes / PACK_BYTES;
-    rows->step = by_twos ? 2 : 1;
+    rows->step = stride2 ? 2 : 1;
     rows->batch = ceil_log2(LONG_ROWS_PACKS(problem->state, size));
     rows->blocks = (uint64_t)problem->multiprocessors *
-                   LONG_ROWS_RESIDENT(problem->state, size, by_twos) * tuned->long_rows.waves;
-    return rows->packs < packs_max && (by_twos ? launch_has_strided(problem, KERNEL_TYPED_ROWS) &&
+                   LONG_ROWS_RESIDENT(problem->state, size, stride2) * tuned->long_rows.waves;
+    return rows->packs < packs_max && (stride2 ? launch_has_strided(problem, KERNEL_TYPED_ROWS) &&
                                                      !axes_are_interleaved(problem->axes)
                                                : stride == (int64_t)size);
 }
 
 /* Whether rows are whole aligned packs, few enough for a team to read one per thread. Large states
  * are expensive to merge, so a thread should then read several packs. */
-static bool are_stacked(const struct launch_problem *problem, const struct long_rows *rows)
+static bool rows_are_stacked(const struct launch_problem *problem, const struct long_rows *rows)
 {
     enum { ROWS_LARGE = 4 };
     const struct long_rows_tuning *tuning = &tuned->long_rows;
@@ -202,9 +202,9 @@ static bool are_stacked(const struct launch_problem *problem, const struct long_
         rows->bytes < tuning->stacked || rows->packs > (uint64_t)1 << tuning->block ||
         reduced->shape[0] >= packs_max)
         return false;
-    const uint64_t all = axes_row_alignment_bits(problem->axes, problem->data, 0) | rows->bytes |
-                         (uint64_t)reduced->strides[0];
-    return all % PACK_BYTES == 0;
+    const uint64_t alignment = axes_row_alignment_bits(problem->axes, problem->data, 0) |
+                               rows->bytes | (uint64_t)reduced->strides[0];
+    return alignment % PACK_BYTES == 0;
 }
 
 /* log2 of the threads per result: a minimum, and more while the device is not full or a thread has
@@ -243,19 +243,19 @@ static uint64_t splits_for(const struct launch_problem *problem, uint64_t packs,
 static void share_rows(const struct long_rows *rows, struct launch_config *config)
 {
     const uint64_t blocks = min_u64(config->splits, rows->rows);
-    const uint64_t together = config->splits / blocks; /* blocks per row */
-    config->splits = blocks * together;
+    const uint64_t blocks_per_row = config->splits / blocks;
+    config->splits = blocks * blocks_per_row;
     unsigned lanes = config->team;
-    while (together == 1 && lanes > tuned->long_rows.least &&
+    while (blocks_per_row == 1 && lanes > tuned->long_rows.least &&
            rows->packs >> (lanes + rows->batch) == 0 &&
            blocks << (config->team - lanes + 1) <= rows->rows)
         lanes--;
-    config->long_row.readers = (unsigned)(together << lanes);
+    config->long_row.readers = (unsigned)(blocks_per_row << lanes);
 }
 
 /* Minimum row length. A result's threads wait for each of many rows, so these have to be long, or
  * too long for the strided kernel. */
-static uint64_t least_bytes(const struct long_rows *rows, uint64_t size)
+static uint64_t row_bytes_min(const struct long_rows *rows, uint64_t size)
 {
     enum { ROWS_FEW = 16 };
     const struct long_rows_tuning *tuning = &tuned->long_rows;
@@ -271,8 +271,8 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
     struct long_rows rows;
     if (!find_rows(problem, &rows))
         return false;
-    const bool stacked = are_stacked(problem, &rows);
-    if (!stacked && rows.bytes < least_bytes(&rows, element_bytes(problem->axes)))
+    const bool stacked = rows_are_stacked(problem, &rows);
+    if (!stacked && rows.bytes < row_bytes_min(&rows, element_bytes(problem->axes)))
         return false;
     const uint64_t packs = rows.packs * rows.rows;
     const unsigned lanes = stacked ? ceil_log2(rows.packs) : 0;
@@ -293,7 +293,7 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
     if (!stacked)
         share_rows(&rows, config);
     config->groups = ceil_div(results, teams * config->rounds);
-    const size_t of_warp = problem->state > sizeof(uint64_t) ? problem->state : sizeof(uint64_t);
-    config->shared_bytes = of_warp << (config->block - WARP);
+    const size_t warp_bytes = problem->state > sizeof(uint64_t) ? problem->state : sizeof(uint64_t);
+    config->shared_bytes = warp_bytes << (config->block - WARP);
     return true;
 }

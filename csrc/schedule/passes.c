@@ -10,17 +10,17 @@
 
 /* ---- passes ---- */
 
-static uint64_t elements_a_block(const struct plan *plan)
+static uint64_t elements_per_block(const struct plan *plan)
 {
     return (uint64_t)plan->launch.block * plan->launch.data_blocks;
 }
 
 /* Few blocks form a single cluster, which draws no tickets; many are paired, since larger clusters
  * leave multiprocessors idle ("clusters" in benchmarks/tuning/whole_arrays.json). */
-static void arrange_clusters(const struct plan *plan, struct step *step)
+static void set_clusters(const struct plan *plan, struct step *step)
 {
     enum { CLUSTER_MAX = 8, FEW = 64, PAIR = 2 };
-    const uint64_t blocks = ceil_div(step->n, elements_a_block(plan));
+    const uint64_t blocks = ceil_div(step->n, elements_per_block(plan));
     if (blocks <= FEW) {
         step->cluster = (unsigned)min_u64(blocks, CLUSTER_MAX);
         step->grid = step->cluster;
@@ -46,7 +46,7 @@ static void add_pass(const struct schedule *self, const void *kernel, enum part 
                           .cluster = 1,
                           .cooperative = style == STYLE_cooperative};
     if (style == STYLE_clusters)
-        arrange_clusters(self->plan, step);
+        set_clusters(self->plan, step);
     passes->leaves = writes;
 }
 
@@ -55,27 +55,27 @@ static void add_pass(const struct schedule *self, const void *kernel, enum part 
 static void add_rounds(const struct schedule *self, bool of_results, enum part reads, uint64_t n,
                        struct passes *passes)
 {
-    enum { OF_ROWS_A_THREAD = 8 };
+    enum { ROW_ELEMENTS_PER_THREAD = 8 };
     const struct choice *choice = &self->choice;
-    const uint64_t of_states = elements_a_block(self->plan);
-    uint64_t a_block = of_states, most = self->again_most;
-    const void *kernel = choice->again;
+    const uint64_t state_elements = elements_per_block(self->plan);
+    uint64_t block_elements = state_elements, most = self->later_blocks_max;
+    const void *kernel = choice->later;
     enum part writes = PART_PARTIALS, other = PART_OTHER_PARTIALS;
     if (!of_results) {
         kernel = choice->first;
-        most = self->first_most;
+        most = self->first_blocks_max;
         if (choice_reads_rows(choice))
-            a_block = (uint64_t)self->plan->launch.block * OF_ROWS_A_THREAD;
+            block_elements = (uint64_t)self->plan->launch.block * ROW_ELEMENTS_PER_THREAD;
     }
     for (;;) {
-        const uint64_t grid = min_u64(ceil_div(n, a_block), most);
+        const uint64_t grid = min_u64(ceil_div(n, block_elements), most);
         add_pass(self, kernel, reads, writes, n, grid, passes);
         if (grid == 1 || !method_is(self->plan->method, METHOD_REPEATS))
             return;
         n = grid;
-        a_block = of_states;
-        kernel = choice->again;
-        most = self->again_most;
+        block_elements = state_elements;
+        kernel = choice->later;
+        most = self->later_blocks_max;
         reads = writes;
         writes = other;
         other = reads;
@@ -97,7 +97,7 @@ void schedule_passes(const struct schedule *self, bool of_results, uint64_t n,
     case STYLE_levels:
         passes->leaves = reads;
         for (; n > 1; n -= n / 2)
-            add_pass(self, choice->again, reads, reads, n,
+            add_pass(self, choice->later, reads, reads, n,
                      ceil_div(n / 2, self->plan->launch.block), passes);
         break;
     case STYLE_library:
@@ -106,7 +106,7 @@ void schedule_passes(const struct schedule *self, bool of_results, uint64_t n,
             (struct step){.name = "library",
                           .reads = reads,
                           .writes = PART_PARTIALS,
-                          .reducer = of_results ? choice->reducer_again : choice->reducer,
+                          .reducer = of_results ? choice->later_reducer : choice->reducer,
                           .n = n};
         break;
     default:
@@ -120,8 +120,8 @@ enum { COPY_BLOCK = 512, BLOCK = 256, WARP = 32 }; /* threads */
 enum { BLOCKS = 8 };                               /* per multiprocessor */
 
 /* A grid-stride launch over n elements, of at most `most` blocks. */
-static struct step step_over(const void *kernel, uint64_t n, unsigned block, uint64_t most,
-                             const char *name, enum part reads, enum part writes)
+static struct step grid_stride(const void *kernel, uint64_t n, unsigned block, uint64_t most,
+                               const char *name, enum part reads, enum part writes)
 {
     return (struct step){.name = name,
                          .reads = reads,
@@ -135,15 +135,15 @@ static struct step step_over(const void *kernel, uint64_t n, unsigned block, uin
 
 struct step step_gather(const struct facts *facts, enum part reads, uint64_t n)
 {
-    return step_over(kernel_of_kind(facts->kernels, KERNEL_COPY_GATHERED), n, COPY_BLOCK,
-                     (uint64_t)BLOCKS * facts->multiprocessors, "copy", reads, PART_COPY);
+    return grid_stride(kernel_of_kind(facts->kernels, KERNEL_COPY_GATHERED), n, COPY_BLOCK,
+                       (uint64_t)BLOCKS * facts->multiprocessors, "copy", reads, PART_COPY);
 }
 
 /* One thread per result, up to BLOCKS_MOST blocks. */
 struct step step_store(const void *kernel, uint64_t n)
 {
     enum { BLOCKS_MOST = 1 << 16 };
-    return step_over(kernel, n, BLOCK, BLOCKS_MOST, "store", PART_RESULTS, PART_OUT);
+    return grid_stride(kernel, n, BLOCK, BLOCKS_MOST, "store", PART_RESULTS, PART_OUT);
 }
 
 struct exact_result step_exact_result(const struct plan *plan, enum element accumulator, void *out,
@@ -160,20 +160,20 @@ struct exact_result step_exact_result(const struct plan *plan, enum element accu
 
 struct step schedule_unpack(const struct schedule *self, uint64_t n)
 {
-    return step_over(kernel_of_kind(self->kernels, KERNEL_UNPACK), ceil_div(n, MASK_BITS), BLOCK,
-                     BLOCKS * self->multiprocessors, "unpack", PART_MASK_BITS, PART_MASK);
+    return grid_stride(kernel_of_kind(self->kernels, KERNEL_UNPACK), ceil_div(n, MASK_BITS), BLOCK,
+                       BLOCKS * self->multiprocessors, "unpack", PART_MASK_BITS, PART_MASK);
 }
 
 struct step schedule_copy(const struct schedule *self, uint64_t n)
 {
-    return step_over(self->choice.copy, n, COPY_BLOCK, BLOCKS * self->multiprocessors, "copy",
-                     self->choice.uploads ? PART_UPLOADED : PART_ARRAY, PART_COPY);
+    return grid_stride(self->choice.copy, n, COPY_BLOCK, BLOCKS * self->multiprocessors, "copy",
+                       self->choice.uploads ? PART_UPLOADED : PART_ARRAY, PART_COPY);
 }
 
 struct step schedule_count(const struct schedule *self)
 {
-    return step_over(kernel_of_kind(self->kernels, KERNEL_COUNT), self->plan->n, BLOCK,
-                     BLOCKS * self->multiprocessors, "count", PART_ARRAY, PART_COUNTED);
+    return grid_stride(kernel_of_kind(self->kernels, KERNEL_COUNT), self->plan->n, BLOCK,
+                       BLOCKS * self->multiprocessors, "count", PART_ARRAY, PART_COUNTED);
 }
 
 /* One thread, or one warp for the words of an exact sum. */
@@ -181,8 +181,8 @@ struct step schedule_finish(const struct schedule *self, enum part state)
 {
     const bool exact = self->plan->exact;
     const enum kernel_kind kind = exact ? KERNEL_EXACT_FINISH : KERNEL_FINISH;
-    struct step step = step_over(kernel_of_kind(self->kernels, kind), 1, exact ? WARP : 1, 1,
-                                 "finish", state, PART_OUT);
+    struct step step = grid_stride(kernel_of_kind(self->kernels, kind), 1, exact ? WARP : 1, 1,
+                                   "finish", state, PART_OUT);
     step.shared_bytes = exact ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0;
     return step;
 }

@@ -87,18 +87,18 @@ static bool choose_launches(struct schedule *self, const struct facts *facts,
     const struct plan *plan = self->plan;
     const struct choice *choice = &self->choice;
     const bool one_block = plan->exact || !fold_is_on_ladder(plan->fold);
-    const int needed = plan->method->capability, here = facts->capability;
-    if (here && here < needed)
+    const int required = plan->method->capability, available = facts->capability;
+    if (available && available < required)
         return failure_note(
             failure, FAILURE_RUNTIME,
             "method '%s' needs a GPU of compute capability %d.%d or later; this one has %d.%d",
-            plan->method->name, needed / 10, needed % 10, here / 10, here % 10);
+            plan->method->name, required / 10, required % 10, available / 10, available % 10);
     if (!schedule_choose_kernels(self))
-        return needed
+        return required
                    ? failure_note(failure, FAILURE_RUNTIME,
                                   "method '%s' needs a GPU of compute capability %d.%d or later, "
                                   "and gred was built for earlier ones only (GRED_CUDA_ARCHS)",
-                                  plan->method->name, needed / 10, needed % 10)
+                                  plan->method->name, required / 10, required % 10)
                    : failure_note(
                          failure, FAILURE_RUNTIME, "%s has no kernel for the %s of %s as %s",
                          plan->method->name, reduction_row(plan->reduction)->called,
@@ -108,9 +108,9 @@ static bool choose_launches(struct schedule *self, const struct facts *facts,
             ? (size_t)exact_words_of(plan_exact_span(plan, choice->accumulator)) * sizeof(int64_t)
             : state_bytes(plan->fold, choice->accumulator);
     self->shared_bytes = shared_bytes(self);
-    self->again_most = 1;
-    return (bound_grid(self, facts, choice->first, &self->first_most) &&
-            (one_block || bound_grid(self, facts, choice->again, &self->again_most))) ||
+    self->later_blocks_max = 1;
+    return (bound_grid(self, facts, choice->first, &self->first_blocks_max) &&
+            (one_block || bound_grid(self, facts, choice->later, &self->later_blocks_max))) ||
            failure_note(failure, FAILURE_RUNTIME,
                         "the device does not report how many blocks it can hold");
 }
@@ -152,9 +152,9 @@ static void reserve_input(struct schedule *self)
     const struct choice *choice = &self->choice;
     const struct layout *layout = self->plan->layout, *factors = self->plan->factors;
     struct arena *arena = &self->arena;
-    const uint64_t transfer = self->buffers * self->piece;
+    const uint64_t uploaded = self->buffers * self->piece;
     if (choice->uploads)
-        arena_reserve(arena, PART_UPLOADED, transfer, element_size(layout->input));
+        arena_reserve(arena, PART_UPLOADED, uploaded, element_size(layout->input));
     if (choice->uploads_mask) {
         const uint64_t bytes = ceil_div(schedule_mask_length(self, self->piece), MASK_BITS);
         arena_reserve(arena, PART_MASK_BITS, self->buffers * bytes, 1);
@@ -165,7 +165,7 @@ static void reserve_input(struct schedule *self)
     if (choice->copies_mask)
         arena_reserve(arena, PART_COPIED_MASK, self->piece, 1);
     if (factors && choice->uploads)
-        arena_reserve(arena, PART_UPLOADED_FACTORS, transfer, element_size(factors->input));
+        arena_reserve(arena, PART_UPLOADED_FACTORS, uploaded, element_size(factors->input));
     if (factors && choice->copy)
         arena_reserve(arena, PART_COPIED_FACTORS, self->piece, element_size(choice->factor));
 }
@@ -188,11 +188,11 @@ static void reserve_memory(struct schedule *self)
 
 /* ---- pieces ---- */
 
-/* A piece has at least LEAST_PIECE elements if the array does. A host array is uploaded in pieces
- * of UPLOADED_BYTES, each while the previous one is reduced. */
-enum { LEAST_PIECE = 1 << 12, UPLOADED_BYTES = 16 << 20 };
+/* A piece has at least PIECE_MIN elements if the array does. A host array is uploaded in pieces
+ * of UPLOAD_BYTES, each while the previous one is reduced. */
+enum { PIECE_MIN = 1 << 12, UPLOAD_BYTES = 16 << 20 };
 
-static void cut(struct schedule *self, uint64_t piece)
+static void set_pieces(struct schedule *self, uint64_t piece)
 {
     self->piece = min_u64(piece, self->plan->n);
     self->pieces = ceil_div(self->plan->n, self->piece);
@@ -201,39 +201,39 @@ static void cut(struct schedule *self, uint64_t piece)
 }
 
 /* The largest pieces within the limit, or else the smallest. */
-static void cut_to_limit(struct schedule *self, uint64_t limit)
+static void fit_pieces(struct schedule *self, uint64_t limit)
 {
-    uint64_t fits = 1, too_many = ceil_div(self->plan->n, LEAST_PIECE);
+    uint64_t fits = 1, too_many = ceil_div(self->plan->n, PIECE_MIN);
     while (fits + 1 < too_many) {
         const uint64_t middle = fits + (too_many - fits) / 2;
-        cut(self, middle * LEAST_PIECE);
+        set_pieces(self, middle * PIECE_MIN);
         *(self->arena.total <= limit ? &fits : &too_many) = middle;
     }
-    cut(self, fits * LEAST_PIECE);
+    set_pieces(self, fits * PIECE_MIN);
 }
 
 /* Smaller pieces need less memory if the array is uploaded or copied, or passes repeat. Blocks of
  * exact sums take a limited number of elements. */
-static void cut_at_all(struct schedule *self, const struct facts *facts)
+static void choose_pieces(struct schedule *self, const struct facts *facts)
 {
     const struct choice *choice = &self->choice;
     const struct plan *plan = self->plan;
-    const uint64_t of_block =
+    const uint64_t block_max =
         plan_adds_products(plan) ? EXACT_PRODUCTS_BLOCK_MOST : EXACT_BLOCK_MOST;
     const bool whole = facts->whole, shrinks = choice->uploads || choice->copy ||
                                                method_is(self->plan->method, METHOD_REPEATS);
     uint64_t most;
-    if (!plan->exact || __builtin_mul_overflow(self->first_most, of_block, &most))
+    if (!plan->exact || __builtin_mul_overflow(self->first_blocks_max, block_max, &most))
         most = plan->n;
-    cut(self,
-        choice->uploads && !whole ? UPLOADED_BYTES / element_size(plan->layout->input) : most);
+    set_pieces(self,
+               choice->uploads && !whole ? UPLOAD_BYTES / element_size(plan->layout->input) : most);
     if (self->arena.total > facts->limit && !whole && shrinks)
-        cut_to_limit(self, facts->limit);
+        fit_pieces(self, facts->limit);
 }
 
 /* Whether the state, possibly divided, can be stored in `out` directly. Words of exact sums are
  * rounded by the last pass unless the result needs more digits than they have. */
-static bool is_as_out(const struct schedule *self)
+static bool matches_out(const struct schedule *self)
 {
     const struct plan *plan = self->plan;
     const enum element type = self->choice.accumulator;
@@ -259,11 +259,11 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
     if (plan->n == 0) {
         arena_reserve(&self->arena, PART_PARTIALS, 1, self->state_bytes);
     } else {
-        cut_at_all(self, facts);
-        const bool ends = method_is(plan->method, METHOD_LAST_BLOCK) && !self->counts &&
-                          (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
-        self->posts = ends && !plan_out(plan);
-        self->stores = ends && plan_out(plan) && is_as_out(self);
+        choose_pieces(self, facts);
+        const bool one_launch = method_is(plan->method, METHOD_LAST_BLOCK) && !self->counts &&
+                                (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
+        self->posts = one_launch && !plan_out(plan);
+        self->stores = one_launch && plan_out(plan) && matches_out(self);
     }
     self->finishes_on_device = plan_out(plan) && !self->stores;
     return true;
@@ -283,7 +283,7 @@ static const struct {
     enum method_index method;
     unsigned block;        /* threads */
     unsigned thread_bytes; /* minimum bytes per thread */
-} rows[] = {
+} fastest[] = {
     {0, 1, 16, 16 * KiB, METHOD_last_block, 256, 64},
     {0, 2, 2, 64 * KiB, METHOD_last_block, 1024, 64},
     {0, 4, 16, 64 * KiB, METHOD_last_block, 512, 128},
@@ -302,7 +302,7 @@ static const struct {
 };
 
 /* The method may read only flat arrays of some types, and older GPUs may lack it. */
-static bool takes(const struct facts *facts, const struct plan *plan, enum method_index method)
+static bool supports(const struct facts *facts, const struct plan *plan, enum method_index method)
 {
     return method_at(method) == plan->method ||
            (!plan->exact && !plan->factors && facts->capability >= method_at(method)->capability &&
@@ -320,13 +320,13 @@ void fastest_choose(const struct facts *facts, struct plan *plan)
     if (!plan->launch.automatic || plan->n == 0)
         return;
     const unsigned width = (unsigned)element_size(plan->layout->input);
-    for (size_t k = 0; !launch.block && k < sizeof rows / sizeof *rows; k++)
-        if (facts->capability >= rows[k].capability && width >= rows[k].least &&
-            width <= rows[k].most && plan->n <= rows[k].bytes / width &&
-            takes(facts, plan, rows[k].method)) {
-            plan->method = method_at(rows[k].method);
-            launch.block = rows[k].block;
-            launch.data_blocks = rows[k].thread_bytes / width;
+    for (size_t k = 0; !launch.block && k < sizeof fastest / sizeof *fastest; k++)
+        if (facts->capability >= fastest[k].capability && width >= fastest[k].least &&
+            width <= fastest[k].most && plan->n <= fastest[k].bytes / width &&
+            supports(facts, plan, fastest[k].method)) {
+            plan->method = method_at(fastest[k].method);
+            launch.block = fastest[k].block;
+            launch.data_blocks = fastest[k].thread_bytes / width;
         }
     launch.automatic = true;
     if (launch.block)

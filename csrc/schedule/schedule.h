@@ -115,8 +115,8 @@ struct choice {
     enum element factor;      /* type of the factors in the working copy */
     bool copies_mask;  /* the copy has a mask; else masked elements are the fold's identity */
     const void *first; /* reads the array, or the working copy if there is one */
-    const void *again; /* reads contiguous states */
-    library_reduce *reducer, *reducer_again; /* a library's functions in place of first and again */
+    const void *later; /* reads contiguous states */
+    library_reduce *reducer, *later_reducer; /* a library's functions in place of first and later */
 };
 
 /* Finds a kernel along axes or of segments; NULL if there is none. If `reads_unconverted`, prefers
@@ -195,7 +195,7 @@ struct schedule {
     const struct kernels *kernels;
     uint64_t multiprocessors;
     struct choice choice;
-    uint64_t first_most, again_most; /* maximum blocks; UINT64_MAX: no limit */
+    uint64_t first_blocks_max, later_blocks_max; /* maximum blocks; UINT64_MAX: no limit */
     size_t state_bytes, shared_bytes;
     uint64_t pieces, piece; /* number of pieces, elements of each but the last */
     unsigned buffers;       /* for uploads, used in turn */

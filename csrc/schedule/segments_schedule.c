@@ -7,18 +7,18 @@
 
 enum {
     WARP = 5,
-    AT_ONCE = 4,  /* elements per thread */
-    ALONE_FOR = 2 /* in a segment, a block may take this many times longer than in a tile */
+    THREAD_ELEMENTS = 4, /* elements per thread */
+    TEAM_FACTOR = 2      /* in a segment, a block may take this many times longer than in a tile */
 };
 
-/* Bytes per element: `scanned` for what threads scan, and `transfer` for what is copied besides.
+/* Bytes per element: `scanned` for what threads scan, and `copied` for what is copied besides.
  * Threads have room for a tile wherever in a pack it begins. Shared memory also holds segment ends,
  * the warps' partial results, and padding to 16-byte boundaries. */
-static void shape_tiles(uint64_t all, size_t scanned, size_t transfer,
+static void shape_tiles(uint64_t all, size_t scanned, size_t copied,
                         const struct segments_tuning *tuning, struct segments_shape *shape)
 {
     enum { PACK = 16, BOUNDARIES = 6 };
-    const size_t size = scanned + transfer;
+    const size_t size = scanned + copied;
     const uint64_t most = (((size_t)SCANNED_BYTES << tuning->tiling) - PACK) / scanned + 1;
     shape->tile_block = tuning->tiling;
     shape->tile = (unsigned)min_u64(tuning->tile / size, most);
@@ -30,12 +30,12 @@ static void shape_tiles(uint64_t all, size_t scanned, size_t transfer,
 
 /* A team has as many threads as a segment of mean length keeps busy. Tiles hold elements if a state
  * fits in an element's place and a thread can mark its own in one word. */
-void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
+void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool raw,
                          unsigned multiprocessors, struct segments_shape *shape)
 {
     const struct segments_tuning *tuning = &tuned->segments;
     const uint64_t mean = segments ? elements / segments : 0, all = segments + elements;
-    const size_t of_warp = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) + sizeof(uint32_t);
+    const size_t partial = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) + sizeof(uint32_t);
     unsigned team = 0;
     while (team < WARP && mean >> (team + 1 + tuning->share))
         team++;
@@ -43,23 +43,23 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
         .block = tuning->block,
         .team = team,
         .reads_unconverted =
-            own && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t),
-        .alone = AT_ONCE * ALONE_FOR * tuning->rounds << team,
-        .shared_bytes = of_warp << tuning->block >> WARP,
+            raw && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t),
+        .alone = THREAD_ELEMENTS * TEAM_FACTOR * tuning->rounds << team,
+        .shared_bytes = partial << tuning->block >> WARP,
     };
     uint64_t blocks = ceil_div(segments, (uint64_t)1 << (tuning->block - team));
     if (all > tuning->few) {
         shape_tiles(all, shape->reads_unconverted ? size : state,
                     shape->reads_unconverted ? 0 : size, tuning, shape);
-        const uint64_t of_tiles = ceil_div(shape->tiles, (uint64_t)1 << (tuning->block - WARP));
-        blocks = blocks > of_tiles ? blocks : of_tiles;
+        const uint64_t tile_blocks = ceil_div(shape->tiles, (uint64_t)1 << (tuning->block - WARP));
+        blocks = blocks > tile_blocks ? blocks : tile_blocks;
     }
     shape->grid = min_u64(blocks, (uint64_t)multiprocessors * tuning->blocks);
 }
 
 /* ---- the schedule ---- */
 
-static void find_offsets(const struct plan *plan, struct transfer *offsets)
+static void resolve_offsets(const struct plan *plan, struct transfer *offsets)
 {
     struct layout *layout = &offsets->layout;
     *offsets = (struct transfer){.type = ELEMENT_INT64};
@@ -93,7 +93,7 @@ bool segments_schedule_make(const struct plan *plan, const struct facts *facts,
     self->array.layout = *plan->layout;
     transfer_choose(plan, copies, self->accumulator, &self->array);
     layout_normalise(&self->array.layout, true);
-    find_offsets(plan, &self->offsets);
+    resolve_offsets(plan, &self->offsets);
     const size_t state = state_bytes(plan->fold, self->accumulator);
     segments_shape_make(plan->segments.of->count, plan->n, element_size(self->input), state,
                         self->input == self->accumulator, facts->multiprocessors, shape);

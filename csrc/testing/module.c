@@ -74,13 +74,13 @@ static PyObject *force(PyObject *Py_UNUSED(module), PyObject *arguments)
     *hooks->tuned = &forced;
     for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
         struct family *family = &families[k];
-        char *const own = (char *)&forced + family->at;
+        char *const section = (char *)&forced + family->at;
         if (strcmp(family->name, name) != 0)
             continue;
-        memcpy(own, (const char *)hooks->measured + family->at, family->bytes);
+        memcpy(section, (const char *)hooks->measured + family->at, family->bytes);
         if (PyDict_GET_SIZE(fields) > 0)
-            memset(own, 0, family->bytes);
-        return fields_read(family->fields, fields, own) ? Py_NewRef(Py_None) : NULL;
+            memset(section, 0, family->bytes);
+        return fields_read(family->fields, fields, section) ? Py_NewRef(Py_None) : NULL;
     }
     return value_error("there is no %s to force", name);
 }

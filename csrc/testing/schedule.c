@@ -43,7 +43,7 @@ static const void *no_kernel(struct kernel_key key)
     return NULL;
 }
 
-static bool fake_residence(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+static bool fake_occupancy(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                            unsigned *blocks)
 {
     struct scenario *self = device;
@@ -57,10 +57,10 @@ static bool fake_residence(void *device, const void *kernel, unsigned block, siz
 /* A one-dimensional layout: 'flat', 'strided' or 'masked'. */
 static struct layout layout_of(const char *kind, uint64_t n, enum element input, enum element type)
 {
-    static const unsigned char somewhere[16];
+    static const unsigned char fake_data[16];
     const bool strided = strcmp(kind, "strided") == 0, masked = strcmp(kind, "masked") == 0;
-    return (struct layout){.data = somewhere,
-                           .mask = masked ? somewhere : NULL,
+    return (struct layout){.data = fake_data,
+                           .mask = masked ? fake_data : NULL,
                            .input = input,
                            .type = type,
                            .dimensions = 1,
@@ -93,8 +93,8 @@ PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *arguments, PyO
     if (!PyArg_ParseTuple(arguments, "sssss:schedule", &reduction, &method, &input, &accumulator,
                           &layout))
         return NULL;
-    const enum element from = hooks->element_named(input), to = hooks->element_named(accumulator);
-    struct scenario self = {.facts = {.limit = UINT64_MAX, .resident = fake_residence},
+    const enum element from = hooks->element_find(input), to = hooks->element_find(accumulator);
+    struct scenario self = {.facts = {.limit = UINT64_MAX, .resident = fake_occupancy},
                             .compiled = true};
     struct plan *plan = &self.plan;
     plan->method = hooks->method_find(method);

@@ -2,7 +2,7 @@
 #include "testing/testing.h"
 
 /* Addresses of the array and its mask, which are never read. */
-static const uintptr_t somewhere = (uintptr_t)1 << 40, somewhere_else = (uintptr_t)1 << 41;
+static const uintptr_t fake_data = (uintptr_t)1 << 40, fake_mask = (uintptr_t)1 << 41;
 
 /* An array's layout and how it is reduced. Elements are of a type of `size` bytes, a power of two,
  * and states of `state` bytes. */
@@ -90,8 +90,8 @@ static bool read_axes(PyObject *arguments, PyObject *names, struct problem *prob
     const Py_ssize_t dimensions = PyTuple_GET_SIZE(problem->shape);
     if (dimensions > DIMENSIONS_MAX)
         return value_error("an array has up to %d dimensions", DIMENSIONS_MAX);
-    struct layout layout = {.data = (const void *)(somewhere + (uintptr_t)problem->data),
-                            .mask = masked ? (const unsigned char *)somewhere_else : NULL,
+    struct layout layout = {.data = (const void *)(fake_data + (uintptr_t)problem->data),
+                            .mask = masked ? (const unsigned char *)fake_mask : NULL,
                             .input = element_of(problem->size),
                             .type = element_of(problem->size),
                             .dimensions = (unsigned)dimensions};
@@ -127,9 +127,9 @@ PyObject *testing_axes(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
     if (!read_axes(arguments, names, &problem, &axes))
         return NULL;
     const struct layout *reduced = &axes.reduced;
-    const int64_t mask = reduced->mask ? (int64_t)((uintptr_t)reduced->mask - somewhere_else) : 0;
+    const int64_t mask = reduced->mask ? (int64_t)((uintptr_t)reduced->mask - fake_mask) : 0;
     return Py_BuildValue("sOLLL(NNNN)(NNN)", kinds[axes.kind], axes.aligned ? Py_True : Py_False,
-                         (long long)axes.first, (long long)((uintptr_t)reduced->data - somewhere),
+                         (long long)axes.first, (long long)((uintptr_t)reduced->data - fake_data),
                          (long long)mask, numbers(axes.shape, axes.outer),
                          numbers(axes.strides, axes.outer), numbers(axes.mask_strides, axes.outer),
                          numbers(axes.places, axes.outer),
@@ -145,7 +145,7 @@ PyObject *testing_launch(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
     struct axes axes;
     if (!read_axes(arguments, names, &problem, &axes))
         return NULL;
-    struct launch_problem asked = {.axes = &axes,
+    struct launch_problem query = {.axes = &axes,
                                    .data = (uintptr_t)axes.reduced.data,
                                    .multiprocessors = problem.multiprocessors,
                                    .accumulator = element_of(problem.state),
@@ -157,9 +157,9 @@ PyObject *testing_launch(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
              kind++)
             if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(problem.kernels, k),
                                                  kernel_names[kind]) == 0)
-                asked.kernels |= 1u << kind;
+                query.kernels |= 1u << kind;
     struct launch launch;
-    hooks->launch_config_choose(&asked, &launch.config);
+    hooks->launch_config_choose(&query, &launch.config);
     launch.kernel = kernel_names[launch.config.kernel];
     return fields_dict(launch_fields, &launch);
 }
@@ -168,11 +168,11 @@ PyObject *testing_segments(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     unsigned long long count, elements;
     unsigned size, state, multiprocessors;
-    int own;
+    int is_native;
     struct segments_shape shape;
-    if (!PyArg_ParseTuple(arguments, "KKIIpI:segments", &count, &elements, &size, &state, &own,
-                          &multiprocessors))
+    if (!PyArg_ParseTuple(arguments, "KKIIpI:segments", &count, &elements, &size, &state,
+                          &is_native, &multiprocessors))
         return NULL;
-    hooks->segments_shape_make(count, elements, size, state, own, multiprocessors, &shape);
+    hooks->segments_shape_make(count, elements, size, state, is_native, multiprocessors, &shape);
     return fields_dict(segments_shape_fields, &shape);
 }

@@ -124,16 +124,16 @@ void tile_writer_write(const struct tile_writer *self, const struct tile *tile, 
 
 /* Gathers the walk's next `most` positions, for all of which there must be room. Returns the number
  * of unmasked elements. */
-static uint64_t collect(struct walk *walk, move_tile *move, uint64_t most, void *target)
+static uint64_t gather_next(struct walk *walk, move_tile *move, uint64_t most, void *target)
 {
     const size_t size = element_size(walk->layout->input);
-    uint64_t kept = 0, left = min_u64(most, walk->left);
+    uint64_t valid = 0, left = min_u64(most, walk->left);
     while (left) {
         const struct tile tile = walk_next(walk, left);
-        kept += move(&tile, (char *)target + kept * size);
+        valid += move(&tile, (char *)target + valid * size);
         left -= tile.rows * tile.columns;
     }
-    return kept;
+    return valid;
 }
 
 /* Gathers the rest of the walk through a buffer, so that no byte after the last element is written.
@@ -143,15 +143,15 @@ static uint64_t collect_buffered(struct walk *walk, move_tile *move, convert_ele
 {
     _Alignas(ELEMENT_BYTES_MAX) char buffer[BUFFER_BYTES];
     const uint64_t most = BUFFER_BYTES / element_size(walk->layout->input);
-    uint64_t kept = 0;
-    for (uint64_t n; walk->left; kept += n) {
-        n = collect(walk, move, most, buffer);
+    uint64_t valid = 0;
+    for (uint64_t n; walk->left; valid += n) {
+        n = gather_next(walk, move, most, buffer);
         if (convert)
-            convert(buffer, n, target + kept * width);
+            convert(buffer, n, target + valid * width);
         else
-            memcpy(target + kept * width, buffer, n * width);
+            memcpy(target + valid * width, buffer, n * width);
     }
-    return kept;
+    return valid;
 }
 
 uint64_t gather_unconverted(enum instructions instructions, const struct layout *layout,
@@ -161,7 +161,7 @@ uint64_t gather_unconverted(enum instructions instructions, const struct layout 
     struct walk walk;
     walk_start(&walk, layout, start, length);
     return layout->mask ? collect_buffered(&walk, move, NULL, element_size(layout->input), target)
-                        : collect(&walk, move, length, target);
+                        : gather_next(&walk, move, length, target);
 }
 
 /* Whether the elements can be read in place, aligned or not. */
@@ -175,7 +175,7 @@ static bool is_plain(const struct layout *layout)
 
 /* ---- bits ---- */
 
-static void pack(const unsigned char *bytes, uint64_t n, unsigned char *target)
+static void pack_bits(const unsigned char *bytes, uint64_t n, unsigned char *target)
 {
     unsigned char rest[BYTES_AT_ONCE] = {0};
     uint64_t at = 0;
@@ -196,12 +196,12 @@ uint64_t gather_bits(enum instructions instructions, const struct layout *layout
     unsigned char buffer[BUFFER_BYTES];
     struct walk walk;
     if (is_plain(layout)) {
-        pack((const unsigned char *)layout->data + start, length, target);
+        pack_bits((const unsigned char *)layout->data + start, length, target);
         return length;
     }
     walk_start(&walk, layout, start, length);
     for (unsigned char *bits = target; walk.left; bits += BUFFER_BYTES / MASK_BITS)
-        pack(buffer, collect(&walk, move, BUFFER_BYTES, buffer), bits);
+        pack_bits(buffer, gather_next(&walk, move, BUFFER_BYTES, buffer), bits);
     return length;
 }
 
@@ -233,25 +233,25 @@ uint64_t gather(enum instructions instructions, const struct layout *layout, uin
 /* Rows whose count fits in a byte, and columns per block. */
 enum { ROWS = 255, COLUMNS = 256 };
 
-static void add_up(const unsigned char *rows, uint64_t n, int64_t stride, uint64_t columns,
-                   uint32_t *counts)
+static void count_rows(const unsigned char *rows, uint64_t n, int64_t stride, uint64_t columns,
+                       uint32_t *counts)
 {
-    unsigned char few[COLUMNS] = {0};
+    unsigned char block_counts[COLUMNS] = {0};
     for (uint64_t row = 0; row < n; row++, rows += stride)
         for (uint64_t k = 0; k < columns; k++)
-            few[k] += rows[k] != 0;
+            block_counts[k] += rows[k] != 0;
     for (uint64_t k = 0; k < columns; k++)
-        counts[k] += few[k];
+        counts[k] += block_counts[k];
 }
 
-static void count_side_by_side(const struct tile *self, uint32_t *counts)
+static void count_adjacent(const struct tile *self, uint32_t *counts)
 {
     memset(counts, 0, self->columns * sizeof *counts);
     for (uint64_t column = 0; column < self->columns; column += COLUMNS)
         for (uint64_t row = 0; row < self->rows; row += ROWS)
-            add_up(self->mask + (int64_t)row * self->mask_row_stride + column,
-                   min_u64(self->rows - row, ROWS), self->mask_row_stride,
-                   min_u64(self->columns - column, COLUMNS), counts + column);
+            count_rows(self->mask + (int64_t)row * self->mask_row_stride + column,
+                       min_u64(self->rows - row, ROWS), self->mask_row_stride,
+                       min_u64(self->columns - column, COLUMNS), counts + column);
 }
 
 static uint64_t valid_in_row(const unsigned char *mask, int64_t stride, uint64_t n)
@@ -269,15 +269,15 @@ static uint64_t valid_in_row(const unsigned char *mask, int64_t stride, uint64_t
 void gather_count_columns(const struct tile *self, uint32_t *counts)
 {
     if (self->mask_column_stride == 1) {
-        count_side_by_side(self, counts);
+        count_adjacent(self, counts);
         return;
     }
-    const uint64_t own = self->mask_column_stride ? self->columns : min_u64(self->columns, 1);
-    for (uint64_t column = 0; column < own; column++)
+    const uint64_t distinct = self->mask_column_stride ? self->columns : min_u64(self->columns, 1);
+    for (uint64_t column = 0; column < distinct; column++)
         counts[column] =
             (uint32_t)valid_in_row(self->mask + (int64_t)column * self->mask_column_stride,
                                    self->mask_row_stride, self->rows);
-    for (uint64_t column = own; column < self->columns; column++)
+    for (uint64_t column = distinct; column < self->columns; column++)
         counts[column] = counts[0];
 }
 

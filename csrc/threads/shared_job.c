@@ -2,39 +2,39 @@
 
 enum { TAKEN_BITS = 24 }; /* low bits of a lane's word, so at most 2^24 pieces per lane */
 
-bool shared_job_open(struct shared_job *job, unsigned most, uint64_t pieces,
-                     shared_job_piece *piece, void *context)
+bool shared_job_open(struct shared_job *job, unsigned max, uint64_t pieces, shared_job_piece *piece,
+                     void *context)
 {
     unsigned none = 0;
-    if (!atomic_compare_exchange_strong(&job->holds, &none, 1))
+    if (!atomic_compare_exchange_strong(&job->references, &none, 1))
         return false;
     job->piece = piece;
     job->context = context;
     job->pieces = pieces;
-    job->width = most;
+    job->lane_count = max;
     job->serial++;
     fegetenv(&job->arithmetic);
-    atomic_store_explicit(&job->places, (int)most - 1, memory_order_relaxed);
-    atomic_store_explicit(&job->calls, false, memory_order_relaxed);
+    atomic_store_explicit(&job->places, (int)max - 1, memory_order_relaxed);
+    atomic_store_explicit(&job->wakes, false, memory_order_relaxed);
     atomic_store_explicit(&job->done, 0, memory_order_relaxed);
-    atomic_fetch_or(&job->holds, open_bit);
+    atomic_fetch_or(&job->references, open_bit);
     return true;
 }
 
 static void close_job(struct shared_job *job)
 {
     if (shared_job_is_open(job))
-        atomic_fetch_and(&job->holds, ~open_bit);
+        atomic_fetch_and(&job->references, ~open_bit);
 }
 
 void shared_job_release(struct shared_job *job)
 {
-    atomic_fetch_sub(&job->holds, 1);
+    atomic_fetch_sub(&job->references, 1);
 }
 
 unsigned shared_job_join(struct shared_job *job)
 {
-    if (atomic_fetch_add(&job->holds, 1) & open_bit) {
+    if (atomic_fetch_add(&job->references, 1) & open_bit) {
         const int place = atomic_fetch_sub(&job->places, 1);
         if (place == 1)
             close_job(job);
@@ -48,7 +48,7 @@ unsigned shared_job_join(struct shared_job *job)
 /* Index of a lane's first piece. */
 static uint64_t lane_start(const struct shared_job *job, unsigned lane)
 {
-    return job->pieces * lane / job->width;
+    return job->pieces * lane / job->lane_count;
 }
 
 /* Takes a lane's next piece; false if there is none left. */
@@ -69,11 +69,11 @@ static bool take_piece(struct shared_job *job, unsigned lane, uint64_t *index)
     return true;
 }
 
-uint64_t shared_job_run_pieces(struct shared_job *job, unsigned own, unsigned thread)
+uint64_t shared_job_run_pieces(struct shared_job *job, unsigned first_lane, unsigned thread)
 {
     uint64_t done = 0, index;
-    for (unsigned k = 0; k < job->width; k++)
-        for (; take_piece(job, (own + k) % job->width, &index); done++)
+    for (unsigned k = 0; k < job->lane_count; k++)
+        for (; take_piece(job, (first_lane + k) % job->lane_count, &index); done++)
             job->piece(job->context, index, thread);
     close_job(job);
     return done;

@@ -120,7 +120,7 @@ def test_the_quota_of_a_control_group_is_kept(processor, tmp_path, lines, files,
 
 WORDS, TAG = ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32
 LENGTH, FLAG = ctypes.c_size_t, ctypes.c_bool
-Mailbox = structure("Mailbox", words=WORDS, on_device=WORDS, tag=TAG, bytes=LENGTH, awaited=FLAG)
+Mailbox = structure("Mailbox", words=WORDS, on_device=WORDS, tag=TAG, bytes=LENGTH, pending=FLAG)
 Ending = structure("Ending", mailbox=WORDS, tag=TAG, out=ctypes.c_void_p, divisor=ctypes.c_double)
 
 
@@ -129,7 +129,7 @@ def posts(tmp_path_factory):
     made = library(tmp_path_factory.mktemp("mailbox") / "mailbox.so", "csrc/run/mailbox.c")
     made.mailbox_next.restype = Ending
     made.mailbox_next.argtypes = (ctypes.POINTER(Mailbox), ctypes.c_size_t)
-    made.mailbox_read.restype = made.mailbox_is_awaited.restype = ctypes.c_bool
+    made.mailbox_read.restype = made.mailbox_is_pending.restype = ctypes.c_bool
     return made
 
 
@@ -144,22 +144,22 @@ def test_a_result_is_there_with_its_last_word_and_is_not_an_earlier_launchs(post
         halves = (ctypes.c_uint32 * count)()
         return list(halves) if posts.mailbox_read(ctypes.byref(mailbox), halves) else None
 
-    def is_awaited():
-        return posts.mailbox_is_awaited(ctypes.byref(mailbox))
+    def is_pending():
+        return posts.mailbox_is_pending(ctypes.byref(mailbox))
 
-    assert not is_awaited()
+    assert not is_pending()
     for launch, order in enumerate(itertools.permutations(range(3))):
         ending = posts.mailbox_next(mailbox, 12)
         for k in order:
-            assert is_awaited()
+            assert is_pending()
             assert read(3) is None
             post(ending, k, 10 * launch + k)
         if launch != 1:
             assert read(3) == [10 * launch + k for k in range(3)]
-        assert not is_awaited()
+        assert not is_pending()
     earlier, later = (posts.mailbox_next(mailbox, 4) for _ in range(2))
     post(earlier, 0, 1)
-    assert is_awaited()
+    assert is_pending()
     post(later, 0, 2)
     assert read(1) == [2]
     # When tags wrap around, older words are not taken for new ones.
@@ -170,8 +170,8 @@ def test_a_result_is_there_with_its_last_word_and_is_not_an_earlier_launchs(post
     assert read(2) is None
     post(again, 1, 8)
     assert read(2) is None
-    mailbox.awaited = False  # given up
-    assert not is_awaited()
+    mailbox.pending = False  # given up
+    assert not is_pending()
 
 
 # ---- the simulated memory's list of blocks ----

@@ -25,8 +25,8 @@ SHARED_MAX = 48 * 2**10
 STAGES = 2**15  # bytes of the ring for bulk copies
 WARPS_MAX = 32  # in a block
 ALIGNMENT = 256
-LEAST_PIECE = 4096
-UPLOADED_BYTES = 2**24
+PIECE_MIN = 4096
+UPLOAD_BYTES = 2**24
 NO_LIMIT = 2**64 - 1
 MULTIPROCESSORS, RESIDENT = 132, 2
 
@@ -153,7 +153,7 @@ def check(plan, n, method, given, limit=NO_LIMIT):
     check_memory(plan, n, given)
     grows = {"uploaded piece", "working copy"} & plan.parts.keys()
     grows = grows or method in (*DATA_BLOCKS, *GRID_STRIDE)
-    assert plan.total <= limit or plan.piece <= LEAST_PIECE or not grows
+    assert plan.total <= limit or plan.piece <= PIECE_MIN or not grows
     check_chain(plan, "piece", plan.piece, method)
     if plan.pieces > 1:
         last = n - (plan.pieces - 1) * plan.piece
@@ -212,7 +212,7 @@ def test_only_grids_that_grow_with_the_array_have_an_end(method):
 @every_rung
 def test_a_long_host_array_comes_in_pieces_whatever_memory_there_is(method, kind):
     """GPU memory for it, and thus a call's allocation, does not grow with the array."""
-    piece = UPLOADED_BYTES // np.dtype(kind[0]).itemsize
+    piece = UPLOAD_BYTES // np.dtype(kind[0]).itemsize
     for n, pieces in ((piece, 1), (piece + 1, 2), (1000 * piece, 1000)):
         plan = schedule(method, n, kind, on_device=False, block_size=1024)
         check(plan, n, method, kind[0])

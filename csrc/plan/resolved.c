@@ -1,5 +1,4 @@
-/* From a settled call to a plan. Nothing here needs Python, so that code other than Python's can
- * make plans, too. */
+/* From a resolved call to a plan, without Python, so that other languages can make plans, too. */
 #include <Python.h>
 
 #include "plan/plan.h"
@@ -7,7 +6,7 @@
 #include "arrays/operands.h"
 #include "plan/axes.h"
 
-void plan_wait_for(struct plan_streams *self, const struct stream *producer)
+void plan_add_producer(struct plan_streams *self, const struct stream *producer)
 {
     unsigned k = 0;
     while (k < self->count && (self->producers[k].handle != producer->handle ||
@@ -33,20 +32,20 @@ void plan_choose_launch(struct plan *plan, bool automatic)
 
 /* The run has to count elements if the reduction needs that or a mask may leave none. The norms of
  * orders 1 and 2 of one real element are equal, and that of order 1 has the smaller state. */
-void plan_settle(const struct settled *settled, struct layout *layout, struct plan *plan)
+void plan_set_types(const struct resolved_call *resolved, struct layout *layout, struct plan *plan)
 {
-    const bool magnitude = settled->reduction == REDUCTION_norm && plan->n == 1 &&
-                           !settled->exact && !element_is_complex(settled->elements);
-    plan->reduction = magnitude ? REDUCTION_norm_1 : settled->reduction;
+    const bool magnitude = resolved->reduction == REDUCTION_norm && plan->n == 1 &&
+                           !resolved->exact && !element_is_complex(resolved->elements);
+    plan->reduction = magnitude ? REDUCTION_norm_1 : resolved->reduction;
     const struct reduction_row *row = reduction_row(plan->reduction);
-    layout->type = settled->elements;
+    layout->type = resolved->elements;
     plan->fold = row->fold;
-    plan->accumulator = element_accumulator(settled->elements);
+    plan->accumulator = element_accumulator(resolved->elements);
     plan->finish = (struct finish){.accumulator = plan->accumulator,
-                                   .type = settled->elements,
-                                   .result = settled->result,
+                                   .type = resolved->elements,
+                                   .result = resolved->result,
                                    .count = plan->n,
-                                   .ddof = settled->ddof};
+                                   .ddof = resolved->ddof};
     plan->counts = row->counts ||
                    (row->nothing == NOTHING_error && layout->mask && !fold_is_indexed(plan->fold));
     if (element_is_integer(plan->accumulator) || fold_is_indexed(plan->fold))
@@ -67,7 +66,7 @@ static void round_for_output(const struct output *out, struct plan *plan)
 }
 
 /* Integer sums are exact by any method. Devices copy elements to a type without rounding. */
-void plan_round_once(const struct output *out, struct layout *layout, struct plan *plan)
+void plan_make_exact(const struct output *out, struct layout *layout, struct plan *plan)
 {
     const enum element input = layout->input;
     plan->exact = !element_is_integer(plan->finish.type);
@@ -77,7 +76,7 @@ void plan_round_once(const struct output *out, struct layout *layout, struct pla
     if (plan->platform->place == METHOD_ON_HOST)
         return;
     if (plan_adds_products(plan))
-        layout->type = holder_of_factor(input, layout->type);
+        layout->type = factor_type(input, layout->type);
     else
         layout->type =
             accumulator_widest(element_is_complex(layout->type) ? input : element_real_part(input));
@@ -85,7 +84,7 @@ void plan_round_once(const struct output *out, struct layout *layout, struct pla
 
 /* Idempotent reductions need only one of several broadcast elements; but a method that the caller
  * named processes all of them. */
-static void leave_out_repeats(struct layout *layout, uint64_t reduced, struct plan *plan)
+static void drop_broadcast(struct layout *layout, uint64_t reduced, struct plan *plan)
 {
     static const bool idempotent[REDUCTIONS] = {
         [REDUCTION_any] = true,          [REDUCTION_all] = true,
@@ -105,11 +104,11 @@ static void leave_out_repeats(struct layout *layout, uint64_t reduced, struct pl
     plan->finish.count = plan->n;
 }
 
-void plan_find_elements(struct layout *layout, uint64_t reduced, const unsigned *order,
-                        struct axes *axes, struct plan *plan)
+void plan_set_layout(struct layout *layout, uint64_t reduced, const unsigned *order,
+                     struct axes *axes, struct plan *plan)
 {
     const bool in_order = fold_is_indexed(plan->fold);
-    leave_out_repeats(layout, reduced, plan);
+    drop_broadcast(layout, reduced, plan);
     if (axes) {
         axes_make(layout, reduced, in_order, order, axes);
         plan->axes = axes;
@@ -131,39 +130,39 @@ void plan_retarget(struct plan *plan, const struct layout *layout, uint64_t n, b
     plan->elements.direct = types_convert_directly(layout, plan->accumulator);
 }
 
-void plan_of_settled(const struct settled *settled, struct view *view, uint64_t reduced,
-                     struct axes *axes, struct plan *plan)
+void plan_from_resolved(const struct resolved_call *resolved, struct view *view, uint64_t reduced,
+                        struct axes *axes, struct plan *plan)
 {
     struct layout *layout = &view->layout;
     *plan = (struct plan){
         .platform = view->platform,
         .device = view->device,
-        .launch = {.batch_invariant = settled->batch_invariant},
+        .launch = {.batch_invariant = resolved->batch_invariant},
         .layout = layout,
         .n = axes ? axes_length(layout, reduced) : view->n,
         .elements = {.on_device = view->on_device},
     };
     plan_choose_launch(plan, true);
-    plan_settle(settled, layout, plan);
+    plan_set_types(resolved, layout, plan);
     plan->finish.includes_identity = true;
-    if (settled->exact)
-        plan_round_once(NULL, layout, plan);
-    plan_find_elements(layout, reduced, NULL, axes, plan);
+    if (resolved->exact)
+        plan_make_exact(NULL, layout, plan);
+    plan_set_layout(layout, reduced, NULL, axes, plan);
 }
 
 /* ---- sums of products ---- */
 
-enum element types_of_sums(enum element type)
+enum element sum_type(enum element type)
 {
     if (!element_is_integer(type))
         return type;
     return type >= ELEMENT_UINT8 ? ELEMENT_UINT64 : ELEMENT_INT64;
 }
 
-void products_settle(const struct platform *platform, int device, struct view *a, struct view *b,
-                     bool exactly, struct plan *plan)
+void products_plan_on(const struct platform *platform, int device, struct view *a, struct view *b,
+                      bool exactly, struct plan *plan)
 {
-    const enum element type = a->layout.type, result = types_of_sums(type),
+    const enum element type = a->layout.type, result = sum_type(type),
                        wide = accumulator_widest(result);
     *plan = (struct plan){
         .platform = platform,
@@ -181,13 +180,13 @@ void products_settle(const struct platform *platform, int device, struct view *a
                    .result = exactly && element_is_integer(type) ? ELEMENT_FLOAT64 : result,
                    .count = a->n,
                    .includes_identity = true}};
-    plan_wait_for(&plan->streams, &a->producer);
-    plan_wait_for(&plan->streams, &b->producer);
+    plan_add_producer(&plan->streams, &a->producer);
+    plan_add_producer(&plan->streams, &b->producer);
     if (platform->place == METHOD_ON_HOST)
         return;
     if (exactly) {
-        a->layout.type = holder_of_factor(a->layout.input, type);
-        b->layout.type = holder_of_factor(b->layout.input, type);
+        a->layout.type = factor_type(a->layout.input, type);
+        b->layout.type = factor_type(b->layout.input, type);
     }
     plan_choose_launch(plan, true);
 }
