@@ -58,17 +58,30 @@ static bool schedule_part(struct machine *machine, const struct plan *all, struc
     return axes_schedule_make(&part->plan, &machine->facts, &part->schedule, failure);
 }
 
+/* Whether arithmetic, not memory, limits the typed kernel along axes, so that it takes longer than
+ * the flat kernel by more than a launch ("single" in benchmarks/tuning/cases.json). */
+static bool is_compute_bound(const struct plan *plan)
+{
+    enum { BYTES = 32 << 20 };
+    const enum element input = plan->layout->input;
+    const enum fold fold = plan->fold;
+    return plan->n * element_size(input) > BYTES &&
+           (element_is_integer(input)
+                ? fold == FOLD_prod
+                : element_is_complex(input) &&
+                      (fold == FOLD_prod || fold == FOLD_nanprod || fold_is_variance(fold)));
+}
+
 /* Whether a typed kernel along axes computes the single result of all axes in place in one launch,
  * where a schedule's passes need one more. */
 static bool fits_single_launch(struct machine *machine, const struct schedule *schedule,
                                const struct run *run, struct axes_part *part)
 {
-    enum { BYTES = 32 << 20 }; /* of an array that takes so long that a launch does not matter */
     const struct plan *const plan = schedule->plan;
     struct failure ignored = {0};
     if (!schedule->finishes_on_device || !plan->launch.automatic || plan->exact || plan->factors ||
         plan->n == 0 || !plan->elements.on_device || plan->results.type != plan->finish.result ||
-        plan->n * element_size(plan->layout->input) > BYTES)
+        is_compute_bound(plan))
         return false;
     part->axes = (struct axes){.results = 1, .aligned = true};
     layout_copy(plan->layout, &part->axes.reduced);

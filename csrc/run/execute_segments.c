@@ -9,7 +9,7 @@
 /* ---- as a list ---- */
 
 struct listed_segments {
-    struct executor exec; /* with exported memory, since each array of the list may allocate */
+    struct executor exec; /* with acquired memory, since each array of the list may allocate */
     struct arena arena;
     struct segments segments; /* with offsets on the host */
     struct transfer array;    /* all elements, contiguous */
