@@ -1,5 +1,4 @@
-/* The host's loops: one table per instruction set. Each entry looks a loop up by types, and returns
- * NULL if there is none. */
+/* The host's loops: one table per instruction set. Entries look up loops by type; NULL: none. */
 #pragma once
 
 #include "common/arithmetic.h"
@@ -64,11 +63,11 @@ struct slab_parts {
 };
 
 enum {
-    SLAB_COLUMNS = 1024,         /* at most; half as many complex ones */
-    SLAB_COLUMNS_OF_PART = 4096, /* the same if there is only one part */
-    SLAB_PART_ROWS = 16,         /* at most */
-    SLAB_PARTS = 128,            /* at most */
-    SLAB_PARTS_OF_BYTES = 16,    /* the same for one-byte elements with positions */
+    SLAB_COLUMNS = 1024,       /* at most; half as many complex ones */
+    SLAB_COLUMNS_SHORT = 4096, /* the same if there is only one part */
+    SLAB_PART_ROWS = 16,       /* at most */
+    SLAB_PARTS = 128,          /* at most */
+    SLAB_PARTS_NARROW = 16,    /* the same for one-byte elements with positions */
 };
 
 static inline struct slab_parts slab_parts_of(uint64_t n)
@@ -98,7 +97,7 @@ struct slab {
     int64_t block_stride, row_stride;
     const char *end;            /* memory is readable up to here */
     const unsigned char *valid; /* loops with a mask: a byte per element, row by row */
-    void *room;                 /* slab_room bytes of workspace, cache-line aligned */
+    void *room;                 /* slab_workspace bytes, cache-line aligned */
 };
 
 /* A loop that folds a slab to a state per result, in the order of blocks and columns. The loops of
@@ -112,7 +111,7 @@ struct slab_loop {
 
 /* Bytes of workspace for a slab of that many results and parts (a power of 2). A tree needs a state
  * per level for each group of columns. */
-static inline size_t slab_room(const struct slab_loop *loop, uint64_t results, uint64_t parts)
+static inline size_t slab_workspace(const struct slab_loop *loop, uint64_t results, uint64_t parts)
 {
     const uint64_t groups = results * loop->parts / loop->step + 2;
     return groups * loop->bytes * (loop->is_tree ? ceil_log2(parts) + 1 : 1);

@@ -135,7 +135,7 @@ SCALAR uint64_t exact_piece(uint64_t magnitude, unsigned place, unsigned k)
 }
 
 /* Adds magnitude * 2^place to digits, the first of which has weight 1. */
-SCALAR void exact_put_at(int64_t *digits, uint64_t magnitude, unsigned place, bool negative)
+SCALAR void exact_deposit_at(int64_t *digits, uint64_t magnitude, unsigned place, bool negative)
 {
     const int64_t flip = -(int64_t)negative; /* branch-free: signs are unpredictable */
     digits += place / EXACT_DIGIT_BITS;
@@ -145,9 +145,9 @@ SCALAR void exact_put_at(int64_t *digits, uint64_t magnitude, unsigned place, bo
 }
 
 /* Adds magnitude * 2^exponent. Needs room for a load of 1. */
-SCALAR void exact_put(struct exact *self, uint64_t magnitude, int exponent, bool negative)
+SCALAR void exact_deposit(struct exact *self, uint64_t magnitude, int exponent, bool negative)
 {
-    exact_put_at(self->digits, magnitude, (unsigned)(exponent + EXACT_POINT), negative);
+    exact_deposit_at(self->digits, magnitude, (unsigned)(exponent + EXACT_POINT), negative);
 }
 
 /* The index of the word that counts a non-finite kind. */
@@ -160,7 +160,7 @@ SCALAR int exact_count_of(enum exact_kind kind, bool negative)
 SCALAR void exact_add(struct exact *self, struct exact_number x)
 {
     if (x.kind == EXACT_FINITE)
-        exact_put(self, x.significand, x.exponent, x.negative);
+        exact_deposit(self, x.significand, x.exponent, x.negative);
     else
         self->counts[exact_count_of(x.kind, x.negative)] += 1;
 }
@@ -187,8 +187,8 @@ SCALAR void exact_add_product(struct exact *self, struct exact_number a, struct 
         return;
     }
     const unsigned __int128 product = (unsigned __int128)a.significand * b.significand;
-    exact_put(self, (uint64_t)product, a.exponent + b.exponent, negative);
-    exact_put(self, (uint64_t)(product >> 64), a.exponent + b.exponent + 64, negative);
+    exact_deposit(self, (uint64_t)product, a.exponent + b.exponent, negative);
+    exact_deposit(self, (uint64_t)(product >> 64), a.exponent + b.exponent + 64, negative);
 }
 
 /* ---- carrying ---- */

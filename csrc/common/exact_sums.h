@@ -283,7 +283,7 @@ struct exact_together {
 };
 
 /* Copies a part's words into a superaccumulator. */
-SCALAR void exact_of_words(const int64_t *words, struct exact_span span, struct exact *sum)
+SCALAR void exact_from_words(const int64_t *words, struct exact_span span, struct exact *sum)
 {
     for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
         sum->counts[k] = words[k];
@@ -311,8 +311,8 @@ SCALAR void exact_words_begin(const struct finish *finish, int part, int64_t *wo
 {
     const struct exact_number x = exact_initial(finish, part);
     if (x.kind == EXACT_FINITE)
-        exact_put_at(words + EXACT_NOTES, x.significand, (unsigned)(x.exponent + EXACT_POINT),
-                     x.negative);
+        exact_deposit_at(words + EXACT_NOTES, x.significand, (unsigned)(x.exponent + EXACT_POINT),
+                         x.negative);
     else
         words[exact_count_of(x.kind, x.negative)] += 1;
 }
@@ -328,7 +328,7 @@ SCALAR struct scalar_wide exact_finish_words(const struct finish *finish,
     memset(sums, 0, sizeof *sums);
     *count -= (uint64_t)words[EXACT_NOTE_SKIPPED];
     for (int part = 0; part < span.parts; part++, words += exact_words_of_part(span)) {
-        exact_of_words(words, span, &sums->parts[part]);
+        exact_from_words(words, span, &sums->parts[part]);
         negative_zeros[part] =
             exact_begins_negative(finish, part) && !words[EXACT_NOTE_NOT_NEGATIVE_ZERO];
     }

@@ -32,7 +32,7 @@ uint64_t stride_magnitude(int64_t stride)
     return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
 }
 
-static void move(const struct dimensions *self, unsigned from, unsigned to)
+static void copy_dimension(const struct dimensions *self, unsigned from, unsigned to)
 {
     self->shape[to] = self->shape[from];
     self->strides[to] = self->strides[from];
@@ -42,7 +42,7 @@ static void move(const struct dimensions *self, unsigned from, unsigned to)
 }
 
 /* Reverses a dimension. */
-static void flip(const struct dimensions *self, unsigned k)
+static void reverse_dimension(const struct dimensions *self, unsigned k)
 {
     struct layout *first = self->first;
     const int64_t last = (int64_t)self->shape[k] - 1;
@@ -60,9 +60,9 @@ static void flip(const struct dimensions *self, unsigned k)
 /* Whether dimension k belongs outside another one; broadcast dimensions are outermost. */
 static bool is_outside(const struct dimensions *self, unsigned k, unsigned other)
 {
-    const int64_t stride = self->strides[k], beside = self->strides[other];
-    if (stride != beside)
-        return beside != 0 && (stride == 0 || stride > beside);
+    const int64_t stride = self->strides[k], other_stride = self->strides[other];
+    if (stride != other_stride)
+        return other_stride != 0 && (stride == 0 || stride > other_stride);
     return self->places ? self->places[k] > self->places[other]
                         : stride_magnitude(self->mask_strides[k]) >
                               stride_magnitude(self->mask_strides[other]);
@@ -85,23 +85,23 @@ static void swap(const struct dimensions *self, unsigned k, unsigned other)
 }
 
 /* Whether dimensions k and k + 1 merge. Unsigned, as invalid strides may overflow. */
-static bool continues(const struct dimensions *self, const int64_t *steps, unsigned k)
+static bool can_merge(const struct dimensions *self, const int64_t *steps, unsigned k)
 {
     return !steps || (uint64_t)steps[k] == self->shape[k + 1] * (uint64_t)steps[k + 1];
 }
 
 static void merge(const struct dimensions *self)
 {
-    unsigned left = 0;
+    unsigned kept = 0;
     for (unsigned k = 0; k < *self->count; k++) {
         const uint64_t length = self->shape[k];
-        if (k + 1 < *self->count && continues(self, self->strides, k) &&
-            continues(self, self->mask_strides, k) && continues(self, self->places, k))
+        if (k + 1 < *self->count && can_merge(self, self->strides, k) &&
+            can_merge(self, self->mask_strides, k) && can_merge(self, self->places, k))
             self->shape[k + 1] *= length;
         else
-            move(self, k, left++);
+            copy_dimension(self, k, kept++);
     }
-    *self->count = left;
+    *self->count = kept;
 }
 
 /* Insertion sort: dimensions are few and mostly in order. In broadcast dimensions, the mask's
@@ -111,7 +111,7 @@ void dimensions_normalise(const struct dimensions *self, bool in_order)
     for (unsigned k = 0; !in_order && k < *self->count; k++) {
         const bool differ = self->strides[k] || self->places;
         if ((differ ? self->strides[k] : self->mask_strides[k]) < 0)
-            flip(self, k);
+            reverse_dimension(self, k);
     }
     if (*self->count < 2)
         return;
@@ -123,7 +123,7 @@ void dimensions_normalise(const struct dimensions *self, bool in_order)
 
 /* If each step goes to another cache line, broadcast dimensions become the innermost: each element
  * is repeated rather than the whole walk. */
-static void repeat_in_place(const struct dimensions *self)
+static void move_broadcast_inside(const struct dimensions *self)
 {
     enum { LINE = 64 };
     const unsigned count = *self->count;
@@ -136,27 +136,27 @@ static void repeat_in_place(const struct dimensions *self)
 
 void layout_normalise(struct layout *layout, bool in_order)
 {
-    const struct dimensions own = {.first = layout,
-                                   .count = &layout->dimensions,
-                                   .shape = layout->shape,
-                                   .strides = layout->strides,
-                                   .mask_strides = layout->mask_strides};
+    const struct dimensions dims = {.first = layout,
+                                    .count = &layout->dimensions,
+                                    .shape = layout->shape,
+                                    .strides = layout->strides,
+                                    .mask_strides = layout->mask_strides};
     if (element_size(layout->input) == 1)
         layout->swapped = false;
     if (layout_length(layout) == 0) {
         layout_make_flat(layout, 0);
         return;
     }
-    unsigned left = 0;
+    unsigned kept = 0;
     for (unsigned k = 0; k < layout->dimensions; k++)
         if (layout->shape[k] != 1)
-            move(&own, k, left++);
-    layout->dimensions = left;
-    for (unsigned k = 0; k < left && !layout->mask; k++)
+            copy_dimension(&dims, k, kept++);
+    layout->dimensions = kept;
+    for (unsigned k = 0; k < kept && !layout->mask; k++)
         layout->mask_strides[k] = 0;
-    dimensions_normalise(&own, in_order);
+    dimensions_normalise(&dims, in_order);
     if (!in_order)
-        repeat_in_place(&own);
+        move_broadcast_inside(&dims);
 }
 
 struct layout layout_of_its_mask(const struct layout *layout)

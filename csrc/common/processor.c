@@ -75,7 +75,7 @@ static int read_numbers(const char *group, const char *name, double *first, doub
 }
 
 /* "max" and -1 mean no limit. */
-static unsigned cores_of(const char *group)
+static unsigned group_cores(const char *group)
 {
     double quota, period, none;
     const bool limited = read_numbers(group, "cpu.max", &quota, &period) == 2 ||
@@ -87,7 +87,7 @@ static unsigned cores_of(const char *group)
 }
 
 /* "0::/path" or, in version 1, a list of controllers: "4:cpu,cpuacct:/path". */
-static unsigned cores_of_line(const char *root, char *line)
+static unsigned line_cores(const char *root, char *line)
 {
     char names[PATH_LENGTH], group[PATH_LENGTH];
     uint64_t cores = UINT_MAX;
@@ -101,7 +101,7 @@ static unsigned cores_of_line(const char *root, char *line)
         *end = '\0';
         if (snprintf(group, sizeof group, "%s/sys/fs/cgroup%s%s", root, *list ? "/cpu" : "", path) <
             (int)sizeof group)
-            cores = min_u64(cores, cores_of(group));
+            cores = min_u64(cores, group_cores(group));
     }
     return (unsigned)cores;
 }
@@ -114,7 +114,7 @@ unsigned cgroup_cores(const char *root)
     FILE *file = fopen(line, "r");
     uint64_t cores = UINT_MAX;
     while (file && fgets(line, sizeof line, file))
-        cores = min_u64(cores, cores_of_line(root, line));
+        cores = min_u64(cores, line_cores(root, line));
     if (file)
         fclose(file);
     return (unsigned)cores;
@@ -122,23 +122,23 @@ unsigned cgroup_cores(const char *root)
 
 /* ---- the process ---- */
 
-static _Atomic pid_t here;
+static _Atomic pid_t cached_id;
 
-static void ask_again(void)
+static void refresh_id(void)
 {
-    atomic_store_explicit(&here, getpid(), memory_order_relaxed);
+    atomic_store_explicit(&cached_id, getpid(), memory_order_relaxed);
 }
 
 /* If the handler cannot be registered, the id is not cached. */
-__attribute__((constructor)) static void keep(void)
+__attribute__((constructor)) static void register_fork_handler(void)
 {
-    if (pthread_atfork(NULL, NULL, ask_again) == 0)
-        ask_again();
+    if (pthread_atfork(NULL, NULL, refresh_id) == 0)
+        refresh_id();
 }
 
 pid_t process_id(void)
 {
-    const pid_t known = atomic_load_explicit(&here, memory_order_relaxed);
+    const pid_t known = atomic_load_explicit(&cached_id, memory_order_relaxed);
     return known ? known : getpid();
 }
 
@@ -180,7 +180,7 @@ const char *instructions_name(enum instructions instructions)
 #include <cpuid.h>
 
 /* Not all compilers know f16c by name. */
-static enum instructions best_here(void)
+static enum instructions best_available(void)
 {
     unsigned a, b, c, d;
     const bool f16c = __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
@@ -194,7 +194,7 @@ static enum instructions best_here(void)
 
 #else
 
-static enum instructions best_here(void)
+static enum instructions best_available(void)
 {
     return INSTRUCTIONS_baseline;
 }
@@ -202,7 +202,7 @@ static enum instructions best_here(void)
 #endif
 
 /* The value of GRED_INSTRUCTIONS, or NULL, and the set that it names; INSTRUCTIONS if none. */
-static const char *asked(int *set)
+static const char *requested_set(int *set)
 {
     const char *const name = getenv("GRED_INSTRUCTIONS");
     *set = 0;
@@ -214,13 +214,13 @@ static const char *asked(int *set)
 const char *instructions_invalid_name(void)
 {
     int set;
-    const char *const name = asked(&set);
+    const char *const name = requested_set(&set);
     return name && set == INSTRUCTIONS ? name : NULL;
 }
 
 enum instructions instructions_available(void)
 {
-    int wanted;
-    const enum instructions best = best_here();
-    return asked(&wanted) && wanted < (int)best ? (enum instructions)wanted : best;
+    int requested;
+    const enum instructions best = best_available();
+    return requested_set(&requested) && requested < (int)best ? (enum instructions)requested : best;
 }

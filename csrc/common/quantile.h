@@ -107,7 +107,7 @@ SCALAR struct quantile_place quantile_place(struct quantile_method method, doubl
 }
 
 /* Interpolates from the nearer end. */
-SCALAR double quantile_between(double low, double high, double part)
+SCALAR double quantile_interpolate(double low, double high, double part)
 {
     const double apart = high - low;
     if (part == 0 || low == high)
@@ -124,7 +124,7 @@ SCALAR void quantile_store(void *at, union scalar low, union scalar high, double
     if (input != out || part > 0) {
         const union scalar first = scalar_convert(low, input, ELEMENT_FLOAT64),
                            second = scalar_convert(high, input, ELEMENT_FLOAT64);
-        low = scalar_of_double(quantile_between(first.f64, second.f64, part), 0, out);
+        low = scalar_of_double(quantile_interpolate(first.f64, second.f64, part), 0, out);
     }
     scalar_store(at, low, out);
 }

@@ -202,7 +202,7 @@ enum {
 };
 
 /* The divisor of a quotient. */
-SCALAR double answer_made_of(enum reduction reduction, enum fold fold, double ddof,
+SCALAR double answer_divisor(enum reduction reduction, enum fold fold, double ddof,
                              const struct answer *answer, uint64_t count)
 {
     if (fold_is_variance(fold))
@@ -221,7 +221,7 @@ SCALAR unsigned findings_of(enum reduction reduction, enum fold fold, enum nothi
     unsigned found = 0;
     if (nothing == NOTHING_error && (indexed ? first->integer < 0 : count == 0))
         found |= FOUND_NOTHING;
-    if (nothing == NOTHING_nan && !(answer_made_of(reduction, fold, ddof, answer, count) > 0))
+    if (nothing == NOTHING_nan && !(answer_divisor(reduction, fold, ddof, answer, count) > 0))
         found |= FOUND_NOT_ENOUGH;
     if ((fold == FOLD_nanmin || fold == FOLD_nanmax) && is_nan)
         found |= FOUND_ALL_NAN;

@@ -12,13 +12,13 @@ enum { BLOCK = 0 };
 enum { BLOCK = 32 << 10 };
 #endif
 
-static void *_Atomic kept[BLOCKS];
+static void *_Atomic cached[BLOCKS];
 
 void *spare_take(size_t bytes)
 {
     for (int k = 0; bytes <= BLOCK && k < BLOCKS; k++) {
-        void *const at = atomic_load_explicit(&kept[k], memory_order_relaxed)
-                             ? atomic_exchange(&kept[k], NULL)
+        void *const at = atomic_load_explicit(&cached[k], memory_order_relaxed)
+                             ? atomic_exchange(&cached[k], NULL)
                              : NULL;
         if (at)
             return at;
@@ -31,7 +31,7 @@ void spare_give(void *at, size_t bytes)
 {
     for (int k = 0; at && bytes <= BLOCK && k < BLOCKS; k++) {
         void *none = NULL;
-        if (atomic_compare_exchange_strong(&kept[k], &none, at))
+        if (atomic_compare_exchange_strong(&cached[k], &none, at))
             return;
     }
     free(at);

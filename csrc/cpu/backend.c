@@ -43,7 +43,7 @@ struct work {
 
 enum { PIECE = 1 << 24 }; /* elements between polls of the watch */
 
-static bool make_copy(struct work *self)
+static bool alloc_copy(struct work *self)
 {
     const struct plan *plan = self->job->plan;
     size_t bytes;
@@ -71,8 +71,7 @@ static bool fill_copy(void *context)
     return true;
 }
 
-/* Folds the upper half onto the lower, and repeats that with the lower. On the ladder a state is a
- * value. Destroys the copy. */
+/* Folds the upper half onto the lower until one value is left: the state. Destroys the copy. */
 static bool recurse(struct work *self)
 {
     struct job *job = self->job;
@@ -109,10 +108,10 @@ static bool fold(void *context)
  * writing more memory than they hold. `before` runs outside the measured time. */
 static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void *), void *context)
 {
-    enum { TIMES = 2, UNKNOWN_CACHE = 32 << 20 };
+    enum { FLUSH_FACTOR = 2, CACHE_DEFAULT = 32 << 20 };
     struct timing *timing = job->run->timing;
     const uint64_t cache = processor_last_level_cache();
-    const size_t bytes = timing->cold ? TIMES * (size_t)(cache ? cache : UNKNOWN_CACHE) : 0;
+    const size_t bytes = timing->cold ? FLUSH_FACTOR * (size_t)(cache ? cache : CACHE_DEFAULT) : 0;
     char *const memory = bytes ? malloc(bytes) : NULL;
     bool ran =
         !bytes || memory ||
@@ -140,7 +139,7 @@ static bool work_run(struct job *job)
     struct work self;
     self.job = job;
     self.copy = NULL;
-    bool ran = !plan->method || make_copy(&self); /* recursive is the host's only named method */
+    bool ran = !plan->method || alloc_copy(&self); /* recursive is the host's only named method */
     if (ran && timing) {
         timing->passes = 1;
         timing->grid = timing->block = 0;
@@ -157,7 +156,7 @@ static bool work_run(struct job *job)
     return ran;
 }
 
-bool work_store(struct job *job, int64_t place)
+bool run_and_store(struct job *job, int64_t place)
 {
     const struct results *results = &job->plan->results;
     if (!work_run(job))
@@ -183,25 +182,25 @@ static bool work_explain(const struct job *job)
 /* ---- the read limit ---- */
 
 /* In words: a piece of work, a cache line, the accumulators, and the prefetch distance. */
-enum { WORDS_A_PIECE = 1 << 16, LINE = 8, LANES = 2 * LINE, AHEAD = 128 };
+enum { PIECE_WORDS = 1 << 16, LINE = 8, LANES = 2 * LINE, PREFETCH_WORDS = 128 };
 
 /* Words are combined so that the compiler cannot drop loads. */
 struct reading {
     const struct thread_team *threads;
     const uint64_t *words;
     uint64_t n;
-    _Atomic uint64_t folded;
+    _Atomic uint64_t sink;
 };
 
 static void read_piece(void *context, uint64_t index, unsigned thread)
 {
     struct reading *reading = context;
-    const uint64_t first = index * WORDS_A_PIECE, end = min_u64(first + WORDS_A_PIECE, reading->n);
+    const uint64_t first = index * PIECE_WORDS, end = min_u64(first + PIECE_WORDS, reading->n);
     uint64_t lanes[LANES] = {0}, i = first;
     (void)thread;
     for (; i + LANES <= end; i += LANES) {
         for (unsigned line = 0; line < LANES; line += LINE)
-            __builtin_prefetch(reading->words + i + AHEAD + line);
+            __builtin_prefetch(reading->words + i + PREFETCH_WORDS + line);
         for (unsigned k = 0; k < LANES; k++)
             lanes[k] ^= reading->words[i + k];
     }
@@ -209,13 +208,13 @@ static void read_piece(void *context, uint64_t index, unsigned thread)
         lanes[0] ^= reading->words[i];
     for (unsigned k = 1; k < LANES; k++)
         lanes[0] ^= lanes[k];
-    atomic_fetch_xor_explicit(&reading->folded, lanes[0], memory_order_relaxed);
+    atomic_fetch_xor_explicit(&reading->sink, lanes[0], memory_order_relaxed);
 }
 
 static bool read_all(void *context)
 {
     struct reading *reading = context;
-    threads_run(reading->threads, ceil_div(reading->n, WORDS_A_PIECE), false, read_piece, reading);
+    threads_run(reading->threads, ceil_div(reading->n, PIECE_WORDS), false, read_piece, reading);
     return true;
 }
 

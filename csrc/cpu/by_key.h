@@ -51,20 +51,21 @@ static inline uint64_t read_key(const int64_t *key)
 }
 
 /* A table of n entries of `size` bytes to prefetch; n is 0 for tables that fit in a cache. */
-struct ahead {
+struct prefetch {
     const void *table;
     size_t size;
     uint64_t n;
 };
 
-static inline struct ahead ahead_of(const void *table, size_t size, uint64_t count, uint64_t n)
+static inline struct prefetch prefetch_of(const void *table, size_t size, uint64_t count,
+                                          uint64_t n)
 {
     enum { CACHED = 1 << 20 };
-    return (struct ahead){table, size, count * size > CACHED ? n : 0};
+    return (struct prefetch){table, size, count * size > CACHED ? n : 0};
 }
 
 /* Unsigned: an unchecked key may be any number. */
-static inline void prefetch_entry(struct ahead ahead, const int64_t *keys, uint64_t k)
+static inline void prefetch_entry(struct prefetch ahead, const int64_t *keys, uint64_t k)
 {
     enum { STEPS = 32 };
     if (k + STEPS < ahead.n)
@@ -77,13 +78,13 @@ static inline void prefetch_entry(struct ahead ahead, const int64_t *keys, uint6
 typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, uint64_t count,
                           void *table);
 
-#define TO_TABLE(name, In, State, ...)                                                             \
+#define TABLE_LOOP(name, In, State, ...)                                                           \
     __attribute__((aligned(64))) static bool name(const int64_t *keys, const void *values,         \
                                                   uint64_t n, uint64_t count, void *table)         \
     {                                                                                              \
         const In *const x = values;                                                                \
         State *const states = table;                                                               \
-        const struct ahead ahead = ahead_of(table, sizeof *states, count, n);                      \
+        const struct prefetch ahead = prefetch_of(table, sizeof *states, count, n);                \
         bool outside = false;                                                                      \
         for (uint64_t k = 0; k < n; k++) {                                                         \
             prefetch_entry(ahead, keys, k);                                                        \
@@ -99,7 +100,7 @@ typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, u
     }
 
 /* How tables are filled: states start as the identity, and values are added. */
-struct keyed_adding {
+struct keyed_tables {
     struct keyed all;
     add_to_table *add;
     bool unrounded; /* fails as soon as an operation rounds */
@@ -110,13 +111,13 @@ struct keyed_adding {
 enum { KEYED_ROUNDED = 1 << 17 };
 
 /* Fills all parts' tables and then runs `finish` for the tiles of the keys. The context passed to
- * it begins with the keyed_adding. False if a failure was recorded. */
-bool keyed_run(struct keyed_adding *, uint64_t tiles, tile_work *finish);
+ * it begins with the keyed_tables. False if a failure was recorded. */
+bool keyed_run(struct keyed_tables *, uint64_t tiles, tile_function *finish);
 
 /* keyed_fold uses tables, if there is a loop for the plan; keyed_sort works for any. */
 bool keyed_has_table(const struct plan *);
 bool keyed_fold(struct job *);
 bool keyed_sort(struct job *);
 
-/* Exact sums, with tables. False if an operation rounded: sort instead. *made is the success. */
-bool exact_fold_keys(struct job *, bool *made);
+/* Exact sums, with tables. False if an operation rounded: sort instead. *ok is the success. */
+bool exact_fold_keys(struct job *, bool *ok);

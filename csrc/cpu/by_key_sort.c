@@ -19,7 +19,7 @@ struct sorting {
 static unsigned count_part(void *context, uint64_t part, void *memory)
 {
     struct sorting *self = context;
-    struct keyed_chunk *own = memory;
+    struct keyed_chunk *chunk = memory;
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = min_u64(begin + all->part, all->plan->n);
     uint64_t *const counts = keyed_table(all, part);
@@ -27,14 +27,14 @@ static unsigned count_part(void *context, uint64_t part, void *memory)
     memset(counts, 0, all->count * sizeof *counts);
     for (uint64_t at = begin; at < end; at += LOOP_MOST) {
         const uint64_t n = min_u64(end - at, LOOP_MOST);
-        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
+        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, chunk->keys);
         found |= keyed_count(all, keys, n, counts);
     }
     return found;
 }
 
 /* Assigns the places of elements: by key, and by part within a key. Returns their number. */
-static uint64_t place_all(struct sorting *self)
+static uint64_t scan_counts(struct sorting *self)
 {
     uint64_t next = 0;
     for (uint64_t key = 0; key < self->all.count; key++) {
@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) void scatter(const struct sorting *
                                                           uint64_t start, uint64_t n, size_t size,
                                                           uint64_t *places)
 {
-    const struct ahead ahead = ahead_of(places, sizeof *places, self->all.count, n);
+    const struct prefetch ahead = prefetch_of(places, sizeof *places, self->all.count, n);
     for (uint64_t k = 0; k < n; k++) {
         const uint64_t key = read_key(&keys[k]);
         prefetch_entry(ahead, keys, k);
@@ -73,18 +73,18 @@ static inline __attribute__((always_inline)) void scatter(const struct sorting *
 static unsigned move_part(void *context, uint64_t part, void *memory)
 {
     struct sorting *self = context;
-    struct keyed_chunk *own = memory;
+    struct keyed_chunk *chunk = memory;
     const struct keyed *all = &self->all;
     const struct plan *plan = all->plan;
     const uint64_t begin = part * all->part, end = min_u64(begin + all->part, plan->n);
     uint64_t *const places = keyed_table(all, part);
     for (uint64_t at = begin; at < end; at += LOOP_MOST) {
         const uint64_t n = min_u64(end - at, LOOP_MOST);
-        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
+        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, chunk->keys);
         const char *elements = (const char *)plan->layout->data + at * self->size;
         if (!plan->elements.flat) {
-            gather_unconverted(all->tiles.job->instructions, plan->layout, at, n, own->values);
-            elements = own->values;
+            gather_unconverted(all->tiles.job->instructions, plan->layout, at, n, chunk->values);
+            elements = chunk->values;
         }
         switch (self->size) {
 #define SCATTER(bytes)                                                                             \
@@ -122,7 +122,7 @@ static bool sort_and_reduce(struct sorting *self)
     int64_t *const positions = self->all.plan->results.at[0];
     if (!tiles_run(&self->all.tiles, self->all.parts, count_part, self))
         return false;
-    const uint64_t n = place_all(self);
+    const uint64_t n = scan_counts(self);
     if (!tiles_run(&self->all.tiles, self->all.parts, move_part, self) || !reduce_segments(self, n))
         return false;
     for (uint64_t key = 0; self->origins && key < self->all.count; key++)
@@ -140,13 +140,13 @@ bool keyed_sort(struct job *job)
     self.offsets = malloc((self.all.count + 1) * sizeof *self.offsets);
     self.elements = malloc(plan->n * self.size + 1);
     self.origins = indexed ? malloc((plan->n + 1) * sizeof *self.origins) : NULL;
-    bool made = tiles_open(&self.all.tiles, self.all.parts, "places of keys");
+    bool ok = tiles_open(&self.all.tiles, self.all.parts, "places of keys");
     if (!self.offsets || !self.elements || (indexed && !self.origins))
-        made = failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for a sort by key");
-    made = made && sort_and_reduce(&self);
+        ok = failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for a sort by key");
+    ok = ok && sort_and_reduce(&self);
     tiles_close(&self.all.tiles);
     free(self.origins);
     free(self.elements);
     free(self.offsets);
-    return made;
+    return ok;
 }

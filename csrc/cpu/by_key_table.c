@@ -11,11 +11,11 @@
 #include <string.h>
 
 enum {
-    LEAST_PART = 1 << 16,
-    PARTS_MOST = 64,
-    STRETCH = 1 << 26, /* elements between polls of the watch, */
-    FEWEST = 16,       /* or parts, for many threads */
-    KEYS_A_TILE = 1 << 12
+    PART_MIN = 1 << 16,
+    PARTS_MAX = 64,
+    POLL_INTERVAL = 1 << 26, /* elements between polls of the watch, */
+    POLL_PARTS_MIN = 16,     /* or parts, for many threads */
+    TILE_KEYS = 1 << 12
 };
 
 /* ---- loops ---- */
@@ -23,34 +23,34 @@ enum {
 #define FLOATS(op, name) op(name##_float32, float, double) op(name##_float64, double, double)
 
 /* Integers wrap around. */
-#define ADDED(op, name)                                                                            \
+#define ARITHMETIC(op, name)                                                                       \
     op(name##_int32, int32_t, uint64_t) op(name##_int64, int64_t, uint64_t)                        \
         op(name##_uint64, uint64_t, uint64_t) FLOATS(op, name)
-#define SUM(name, In, State)  TO_TABLE(name, In, State, *at += (State)x[k])
-#define PROD(name, In, State) TO_TABLE(name, In, State, *at *= (State)x[k])
+#define SUM(name, In, State)  TABLE_LOOP(name, In, State, *at += (State)x[k])
+#define PROD(name, In, State) TABLE_LOOP(name, In, State, *at *= (State)x[k])
 
 /* NaN propagates. */
-#define COMPARED(op, name)                                                                         \
+#define EXTREMES(op, name)                                                                         \
     op(name##_int32, int32_t, int64_t) op(name##_int64, int64_t, int64_t)                          \
         op(name##_uint64, uint64_t, uint64_t) FLOATS(op, name)
 #define MIN(name, In, State)                                                                       \
-    TO_TABLE(name, In, State, const State value = (State)x[k];                                     \
-             if (value < *at || value != value) *at = value)
+    TABLE_LOOP(name, In, State, const State value = (State)x[k];                                   \
+               if (value < *at || value != value) *at = value)
 #define MAX(name, In, State)                                                                       \
-    TO_TABLE(name, In, State, const State value = (State)x[k];                                     \
-             if (value > *at || value != value) *at = value)
+    TABLE_LOOP(name, In, State, const State value = (State)x[k];                                   \
+               if (value > *at || value != value) *at = value)
 #define COMPLEX_SUM(name, In)                                                                      \
-    TO_TABLE(name, In, struct complex128, at->real += x[k].real; at->imag += x[k].imag)
+    TABLE_LOOP(name, In, struct complex128, at->real += x[k].real; at->imag += x[k].imag)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtautological-compare"
-ADDED(SUM, sum)
-ADDED(PROD, prod)
-COMPARED(MIN, min)
-COMPARED(MAX, max)
+ARITHMETIC(SUM, sum)
+ARITHMETIC(PROD, prod)
+EXTREMES(MIN, min)
+EXTREMES(MAX, max)
 COMPLEX_SUM(sum_complex64, struct complex64)
 COMPLEX_SUM(sum_complex128, struct complex128)
-TO_TABLE(nonzero, int32_t, int64_t, *at += x[k] != 0)
+TABLE_LOOP(nonzero, int32_t, int64_t, *at += x[k] != 0)
 #pragma GCC diagnostic pop
 
 /* NULL: there is none. `values`: the type after gathering. */
@@ -93,13 +93,13 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width, bool coun
                            .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE};
     self->keys.type = self->keys.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
     const uint64_t fitting = plan->n / (width * self->count + 1),
-                   wanted = min_u64(plan->n / LEAST_PART, fitting > 2 ? fitting : 2),
-                   parts = wanted > 1 ? min_u64(wanted, PARTS_MOST) : 1;
+                   wanted = min_u64(plan->n / PART_MIN, fitting > 2 ? fitting : 2),
+                   parts = wanted > 1 ? min_u64(wanted, PARTS_MAX) : 1;
     self->part = ceil_div(ceil_div(plan->n, parts), LOOP_MOST) * LOOP_MOST;
     self->parts = self->part ? ceil_div(plan->n, self->part) : 1;
     self->tiles = (struct tiles){.job = job,
                                  .sharing.pieces = self->parts,
-                                 .stretch = FEWEST + STRETCH / (self->part + 1),
+                                 .poll_interval = POLL_PARTS_MIN + POLL_INTERVAL / (self->part + 1),
                                  .workspace = workspace,
                                  .common = self->parts * self->count *
                                            (width + (counts ? sizeof(uint64_t) : 0))};
@@ -117,7 +117,7 @@ const void *keyed_gather(const struct keyed *self, const struct layout *from, ui
 
 unsigned keyed_count(const struct keyed *self, const int64_t *keys, uint64_t n, uint64_t *counts)
 {
-    const struct ahead ahead = ahead_of(counts, sizeof *counts, self->count, n);
+    const struct prefetch ahead = prefetch_of(counts, sizeof *counts, self->count, n);
     bool outside = false;
     for (uint64_t k = 0; k < n; k++) {
         const uint64_t key = read_key(&keys[k]);
@@ -133,7 +133,7 @@ unsigned keyed_count(const struct keyed *self, const int64_t *keys, uint64_t n, 
 /* ---- tables ---- */
 
 /* Fills a table with identities: copies what is already filled, as much as fits in the L1 cache. */
-static void begin_table(const struct keyed_adding *self, char *table)
+static void init_table(const struct keyed_tables *self, char *table)
 {
     enum { COPIED = 4 << 10 };
     const size_t width = self->all.width, bytes = self->all.count * width,
@@ -148,20 +148,20 @@ static void begin_table(const struct keyed_adding *self, char *table)
 
 static unsigned add_part(void *context, uint64_t part, void *memory)
 {
-    const struct keyed_adding *self = context;
-    struct keyed_chunk *const own = memory;
+    const struct keyed_tables *self = context;
+    struct keyed_chunk *const chunk = memory;
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = min_u64(begin + all->part, all->plan->n);
     char *const table = keyed_table(all, part);
     unsigned found = 0;
-    begin_table(self, table);
+    init_table(self, table);
     if (all->counts)
         memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
     for (uint64_t at = begin; at < end && !((found | all->tiles.findings) & KEYED_ROUNDED);
          at += LOOP_MOST) {
         const uint64_t n = min_u64(end - at, LOOP_MOST);
-        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, own->keys);
-        const void *const values = keyed_gather(all, &all->values, at, n, own->values);
+        const int64_t *const keys = keyed_gather(all, &all->keys, at, n, chunk->keys);
+        const void *const values = keyed_gather(all, &all->values, at, n, chunk->values);
         if (all->counts)
             keyed_count(all, keys, n, keyed_counts(all, part));
         if (self->unrounded)
@@ -174,35 +174,34 @@ static unsigned add_part(void *context, uint64_t part, void *memory)
     return found;
 }
 
-bool keyed_run(struct keyed_adding *self, uint64_t tiles, tile_work *finish)
+bool keyed_run(struct keyed_tables *self, uint64_t tiles, tile_function *finish)
 {
     struct tiles *shared = &self->all.tiles;
     const uint64_t parts = self->all.parts;
-    const bool made = tiles_open(shared, parts > tiles ? parts : tiles, "tables of keys") &&
-                      tiles_run(shared, parts, add_part, self) &&
-                      tiles_run(shared, tiles, finish, self);
+    const bool ok = tiles_open(shared, parts > tiles ? parts : tiles, "tables of keys") &&
+                    tiles_run(shared, parts, add_part, self) &&
+                    tiles_run(shared, tiles, finish, self);
     tiles_close(shared);
-    return made;
+    return ok;
 }
 
 /* ---- results ---- */
 
 struct folding {
-    struct keyed_adding tables;
+    struct keyed_tables tables;
     enum element accumulator; /* of the states */
     bool stored;
 };
 
 static union scalar value_of(const struct folding *self, const void *state, uint64_t n)
 {
-    const struct keyed_adding *tables = &self->tables;
+    const struct keyed_tables *tables = &self->tables;
     const struct plan *plan = tables->all.plan;
     const enum element type = plan->finish.result;
     struct finish how = finish_in(&plan->finish, self->accumulator);
     struct answer answer;
     if (tables->all.counts ? n == 0 : memcmp(state, tables->identity, tables->all.width) == 0)
-        return tables->all
-            .empty_result; /* equals such a state's result, except for narrower integers */
+        return tables->all.empty_result; /* as such a state's, except for narrower integers */
     if (self->stored)
         return scalar_convert(
             scalar_convert(scalar_load(state, self->accumulator), self->accumulator, type), type,
@@ -217,7 +216,7 @@ static unsigned finish_keys(void *context, uint64_t tile, void *memory)
     struct folding *self = context;
     const struct keyed *all = &self->tables.all;
     const struct plan *plan = all->plan;
-    const uint64_t begin = tile * KEYS_A_TILE, end = min_u64(begin + KEYS_A_TILE, all->count);
+    const uint64_t begin = tile * TILE_KEYS, end = min_u64(begin + TILE_KEYS, all->count);
     const size_t width = all->width, size = element_size(plan->results.type);
     fold_pairs *const merge = loop_of_pairs(plan->fold, self->accumulator);
     uint64_t *const counts = all->counts ? keyed_counts(all, 0) : NULL;
@@ -246,5 +245,5 @@ bool keyed_fold(struct job *job)
     self.stored = reduction_is_stored(plan->reduction) && !counts;
     keyed_describe(all, job, state_bytes(plan->fold, self.accumulator), counts,
                    sizeof(struct keyed_chunk));
-    return keyed_run(&self.tables, ceil_div(all->count, KEYS_A_TILE), finish_keys);
+    return keyed_run(&self.tables, ceil_div(all->count, TILE_KEYS), finish_keys);
 }

@@ -31,7 +31,7 @@ static bool has_long_rows(const struct plan *plan)
            layout->shape[inner] * size >= LONG;
 }
 
-enum way chunk_way(const struct job *job)
+enum load_mode chunk_load_mode(const struct job *job)
 {
     if (!chunk_loop(job))
         return CONVERTED;
@@ -40,13 +40,13 @@ enum way chunk_way(const struct job *job)
     return has_long_rows(job->plan) && !job->plan->launch.batch_invariant ? IN_ROWS : GATHERED;
 }
 
-const char *chunk_way_name(enum way way)
+const char *load_mode_name(enum load_mode mode)
 {
     static const char *const names[] = {[IN_PLACE] = "in place",
                                         [IN_ROWS] = "row by row, in place",
                                         [GATHERED] = "gathered first",
                                         [CONVERTED] = "gathered and converted first"};
-    return names[way];
+    return names[mode];
 }
 
 void chunks_describe(struct chunks *self, const struct job *job)
@@ -57,10 +57,10 @@ void chunks_describe(struct chunks *self, const struct job *job)
     self->plan = plan;
     layout_copy(layout, &self->layout);
     self->instructions = job->instructions;
-    self->way = chunk_way(job);
+    self->mode = chunk_load_mode(job);
     self->indexed = fold_is_indexed(plan->fold);
-    self->by_position = layout->mask && self->indexed;
-    if (self->by_position) {
+    self->masked_positions = layout->mask && self->indexed;
+    if (self->masked_positions) {
         self->mask = layout_of_its_mask(layout);
         self->layout.mask = NULL;
     }
@@ -70,14 +70,14 @@ void chunks_describe(struct chunks *self, const struct job *job)
     self->settled = layout->mask ? NULL : settling_of(plan->reduction, layout->type);
     self->size = element_size(direct ? layout->input : plan->accumulator);
     self->width = state_bytes(plan->fold, plan->accumulator);
-    self->valid = way_gathers(self->way) ? tiles_aligned(LOOP_MOST * self->size) : 0;
-    self->buffer = self->valid + (self->by_position ? tiles_aligned(LOOP_MOST) : 0);
+    self->valid = mode_gathers(self->mode) ? tiles_aligned(LOOP_MOST * self->size) : 0;
+    self->buffer = self->valid + (self->masked_positions ? tiles_aligned(LOOP_MOST) : 0);
 }
 
 void chunks_move(struct chunks *self, const void *data, const unsigned char *mask)
 {
     self->layout.data = data;
-    if (self->by_position)
+    if (self->masked_positions)
         self->mask.data = mask;
     else
         self->layout.mask = mask;
@@ -85,9 +85,9 @@ void chunks_move(struct chunks *self, const void *data, const unsigned char *mas
 
 /* ---- a chunk ---- */
 
-static uint64_t bring_together(const struct chunks *self, uint64_t start, uint64_t n, void *target)
+static uint64_t gather_chunk(const struct chunks *self, uint64_t start, uint64_t n, void *target)
 {
-    return self->way == CONVERTED
+    return self->mode == CONVERTED
                ? gather(self->instructions, &self->layout, start, n, target)
                : gather_unconverted(self->instructions, &self->layout, start, n, target);
 }
@@ -96,8 +96,8 @@ static uint64_t bring_together(const struct chunks *self, uint64_t start, uint64
 static uint64_t find(const unsigned char *valid, uint64_t at, uint64_t n, bool wanted)
 {
     if (!wanted) {
-        const unsigned char *const hidden = memchr(valid + at, 0, n - at);
-        return hidden ? (uint64_t)(hidden - valid) : n;
+        const unsigned char *const masked = memchr(valid + at, 0, n - at);
+        return masked ? (uint64_t)(masked - valid) : n;
     }
     while (at < n && !valid[at])
         at++;
@@ -110,7 +110,7 @@ static uint64_t fold_runs(const struct chunks *self, char *buffer, uint64_t star
 {
     uint64_t kept = 0;
     unsigned char *const valid = (unsigned char *)buffer + self->valid;
-    bring_together(self, start, n, buffer);
+    gather_chunk(self, start, n, buffer);
     gather_unconverted(self->instructions, &self->mask, start, n, valid);
     for (uint64_t end, at = find(valid, 0, n, true); at < n; at = find(valid, end, n, true)) {
         end = find(valid, at, n, false);
@@ -143,14 +143,14 @@ static void fold_rows(const struct chunks *self, uint64_t start, uint64_t n, voi
 uint64_t chunk_fold(const struct chunks *self, char *buffer, uint64_t start, uint64_t n,
                     void *state)
 {
-    if (self->by_position)
+    if (self->masked_positions)
         return fold_runs(self, buffer, start, n, state);
-    const bool gathers = way_gathers(self->way);
+    const bool gathers = mode_gathers(self->mode);
     if (gathers)
-        n = bring_together(self, start, n, buffer);
+        n = gather_chunk(self, start, n, buffer);
     if (n == 0)
         state_identity(self->plan->fold, self->plan->accumulator, state);
-    else if (self->way == IN_ROWS)
+    else if (self->mode == IN_ROWS)
         fold_rows(self, start, n, state);
     else
         self->fold_elements(gathers ? buffer : (const char *)self->layout.data + start * self->size,

@@ -4,11 +4,11 @@
 #include "cpu/host.h"
 
 /* How elements get to a loop: in place, all together or by row; gathered; or also converted. */
-enum way { IN_PLACE, IN_ROWS, GATHERED, CONVERTED };
+enum load_mode { IN_PLACE, IN_ROWS, GATHERED, CONVERTED };
 
-static inline bool way_gathers(enum way way)
+static inline bool mode_gathers(enum load_mode mode)
 {
-    return way == GATHERED || way == CONVERTED;
+    return mode == GATHERED || mode == CONVERTED;
 }
 
 struct chunks {
@@ -16,9 +16,9 @@ struct chunks {
     struct layout layout;
     struct layout mask; /* as elements, for positions */
     enum instructions instructions;
-    enum way way;
-    bool indexed;     /* folds positions */
-    bool by_position; /* with a mask: masked elements still count in positions */
+    enum load_mode mode;
+    bool indexed;          /* folds positions */
+    bool masked_positions; /* with a mask: masked elements still count in positions */
     fold_values *fold_elements;
     merge_states *merge;
     is_settled *settled; /* NULL: all chunks are needed */
@@ -30,8 +30,8 @@ struct chunks {
 /* The loop for the plan's elements without conversion; NULL if there is none. */
 fold_values *chunk_loop(const struct job *);
 
-enum way chunk_way(const struct job *);
-const char *chunk_way_name(enum way);
+enum load_mode chunk_load_mode(const struct job *);
+const char *load_mode_name(enum load_mode);
 
 void chunks_describe(struct chunks *, const struct job *);
 

@@ -11,13 +11,13 @@
 
 enum {
     CACHE_LINE = 64,
-    BROUGHT = 16 << 10, /* bytes gathered at a time, approximately */
-    TILE = 1 << 16,     /* elements per tile, approximately */
-    FEW = 32,           /* tiles below which threads share runs, too */
-    FEW_RUNS = 16,      /* that one thread folds */
-    LEAST_RUN = 64,     /* rows, if runs are shared */
-    RUNS = 256,         /* that are enough to share */
-    STRETCH = 1 << 26   /* elements between polls of the watch */
+    GATHER_BYTES = 16 << 10, /* bytes gathered at a time, approximately */
+    TILE = 1 << 16,          /* elements per tile, approximately */
+    FEW = 32,                /* tiles below which threads share runs, too */
+    FEW_RUNS = 16,           /* that one thread folds */
+    LEAST_RUN = 64,          /* rows, if runs are shared */
+    RUNS = 256,              /* that are enough to share */
+    POLL_INTERVAL = 1 << 26  /* elements between polls of the watch */
 };
 
 static uint64_t power_of_2_from(uint64_t n)
@@ -26,7 +26,7 @@ static uint64_t power_of_2_from(uint64_t n)
 }
 
 /* Divides columns evenly into tiles of at most `most`. */
-static void cut_columns(struct columns *self, uint64_t most)
+static void divide_columns(struct columns *self, uint64_t most)
 {
     self->cut.in_row = ceil_div(self->cut.row, most);
     self->cut.width =
@@ -34,26 +34,26 @@ static void cut_columns(struct columns *self, uint64_t most)
     self->cut.in_row = ceil_div(self->cut.row, self->cut.width);
 }
 
-static uint64_t columns_most(const struct columns *self)
+static uint64_t columns_max(const struct columns *self)
 {
     return element_is_complex(self->plan->accumulator) ? SLAB_COLUMNS / 2 : SLAB_COLUMNS;
 }
 
-static uint64_t parts_most(const struct columns *self)
+static uint64_t parts_max(const struct columns *self)
 {
-    return self->input.size == 1 && fold_is_indexed(self->plan->fold) ? SLAB_PARTS_OF_BYTES
+    return self->input.size == 1 && fold_is_indexed(self->plan->fold) ? SLAB_PARTS_NARROW
                                                                       : SLAB_PARTS;
 }
 
 /* Gathered elements fit in the L1 cache. */
-static void describe_transfer(struct columns *self)
+static void describe_gathered(struct columns *self)
 {
-    const uint64_t n = self->plan->n, elements = BROUGHT / self->input.size,
+    const uint64_t n = self->plan->n, elements = GATHER_BYTES / self->input.size,
                    transposed = ceil_div(elements / n + 1, CACHE_LINE) * CACHE_LINE;
-    const uint64_t most = columns_most(self);
-    cut_columns(self, self->input.way == COLUMNS_TRANSPOSED ? min_u64(most, transposed) : most);
+    const uint64_t most = columns_max(self);
+    divide_columns(self, self->input.mode == COLUMNS_TRANSPOSED ? min_u64(most, transposed) : most);
     self->cut.run = power_of_2_from(min_u64(
-        elements / min_u64(self->cut.width, self->cut.row) / SLAB_PART_ROWS + 1, parts_most(self)));
+        elements / min_u64(self->cut.width, self->cut.row) / SLAB_PART_ROWS + 1, parts_max(self)));
     const bool several = columns_gather_blocks(self->plan) && self->cut.in_row == 1;
     const uint64_t fitting = several ? min_u64(most, elements / n) / self->cut.row : 1;
     self->cut.group = min_u64(self->cut.blocks, fitting > 1 ? fitting : 1);
@@ -88,9 +88,9 @@ static uint64_t coalesced_of(const struct columns *self)
 static void describe_in_place(struct columns *self)
 {
     const uint64_t n = self->plan->n / self->cut.coalesced,
-                   most = n <= SLAB_PART_ROWS ? SLAB_COLUMNS_OF_PART : columns_most(self);
-    cut_columns(self, most);
-    self->cut.run = parts_most(self);
+                   most = n <= SLAB_PART_ROWS ? SLAB_COLUMNS_SHORT : columns_max(self);
+    divide_columns(self, most);
+    self->cut.run = parts_max(self);
     self->cut.group = self->cut.in_row > 1 ? 1 : min_u64(self->cut.blocks, most / self->cut.row);
     self->cut.group = min_u64(self->cut.group, TILE / (min_u64(n, TILE) * self->cut.row) + 1);
 }
@@ -101,7 +101,7 @@ static void describe_runs(struct columns *self)
     const uint64_t parts = (uint64_t)1 << self->cut.parts.shift;
     self->cut.run = min_u64(self->cut.run, parts);
     const bool shared = self->cut.tiles < FEW || parts / self->cut.run > FEW_RUNS;
-    if (shared && !self->input.brings) {
+    if (shared && !self->input.gather) {
         const uint64_t piece =
                            TILE / SLAB_PART_ROWS / 2 / min_u64(self->cut.width, self->cut.row) + 1,
                        wanted = parts / RUNS > piece ? parts / RUNS : piece;
@@ -109,10 +109,10 @@ static void describe_runs(struct columns *self)
             min_u64(self->cut.run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
     }
     self->cut.runs = parts / self->cut.run;
-    self->cut.together = shared ? 1 : self->cut.runs;
-    while (shared && self->cut.together < min_u64(self->cut.runs, FEW_RUNS) &&
-           self->cut.tiles * self->cut.runs / self->cut.together > RUNS)
-        self->cut.together *= 2;
+    self->cut.merged_runs = shared ? 1 : self->cut.runs;
+    while (shared && self->cut.merged_runs < min_u64(self->cut.runs, FEW_RUNS) &&
+           self->cut.tiles * self->cut.runs / self->cut.merged_runs > RUNS)
+        self->cut.merged_runs *= 2;
 }
 
 /* A tile's results may be contiguous, and there may be no states to merge. */
@@ -128,7 +128,7 @@ static void describe_results(struct columns *self)
     self->direct = loop && self->cut.runs == 1 && self->dense;
     if (self->direct) {
         self->loop = loop;
-        self->tells = columns_are_best_numbers(self->plan);
+        self->checks = columns_check_nan(self->plan);
         self->width = element_size(self->plan->finish.result);
         self->divisor = reduction_row(self->plan->reduction)->counts ? (double)self->plan->n : 0;
     }
@@ -139,16 +139,16 @@ static void describe_workspace(struct columns *self)
     const uint64_t columns = self->cut.group * min_u64(self->cut.width, self->cut.row),
                    rows = min_u64(self->cut.run * SLAB_PART_ROWS, self->plan->n);
     self->tile_bytes = tiles_aligned(columns * self->width);
-    self->transfer = tiles_aligned(slab_room(self->loop, columns, self->cut.run));
-    self->unconverted = self->transfer +
-                        (self->input.brings ? tiles_aligned(rows * columns * self->input.size) : 0);
+    self->gathered = tiles_aligned(slab_workspace(self->loop, columns, self->cut.run));
+    self->unconverted = self->gathered +
+                        (self->input.gather ? tiles_aligned(rows * columns * self->input.size) : 0);
     self->counts = self->unconverted +
                    (self->input.convert ? tiles_aligned(rows * columns * self->input.stored) : 0);
     self->valid = self->counts + (self->counted ? tiles_aligned(columns * sizeof(uint32_t)) : 0);
     /* the last row's lanes may read a group beyond it */
     self->states =
         self->valid + (self->input.masked ? tiles_aligned(rows * columns + self->loop->step) : 0);
-    self->tiles.workspace = self->states + self->cut.together * self->tile_bytes;
+    self->tiles.workspace = self->states + self->cut.merged_runs * self->tile_bytes;
 }
 
 static void find_loop(struct columns *self)
@@ -163,31 +163,32 @@ static void find_loop(struct columns *self)
         self->input.size = element_size(self->plan->accumulator);
     }
     self->input.fill = kernels->fill(self->input.size);
-    self->input.brings = self->input.convert || layout->mask || self->input.way != COLUMNS_IN_PLACE;
+    self->input.gather =
+        self->input.convert || layout->mask || self->input.mode != COLUMNS_IN_PLACE;
     self->counted = layout->mask && self->plan->counts;
     self->input.masked = columns_take_mask(self->plan);
     if (layout->mask && !self->input.masked)
-        columns_neutral(self->plan->fold,
-                        self->input.convert ? self->plan->accumulator : layout->input,
-                        &self->input.neutral);
+        columns_fill_value(self->plan->fold,
+                           self->input.convert ? self->plan->accumulator : layout->input,
+                           &self->input.fill_value);
 }
 
 static uint64_t pieces_of(const struct columns *self)
 {
-    return self->cut.runs / self->cut.together;
+    return self->cut.runs / self->cut.merged_runs;
 }
 
 /* Storing results costs nothing if they are stored together. */
 static void describe_tiles(struct columns *self)
 {
     const struct plan *plan = self->plan;
-    const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
+    const bool stored = self->direct && !self->checks && !element_is_complex(plan->layout->input);
     const uint64_t elements = plan->n * self->axes->results,
                    tiles = self->cut.tiles * pieces_of(self);
     self->tiles.sharing = sharing_of(plan->fold, plan->layout->input,
-                                     self->input.brings ? GATHERS_TILES : GATHERS_NOTHING, true,
+                                     self->input.gather ? GATHERS_TILES : GATHERS_NOTHING, true,
                                      elements, stored ? 0 : self->axes->results);
-    self->tiles.stretch = ceil_div(STRETCH, elements / tiles + 1);
+    self->tiles.poll_interval = ceil_div(POLL_INTERVAL, elements / tiles + 1);
     self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
 }
 
@@ -203,7 +204,7 @@ static void describe_rows(struct columns *self, unsigned first)
     elements->column_stride = axes->strides[inner];
     elements->block_stride = first ? axes->strides[first - 1] : 0;
     elements->tile_writer.move = gather_mover(self->tiles.job->instructions, reduced, false);
-    if (self->input.way == COLUMNS_TRANSPOSED)
+    if (self->input.mode == COLUMNS_TRANSPOSED)
         elements->tile_writer.transpose = kernels->transpose(self->input.stored);
     elements->tile_writer.end = axes_end(axes);
     self->input.inner = dimensions > 1 ? reduced->shape[dimensions - 1] : self->plan->n;
@@ -221,7 +222,7 @@ static void describe(struct columns *self, struct job *job)
 {
     const struct axes *axes = job->plan->axes;
     *self = (struct columns){.plan = job->plan, .axes = axes, .tiles.job = job};
-    self->input.way = columns_way(job->plan);
+    self->input.mode = columns_mode(job->plan);
     find_loop(self);
     self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
@@ -232,8 +233,8 @@ static void describe(struct columns *self, struct job *job)
     self->cut.coalesced = coalesced_of(self);
     self->cut.row *= self->cut.coalesced;
     self->cut.parts = slab_parts_of(self->plan->n / self->cut.coalesced);
-    if (self->input.brings)
-        describe_transfer(self);
+    if (self->input.gather)
+        describe_gathered(self);
     else
         describe_in_place(self);
     self->cut.groups = ceil_div(self->cut.blocks, self->cut.group);
@@ -251,22 +252,22 @@ static bool explain(const struct columns *self)
 {
     static const char *const ways[][2] = {
         [COLUMNS_IN_PLACE] = {"in place", "converted first"},
-        [COLUMNS_MOVED] = {"gathered first", "gathered and converted first"},
+        [COLUMNS_GATHERED] = {"gathered first", "gathered and converted first"},
         [COLUMNS_TRANSPOSED] = {"turned first", "transposed and converted first"}};
     const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->cut.tiles * pieces_of(self) : 1;
     return tiles_explain(self->tiles.job,
                          (struct loops){.results = RESULTS_SIDE_BY_SIDE,
-                                        .way = ways[self->input.way][self->input.convert != NULL]},
+                                        .way = ways[self->input.mode][self->input.convert != NULL]},
                          tiles);
 }
 
 bool columns_run(struct job *job)
 {
-    static const struct tile_works works = {columns_fold_tile, columns_fold_shared_runs,
-                                            columns_finish_tile};
+    static const struct tile_functions functions = {columns_fold_tile, columns_fold_shared_runs,
+                                                    columns_finish_tile};
     struct columns self;
     describe(&self, job);
-    return job->run->explanation
-               ? explain(&self)
-               : tiles_do(&self.tiles, self.cut.tiles, pieces_of(&self), "partials", &works, &self);
+    return job->run->explanation ? explain(&self)
+                                 : tiles_process(&self.tiles, self.cut.tiles, pieces_of(&self),
+                                                 "partials", &functions, &self);
 }

@@ -6,7 +6,7 @@
 #include "plan/axes.h"
 #include "threads/gather.h"
 
-enum columns_way { COLUMNS_IN_PLACE, COLUMNS_MOVED, COLUMNS_TRANSPOSED };
+enum columns_mode { COLUMNS_IN_PLACE, COLUMNS_GATHERED, COLUMNS_TRANSPOSED };
 
 /* Strides of elements, or of their mask's bytes, and how they are gathered. */
 struct columns_rows {
@@ -16,15 +16,15 @@ struct columns_rows {
 
 /* The input of a loop. */
 struct columns_input {
-    enum columns_way way;
-    bool brings;         /* elements are gathered or converted first */
+    enum columns_mode mode;
+    bool gather;         /* elements are gathered or converted first */
     size_t stored, size; /* bytes of an element, and of the loop's */
     uint64_t inner;      /* rows in the last dimension, which have one stride */
     struct columns_rows elements, mask;
     bool masked; /* the loop takes the mask; else masked elements are replaced */
     fill_masked *fill;
     convert_elements *convert; /* NULL: the loop takes elements unchanged */
-    union scalar neutral;      /* replaces masked elements */
+    union scalar fill_value;   /* replaces masked elements */
 };
 
 /* ---- choices for a plan ---- */
@@ -38,7 +38,7 @@ struct merged_row {
 
 struct merged_row columns_merged(const struct axes *);
 
-enum columns_way columns_way(const struct plan *);
+enum columns_mode columns_mode(const struct plan *);
 
 /* Whether loops take the mask itself, because no value is neutral. */
 bool columns_take_mask(const struct plan *);
@@ -48,7 +48,7 @@ bool columns_take_mask(const struct plan *);
 bool columns_gather_blocks(const struct plan *);
 
 /* Whether results must be checked for all-NaN columns. */
-bool columns_are_best_numbers(const struct plan *);
+bool columns_check_nan(const struct plan *);
 
 /* columns_loop returns the loop for the plan's elements, converted first if there is no other.
  * columns_loop_to_results returns the loop that computes final results, if these are states or
@@ -67,8 +67,8 @@ struct columns_cut {
     uint64_t groups;        /* per `blocks` */
     uint64_t tiles;
     struct slab_parts parts;
-    uint64_t run, runs; /* parts per run, and runs */
-    uint64_t together;  /* runs that one thread merges to a state: a power of 2, or all */
+    uint64_t run, runs;   /* parts per run, and runs */
+    uint64_t merged_runs; /* runs that one thread merges to a state: a power of 2, or all */
 };
 
 struct columns {
@@ -82,18 +82,18 @@ struct columns {
     size_t width;   /* bytes per state */
     bool dense;     /* a tile's results are as contiguous as its states */
     bool direct;    /* states are results and are stored directly */
-    bool tells;     /* direct results must be checked for NaN */
+    bool checks;    /* direct results must be checked for NaN */
     double divisor; /* of direct results; 0: none */
     bool counted;   /* unmasked elements of each result are counted */
-    size_t transfer, unconverted, counts, valid, states; /* offsets in a workspace */
+    size_t gathered, unconverted, counts, valid, states; /* offsets in a workspace */
     size_t tile_bytes;                                   /* of a tile's states */
 };
 
 /* The value that replaces masked elements without changing the fold; false if the type has none. */
-bool columns_neutral(enum fold, enum element type, union scalar *neutral);
+bool columns_fill_value(enum fold, enum element type, union scalar *fill_value);
 
 /* Fold a whole tile to results; and some runs of a tile, if its runs are shared by threads. */
-tile_work columns_fold_tile, columns_fold_shared_runs;
+tile_function columns_fold_tile, columns_fold_shared_runs;
 
 /* Merges the shared runs of a tile and stores its results. */
-tile_work columns_finish_tile;
+tile_function columns_finish_tile;

@@ -2,7 +2,7 @@
 #include "cpu/columns.h"
 
 /* Whether adjacent results have adjacent elements. */
-static bool lie_together(const struct axes *axes)
+static bool are_adjacent(const struct axes *axes)
 {
     return axes->strides[axes->outer - 1] == (int64_t)element_size(axes->reduced.input);
 }
@@ -34,7 +34,7 @@ bool columns_gather_blocks(const struct plan *plan)
 }
 
 /* The most columns that a tile may have. */
-static uint64_t columns_together(const struct plan *plan)
+static uint64_t tile_columns_max(const struct plan *plan)
 {
     const struct merged_row row = columns_merged(plan->axes);
     return columns_gather_blocks(plan) ? row.columns * row.blocks : row.columns;
@@ -45,15 +45,15 @@ static uint64_t columns_together(const struct plan *plan)
 static bool are_wide(const struct plan *plan)
 {
     enum { WIDE = 16 };
-    return (columns_gather_blocks(plan) || lie_together(plan->axes)) &&
-           columns_together(plan) >= WIDE;
+    return (columns_gather_blocks(plan) || are_adjacent(plan->axes)) &&
+           tile_columns_max(plan) >= WIDE;
 }
 
 /* Whether a result has several elements, no farther from each other than from its neighbor's. */
 static bool are_rows(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
-    return reduced->dimensions && !lie_together(axes) &&
+    return reduced->dimensions && !are_adjacent(axes) &&
            (int64_t)stride_magnitude(reduced->strides[0]) <= axes->strides[axes->outer - 1];
 }
 
@@ -67,14 +67,14 @@ static bool is_narrow(const struct plan *plan)
            row.columns * element_size(plan->layout->input) <= BYTES;
 }
 
-enum columns_way columns_way(const struct plan *plan)
+enum columns_mode columns_mode(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
     if (axes->reduced.swapped || axes->reduced.dimensions > 1)
-        return COLUMNS_MOVED;
+        return COLUMNS_GATHERED;
     if (are_rows(axes))
         return COLUMNS_TRANSPOSED;
-    return lie_together(axes) && !is_narrow(plan) ? COLUMNS_IN_PLACE : COLUMNS_MOVED;
+    return are_adjacent(axes) && !is_narrow(plan) ? COLUMNS_IN_PLACE : COLUMNS_GATHERED;
 }
 
 /* Complex types without a vectorized loop are folded state by state in few, wide rows only. */
@@ -97,13 +97,13 @@ const struct slab_loop *columns_loop(const struct job *job, bool *converted)
                        state = plan->accumulator;
     const bool fills_with_worst =
         plan->layout->mask && (plan->fold == FOLD_min || plan->fold == FOLD_max);
-    const struct slab_loop *const own =
+    const struct slab_loop *const direct =
         type == input || (type == state && !fills_with_worst) ? loop_from(job, input, state) : NULL;
-    *converted = !own;
-    return own ? own : loop_from(job, state, state);
+    *converted = !direct;
+    return direct ? direct : loop_from(job, state, state);
 }
 
-bool columns_are_best_numbers(const struct plan *plan)
+bool columns_check_nan(const struct plan *plan)
 {
     return plan->fold == FOLD_nanmin || plan->fold == FOLD_nanmax;
 }
@@ -129,7 +129,7 @@ const struct slab_loop *columns_loop_to_results(const struct job *job)
                    ? cpu_kernels(job->instructions)
                          ->columns(any ? FOLD_max : FOLD_min, input, ELEMENT_BOOL, false, false)
                    : NULL;
-    if (!(reduction_is_stored(plan->reduction) || columns_are_best_numbers(plan)) || divided ||
+    if (!(reduction_is_stored(plan->reduction) || columns_check_nan(plan)) || divided ||
         element_is_complex(finish->result))
         return NULL;
     return finish->result == plan->accumulator || narrow ? loop_from(job, input, finish->result)
@@ -140,7 +140,7 @@ const struct slab_loop *columns_loop_to_results(const struct job *job)
  * may differ between arrays whose rows are coalesced or not. Short rows are transposed rather than
  * folded one by one, unless there are few of them ("transposed", "few rows", "few side by side" and
  * "masked" in benchmarks/tuning/host.json). */
-static bool pays(const struct plan *plan)
+static bool is_worthwhile(const struct plan *plan)
 {
     enum {
         LONG = 192, /* bytes of rows that are not transposed */
@@ -150,8 +150,8 @@ static bool pays(const struct plan *plan)
         LONG_NEAR = 63,        /* up to a stride of NEAR elements */
         LONG_APART = 256,
         NEAR = 4,
-        FEW_MASKED = 15, /* too few rows to transpose masks */
-        BESIDE = 8       /* columns of blocks too narrow for tall columns */
+        FEW_MASKED = 15,   /* too few rows to transpose masks */
+        NARROW_COLUMNS = 8 /* columns of blocks too narrow for tall columns */
     };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input);
@@ -163,30 +163,30 @@ static bool pays(const struct plan *plan)
     const int64_t stride = axes->reduced.strides[0];
     const struct merged_row row = columns_merged(axes);
     if (n > SLAB_PART_ROWS && row.blocks > 1 &&
-        row.columns <= (stride == size ? 2 * BESIDE : BESIDE))
+        row.columns <= (stride == size ? 2 * NARROW_COLUMNS : NARROW_COLUMNS))
         return false;
     if (stride == size && axes->reduced.swapped)
         return n <= LONG_SWAPPED;
     if (stride == size && axes->reduced.mask)
         return n <= (fold_is_indexed(plan->fold) ? LONG_POSITIONS : LONG_MASKED) &&
-               columns_together(plan) > min_u64(n, FEW_MASKED);
+               tile_columns_max(plan) > min_u64(n, FEW_MASKED);
     if (stride == size)
-        return n * (uint64_t)size < LONG && n < columns_together(plan);
+        return n * (uint64_t)size < LONG && n < tile_columns_max(plan);
     return n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
 /* Masked results are suitable if masked elements can be replaced, or if loops take the mask. */
-bool columns_suit(const struct job *job)
+bool columns_preferred(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
-    union scalar neutral;
+    union scalar fill_value;
     bool converted;
     if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || plan->launch.batch_invariant)
         return false;
     if (plan->layout->mask && !columns_take_mask(plan) &&
         ((plan->counts && (plan->fold != FOLD_sum || plan->n > UINT32_MAX)) ||
-         !columns_neutral(plan->fold, plan->accumulator, &neutral)))
+         !columns_fill_value(plan->fold, plan->accumulator, &fill_value)))
         return false;
-    return pays(plan) && columns_loop(job, &converted);
+    return is_worthwhile(plan) && columns_loop(job, &converted);
 }

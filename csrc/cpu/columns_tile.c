@@ -39,8 +39,8 @@ static int64_t row_offset(const struct columns *self, uint64_t row, int64_t stri
 }
 
 /* Gathers rows that are `stride` bytes apart; one row if there are several blocks. */
-static void bring_rows(const struct columns_rows *self, const struct slab *slab, const char *at,
-                       uint64_t rows, int64_t stride, char *to)
+static void gather_rows(const struct columns_rows *self, const struct slab *slab, const char *at,
+                        uint64_t rows, int64_t stride, char *to)
 {
     const bool blocks = slab->blocks > 1;
     const struct tile tile = {.at = at,
@@ -53,38 +53,38 @@ static void bring_rows(const struct columns_rows *self, const struct slab *slab,
 
 /* ---- masked elements ---- */
 
-static bool worst_of(enum element type, bool greatest, union scalar *worst)
+static bool limit_of(enum element type, bool greatest, union scalar *worst)
 {
     *worst = element_is_integer(type) ? scalar_end(type, greatest)
                                       : scalar_of_double(greatest ? HUGE_VAL : -HUGE_VAL, 0, type);
     return !element_is_complex(type);
 }
 
-bool columns_neutral(enum fold fold, enum element type, union scalar *neutral)
+bool columns_fill_value(enum fold fold, enum element type, union scalar *fill_value)
 {
     switch (fold) {
     case FOLD_sum:
-        *neutral = scalar_of_double(-0.0, -0.0, type);
+        *fill_value = scalar_of_double(-0.0, -0.0, type);
         return true;
     case FOLD_nonzero:
     case FOLD_norm1:
     case FOLD_norm2:
     case FOLD_norm_inf:
-        *neutral = scalar_of_double(0, 0, type);
+        *fill_value = scalar_of_double(0, 0, type);
         return true;
     case FOLD_prod:
-        *neutral = scalar_of_double(1, 0, type);
+        *fill_value = scalar_of_double(1, 0, type);
         return !element_is_complex(type);
     case FOLD_min:
     case FOLD_max:
-        return worst_of(type, fold == FOLD_min, neutral);
+        return limit_of(type, fold == FOLD_min, fill_value);
     case FOLD_logsumexp:
-        return !element_is_integer(type) && worst_of(type, false, neutral);
+        return !element_is_integer(type) && limit_of(type, false, fill_value);
     case FOLD_nansum:
     case FOLD_nanprod:
     case FOLD_nanmin:
     case FOLD_nanmax:
-        *neutral = scalar_of_double((double)NAN, 0, type);
+        *fill_value = scalar_of_double((double)NAN, 0, type);
         return true;
     default:
         return false;
@@ -108,11 +108,11 @@ static const unsigned char *mask_at(const struct columns *self, const struct out
 }
 
 /* Gathers rows of a tile from `first` on into a slab of one block, converting and masking them. */
-static void bring(const struct columns *self, const struct output_tile *tile, struct slab *slab,
-                  uint64_t first, char *workspace)
+static void gather_slab(const struct columns *self, const struct output_tile *tile,
+                        struct slab *slab, uint64_t first, char *workspace)
 {
     const int64_t mask_stride = self->input.mask.row_stride * (int64_t)slab->folded;
-    char *const to = workspace + self->transfer, *const unconverted = workspace + self->unconverted;
+    char *const to = workspace + self->gathered, *const unconverted = workspace + self->unconverted;
     const uint64_t end = first + slab_row(slab->all, slab->first + slab->count) -
                          slab_row(slab->all, slab->first),
                    rows = end - first, columns = slab->blocks * slab->columns;
@@ -123,20 +123,20 @@ static void bring(const struct columns *self, const struct output_tile *tile, st
     for (uint64_t row = first, some; row < end; row += some) {
         some =
             slab->blocks > 1 ? 1 : min_u64(end - row, self->input.inner - row % self->input.inner);
-        bring_rows(&self->input.elements, slab,
-                   tile_begin(self, tile) + row_offset(self, row, slab->row_stride), some,
-                   slab->row_stride, stored);
+        gather_rows(&self->input.elements, slab,
+                    tile_begin(self, tile) + row_offset(self, row, slab->row_stride), some,
+                    slab->row_stride, stored);
         stored += some * columns * self->input.stored;
         if (self->input.masked)
-            bring_rows(&self->input.mask, slab,
-                       (const char *)mask + (int64_t)(row - first) * mask_stride, some, mask_stride,
-                       valid + (row - first) * columns);
+            gather_rows(&self->input.mask, slab,
+                        (const char *)mask + (int64_t)(row - first) * mask_stride, some,
+                        mask_stride, valid + (row - first) * columns);
     }
     if (self->input.convert)
         self->input.convert(unconverted, rows * columns, to);
     for (uint64_t row = 0; mask && !self->input.masked && row < rows; row++)
         self->input.fill(to + row * row_bytes, slab->columns, mask + (int64_t)row * mask_stride,
-                         self->input.mask.column_stride, &self->input.neutral);
+                         self->input.mask.column_stride, &self->input.fill_value);
     slab->at = to;
     slab->blocks = 1;
     slab->columns = columns;
@@ -152,8 +152,8 @@ static void fold_slab(const struct columns *self, const struct output_tile *tile
     slab.row_stride = self->input.elements.row_stride * (int64_t)slab.folded;
     slab.block_stride = self->input.elements.block_stride;
     slab.room = workspace;
-    if (self->input.brings) {
-        bring(self, tile, &slab, row, workspace);
+    if (self->input.gather) {
+        gather_slab(self, tile, &slab, row, workspace);
     } else {
         slab.at = tile_begin(self, tile) + (int64_t)row * slab.row_stride;
         slab.end = self->input.elements.tile_writer.end;
@@ -196,8 +196,8 @@ static void fold_runs(const struct columns *self, const struct output_tile *tile
 }
 
 /* Folds the rows of a block that remain after coalescing. */
-static void fold_rest(const struct columns *self, const struct output_tile *tile, uint64_t block,
-                      uint64_t rest, char *workspace, char *states)
+static void fold_remainder(const struct columns *self, const struct output_tile *tile,
+                           uint64_t block, uint64_t rest, char *workspace, char *states)
 {
     const struct slab_parts parts = slab_parts_of(rest);
     const struct slab slab = {.blocks = 1,
@@ -212,18 +212,18 @@ static void fold_rest(const struct columns *self, const struct output_tile *tile
 }
 
 /* Merges the states of coalesced rows as a tree. A half has several states for every result. */
-static void unfold(const struct columns *self, const struct output_tile *tile, char *workspace,
-                   char *states)
+static void merge_coalesced(const struct columns *self, const struct output_tile *tile,
+                            char *workspace, char *states)
 {
     const uint64_t rest = self->plan->n % self->cut.coalesced,
                    row = tile->columns / self->cut.coalesced;
     for (uint64_t block = 0; block < tile->blocks; block++) {
-        char *const own = states + block * tile->columns * self->width;
+        char *const block_states = states + block * tile->columns * self->width;
         for (uint64_t half = self->cut.coalesced / 2; half > 0; half /= 2)
-            self->merge(own, own + half * row * self->width, half * row);
+            self->merge(block_states, block_states + half * row * self->width, half * row);
         if (rest) {
-            fold_rest(self, tile, block, rest, workspace, own + row * self->width);
-            self->merge(own, own + row * self->width, row);
+            fold_remainder(self, tile, block, rest, workspace, block_states + row * self->width);
+            self->merge(block_states, block_states + row * self->width, row);
         }
     }
 }
@@ -253,7 +253,7 @@ static unsigned finish(const struct columns *self, const struct output_tile *til
     const unsigned inner = axes->outer - 1;
     unsigned found = 0;
     if (self->cut.coalesced > 1)
-        unfold(self, tile, workspace, states);
+        merge_coalesced(self, tile, workspace, states);
     const uint32_t *const counts = counts_of(self, tile, workspace);
     const uint64_t blocks = self->dense ? 1 : tile->blocks,
                    columns = tile->blocks / blocks * tile->columns / self->cut.coalesced;
@@ -273,15 +273,15 @@ static unsigned finish(const struct columns *self, const struct output_tile *til
 }
 
 /* Folds directly to results, and checks those of folds that skip NaNs. */
-static unsigned make_results(const struct columns *self, const struct output_tile *tile,
-                             char *workspace)
+static unsigned fold_to_results(const struct columns *self, const struct output_tile *tile,
+                                char *workspace)
 {
     const struct finalize made = {.states = (char *)self->plan->results.at[0] +
                                             tile->first.place * (int64_t)self->width,
                                   .n = tile->blocks * tile->columns,
                                   .count = self->plan->n};
     fold_run(self, tile, 0, workspace, made.states);
-    return self->tells ? finalize_findings(self->plan, &made) : 0;
+    return self->checks ? finalize_findings(self->plan, &made) : 0;
 }
 
 /* ---- tiles ---- */
@@ -291,7 +291,7 @@ unsigned columns_fold_tile(void *context, uint64_t index, void *workspace)
     const struct columns *self = context;
     const struct output_tile tile = tile_at(self, index);
     if (self->direct)
-        return make_results(self, &tile, workspace);
+        return fold_to_results(self, &tile, workspace);
     fold_runs(self, &tile, 0, self->cut.runs, workspace);
     return finish(self, &tile, workspace, workspace + self->states);
 }
@@ -299,9 +299,9 @@ unsigned columns_fold_tile(void *context, uint64_t index, void *workspace)
 unsigned columns_fold_shared_runs(void *context, uint64_t index, void *workspace)
 {
     const struct columns *self = context;
-    const uint64_t first = index / self->cut.tiles * self->cut.together;
+    const uint64_t first = index / self->cut.tiles * self->cut.merged_runs;
     const struct output_tile tile = tile_at(self, index % self->cut.tiles);
-    fold_runs(self, &tile, first, self->cut.together, workspace);
+    fold_runs(self, &tile, first, self->cut.merged_runs, workspace);
     memcpy(tiles_common(&self->tiles) + index * self->tile_bytes, workspace + self->states,
            tile.blocks * tile.columns * self->width);
     return 0;
@@ -312,7 +312,7 @@ unsigned columns_finish_tile(void *context, uint64_t index, void *workspace)
     const struct columns *self = context;
     const struct output_tile tile = tile_at(self, index);
     char *const states = tiles_common(&self->tiles) + index * self->tile_bytes;
-    merge_runs(self, &tile, self->cut.runs / self->cut.together, states,
+    merge_runs(self, &tile, self->cut.runs / self->cut.merged_runs, states,
                self->cut.tiles * self->tile_bytes);
     return finish(self, &tile, workspace, states);
 }

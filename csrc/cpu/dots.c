@@ -14,10 +14,10 @@ enum {
     STEPS = LOOP_MOST / 2, /* added sequentially in a lane */
     RESULTS = DOT_COLUMNS, /* most results per slab */
     FEW = 8,               /* fewest columns per slab */
-    ELEMENTS_A_TILE = 1 << 16,
-    ALONE = 1 << 14,  /* elements not worth a second thread */
-    BRIEF = 1 << 17,  /* or a sleeping one */
-    STRETCH = 1 << 24 /* elements between polls of the watch */
+    TILE_ELEMENTS = 1 << 16,
+    SERIAL_MAX = 1 << 14,   /* elements not worth a second thread */
+    BRIEF_MAX = 1 << 17,    /* or a sleeping one */
+    POLL_INTERVAL = 1 << 24 /* elements between polls of the watch */
 };
 
 /* One of the two factors. */
@@ -35,8 +35,8 @@ struct dots {
     struct factor a, b;
     add_dot_slab *loop; /* NULL: each result uses a superaccumulator */
     bool columns;
-    uint64_t at_once, most; /* results and elements of each per slab */
-    uint64_t results_a_tile, tiles;
+    uint64_t width, length; /* results and elements of each per slab */
+    uint64_t tile_results, tiles;
 };
 
 struct workspace {
@@ -50,18 +50,18 @@ struct workspace {
 
 /* `count` adjacent results, the first of which is at `first`. */
 static const struct layout *group_at(const struct dots *self, const struct factor *factor,
-                                     const char *first, uint64_t count, struct workspace *own)
+                                     const char *first, uint64_t count, struct workspace *ws)
 {
-    layout_copy(&factor->group, &own->layout);
-    own->layout.data = first;
-    own->layout.shape[self->columns] = count;
-    return &own->layout;
+    layout_copy(&factor->group, &ws->layout);
+    ws->layout.data = first;
+    ws->layout.shape[self->columns] = count;
+    return &ws->layout;
 }
 
 /* Elements `at` to `at + n` of each result. */
-static const char *bring(const struct dots *self, const struct factor *factor, const char *first,
-                         uint64_t at, uint64_t n, uint64_t count, struct workspace *own, char *room,
-                         int64_t *step)
+static const char *gather_factor(const struct dots *self, const struct factor *factor,
+                                 const char *first, uint64_t at, uint64_t n, uint64_t count,
+                                 struct workspace *ws, char *buffer, int64_t *step)
 {
     const size_t size = element_size(self->type);
     if (factor->ready) {
@@ -69,10 +69,10 @@ static const char *bring(const struct dots *self, const struct factor *factor, c
         *step = self->columns ? apart : factor->outer;
         return first + (int64_t)at * apart;
     }
-    gather(self->instructions, group_at(self, factor, first, count, own),
-           self->columns ? at * count : at, n * count, room);
+    gather(self->instructions, group_at(self, factor, first, count, ws),
+           self->columns ? at * count : at, n * count, buffer);
     *step = (int64_t)((self->columns ? count : n) * size);
-    return room;
+    return buffer;
 }
 
 /* ---- results ---- */
@@ -89,16 +89,16 @@ static bool is_rounded_twice(double x, enum element type)
 /* Rounds a sum of n products. False if its error bound does not determine the result. */
 static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, union scalar *value)
 {
-    const double lost = ((double)n + 32) * sum->taken * 0x1p-52, high = sum->high + sum->low,
+    const double error = ((double)n + 32) * sum->taken * 0x1p-52, high = sum->high + sum->low,
                  shown = high - sum->high, low = (sum->high - (high - shown)) + (sum->low - shown);
     *value = scalar_of_double(high, 0, type);
-    if (lost == 0 && low == 0)
+    if (error == 0 && low == 0)
         return isfinite(high) && !is_rounded_twice(high, type);
     if (type == ELEMENT_FLOAT64) {
-        const double margin = lost * (1 + 0x1p-50) + fabs(low) * 0x1p-52;
+        const double margin = error * (1 + 0x1p-50) + fabs(low) * 0x1p-52;
         return high + (low + margin) == high && high + (low - margin) == high;
     }
-    const double margin = (fabs(low) + lost) * (1 + 0x1p-50) + fabs(high) * 0x1p-52,
+    const double margin = (fabs(low) + error) * (1 + 0x1p-50) + fabs(high) * 0x1p-52,
                  least = high - margin, greatest = high + margin;
     const union scalar ends[] = {scalar_of_double(least, 0, type),
                                  scalar_of_double(greatest, 0, type)};
@@ -107,33 +107,33 @@ static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, 
 }
 
 /* With a superaccumulator, from unconverted elements. */
-static union scalar exactly(const struct dots *self, const char *a, const char *b,
-                            struct workspace *own)
+static union scalar compute_exactly(const struct dots *self, const char *a, const char *b,
+                                    struct workspace *ws)
 {
     const uint64_t n = self->plan->n;
-    struct exact *const sum = &own->exact;
+    struct exact *const sum = &ws->exact;
     memset(sum, 0, sizeof *sum);
     for (uint64_t at = 0; at < n; at += LOOP_MOST) {
         const uint64_t count = min_u64(n - at, LOOP_MOST);
-        gather_unconverted(self->instructions, group_at(self, &self->a, a, 1, own), at, count,
-                           own->a);
-        gather_unconverted(self->instructions, group_at(self, &self->b, b, 1, own), at, count,
-                           own->b);
-        products_add(own->a, self->a.group.input, own->b, self->b.group.input, count, sum, sum);
+        gather_unconverted(self->instructions, group_at(self, &self->a, a, 1, ws), at, count,
+                           ws->a);
+        gather_unconverted(self->instructions, group_at(self, &self->b, b, 1, ws), at, count,
+                           ws->b);
+        products_add(ws->a, self->a.group.input, ws->b, self->b.group.input, count, sum, sum);
     }
     return exact_value(sum, 1, self->plan->finish.result);
 }
 
 /* Stores `count` adjacent results of a walk, whose elements are at `a` and `b`. */
 static void finish(const struct dots *self, const struct walk_of_results *walk, const char *a,
-                   const char *b, uint64_t count, struct workspace *own)
+                   const char *b, uint64_t count, struct workspace *ws)
 {
     const struct plan *plan = self->plan;
     const enum element type = plan->finish.result;
     const bool integer = element_is_integer(type), exact = plan->exact;
     const int64_t size = (int64_t)element_size(type),
                   step = self->axes->outer ? size * self->axes->places[self->axes->outer - 1] : 0;
-    const struct dot_sum *sum = own->sums;
+    const struct dot_sum *sum = ws->sums;
     char *to = (char *)plan->results.at[0] + walk->place * size;
     for (uint64_t k = 0; k < count; k++, sum++, to += step) {
         union scalar value;
@@ -142,38 +142,38 @@ static void finish(const struct dots *self, const struct walk_of_results *walk, 
         else if (!exact)
             value = scalar_of_double(sum->high + sum->low, 0, type);
         else if (!self->loop || !round_sum(sum, plan->n, type, &value))
-            value =
-                exactly(self, a + (int64_t)k * self->a.outer, b + (int64_t)k * self->b.outer, own);
+            value = compute_exactly(self, a + (int64_t)k * self->a.outer,
+                                    b + (int64_t)k * self->b.outer, ws);
         scalar_store(to, value, type);
     }
 }
 
 /* ---- tiles ---- */
 
-static unsigned do_tile(void *context, uint64_t tile, void *memory)
+static unsigned process_tile(void *context, uint64_t tile, void *memory)
 {
     const struct dots *self = context;
-    struct workspace *const own = memory;
+    struct workspace *const ws = memory;
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
-    const uint64_t n = self->plan->n, first = tile * self->results_a_tile,
-                   end = min_u64(first + self->results_a_tile, axes->results);
+    const uint64_t n = self->plan->n, first = tile * self->tile_results,
+                   end = min_u64(first + self->tile_results, axes->results);
     struct walk_of_results walk;
     results_start(&walk, axes, first);
     for (uint64_t result = first, count; result < end; result += count) {
         count = axes->outer ? min_u64(min_u64(end - result, axes->shape[inner] - walk.index[inner]),
-                                      self->at_once)
+                                      self->width)
                             : 1;
         const char *const a = (const char *)self->a.group.data + walk.offset,
                           *const b = (const char *)self->b.group.data + walk.mask_offset;
-        memset(own->sums, 0, count * sizeof *own->sums);
-        for (uint64_t at = 0; at < n && self->loop; at += self->most) {
-            struct dot_slab slab = {.n = min_u64(n - at, self->most), .results = count};
-            slab.a = bring(self, &self->a, a, at, slab.n, count, own, own->a, &slab.step_a);
-            slab.b = bring(self, &self->b, b, at, slab.n, count, own, own->b, &slab.step_b);
-            self->loop(&slab, own->sums);
+        memset(ws->sums, 0, count * sizeof *ws->sums);
+        for (uint64_t at = 0; at < n && self->loop; at += self->length) {
+            struct dot_slab slab = {.n = min_u64(n - at, self->length), .results = count};
+            slab.a = gather_factor(self, &self->a, a, at, slab.n, count, ws, ws->a, &slab.step_a);
+            slab.b = gather_factor(self, &self->b, b, at, slab.n, count, ws, ws->b, &slab.step_b);
+            self->loop(&slab, ws->sums);
         }
-        finish(self, &walk, a, b, count, own);
+        finish(self, &walk, a, b, count, ws);
         if (axes->outer)
             results_skip(&walk, count);
     }
@@ -235,22 +235,22 @@ static void describe(struct dots *self, const struct job *job)
     describe_factors(self);
     self->loop =
         plan->exact &&
-                (is_long_integer(self->a.group.input) || is_long_integer(self->b.group.input))
+                (is_64bit_integer(self->a.group.input) || is_64bit_integer(self->b.group.input))
             ? NULL
             : cpu_kernels(job->instructions)->dot_slabs(self->type, self->columns, plan->exact);
     const uint64_t fair = ceil_div(axes->results, threads_for(&job->threads, UINT64_MAX)),
-                   most = ELEMENTS_A_TILE / (min_u64(plan->n, ELEMENTS_A_TILE) + 1) + 1;
-    /* the order of additions must not depend on the number of threads; at_once does */
+                   most = TILE_ELEMENTS / (min_u64(plan->n, TILE_ELEMENTS) + 1) + 1;
+    /* the order of additions must not depend on the number of threads; width does */
     const bool ready = self->a.ready && self->b.ready;
-    self->most = self->columns ? ready ? RESULTS : LOOP_MOST / RESULTS
-                 : plan->exact ? LOOP_MOST
-                               : STEPS;
-    const uint64_t whole = plan->n ? min_u64(plan->n, self->most) : 1;
-    self->at_once = self->columns                    ? min_u64(RESULTS, fair < FEW ? FEW : fair)
-                    : ready && plan->n <= self->most ? RESULTS
-                                                     : min_u64(RESULTS, self->most / whole);
-    self->results_a_tile = most < self->at_once ? self->at_once : most;
-    self->tiles = ceil_div(axes->results, self->results_a_tile);
+    self->length = self->columns ? ready ? RESULTS : LOOP_MOST / RESULTS
+                   : plan->exact ? LOOP_MOST
+                                 : STEPS;
+    const uint64_t whole = plan->n ? min_u64(plan->n, self->length) : 1;
+    self->width = self->columns                      ? min_u64(RESULTS, fair < FEW ? FEW : fair)
+                  : ready && plan->n <= self->length ? RESULTS
+                                                     : min_u64(RESULTS, self->length / whole);
+    self->tile_results = most < self->width ? self->width : most;
+    self->tiles = ceil_div(axes->results, self->tile_results);
 }
 
 bool dots_run(struct job *job)
@@ -258,13 +258,13 @@ bool dots_run(struct job *job)
     struct dots self;
     describe(&self, job);
     const uint64_t n = self.plan->n, results = self.axes->results,
-                   each = self.results_a_tile * (n + 1);
+                   each = self.tile_results * (n + 1);
     struct tiles tiles = {
         .job = job,
-        .sharing = {.pieces = n * results > ALONE ? 2 : 1, .brief = n * results < BRIEF},
-        .plain = true,
-        .stretch = STRETCH / each + 1,
+        .sharing = {.pieces = n * results > SERIAL_MAX ? 2 : 1, .brief = n * results < BRIEF_MAX},
+        .default_fenv = true,
+        .poll_interval = POLL_INTERVAL / each + 1,
         .workspace = sizeof(struct workspace)};
-    return tiles_do(&tiles, self.tiles, 1, "factors", &(struct tile_works){.whole = do_tile},
-                    &self);
+    return tiles_process(&tiles, self.tiles, 1, "factors",
+                         &(struct tile_functions){.whole = process_tile}, &self);
 }

@@ -5,7 +5,7 @@
 
 /* Whether one result's findings are those of all results with the same number of elements. Folds
  * whose states tell their number of elements have no findings as long as there are enough. */
-static bool tells_of_all(const struct plan *plan, const struct finalize *self)
+static bool findings_are_uniform(const struct plan *plan, const struct finalize *self)
 {
     const bool skips_nan = reduction_skips_nan(plan->reduction),
                masked = plan->layout->mask && fold_state_has_count(plan->fold);
@@ -14,7 +14,7 @@ static bool tells_of_all(const struct plan *plan, const struct finalize *self)
 }
 
 /* The index of a state with the fewest elements. */
-static uint64_t of_the_fewest(const struct finalize *self)
+static uint64_t min_count_index(const struct finalize *self)
 {
     uint64_t fewest = 0;
     for (uint64_t k = 1; self->counts && k < self->n; k++)
@@ -26,8 +26,8 @@ static uint64_t of_the_fewest(const struct finalize *self)
 unsigned finalize_findings(const struct plan *plan, const struct finalize *self)
 {
     unsigned found = 0;
-    const bool one = tells_of_all(plan, self);
-    const uint64_t fewest = of_the_fewest(self), first = one ? fewest : 0,
+    const bool one = findings_are_uniform(plan, self);
+    const uint64_t fewest = min_count_index(self), first = one ? fewest : 0,
                    end = one ? fewest + 1 : self->n;
     const size_t width = state_bytes(plan->fold, plan->accumulator);
     struct finish how = plan->finish;

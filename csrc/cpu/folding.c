@@ -23,21 +23,21 @@ struct folding {
     /* What is folded between two polls of the watch. */
     uint64_t start, n;
     char *states;
-    _Atomic uint64_t matter; /* chunks needed; later ones cannot change the result */
+    _Atomic uint64_t needed; /* chunks needed; later ones cannot change the result */
     _Atomic uint64_t masked; /* masked elements so far */
 };
 
 /* ---- many chunks ---- */
 
-static struct sharing sharing_for(const struct plan *plan, enum way way, uint64_t n)
+static struct sharing sharing_for(const struct plan *plan, enum load_mode mode, uint64_t n)
 {
     return sharing_of(plan->fold, plan->layout->input,
-                      way_gathers(way) ? GATHERS_ELEMENTS : GATHERS_NOTHING, false, n, 0);
+                      mode_gathers(mode) ? GATHERS_ELEMENTS : GATHERS_NOTHING, false, n, 0);
 }
 
-static uint64_t matter_now(struct folding *self)
+static uint64_t needed_now(struct folding *self)
 {
-    return atomic_load_explicit(&self->matter, memory_order_relaxed);
+    return atomic_load_explicit(&self->needed, memory_order_relaxed);
 }
 
 /* With positions, a state is passed from chunk to chunk of a piece. */
@@ -47,19 +47,19 @@ static unsigned fold_piece(void *context, uint64_t index, void *buffer)
     const uint64_t first = index * self->tiles.sharing.chunks,
                    end = first + self->tiles.sharing.chunks;
     char *state = self->states + first * self->all.width;
-    uint64_t masked = 0, matter;
+    uint64_t masked = 0, needed;
     if (self->all.indexed)
         state_identity(self->all.plan->fold, self->all.plan->accumulator, state);
-    for (uint64_t chunk = first; chunk < end && chunk < matter_now(self);
+    for (uint64_t chunk = first; chunk < end && chunk < needed_now(self);
          chunk++, state += self->all.width) {
         const uint64_t at = chunk * LOOP_MOST, n = min_u64(self->n - at, LOOP_MOST);
         if (self->all.indexed && chunk > first)
             memcpy(state, state - self->all.width, self->all.width);
         masked += n - chunk_fold(&self->all, buffer, self->start + at, n, state);
         if (self->all.settled && self->all.settled(state, n)) /* later chunks are not needed */
-            for (matter = matter_now(self);
-                 chunk + 1 < matter &&
-                 !atomic_compare_exchange_weak(&self->matter, &matter, chunk + 1);)
+            for (needed = needed_now(self);
+                 chunk + 1 < needed &&
+                 !atomic_compare_exchange_weak(&self->needed, &needed, chunk + 1);)
                 ;
     }
     if (masked) /* avoids contention */
@@ -67,9 +67,9 @@ static unsigned fold_piece(void *context, uint64_t index, void *buffer)
     return 0;
 }
 
-static uint64_t part_length(enum way way)
+static uint64_t part_length(enum load_mode mode)
 {
-    return way_gathers(way) ? GATHERED_STRETCH : STRETCH;
+    return mode_gathers(mode) ? GATHERED_STRETCH : STRETCH;
 }
 
 /* Collects the chunks' states until a stretch is complete, and then merges them to one of
@@ -81,14 +81,14 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
     for (uint64_t end; self->start < n; self->start = end) {
         if (self->start && run_check_interrupt(job->run))
             return false;
-        self->n = min_u64(n - self->start, part_length(self->all.way));
-        self->tiles.sharing = sharing_for(job->plan, self->all.way, self->n);
+        self->n = min_u64(n - self->start, part_length(self->all.mode));
+        self->tiles.sharing = sharing_for(job->plan, self->all.mode, self->n);
         self->states = states + chunks * width;
-        self->matter = ceil_div(self->n, LOOP_MOST);
+        self->needed = ceil_div(self->n, LOOP_MOST);
         tiles_run(&self->tiles, self->tiles.sharing.pieces, fold_piece, self);
-        chunks += self->matter;
+        chunks += self->needed;
         end = self->start + self->n;
-        if (self->matter < ceil_div(self->n, LOOP_MOST)) /* later elements are not needed */
+        if (self->needed < ceil_div(self->n, LOOP_MOST)) /* later elements are not needed */
             n = end;
         if (end == n || end % STRETCH == 0) {
             self->all.merge(states, chunks);
@@ -104,7 +104,7 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
 
 /* Allocates the states of all stretches and of a stretch's chunks, and a buffer per thread. On the
  * heap, since a user's thread may have a stack of any size. */
-static bool fold_in_memory(struct job *job, struct folding *self, void *state)
+static bool fold_with_buffers(struct job *job, struct folding *self, void *state)
 {
     const uint64_t n = job->plan->n;
     const size_t of_stretches = tiles_aligned(ceil_div(n, STRETCH) * self->all.width);
@@ -113,7 +113,7 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
                                  .common = of_stretches + ceil_div(min_u64(n, STRETCH), LOOP_MOST) *
                                                               self->all.width};
     const uint64_t pieces =
-        sharing_for(job->plan, self->all.way, min_u64(n, part_length(self->all.way))).pieces;
+        sharing_for(job->plan, self->all.mode, min_u64(n, part_length(self->all.mode))).pieces;
     if (!tiles_open(&self->tiles, pieces, "partials"))
         return false;
     char *const states = tiles_common(&self->tiles);
@@ -125,7 +125,7 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 }
 
 /* A single chunk that is ready needs no memory. */
-static bool fold_at_once(const struct job *job, void *state)
+static bool fold_single_chunk(const struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
     fold_values *const fold = plan->elements.flat && plan->n <= LOOP_MOST ? chunk_loop(job) : NULL;
@@ -143,23 +143,23 @@ static bool fold_few(const struct plan *plan, struct folding *self, void *state)
     enum { FEW = 16 };
     _Alignas(STATE_ALIGNMENT) char states[FEW * STATE_BYTES_MAX];
     const uint64_t n = plan->n, chunks = ceil_div(n, LOOP_MOST);
-    if (chunks > FEW || self->all.way != IN_PLACE || sharing_for(plan, IN_PLACE, n).pieces > 1)
+    if (chunks > FEW || self->all.mode != IN_PLACE || sharing_for(plan, IN_PLACE, n).pieces > 1)
         return false;
     self->n = n;
     self->tiles.sharing.chunks = chunks;
-    self->matter = chunks;
+    self->needed = chunks;
     self->states = states;
     fold_piece(self, 0, NULL);
-    self->all.merge(states, self->matter);
+    self->all.merge(states, self->needed);
     memcpy(state, states, self->all.width);
     return true;
 }
 
 /* Whether the first chunk settles the result; if so, no thread is woken. */
-static bool fold_beginning(const struct chunks *all, uint64_t n, void *state)
+static bool fold_first(const struct chunks *all, uint64_t n, void *state)
 {
     const uint64_t first = min_u64(n, LOOP_MOST);
-    if (!all->settled || all->way != IN_PLACE)
+    if (!all->settled || all->mode != IN_PLACE)
         return false;
     if (all->indexed)
         state_identity(all->plan->fold, all->plan->accumulator, state);
@@ -177,19 +177,19 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
         state_identity(plan->fold, plan->accumulator, state);
         return true;
     }
-    if (fold_at_once(job, state))
+    if (fold_single_chunk(job, state))
         return true;
     struct folding self;
     chunks_describe(&self.all, job);
     self.start = 0;
     self.masked = 0;
-    const bool folded = fold_few(plan, &self, state) || fold_beginning(&self.all, plan->n, state) ||
-                        fold_in_memory(job, &self, state);
+    const bool folded = fold_few(plan, &self, state) || fold_first(&self.all, plan->n, state) ||
+                        fold_with_buffers(job, &self, state);
     *count -= self.masked;
     return folded;
 }
 
-bool folding_one_by_one(struct job *job)
+bool folding_run_each(struct job *job)
 {
     if (job->run->explanation) {
         job->run->explanation->at_once = 1;
@@ -210,7 +210,7 @@ bool folding_one_by_one(struct job *job)
             one.finish.has_mean = true;
             one.finish.mean = one.means->here[walk.place];
         }
-        if ((k && run_check_interrupt(job->run)) || !work_store(&part, walk.place))
+        if ((k && run_check_interrupt(job->run)) || !run_and_store(&part, walk.place))
             return false;
     }
     return true;
@@ -226,10 +226,10 @@ bool folding_is_short(const struct plan *plan)
 bool folding_explain(const struct job *job)
 {
     const struct plan *plan = job->plan;
-    const enum way way = chunk_way(job);
-    const uint64_t n = plan->n ? min_u64(plan->n, part_length(way)) : 1;
+    const enum load_mode mode = chunk_load_mode(job);
+    const uint64_t n = plan->n ? min_u64(plan->n, part_length(mode)) : 1;
     if (plan->exact)
         return exact_explain(job);
-    return tiles_explain(job, (struct loops){.way = chunk_way_name(way), .chunk = LOOP_MOST},
-                         sharing_for(plan, way, n).pieces);
+    return tiles_explain(job, (struct loops){.way = load_mode_name(mode), .chunk = LOOP_MOST},
+                         sharing_for(plan, mode, n).pieces);
 }

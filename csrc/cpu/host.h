@@ -15,7 +15,7 @@ struct job {
 };
 
 /* Whether integers of this type may not fit in a float's significand. */
-static inline bool is_long_integer(enum element type)
+static inline bool is_64bit_integer(enum element type)
 {
     return type == ELEMENT_INT64 || type == ELEMENT_UINT64;
 }
@@ -45,19 +45,19 @@ bool segments_run(struct job *);
 bool selection_run(struct job *, const struct selection *);
 
 /* Computes results one after the other, each like a whole array. */
-bool folding_one_by_one(struct job *);
+bool folding_run_each(struct job *);
 
 /* Computes one answer, as for a plan without axes, and stores it at index `place`. */
-bool work_store(struct job *, int64_t place);
+bool run_and_store(struct job *, int64_t place);
 
 /* Lists of arrays: all together, to a state or to exact sums; or a result of each. */
 bool list_fold(struct job *, void *state);
 bool list_add_exactly(struct job *, struct exact_sums *);
 bool list_run_each(struct job *);
 
-/* Reductions along axes in columns. columns_suit: there are loops for the plan, and its shape and
- * strides make columns faster. */
-bool columns_suit(const struct job *);
+/* Reductions along axes in columns. columns_preferred: there are loops for the plan, and its shape
+ * and strides make columns faster. */
+bool columns_preferred(const struct job *);
 bool columns_run(struct job *);
 
 /* Adds all of the plan's elements, and then computes the run's answer. */

@@ -25,7 +25,7 @@ static void begin(struct listed_job *self, const struct job *all)
 }
 
 /* Moves to array k. False if interrupted. */
-static bool take(struct listed_job *self)
+static bool select_array(struct listed_job *self)
 {
     const struct listed_array *const array = &self->list->at[self->k];
     if (self->k && !self->list->each)
@@ -45,11 +45,11 @@ bool list_fold(struct job *job, void *state)
     char *const states = malloc(count * width);
     struct listed_job one;
     bool folded = true;
-    uint64_t unasked;
+    uint64_t ignored;
     if (!states)
         return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
     for (begin(&one, job); folded && one.k < count; one.k++)
-        folded = take(&one) && folding_run(&one.job, states + one.k * width, &unasked);
+        folded = select_array(&one) && folding_run(&one.job, states + one.k * width, &ignored);
     if (folded) {
         loop_of_states(plan->fold, plan->accumulator)(states, count);
         memcpy(state, states, width);
@@ -61,13 +61,13 @@ bool list_fold(struct job *job, void *state)
 bool list_add_exactly(struct job *job, struct exact_sums *sums)
 {
     struct listed_job one;
-    struct exact_sums own;
+    struct exact_sums partial;
     memset(sums, 0, sizeof *sums);
     for (begin(&one, job); one.k < one.list->count; one.k++) {
-        if (!take(&one) || !exact_run(&one.job, &own))
+        if (!select_array(&one) || !exact_run(&one.job, &partial))
             return false;
         for (int part = 0; part < EXACT_PARTS; part++)
-            exact_merge(&sums->parts[part], &own.parts[part]);
+            exact_merge(&sums->parts[part], &partial.parts[part]);
     }
     return true;
 }
@@ -78,7 +78,7 @@ bool list_run_each(struct job *job)
 {
     struct listed_job one;
     for (begin(&one, job); one.k < one.list->count; one.k++)
-        if (!take(&one) || !work_store(&one.job, (int64_t)one.k))
+        if (!select_array(&one) || !run_and_store(&one.job, (int64_t)one.k))
             return false;
     return true;
 }

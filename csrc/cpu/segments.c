@@ -16,19 +16,19 @@ enum {
     LONG = 1 << 18, /* elements of a segment from which threads share them */
     FEW = 24,       /* elements up to which a vector loop's overhead is too large */
     STATES = LONG / LOOP_MOST > FEW ? LONG / LOOP_MOST : FEW, /* most states per segment */
-    ELEMENTS_A_TILE = 1 << 16,
-    TILES_A_STRETCH = 1 << 12, /* between polls of the watch */
-    EXACT_STRETCH = 1 << 8     /* the same for exact sums */
+    TILE_ELEMENTS = 1 << 16,
+    POLL_TILES = 1 << 12,     /* between polls of the watch */
+    EXACT_POLL_TILES = 1 << 8 /* the same for exact sums */
 };
 
 struct segmented {
     struct job *job;
     const struct plan *plan;
     struct chunks chunks;
-    bool stored;  /* states are results */
-    uint64_t few; /* most elements that are merged as states */
+    bool stored;         /* states are results */
+    uint64_t merged_max; /* most elements that are merged as states */
     size_t result_size;
-    uint64_t segments_a_tile;
+    uint64_t tile_segments;
     atomic_bool has_long;      /* long segments were skipped, to be folded later */
     union scalar empty_result; /* result of an empty segment */
     size_t states;             /* offset in a workspace */
@@ -42,7 +42,7 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
     const uint64_t count = ceil_div(segment.n, LOOP_MOST);
     if (segment.n == 0)
         return;
-    if (segment.n <= self->few) {
+    if (segment.n <= self->merged_max) {
         const char *const values = self->plan->layout->data;
         memcpy(states, values + segment.start * chunks->size, segment.n * chunks->size);
         chunks->merge(states, segment.n);
@@ -90,12 +90,13 @@ static void finish(const struct segmented *self, const void *state, uint64_t n, 
 
 /* ---- running ---- */
 
-/* `maker` is for exact sums, else NULL. False if out of memory. */
-static bool do_segment(struct segmented *self, struct exact_maker *maker, char *workspace,
-                       struct segment segment, uint64_t k)
+/* `reducer` is for exact sums, else NULL. False if out of memory. */
+static bool process_segment(struct segmented *self, struct exact_reducer *reducer, char *workspace,
+                            struct segment segment, uint64_t k)
 {
-    if (maker && segment.n > 0)
-        return exact_make(maker, self->plan->layout, segment.start, segment.n, result_at(self, k));
+    if (reducer && segment.n > 0)
+        return exact_reduce(reducer, self->plan->layout, segment.start, segment.n,
+                            result_at(self, k));
     if (segment.n >= LONG) {
         atomic_store(&self->has_long, true);
     } else {
@@ -105,18 +106,18 @@ static bool do_segment(struct segmented *self, struct exact_maker *maker, char *
     return true;
 }
 
-static unsigned do_tile(void *context, uint64_t tile, void *workspace)
+static unsigned process_tile(void *context, uint64_t tile, void *workspace)
 {
     struct segmented *self = context;
-    struct exact_maker *const maker = self->plan->exact ? workspace : NULL;
-    const uint64_t first = tile * self->segments_a_tile,
-                   end = min_u64(first + self->segments_a_tile, self->plan->segments.of->count);
-    if (maker)
-        exact_maker_start(maker, self->job);
+    struct exact_reducer *const reducer = self->plan->exact ? workspace : NULL;
+    const uint64_t first = tile * self->tile_segments,
+                   end = min_u64(first + self->tile_segments, self->plan->segments.of->count);
+    if (reducer)
+        exact_reducer_start(reducer, self->job);
     for (uint64_t k = first; k < end; k++)
-        if (!do_segment(self, maker, workspace, segment_at(self->plan->segments.of, k), k))
-            return TILE_LACKS_MEMORY;
-    return maker ? maker->run.findings : 0;
+        if (!process_segment(self, reducer, workspace, segment_at(self->plan->segments.of, k), k))
+            return TILE_OUT_OF_MEMORY;
+    return reducer ? reducer->run.findings : 0;
 }
 
 /* Folds a long segment like a whole array. */
@@ -146,15 +147,15 @@ static void describe(struct segmented *self, struct job *job)
     chunks_describe(&self->chunks, job);
     /* Merging elements as states is faster than starting a vector loop, except where float extremes
      * check for NaN. */
-    const bool are_states = self->chunks.way == IN_PLACE && fold_is_on_ladder(plan->fold) &&
+    const bool are_states = self->chunks.mode == IN_PLACE && fold_is_on_ladder(plan->fold) &&
                             plan->layout->input == plan->accumulator,
                extremes = plan->fold == FOLD_min || plan->fold == FOLD_max;
-    self->few = are_states && (!extremes || element_is_integer(plan->accumulator)) ? FEW : 0;
+    self->merged_max = are_states && (!extremes || element_is_integer(plan->accumulator)) ? FEW : 0;
     self->stored = reduction_is_stored(plan->reduction) &&
                    !reduction_row(plan->reduction)->counts &&
                    plan->results.type == plan->accumulator;
     self->result_size = element_size(plan->results.type);
-    self->segments_a_tile = 1 + ELEMENTS_A_TILE / (segments->elements / (segments->count + 1) + 1);
+    self->tile_segments = 1 + TILE_ELEMENTS / (segments->elements / (segments->count + 1) + 1);
     self->empty_result = run_empty_value(plan);
     self->states = self->chunks.buffer;
     atomic_init(&self->has_long, false);
@@ -163,22 +164,22 @@ static void describe(struct segmented *self, struct job *job)
 bool segments_run(struct job *job)
 {
     struct segmented self;
-    bool made;
+    bool ok;
     if (job->plan->segments.keys)
-        return keyed_has_table(job->plan)                        ? keyed_fold(job)
-               : job->plan->exact && exact_fold_keys(job, &made) ? made
-                                                                 : keyed_sort(job);
+        return keyed_has_table(job->plan)                      ? keyed_fold(job)
+               : job->plan->exact && exact_fold_keys(job, &ok) ? ok
+                                                               : keyed_sort(job);
     describe(&self, job);
     const bool exact = job->plan->exact;
-    const uint64_t count = ceil_div(self.plan->segments.of->count, self.segments_a_tile);
+    const uint64_t count = ceil_div(self.plan->segments.of->count, self.tile_segments);
     struct tiles tiles = {.job = job,
                           .sharing.pieces = count,
-                          .plain = exact,
-                          .stretch = exact ? EXACT_STRETCH : TILES_A_STRETCH,
-                          .workspace = exact ? sizeof(struct exact_maker)
+                          .default_fenv = exact,
+                          .poll_interval = exact ? EXACT_POLL_TILES : POLL_TILES,
+                          .workspace = exact ? sizeof(struct exact_reducer)
                                              : self.states + STATES * self.chunks.width};
-    bool done = tiles_do(&tiles, count, 1, exact ? "exact sums" : "partials",
-                         &(struct tile_works){.whole = do_tile}, &self);
+    bool done = tiles_process(&tiles, count, 1, exact ? "exact sums" : "partials",
+                              &(struct tile_functions){.whole = process_tile}, &self);
     for (uint64_t k = 0; done && self.has_long && k < self.plan->segments.of->count; k++) {
         const struct segment segment = segment_at(self.plan->segments.of, k);
         done = segment.n < LONG || fold_long(&self, segment, k);

@@ -10,36 +10,36 @@
 
 /* Nanoseconds on one thread ("sharing" in benchmarks/tuning/host.json). */
 enum {
-    ALONE = 6000,        /* up to here, a second thread is not worthwhile */
-    ALONE_ALONG = 20000, /* along axes: data in the caller's cache must be fetched */
-    PIECE = 1200,        /* least length of a piece, so that taking one is negligible */
-    BRIEF = 60000,       /* waking sleeping threads takes as long, and costs the caller */
+    SERIAL_TIME = 6000,        /* up to here, a second thread is not worthwhile */
+    SERIAL_TIME_ALONG = 20000, /* along axes: data in the caller's cache must be fetched */
+    PIECE_TIME = 1200,         /* least length of a piece, so that taking one is negligible */
+    WAKE_TIME = 60000,         /* waking sleeping threads takes as long, and costs the caller */
 };
 
 /* Picoseconds per byte of elements, per converted 16-bit float, and per result. */
-enum { BYTE = 20, HALF = 80, RESULT = 1000 };
+enum { BYTE_COST = 20, HALF_COST = 80, RESULT_COST = 1000 };
 
 /* Pieces of long jobs: enough that threads finish together. */
 enum { PIECES = 512 };
 
-static uint64_t pace_of(enum fold fold, enum element input)
+static uint64_t element_cost(enum fold fold, enum element input)
 {
     const bool half = input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16;
-    const uint64_t pace = half ? HALF : BYTE * element_size(input);
-    return fold == FOLD_logsumexp                           ? 16 * pace
-           : fold_is_variance(fold) || fold == FOLD_summary ? 4 * pace
-                                                            : pace;
+    const uint64_t cost = half ? HALF_COST : BYTE_COST * element_size(input);
+    return fold == FOLD_logsumexp                           ? 16 * cost
+           : fold_is_variance(fold) || fold == FOLD_summary ? 4 * cost
+                                                            : cost;
 }
 
-struct sharing sharing_of(enum fold fold, enum element input, enum bringing bringing, bool along,
+struct sharing sharing_of(enum fold fold, enum element input, enum gathering gathering, bool along,
                           uint64_t n, uint64_t results)
 {
-    const uint64_t alone = along ? ALONE_ALONG : ALONE, chunks = ceil_div(n, LOOP_MOST),
-                   pace = pace_of(fold, input) + bringing,
-                   each = (pace * LOOP_MOST + results * RESULT / chunks) / 1000 + 1;
-    struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < BRIEF};
+    const uint64_t alone = along ? SERIAL_TIME_ALONG : SERIAL_TIME, chunks = ceil_div(n, LOOP_MOST),
+                   cost = element_cost(fold, input) + gathering,
+                   each = (cost * LOOP_MOST + results * RESULT_COST / chunks) / 1000 + 1;
+    struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < WAKE_TIME};
     if (chunks * each > alone) {
-        const uint64_t least = ceil_div(PIECE, each), fair = ceil_div(chunks, PIECES);
+        const uint64_t least = ceil_div(PIECE_TIME, each), fair = ceil_div(chunks, PIECES);
         sharing.chunks = least > fair ? least : fair;
         sharing.pieces = ceil_div(chunks, sharing.chunks);
     }
@@ -54,7 +54,7 @@ size_t tiles_aligned(size_t bytes)
     return ceil_div(bytes, CACHE_LINE) * CACHE_LINE;
 }
 
-static bool lack_memory(struct tiles *self, const char *purpose)
+static bool report_out_of_memory(struct tiles *self, const char *purpose)
 {
     if (self->job->run)
         failure_note(&self->job->run->failure, FAILURE_MEMORY, "out of memory for %s", purpose);
@@ -71,17 +71,17 @@ bool tiles_open(struct tiles *self, uint64_t tiles, const char *purpose)
     self->threads = threads_for(&self->job->threads, tiles);
     self->workspace = tiles_aligned(self->workspace);
     self->memory = spare_take(tiles_bytes(self));
-    return self->memory || lack_memory(self, purpose);
+    return self->memory || report_out_of_memory(self, purpose);
 }
 
 void tiles_close(struct tiles *self)
 {
     spare_give(self->memory, tiles_bytes(self));
     if (self->job->run)
-        self->job->run->findings |= self->findings & (TILE_LACKS_MEMORY - 1);
+        self->job->run->findings |= self->findings & (TILE_OUT_OF_MEMORY - 1);
 }
 
-static void do_tile(void *context, uint64_t index, unsigned thread)
+static void process_tile(void *context, uint64_t index, unsigned thread)
 {
     struct tiles *self = context;
     const unsigned found =
@@ -90,26 +90,26 @@ static void do_tile(void *context, uint64_t index, unsigned thread)
         atomic_fetch_or(&self->findings, found);
 }
 
-bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *context)
+bool tiles_run(struct tiles *self, uint64_t tiles, tile_function *work, void *context)
 {
-    const uint64_t stretch = self->stretch ? self->stretch : tiles;
+    const uint64_t poll_interval = self->poll_interval ? self->poll_interval : tiles;
     self->work = work;
     self->context = context;
-    for (self->start = 0; self->start < tiles; self->start += stretch) {
-        const uint64_t count = min_u64(tiles - self->start, stretch);
+    for (self->start = 0; self->start < tiles; self->start += poll_interval) {
+        const uint64_t count = min_u64(tiles - self->start, poll_interval);
         if (self->start && run_check_interrupt(self->job->run))
             return false;
         fenv_t callers;
-        if (self->plain) { /* threads that join in use the caller's environment */
+        if (self->default_fenv) { /* threads that join in use the caller's environment */
             fegetenv(&callers);
             fesetenv(FE_DFL_ENV);
         }
         if (self->sharing.pieces > 1)
-            threads_run(&self->job->threads, count, self->sharing.brief, do_tile, self);
+            threads_run(&self->job->threads, count, self->sharing.brief, process_tile, self);
         else
             for (uint64_t k = 0; k < count; k++)
-                do_tile(self, k, 0);
-        if (self->plain)
+                process_tile(self, k, 0);
+        if (self->default_fenv)
             fesetenv(&callers);
     }
     return true;
@@ -123,15 +123,15 @@ bool tiles_explain(const struct job *job, struct loops loops, uint64_t tiles)
     return true;
 }
 
-bool tiles_do(struct tiles *self, uint64_t tiles, uint64_t pieces, const char *purpose,
-              const struct tile_works *works, void *context)
+bool tiles_process(struct tiles *self, uint64_t tiles, uint64_t pieces, const char *purpose,
+                   const struct tile_functions *fns, void *context)
 {
     bool done = tiles_open(self, tiles * pieces, purpose) &&
-                tiles_run(self, tiles * pieces, pieces == 1 ? works->whole : works->piece, context);
+                tiles_run(self, tiles * pieces, pieces == 1 ? fns->whole : fns->piece, context);
     if (done && pieces > 1) {
         self->sharing.brief = true;
-        done = tiles_run(self, tiles, works->finish, context);
+        done = tiles_run(self, tiles, fns->finish, context);
     }
     tiles_close(self);
-    return done && (!(self->findings & TILE_LACKS_MEMORY) || lack_memory(self, purpose));
+    return done && (!(self->findings & TILE_OUT_OF_MEMORY) || report_out_of_memory(self, purpose));
 }

@@ -14,29 +14,28 @@ struct sharing {
 
 /* How elements get to a loop: in place, as tiles that are moved or transposed, or one by one; and
  * the cost in picoseconds per element ("sharing" in benchmarks/tuning/host.json). */
-enum bringing { GATHERS_NOTHING = 0, GATHERS_TILES = 75, GATHERS_ELEMENTS = 1000 };
+enum gathering { GATHERS_NOTHING = 0, GATHERS_TILES = 75, GATHERS_ELEMENTS = 1000 };
 
-/* For n >= 1 elements of type `input`, in chunks of LOOP_MOST, reduced along axes to `results`
- * results, or to a state. */
-struct sharing sharing_of(enum fold, enum element input, enum bringing, bool along, uint64_t n,
+/* For n >= 1 elements of type `input` in chunks of LOOP_MOST, reduced to `results` or one state. */
+struct sharing sharing_of(enum fold, enum element input, enum gathering, bool along, uint64_t n,
                           uint64_t results);
 
 /* Processes a tile with a thread's workspace. Returns FOUND_ bits and, above these, others that are
- * not passed to the run, such as TILE_LACKS_MEMORY. */
-typedef unsigned tile_work(void *context, uint64_t tile, void *workspace);
+ * not passed to the run, such as TILE_OUT_OF_MEMORY. */
+typedef unsigned tile_function(void *context, uint64_t tile, void *workspace);
 
-enum { TILE_LACKS_MEMORY = 1 << 16 };
+enum { TILE_OUT_OF_MEMORY = 1 << 16 };
 
 struct tiles {
     struct job *job;
     struct sharing sharing;
-    bool plain;               /* in the default floating-point environment */
-    uint64_t stretch;         /* tiles between polls of the watch; 0: all */
+    bool default_fenv;        /* in the default floating-point environment */
+    uint64_t poll_interval;   /* tiles between polls of the watch; 0: all */
     size_t workspace, common; /* bytes per thread, and of the memory in common */
     unsigned threads;         /* number of workspaces */
     char *memory;             /* workspaces, and then the common memory */
     uint64_t start;           /* first tile of the current stretch */
-    tile_work *work;
+    tile_function *work;
     void *context;
     atomic_uint findings; /* of all tiles */
 };
@@ -62,17 +61,17 @@ static inline void *tiles_common(const struct tiles *self)
 }
 
 /* Processes the tiles, with several threads if that pays. False if interrupted. */
-bool tiles_run(struct tiles *, uint64_t tiles, tile_work *, void *context);
+bool tiles_run(struct tiles *, uint64_t tiles, tile_function *, void *context);
 
 /* Explains loops by threads that share so many tiles. Always true. */
 bool tiles_explain(const struct job *, struct loops, uint64_t tiles);
 
 /* How tiles are processed: each as a whole, or in pieces and then finished. Piece p of tile t has
  * index p * tiles + t. */
-struct tile_works {
-    tile_work *whole, *piece, *finish;
+struct tile_functions {
+    tile_function *whole, *piece, *finish;
 };
 
 /* tiles_open, the work on tiles of so many pieces each, and tiles_close. False: a failure. */
-bool tiles_do(struct tiles *, uint64_t tiles, uint64_t pieces, const char *purpose,
-              const struct tile_works *, void *context);
+bool tiles_process(struct tiles *, uint64_t tiles, uint64_t pieces, const char *purpose,
+                   const struct tile_functions *, void *context);

@@ -62,14 +62,14 @@ static bool out_of_memory(struct failure *failure)
 static bool run_job(struct state *state, const struct plan *plan, struct run *run)
 {
     struct simulator *simulator = simulator_for(state, plan, run->counting);
-    struct simulated_machine *on = calloc(1, sizeof *on); /* the caller's stack may be small */
+    struct simulated_machine *machine = calloc(1, sizeof *machine); /* the stack may be small */
     bool ran = false;
-    if (simulator && on) {
-        simulated_machine_open(on, simulator, plan, run);
-        ran = execute(&on->machine, plan, run);
+    if (simulator && machine) {
+        simulated_machine_open(machine, simulator, plan, run);
+        ran = execute(&machine->machine, plan, run);
     } else
         out_of_memory(&run->failure);
-    free(on);
+    free(machine);
     const bool usable = ran && simulator_multiprocessors(simulator) == processor_cores();
     simulator_close(usable ? atomic_exchange(&state->idle, simulator) : simulator);
     return ran;
@@ -88,7 +88,7 @@ struct trial {
 };
 
 /* Reduces a shape to about `length` elements, and returns their number. */
-static uint64_t cut(uint64_t *shape, unsigned dimensions, uint64_t length)
+static uint64_t shrink(uint64_t *shape, unsigned dimensions, uint64_t length)
 {
     uint64_t all = 1;
     for (unsigned k = 0; k < dimensions; k++)
@@ -103,20 +103,20 @@ static uint64_t cut(uint64_t *shape, unsigned dimensions, uint64_t length)
 }
 
 /* Not 0. */
-static double elements_of(const struct plan *plan)
+static double total_elements(const struct plan *plan)
 {
     return (double)plan->n * (double)(plan->axes ? plan->axes->results : 1);
 }
 
 /* Uses no given means, which are indexed by all results. The remaining results are contiguous. */
-static bool cut_results(struct trial *self, const struct axes *all, uint64_t elements)
+static bool shrink_results(struct trial *self, const struct axes *all, uint64_t elements)
 {
     struct plan *plan = &self->plan;
     struct results *results = &plan->results;
     struct axes *axes = &self->axes;
     int64_t place = 1;
     axes_copy(all, axes);
-    axes->results = cut(axes->shape, axes->outer, plan->n < elements ? elements / plan->n : 1);
+    axes->results = shrink(axes->shape, axes->outer, plan->n < elements ? elements / plan->n : 1);
     axes->first = 0;
     for (unsigned k = axes->outer; k-- > 0; place *= (int64_t)axes->shape[k])
         axes->places[k] = place;
@@ -141,13 +141,13 @@ static struct trial *trial_begin(const struct plan *all, uint64_t elements)
     self->plan.results.at[0] = &self->out;
     self->results = NULL;
     self->axes.results = 1;
-    if (all->axes && !cut_results(self, all->axes, elements)) {
+    if (all->axes && !shrink_results(self, all->axes, elements)) {
         free(self);
         return NULL;
     }
     if (!all->axes)
         layout_copy(all->layout, layout);
-    cut(layout->shape, layout->dimensions, ceil_div(elements, self->axes.results));
+    shrink(layout->shape, layout->dimensions, ceil_div(elements, self->axes.results));
     self->plan.n = layout_length(layout);
     return self;
 }
@@ -157,7 +157,7 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
 {
     enum { TRIAL = 1 << 20, SHORT_ENOUGH = 1 << 23, SLOW_SECONDS = 10 };
     const double runs = run->timing ? run->timing->warmup + run->timing->samples : 1,
-                 all = (plan ? elements_of(plan) : (double)run->timing->bytes) * runs;
+                 all = (plan ? total_elements(plan) : (double)run->timing->bytes) * runs;
     if (plan ? all <= SHORT_ENOUGH : run->timing->bytes <= TRIAL)
         return true;
     double once, part = TRIAL;
@@ -176,7 +176,7 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
     const double took = clock_now() - began;
     char text[160];
     if (plan) {
-        part = elements_of(&trial->plan);
+        part = total_elements(&trial->plan);
         free(trial->results);
         free(trial);
     }

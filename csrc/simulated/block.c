@@ -17,14 +17,14 @@
  * as possible if backwards, and at random if shuffled. Results then reveal missing waits. */
 static struct thread *next_ready(struct multiprocessor *self)
 {
-    enum { SWITCHES_A_LOOK = 8, SWITCHES_A_COPY = 16 };
+    enum { POLL_SWITCHES = 8, COPY_SWITCHES = 16 };
     struct sweep *sweep = &self->sweep;
     if (self->copies.count && self->launch->order == ORDER_SHUFFLED &&
-        random_next(&self->copies.random) % SWITCHES_A_COPY == 0)
-        bulk_copies_end_any(&self->copies);
-    if (self->number == 0 && ++sweep->switches % SWITCHES_A_LOOK == 0)
+        random_next(&self->copies.random) % COPY_SWITCHES == 0)
+        bulk_copies_complete_one(&self->copies);
+    if (self->number == 0 && ++sweep->switches % POLL_SWITCHES == 0)
         return NULL;
-    while (sweep->next < self->launch->block && self->at[READY]) {
+    while (sweep->next < self->launch->block && self->in_state[READY]) {
         struct thread *thread = &self->threads[sweep->order[sweep->next++]];
         if (thread->state == READY && thread->place.thread.x / SIMULATOR_WARP != sweep->last_warp)
             return thread;
@@ -35,12 +35,12 @@ static struct thread *next_ready(struct multiprocessor *self)
 void thread_wait_at(enum thread_state barrier)
 {
     struct thread *self = thread_running();
-    struct multiprocessor *home = self->home;
-    home->at[READY]--;
-    home->at[barrier]++;
+    struct multiprocessor *sm = self->sm;
+    sm->in_state[READY]--;
+    sm->in_state[barrier]++;
     self->state = barrier;
-    struct thread *next = next_ready(home);
-    fiber_switch(&self->fiber, next ? &next->fiber : &home->scheduler);
+    struct thread *next = next_ready(sm);
+    fiber_switch(&self->fiber, next ? &next->fiber : &sm->scheduler);
 }
 
 /* Runs every ready thread, except those of the last warp, to its next barrier. They switch to each
@@ -50,7 +50,8 @@ static void sweep(struct multiprocessor *self)
     if (self->launch->order == ORDER_SHUFFLED)
         random_shuffle(self->sweep.order, self->launch->block, &self->sweep.random);
     self->sweep.next = 0;
-    while (self->sweep.next < self->launch->block && self->at[READY] && !grid_stopped(self->grid)) {
+    while (self->sweep.next < self->launch->block && self->in_state[READY] &&
+           !grid_stopped(self->grid)) {
         struct thread *first = next_ready(self);
         if (first)
             fiber_switch(&self->scheduler, &first->fiber);
@@ -64,7 +65,7 @@ static void thread_body(void *opaque)
 {
     struct thread *self = opaque;
     for (;;) {
-        const struct simulator_launch *launch = self->home->launch;
+        const struct simulator_launch *launch = self->sm->launch;
         launch->kernel(launch->arguments);
         thread_wait_at(ENDED);
     }
@@ -80,10 +81,10 @@ static bool make_threads(struct multiprocessor *self, unsigned block)
         return false;
     if (!self->threads && !(self->threads = calloc(SIMULATOR_BLOCK_MAX, sizeof *self->threads)))
         return false;
-    for (; self->made < block; self->made++) {
-        struct thread *thread = &self->threads[self->made];
-        thread->home = self;
-        fiber_make(&thread->fiber, &self->scheduler, &self->stacks, self->made, thread_body);
+    for (; self->created < block; self->created++) {
+        struct thread *thread = &self->threads[self->created];
+        thread->sm = self;
+        fiber_create(&thread->fiber, &self->scheduler, &self->stacks, self->created, thread_body);
     }
     return true;
 }
@@ -124,8 +125,8 @@ void block_begin(struct multiprocessor *self, uint64_t index)
     self->sweep.random = launch->seed ^ (index * 0x9e3779b97f4a7c15);
     memset(self->shared, GARBAGE, launch->shared_bytes);
     memset(self->warps, 0, sizeof *self->warps * (launch->block / SIMULATOR_WARP));
-    memset(self->at, 0, sizeof self->at);
-    self->at[READY] = launch->block;
+    memset(self->in_state, 0, sizeof self->in_state);
+    self->in_state[READY] = launch->block;
     self->voted = false;
     self->copies.count = 0;
     self->copies.random = self->sweep.random;
@@ -163,16 +164,16 @@ static unsigned first_in(const struct multiprocessor *self, enum thread_state st
 }
 
 /* Describes the threads that do not wait at `barrier`. */
-static void describe_the_others(const struct multiprocessor *self, enum thread_state barrier,
-                                char *text, size_t bytes)
+static void describe_others(const struct multiprocessor *self, enum thread_state barrier,
+                            char *text, size_t bytes)
 {
     for (enum thread_state s = barrier + 1; s < ENDED; s++)
-        if (self->at[s]) {
+        if (self->in_state[s]) {
             snprintf(text, bytes, "thread %u waits at %s", first_in(self, s), barrier_names[s]);
             return;
         }
-    if (self->at[ENDED])
-        snprintf(text, bytes, "%u have ended, thread %u among them", self->at[ENDED],
+    if (self->in_state[ENDED])
+        snprintf(text, bytes, "%u have ended, thread %u among them", self->in_state[ENDED],
                  first_in(self, ENDED));
     else
         snprintf(text, bytes, "%s",
@@ -185,40 +186,40 @@ static void describe_the_others(const struct multiprocessor *self, enum thread_s
 static void report_divergence(struct multiprocessor *self)
 {
     enum thread_state barrier = AT_BLOCK_BARRIER;
-    while (!self->at[barrier])
+    while (!self->in_state[barrier])
         barrier++;
     char others[96], text[256];
-    describe_the_others(self, barrier, others, sizeof others);
+    describe_others(self, barrier, others, sizeof others);
     const unsigned first = first_in(self, barrier);
     snprintf(text, sizeof text,
              "%u of the %u threads of block %u wait at %s, thread %u among them, which not all "
              "will reach: %s",
-             self->at[barrier], self->launch->block, self->threads[first].place.block.x,
+             self->in_state[barrier], self->launch->block, self->threads[first].place.block.x,
              barrier_names[barrier], first, others);
     if (self->launch->checker)
-        checker_blame(self->launch->checker, self->number, first, text);
+        checker_report(self->launch->checker, self->number, first, text);
     grid_stop(self->grid, FAILURE_RUNTIME, text);
 }
 
 /* ---- barriers ---- */
 
 /* Accesses before and after a barrier of the warp are counted separately. */
-static void separate_warp(struct multiprocessor *self, unsigned warp)
+static void flush_warp_counts(struct multiprocessor *self, unsigned warp)
 {
     if (self->launch->counts)
         counter_pass_barrier(self->counter, warp);
 }
 
-static void separate(struct multiprocessor *self)
+static void flush_counts(struct multiprocessor *self)
 {
     for (unsigned w = 0; w < self->launch->block / SIMULATOR_WARP; w++)
-        separate_warp(self, w);
+        flush_warp_counts(self, w);
 }
 
 static void release(struct multiprocessor *self, struct thread *thread)
 {
-    self->at[thread->state]--;
-    self->at[READY]++;
+    self->in_state[thread->state]--;
+    self->in_state[READY]++;
     thread->state = READY;
 }
 
@@ -243,7 +244,7 @@ static bool release_warps(struct multiprocessor *self)
             any = true;
         }
         if (waiting == UINT32_MAX && self->warps[w].waiting == 0)
-            separate_warp(self, w);
+            flush_warp_counts(self, w);
     }
     return any;
 }
@@ -251,7 +252,7 @@ static bool release_warps(struct multiprocessor *self)
 /* All threads of the block that have not ended are in this state. */
 static void release_at(struct multiprocessor *self, enum thread_state state)
 {
-    separate(self);
+    flush_counts(self);
     for (unsigned t = 0; t < self->launch->block; t++)
         if (self->threads[t].state == state)
             release(self, &self->threads[t]);
@@ -260,20 +261,20 @@ static void release_at(struct multiprocessor *self, enum thread_state state)
 /* Releases threads whose phase has ended. If no thread can run, pending copies are completed. */
 static bool release_mbarriers(struct multiprocessor *self)
 {
-    const unsigned before = self->at[READY];
+    const unsigned before = self->in_state[READY];
     do
         for (unsigned t = 0; t < self->launch->block; t++) {
             struct thread *thread = &self->threads[t];
             if (thread->state == AT_MBARRIER && thread->mbarrier->parity != thread->parity)
                 release(self, thread);
         }
-    while (self->at[READY] == before && bulk_copies_end_any(&self->copies));
-    return self->at[READY] > before;
+    while (self->in_state[READY] == before && bulk_copies_complete_one(&self->copies));
+    return self->in_state[READY] > before;
 }
 
 static bool release_grid_barrier(struct multiprocessor *self)
 {
-    if (!grid_meet(self->grid)) {
+    if (!grid_sync(self->grid)) {
         grid_stop(self->grid, FAILURE_RUNTIME,
                   "some blocks wait at the grid's barrier that others never reach");
         return false;
@@ -287,7 +288,7 @@ static bool release_grid_barrier(struct multiprocessor *self)
 static bool release_block_barrier(struct multiprocessor *self)
 {
     struct checker *checker = self->launch->checker;
-    self->verdict = self->voted;
+    self->vote_result = self->voted;
     self->voted = false;
     if (checker && !checker_pass_block_barrier(checker, self->number)) {
         grid_stop(self->grid, FAILURE_RUNTIME, "a word used as a barrier is not a barrier");
@@ -302,25 +303,25 @@ static bool release_block_barrier(struct multiprocessor *self)
  * False when the block has ended, has failed or must wait for other blocks. */
 static bool release_barrier(struct multiprocessor *self)
 {
-    const unsigned block = self->launch->block, *at = self->at;
-    if (at[AT_WARP_BARRIER] && release_warps(self))
+    const unsigned block = self->launch->block, *in = self->in_state;
+    if (in[AT_WARP_BARRIER] && release_warps(self))
         return true;
-    if (at[READY]) {
+    if (in[READY]) {
         self->sweep.last_warp = NO_WARP;
         return true;
     }
-    if (at[AT_MBARRIER] && release_mbarriers(self))
+    if (in[AT_MBARRIER] && release_mbarriers(self))
         return true;
-    if (at[AT_BLOCK_BARRIER] == block)
+    if (in[AT_BLOCK_BARRIER] == block)
         return release_block_barrier(self);
-    if (at[AT_GRID_BARRIER] == block && self->launch->cooperative)
+    if (in[AT_GRID_BARRIER] == block && self->launch->cooperative)
         return release_grid_barrier(self);
-    if (at[ENDED] == block) {
+    if (in[ENDED] == block) {
         if (self->copies.count) /* another block will reuse the shared memory */
             grid_stop(self->grid, FAILURE_RUNTIME,
                       "a block has ended before a bulk copy to its shared memory");
-        separate(self);
-    } else if (!at[AT_CLUSTER_BARRIER] || at[AT_CLUSTER_BARRIER] + at[ENDED] != block) {
+        flush_counts(self);
+    } else if (!in[AT_CLUSTER_BARRIER] || in[AT_CLUSTER_BARRIER] + in[ENDED] != block) {
         report_divergence(self);
     }
     return false;
@@ -328,10 +329,10 @@ static bool release_barrier(struct multiprocessor *self)
 
 bool block_run(struct multiprocessor *self)
 {
-    if (self->at[AT_CLUSTER_BARRIER])
+    if (self->in_state[AT_CLUSTER_BARRIER])
         release_at(self, AT_CLUSTER_BARRIER);
     do
         sweep(self);
     while (!grid_stopped(self->grid) && release_barrier(self));
-    return self->at[AT_CLUSTER_BARRIER];
+    return self->in_state[AT_CLUSTER_BARRIER];
 }

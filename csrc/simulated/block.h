@@ -38,12 +38,12 @@ static inline void random_shuffle(unsigned *items, unsigned count, uint64_t *sta
 struct grid {
     unsigned cores; /* cores in use */
     const struct simulator_launch *launch;
-    struct timespec looked; /* last poll of the watch */
+    struct timespec polled; /* last poll of the watch */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t at_barrier, past_kernel; /* blocks of a cooperative launch */
-    uint64_t barriers;                /* number of completed grid barriers */
+    uint64_t at_barrier, exited; /* blocks of a cooperative launch */
+    uint64_t barriers;           /* number of completed grid barriers */
 
     atomic_bool stop;
     struct failure failure;
@@ -57,7 +57,7 @@ bool grid_stopped(struct grid *);
 void grid_poll_watch(struct grid *);
 
 /* Waits at the grid's barrier of a cooperative launch. False if some block can never arrive. */
-bool grid_meet(struct grid *);
+bool grid_sync(struct grid *);
 
 /* ---- pending bulk copies into a block's shared memory; in words.c ---- */
 
@@ -77,7 +77,7 @@ struct bulk_copies {
 };
 
 /* Completes a random pending copy; false if there is none. */
-bool bulk_copies_end_any(struct bulk_copies *);
+bool bulk_copies_complete_one(struct bulk_copies *);
 
 /* ---- a block on its core ---- */
 
@@ -96,7 +96,7 @@ enum thread_state {
 
 struct thread {
     struct fiber fiber; /* the first member, so that stack_owner() is the thread */
-    struct multiprocessor *home;
+    struct multiprocessor *sm;
     struct simulator_place place;
     enum thread_state state;
     unsigned mask;                             /* of the warp barrier that it waits at */
@@ -129,15 +129,15 @@ struct multiprocessor {
     unsigned number;                /* of the core; 0: the caller's own */
     struct fiber scheduler;
     struct thread *threads;
-    unsigned made; /* threads that have a fiber */
+    unsigned created; /* threads that have a fiber */
     struct stacks stacks;
     unsigned char *shared;
 
     const struct simulator_launch *launch;
     struct sweep sweep;
     struct warp warps[WARPS_MAX];
-    unsigned at[THREAD_STATES]; /* number of threads in each state */
-    bool voted, verdict;        /* by __syncthreads_or */
+    unsigned in_state[THREAD_STATES]; /* number of threads in each state */
+    bool voted, vote_result;          /* by __syncthreads_or */
     struct bulk_copies copies;
     struct counter *counter; /* for launches with counts; NULL: not opened yet */
 };

@@ -8,14 +8,14 @@
 
 enum {
     WORD_BYTES = 4,
-    LOADS_KEPT = 2,        /* the last loads of a word, by different threads */
-    PATIENCE = 1 << 20,    /* accesses that any launch may make, */
-    PATIENCE_A_WORD = 256, /* and more for each word of its memory */
+    LOADS_TRACKED = 2,     /* the last loads of a word, by different threads */
+    BUDGET = 1 << 20,      /* accesses that any launch may make, */
+    BUDGET_PER_WORD = 256, /* and more for each word of its memory */
 };
 
 /* The last access of a word, and its time: the block's count of barriers, the lane's count of its
  * warp's barriers, and the grid's counts of atomics and barriers. */
-struct visit {
+struct last_access {
     unsigned block, thread, barriers, steps, grid_barriers;
     uint64_t atomics;
     enum simulator_event event;
@@ -24,8 +24,8 @@ struct visit {
 };
 
 struct word {
-    struct visit store, loads[LOADS_KEPT];
-    bool is_there;
+    struct last_access store, loads[LOADS_TRACKED];
+    bool initialized;
 };
 
 /* The block that a core runs. */
@@ -34,7 +34,7 @@ struct checked_block {
     struct region shared;
     struct word *words;                  /* of `shared` */
     unsigned steps[SIMULATOR_BLOCK_MAX]; /* warp barriers that each thread has reached */
-    unsigned known[SIMULATOR_BLOCK_MAX][SIMULATOR_WARP]; /* completed steps per lane, as seen */
+    unsigned seen[SIMULATOR_BLOCK_MAX][SIMULATOR_WARP]; /* completed steps per lane, as seen */
     struct simulator_access last[SIMULATOR_BLOCK_MAX];
 };
 
@@ -46,8 +46,8 @@ struct checker {
     struct word *words[REGIONS_MAX];
     unsigned cores;
     struct checked_block *blocks; /* one per core */
-    uint64_t *latest;             /* the last atomic of each block, by block index */
-    uint64_t atomics, left;
+    uint64_t *last_atomics;       /* the last atomic of each block, by block index */
+    uint64_t atomics, budget;
 };
 
 static size_t words_in(size_t bytes)
@@ -58,27 +58,27 @@ static size_t words_in(size_t bytes)
 /* ---- opening and closing ---- */
 
 /* NULL if out of memory. */
-static struct word *make_words(size_t bytes, bool are_there)
+static struct word *allocate_words(size_t bytes, bool initialized)
 {
     struct word *words = calloc(words_in(bytes) + 1, sizeof *words);
     for (size_t w = 0; words && w < words_in(bytes); w++)
-        words[w].is_there = are_there;
+        words[w].initialized = initialized;
     return words;
 }
 
-static bool make_all(struct checker *self)
+static bool allocate_all(struct checker *self)
 {
-    self->latest = calloc(self->launch->grid, sizeof *self->latest);
+    self->last_atomics = calloc(self->launch->grid, sizeof *self->last_atomics);
     self->blocks = calloc(self->cores, sizeof *self->blocks);
-    bool made = self->latest && self->blocks;
-    for (unsigned k = 0; made && k < self->cores; k++)
-        made = (self->blocks[k].words = make_words(self->launch->shared_bytes, false)) != NULL;
-    for (unsigned k = 0; made && k < self->regions.count; k++) {
+    bool ok = self->last_atomics && self->blocks;
+    for (unsigned k = 0; ok && k < self->cores; k++)
+        ok = (self->blocks[k].words = allocate_words(self->launch->shared_bytes, false)) != NULL;
+    for (unsigned k = 0; ok && k < self->regions.count; k++) {
         const struct region *region = &self->regions.at[k];
-        made = (self->words[k] = make_words(region->bytes, region->is_there)) != NULL;
-        self->left += PATIENCE_A_WORD * words_in(region->bytes);
+        ok = (self->words[k] = allocate_words(region->bytes, region->initialized)) != NULL;
+        self->budget += BUDGET_PER_WORD * words_in(region->bytes);
     }
-    return made;
+    return ok;
 }
 
 struct checker *checker_open(const struct simulator_launch *launch, unsigned cores,
@@ -88,9 +88,9 @@ struct checker *checker_open(const struct simulator_launch *launch, unsigned cor
     if (!self)
         return NULL;
     *self = (struct checker){
-        .launch = launch, .regions = *regions, .fault = fault, .cores = cores, .left = PATIENCE};
+        .launch = launch, .regions = *regions, .fault = fault, .cores = cores, .budget = BUDGET};
     pthread_mutex_init(&self->lock, NULL);
-    if (make_all(self))
+    if (allocate_all(self))
         return self;
     checker_close(self);
     return NULL;
@@ -105,7 +105,7 @@ void checker_close(struct checker *self)
     for (unsigned k = 0; self->blocks && k < self->cores; k++)
         free(self->blocks[k].words);
     free(self->blocks);
-    free(self->latest);
+    free(self->last_atomics);
     pthread_mutex_destroy(&self->lock);
     free(self);
 }
@@ -130,7 +130,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static _Unwind_Reason_Code keep_frame(struct _Unwind_Context *context, void *kept)
+static _Unwind_Reason_Code record_frame(struct _Unwind_Context *context, void *kept)
 {
     struct fault *fault = kept;
     fault->frames[fault->depth++] = _Unwind_GetIP(context);
@@ -138,14 +138,14 @@ static _Unwind_Reason_Code keep_frame(struct _Unwind_Context *context, void *kep
 }
 
 /* Records the first fault; always returns false. */
-static bool blame(struct checker *self, enum fault_kind kind, const char *file, unsigned line,
-                  const char *text)
+static bool fail(struct checker *self, enum fault_kind kind, const char *file, unsigned line,
+                 const char *text)
 {
     struct fault *fault = self->fault;
     if (fault->kind == FAULT_NONE) {
         *fault = (struct fault){.kind = kind, .file = file, .line = line};
         snprintf(fault->text, sizeof fault->text, "%s", text);
-        _Unwind_Backtrace(keep_frame, fault);
+        _Unwind_Backtrace(record_frame, fault);
     }
     return false;
 }
@@ -172,75 +172,75 @@ struct target {
 };
 
 /* Reports "thread 3 of block 0 loads element 33 of the array", for example, and the reason. */
-static bool blame_access(struct checker *self, enum fault_kind kind, const struct target *target,
-                         const char *why)
+static bool fail_access(struct checker *self, enum fault_kind kind, const struct target *target,
+                        const char *why)
 {
     char text[256];
     snprintf(text, sizeof text, "thread %u of block %u %s %s %lld%s", target->tid,
              target->block->number, verb(target->access->event), target->region->name,
              (long long)target->offset / (long long)target->element, why);
-    return blame(self, kind, target->access->file, target->access->line, text);
+    return fail(self, kind, target->access->file, target->access->line, text);
 }
 
-static bool blame_race(struct checker *self, const struct target *target,
-                       const struct visit *before)
+static bool fail_race(struct checker *self, const struct target *target,
+                      const struct last_access *before)
 {
     char why[160];
     const bool same = before->block == target->block->number;
     snprintf(why, sizeof why, ", which thread %u of block %u %s in %s:%u; %s", before->thread,
              before->block, verb(before->event), base_name(before->file), before->line,
              same ? "no barrier separates them" : "nothing orders the two blocks");
-    return blame_access(self, FAULT_RACE, target, why);
+    return fail_access(self, FAULT_RACE, target, why);
 }
 
 /* ---- races ---- */
 
 /* Whether two accesses are ordered or harmless. */
-static bool may_follow(const struct checker *self, const struct target *now,
-                       const struct visit *before)
+static bool is_ordered(const struct checker *self, const struct target *now,
+                       const struct last_access *before)
 {
     const struct checked_block *here = now->block;
     if (!before->file || before->grid_barriers != here->grid_barriers ||
         (before->event == SIMULATOR_ATOMIC && now->access->event == SIMULATOR_ATOMIC))
         return true;
     if (before->block != here->number)
-        return self->latest[before->block] > before->atomics &&
-               self->latest[here->number] > before->atomics;
+        return self->last_atomics[before->block] > before->atomics &&
+               self->last_atomics[here->number] > before->atomics;
     if (before->thread == now->tid || before->barriers != here->barriers)
         return true;
     return before->thread / SIMULATOR_WARP == now->tid / SIMULATOR_WARP &&
-           here->known[now->tid][before->thread % SIMULATOR_WARP] > before->steps;
+           here->seen[now->tid][before->thread % SIMULATOR_WARP] > before->steps;
 }
 
-static bool visit_word(struct checker *self, const struct target *target, struct word *word)
+static bool check_word(struct checker *self, const struct target *target, struct word *word)
 {
     const struct checked_block *block = target->block;
     const struct simulator_access *access = target->access;
-    const struct visit now = {.block = block->number,
-                              .thread = target->tid,
-                              .barriers = block->barriers,
-                              .steps = block->steps[target->tid],
-                              .atomics = self->atomics,
-                              .grid_barriers = block->grid_barriers,
-                              .event = access->event,
-                              .file = access->file,
-                              .line = access->line};
-    if (!may_follow(self, target, &word->store))
-        return blame_race(self, target, &word->store);
+    const struct last_access now = {.block = block->number,
+                                    .thread = target->tid,
+                                    .barriers = block->barriers,
+                                    .steps = block->steps[target->tid],
+                                    .atomics = self->atomics,
+                                    .grid_barriers = block->grid_barriers,
+                                    .event = access->event,
+                                    .file = access->file,
+                                    .line = access->line};
+    if (!is_ordered(self, target, &word->store))
+        return fail_race(self, target, &word->store);
     if (is_load(now.event)) {
-        if (!word->is_there)
-            return blame_access(self, FAULT_UNWRITTEN, target, ", which is uninitialized");
-        struct visit *loads = word->loads;
+        if (!word->initialized)
+            return fail_access(self, FAULT_UNWRITTEN, target, ", which is uninitialized");
+        struct last_access *loads = word->loads;
         if (loads[0].file && (loads[0].thread != now.thread || loads[0].block != now.block))
             loads[1] = loads[0];
         loads[0] = now;
         return true;
     }
-    for (unsigned k = 0; k < LOADS_KEPT; k++)
-        if (!may_follow(self, target, &word->loads[k]))
-            return blame_race(self, target, &word->loads[k]);
+    for (unsigned k = 0; k < LOADS_TRACKED; k++)
+        if (!is_ordered(self, target, &word->loads[k]))
+            return fail_race(self, target, &word->loads[k]);
     word->store = now;
-    word->is_there = true;
+    word->initialized = true;
     return true;
 }
 
@@ -283,15 +283,15 @@ static bool check_access(struct checker *self, struct target *target)
     if (target->offset < 0 || (size_t)target->offset + bytes > region->bytes) {
         char why[64];
         snprintf(why, sizeof why, ", of which there are %zu", region->bytes / target->element);
-        return blame_access(self, FAULT_BOUNDS, target, why);
+        return fail_access(self, FAULT_BOUNDS, target, why);
     }
     if ((uintptr_t)target->access->address % (bytes & -bytes))
-        return blame_access(self, FAULT_ALIGNMENT, target,
-                            ": its address is not a multiple of the access's size");
-    if (region->is_for_loads && !is_load(target->access->event))
-        return blame_access(self, FAULT_BOUNDS, target, ", which is read-only: it is the caller's");
-    for (unsigned w = 0; w < words_in(bytes) && !region->is_shared; w++)
-        if (!visit_word(self, target, &target->words[target->offset / WORD_BYTES + w]))
+        return fail_access(self, FAULT_ALIGNMENT, target,
+                           ": its address is not a multiple of the access's size");
+    if (region->read_only && !is_load(target->access->event))
+        return fail_access(self, FAULT_BOUNDS, target, ", which is read-only: it is the caller's");
+    for (unsigned w = 0; w < words_in(bytes) && !region->is_atomic; w++)
+        if (!check_word(self, target, &target->words[target->offset / WORD_BYTES + w]))
             return false;
     return true;
 }
@@ -305,17 +305,17 @@ static bool check(struct checker *self, struct target *target)
     block->last[target->tid] = *access;
     if (access->event == SIMULATOR_WARP_BARRIER)
         block->steps[target->tid]++;
-    if (self->left == 0)
-        return blame(self, FAULT_ENDLESS, access->file, access->line,
-                     "a loop here seems not to terminate");
-    self->left--;
+    if (self->budget == 0)
+        return fail(self, FAULT_ENDLESS, access->file, access->line,
+                    "a loop here seems not to terminate");
+    self->budget--;
     if (access->event == SIMULATOR_ATOMIC)
-        self->latest[block->number] = ++self->atomics;
+        self->last_atomics[block->number] = ++self->atomics;
     return !access->address || check_access(self, target);
 }
 
-bool checker_note(struct checker *self, unsigned core, unsigned tid,
-                  const struct simulator_access *access)
+bool checker_check(struct checker *self, unsigned core, unsigned tid,
+                   const struct simulator_access *access)
 {
     struct target target = {.block = &self->blocks[core], .access = access, .tid = tid};
     pthread_mutex_lock(&self->lock);
@@ -334,16 +334,16 @@ void checker_pass_warp_barrier(struct checker *self, unsigned core, unsigned tid
         return;
     for (unsigned left = mask; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
-        block->known[tid][lane] = block->steps[first + lane];
+        block->seen[tid][lane] = block->steps[first + lane];
     }
 }
 
 /* Takes the lock, because other cores may report faults at the same time. */
-void checker_blame(struct checker *self, unsigned core, unsigned tid, const char *text)
+void checker_report(struct checker *self, unsigned core, unsigned tid, const char *text)
 {
     const struct simulator_access *at = &self->blocks[core].last[tid];
     pthread_mutex_lock(&self->lock);
-    blame(self, FAULT_BARRIER, at->file, at->line, text);
+    fail(self, FAULT_BARRIER, at->file, at->line, text);
     pthread_mutex_unlock(&self->lock);
 }
 
@@ -361,7 +361,7 @@ bool checker_pass_block_barrier(struct checker *self, unsigned core)
         snprintf(text, sizeof text,
                  "thread %u of block %u waits at this barrier, and thread 0 at another, in %s:%u",
                  t, block->number, base_name(first->file), first->line);
-        checker_blame(self, core, t, text);
+        checker_report(self, core, t, text);
         return false;
     }
     return true;
@@ -376,12 +376,12 @@ bool checker_end(struct checker *self)
 {
     for (unsigned k = 0; k < self->regions.count; k++) {
         const struct region *region = &self->regions.at[k];
-        for (size_t w = 0; region->is_to_be_written && w < words_in(region->bytes); w++)
-            if (!self->words[k][w].is_there) {
+        for (size_t w = 0; region->must_be_written && w < words_in(region->bytes); w++)
+            if (!self->words[k][w].initialized) {
                 char text[256];
                 snprintf(text, sizeof text, "no thread has stored %s %zu", region->name,
                          w * WORD_BYTES / region->element);
-                return blame(self, FAULT_MISSING, NULL, 0, text);
+                return fail(self, FAULT_MISSING, NULL, 0, text);
             }
     }
     return true;

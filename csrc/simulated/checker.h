@@ -17,11 +17,11 @@ struct region {
     const char *name; /* of an element, for messages */
     uintptr_t at;
     size_t bytes;
-    unsigned element;  /* bytes per element */
-    bool is_there;     /* initialized before the launch */
-    bool is_for_loads; /* read-only */
-    bool is_to_be_written;
-    bool is_shared; /* accessed only by atomics and by loads that see other blocks' stores */
+    unsigned element; /* bytes per element */
+    bool initialized; /* initialized before the launch */
+    bool read_only;
+    bool must_be_written;
+    bool is_atomic; /* accessed only by atomics and by loads that see other blocks' stores */
 };
 
 enum { REGIONS_MAX = 3 };
@@ -43,7 +43,7 @@ void checker_close(struct checker *); /* NULL is a no-op */
 void checker_begin_block(struct checker *, unsigned core, unsigned block, const void *shared);
 
 /* Called before an access of thread `tid`. False if it is invalid. */
-bool checker_note(struct checker *, unsigned core, unsigned tid, const struct simulator_access *);
+bool checker_check(struct checker *, unsigned core, unsigned tid, const struct simulator_access *);
 
 /* A thread leaves a warp barrier or a shuffle that all lanes of the mask have reached. */
 void checker_pass_warp_barrier(struct checker *, unsigned core, unsigned tid, unsigned mask);
@@ -55,7 +55,7 @@ bool checker_pass_block_barrier(struct checker *, unsigned core);
 void checker_pass_grid_barrier(struct checker *, unsigned core);
 
 /* A fault: some threads never reach the barrier at which `tid` waits; `text` says why. */
-void checker_blame(struct checker *, unsigned core, unsigned tid, const char *text);
+void checker_report(struct checker *, unsigned core, unsigned tid, const char *text);
 
 /* The launch has ended normally. False if elements that must be written were not. */
 bool checker_end(struct checker *);

@@ -5,7 +5,7 @@
 
 enum {
     WARPS = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP,
-    PLACES_MAX = 256, /* source lines with accesses; no kernel of a page has as many */
+    SITES_MAX = 256, /* source lines with accesses; no kernel of a page has as many */
     SECTOR_BYTES = 32,
     BANKS = 32,
     BANK_BYTES = 4,
@@ -17,20 +17,20 @@ struct request {
     uintptr_t at[SIMULATOR_WARP];
 };
 
-/* Accesses of a warp at one place since its last barrier: each lane's n-th is part of request n. */
-struct column {
-    unsigned turns[SIMULATOR_WARP];
+/* Accesses of a warp at one site since its last barrier: each lane's n-th is part of request n. */
+struct request_list {
+    unsigned next_request[SIMULATOR_WARP];
     struct request *requests;
     unsigned count, capacity;
 };
 
 struct counter {
-    struct tally places[PLACES_MAX];
+    struct tally sites[SITES_MAX];
     unsigned count;
-    unsigned char found[2 * PLACES_MAX]; /* by hash: the probable index of a place */
-    struct column columns[WARPS][PLACES_MAX];
-    uint32_t under_way[WARPS]; /* bit per lane: its last access was a global load */
-    bool failed;               /* out of memory, or too many places */
+    unsigned char cache[2 * SITES_MAX]; /* by hash: the probable index of a site */
+    struct request_list lists[WARPS][SITES_MAX];
+    uint32_t in_flight[WARPS]; /* bit per lane: its last access was a global load */
+    bool failed;               /* out of memory, or too many sites */
     struct recording recording;
 };
 
@@ -44,100 +44,100 @@ void counter_close(struct counter *self)
     if (!self)
         return;
     for (unsigned w = 0; w < WARPS; w++)
-        for (unsigned p = 0; p < PLACES_MAX; p++)
-            free(self->columns[w][p].requests);
+        for (unsigned p = 0; p < SITES_MAX; p++)
+            free(self->lists[w][p].requests);
     free(self->recording.accesses);
     free(self);
 }
 
-/* ---- places ---- */
+/* ---- sites ---- */
 
-static bool are_alike(const struct tally *a, const struct tally *b)
+static bool is_same_site(const struct tally *a, const struct tally *b)
 {
     return a->line == b->line && a->event == b->event && a->bytes == b->bytes &&
            (a->file == b->file || strcmp(a->file, b->file) == 0);
 }
 
 /* The index of the matching tally; `count` if there is none. */
-static size_t find(const struct tally *tallies, size_t count, const struct tally *like)
+static size_t find(const struct tally *tallies, size_t count, const struct tally *key)
 {
     size_t k = 0;
-    while (k < count && !are_alike(&tallies[k], like))
+    while (k < count && !is_same_site(&tallies[k], key))
         k++;
     return k;
 }
 
-/* The index of the place; PLACES_MAX if there are too many. */
-static size_t place_of(struct counter *self, const struct simulator_access *access)
+/* The index of the site; SITES_MAX if there are too many. */
+static size_t site_of(struct counter *self, const struct simulator_access *access)
 {
-    const struct tally like = {
+    const struct tally key = {
         .event = access->event, .file = access->file, .line = access->line, .bytes = access->bytes};
-    unsigned char *const likely =
-        &self->found[(access->line * 31 + access->event * 7 + access->bytes) % (2 * PLACES_MAX)];
-    if (*likely < self->count && are_alike(&self->places[*likely], &like))
-        return *likely;
-    const size_t place = find(self->places, self->count, &like);
-    if (place == PLACES_MAX)
-        return place;
-    if (place == self->count)
-        self->places[self->count++] = like;
-    *likely = (unsigned char)place;
-    return place;
+    unsigned char *const cached =
+        &self->cache[(access->line * 31 + access->event * 7 + access->bytes) % (2 * SITES_MAX)];
+    if (*cached < self->count && is_same_site(&self->sites[*cached], &key))
+        return *cached;
+    const size_t site = find(self->sites, self->count, &key);
+    if (site == SITES_MAX)
+        return site;
+    if (site == self->count)
+        self->sites[self->count++] = key;
+    *cached = (unsigned char)site;
+    return site;
 }
 
 /* ---- combining lanes ---- */
 
 /* NULL if out of memory. */
-static struct request *request_at(struct column *column, unsigned turn)
+static struct request *request_at(struct request_list *list, unsigned index)
 {
-    if (turn >= column->capacity) {
-        const unsigned capacity = column->capacity ? 2 * column->capacity : 4;
-        struct request *more = realloc(column->requests, capacity * sizeof *more);
+    if (index >= list->capacity) {
+        const unsigned capacity = list->capacity ? 2 * list->capacity : 4;
+        struct request *more = realloc(list->requests, capacity * sizeof *more);
         if (!more)
             return NULL;
-        column->requests = more;
-        column->capacity = capacity;
+        list->requests = more;
+        list->capacity = capacity;
     }
-    if (turn == column->count)
-        column->requests[column->count++].lanes = 0;
-    return &column->requests[turn];
+    if (index == list->count)
+        list->requests[list->count++].lanes = 0;
+    return &list->requests[index];
 }
 
-static void note(struct counter *self, unsigned tid, const struct simulator_access *access)
+static void add_access(struct counter *self, unsigned tid, const struct simulator_access *access)
 {
-    const size_t place = place_of(self, access);
+    const size_t site = site_of(self, access);
     const unsigned lane = tid % SIMULATOR_WARP;
-    struct column *column = place < PLACES_MAX ? &self->columns[tid / SIMULATOR_WARP][place] : NULL;
-    struct request *request = column ? request_at(column, column->turns[lane]) : NULL;
+    struct request_list *list = site < SITES_MAX ? &self->lists[tid / SIMULATOR_WARP][site] : NULL;
+    struct request *request = list ? request_at(list, list->next_request[lane]) : NULL;
     if (!request) {
         self->failed = true;
         return;
     }
-    column->turns[lane]++;
+    list->next_request[lane]++;
     request->lanes |= 1u << lane;
     request->at[lane] = (uintptr_t)access->address;
 }
 
 /* A GPU waits for a load when its value is needed, so consecutive loads are in flight together: the
  * first of each lane's is a dependent load. */
-void counter_note(struct counter *self, unsigned tid, const struct simulator_access *access)
+void counter_add(struct counter *self, unsigned tid, const struct simulator_access *access)
 {
-    uint32_t *under_way = &self->under_way[tid / SIMULATOR_WARP];
+    uint32_t *in_flight = &self->in_flight[tid / SIMULATOR_WARP];
     const uint32_t lane = (uint32_t)1 << tid % SIMULATOR_WARP;
     const struct simulator_access dependent = {
         .event = SIMULATOR_DEPENDENT_LOAD, .file = access->file, .line = access->line};
     if (access->event != SIMULATOR_GLOBAL_LOAD) {
-        *under_way &= ~lane;
-    } else if (!(*under_way & lane)) {
-        *under_way |= lane;
-        note(self, tid, &dependent);
+        *in_flight &= ~lane;
+    } else if (!(*in_flight & lane)) {
+        *in_flight |= lane;
+        add_access(self, tid, &dependent);
     }
-    note(self, tid, access);
+    add_access(self, tid, access);
 }
 
 /* ---- costs ---- */
 
-static bool is_among(const uintptr_t *values, unsigned count, uintptr_t value)
+static bool contains(const uintptr_t *values, unsigned count, uintptr_t value)
 {
     while (count-- > 0)
         if (values[count] == value)
@@ -146,20 +146,20 @@ static bool is_among(const uintptr_t *values, unsigned count, uintptr_t value)
 }
 
 /* Sectors of global memory that a request touches; each lane's bytes are in one, as aligned. */
-static unsigned sectors_of(const struct request *self)
+static unsigned count_sectors(const struct request *self)
 {
     uintptr_t seen[SIMULATOR_WARP];
     unsigned count = 0;
     for (uint32_t left = self->lanes; left; left &= left - 1) {
         const uintptr_t sector = self->at[__builtin_ctz(left)] / SECTOR_BYTES;
-        if (!is_among(seen, count, sector))
+        if (!contains(seen, count, sector))
             seen[count++] = sector;
     }
     return count;
 }
 
 /* Bulk copies of different lanes are separate. */
-static uint64_t sectors_of_copies(const struct request *self, unsigned bytes)
+static uint64_t count_copy_sectors(const struct request *self, unsigned bytes)
 {
     uint64_t count = 0;
     for (uint32_t left = self->lanes; left; left &= left - 1) {
@@ -170,7 +170,7 @@ static uint64_t sectors_of_copies(const struct request *self, unsigned bytes)
 }
 
 /* Shared memory wavefronts of some lanes: the most distinct words that they touch in one bank. */
-static unsigned wavefronts_of(const struct request *self, uint32_t lanes, unsigned bytes)
+static unsigned count_wavefronts(const struct request *self, uint32_t lanes, unsigned bytes)
 {
     uintptr_t words[BANKS][SIMULATOR_WARP];
     unsigned counts[BANKS] = {0}, most = 0;
@@ -178,7 +178,7 @@ static unsigned wavefronts_of(const struct request *self, uint32_t lanes, unsign
         const uintptr_t at = self->at[__builtin_ctz(left)];
         for (uintptr_t w = at / BANK_BYTES; w <= (at + bytes - 1) / BANK_BYTES; w++) {
             const unsigned bank = w % BANKS;
-            if (is_among(words[bank], counts[bank], w))
+            if (contains(words[bank], counts[bank], w))
                 continue;
             words[bank][counts[bank]++] = w;
             most = counts[bank] > most ? counts[bank] : most;
@@ -202,13 +202,13 @@ static void add_wavefronts(struct tally *tally, const struct request *request)
 {
     const unsigned words = tally->bytes > BANK_BYTES ? tally->bytes / BANK_BYTES : 1;
     const bool pairs = words > 1 && tally->event == SIMULATOR_SHARED_LOAD && pairs_agree(request);
-    const unsigned together = SIMULATOR_WARP / words * (pairs ? 2 : 1);
-    const uint32_t group = (uint32_t)(((uint64_t)1 << together) - 1);
-    for (unsigned first = 0; first < SIMULATOR_WARP; first += together) {
+    const unsigned served = SIMULATOR_WARP / words * (pairs ? 2 : 1);
+    const uint32_t group = (uint32_t)(((uint64_t)1 << served) - 1);
+    for (unsigned first = 0; first < SIMULATOR_WARP; first += served) {
         const uint32_t lanes = request->lanes & group << first;
         if (!lanes)
             continue;
-        const unsigned wavefronts = wavefronts_of(request, lanes, tally->bytes);
+        const unsigned wavefronts = count_wavefronts(request, lanes, tally->bytes);
         tally->pieces += wavefronts;
         tally->conflicts += wavefronts - 1;
     }
@@ -220,25 +220,25 @@ static void add(struct tally *tally, const struct request *request)
     tally->warps++;
     tally->lanes += (unsigned)__builtin_popcount(request->lanes);
     if (event == SIMULATOR_BULK_COPY)
-        tally->pieces += sectors_of_copies(request, tally->bytes);
+        tally->pieces += count_copy_sectors(request, tally->bytes);
     else if (event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE)
         add_wavefronts(tally, request);
     else if (event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_GLOBAL_STORE ||
              event == SIMULATOR_ATOMIC)
-        tally->pieces += sectors_of(request);
+        tally->pieces += count_sectors(request);
 }
 
 void counter_pass_barrier(struct counter *self, unsigned warp)
 {
-    self->under_way[warp] = 0;
+    self->in_flight[warp] = 0;
     for (unsigned p = 0; p < self->count; p++) {
-        struct column *column = &self->columns[warp][p];
-        if (column->count == 0)
+        struct request_list *list = &self->lists[warp][p];
+        if (list->count == 0)
             continue;
-        for (unsigned k = 0; k < column->count; k++)
-            add(&self->places[p], &column->requests[k]);
-        memset(column->turns, 0, sizeof column->turns);
-        column->count = 0;
+        for (unsigned k = 0; k < list->count; k++)
+            add(&self->sites[p], &list->requests[k]);
+        memset(list->next_request, 0, sizeof list->next_request);
+        list->count = 0;
     }
 }
 
@@ -247,9 +247,9 @@ void counter_pass_barrier(struct counter *self, unsigned warp)
 /* False if out of memory. */
 static bool append(struct recording *self, const struct recorded_access *accesses, size_t count)
 {
-    enum { AT_FIRST = 256 };
+    enum { INITIAL_CAPACITY = 256 };
     if (self->count + count > self->capacity) {
-        const size_t twice = self->capacity ? 2 * self->capacity : AT_FIRST;
+        const size_t twice = self->capacity ? 2 * self->capacity : INITIAL_CAPACITY;
         const size_t capacity = self->count + count > twice ? self->count + count : twice;
         struct recorded_access *more = realloc(self->accesses, capacity * sizeof *more);
         if (!more)
@@ -283,21 +283,21 @@ static bool add_tally(struct counted_launch *launch, const struct tally *more)
     return true;
 }
 
-bool counter_take(struct counter *self, struct counted_launch *launch)
+bool counter_collect(struct counter *self, struct counted_launch *launch)
 {
-    bool taken = !self->failed;
-    for (unsigned p = 0; taken && p < self->count; p++)
-        taken = add_tally(launch, &self->places[p]);
-    taken = taken && append(&launch->recording, self->recording.accesses, self->recording.count);
+    bool ok = !self->failed;
+    for (unsigned p = 0; ok && p < self->count; p++)
+        ok = add_tally(launch, &self->sites[p]);
+    ok = ok && append(&launch->recording, self->recording.accesses, self->recording.count);
     self->count = 0;
     self->recording.count = 0;
     self->failed = false;
-    return taken;
+    return ok;
 }
 
 /* ---- recording ---- */
 
-static bool waits(enum simulator_event event)
+static bool is_wait(enum simulator_event event)
 {
     return event == SIMULATOR_SHUFFLE || event == SIMULATOR_WARP_BARRIER ||
            event == SIMULATOR_BLOCK_BARRIER || event == SIMULATOR_GRID_BARRIER ||
@@ -316,7 +316,7 @@ bool counter_record(struct counter *self, size_t room, const struct simulator_pl
     const enum simulator_event event = access->event;
     const bool in_shared = event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE,
                loads = event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD;
-    *interval += waits(event);
+    *interval += is_wait(event);
     struct recorded_access recorded = {
         .block = place->block.x,
         .thread = place->thread.x,
@@ -329,16 +329,16 @@ bool counter_record(struct counter *self, size_t room, const struct simulator_pl
         .line = access->line,
     };
     if (event == SIMULATOR_BULK_COPY) {
-        bool noted = true;
+        bool ok = true;
         recorded.bytes = SIMULATOR_BULK_ALIGNMENT;
         recorded.source = (unsigned)((uintptr_t)access->value - (uintptr_t)shared);
-        for (unsigned at = 0; noted && at < access->bytes; at += recorded.bytes) {
+        for (unsigned at = 0; ok && at < access->bytes; at += recorded.bytes) {
             memcpy(recorded.value, (const void *)recorded.address, recorded.bytes);
-            noted = record(self, room, &recorded);
+            ok = record(self, room, &recorded);
             recorded.address += recorded.bytes;
             recorded.source += recorded.bytes;
         }
-        return noted;
+        return ok;
     }
     /* Before a load, its value is still in memory. */
     const void *from = loads ? (const void *)access->address : access->value;

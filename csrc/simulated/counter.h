@@ -15,13 +15,13 @@ struct counter *counter_open(void);
 void counter_close(struct counter *); /* NULL is a no-op */
 
 /* Called before an access of thread `tid` of the block. */
-void counter_note(struct counter *, unsigned tid, const struct simulator_access *);
+void counter_add(struct counter *, unsigned tid, const struct simulator_access *);
 
 /* All lanes of a warp are at a barrier or have ended. */
 void counter_pass_barrier(struct counter *, unsigned warp);
 
 /* Adds the counts and the recording to `launch` and resets them. False if memory ran out. */
-bool counter_take(struct counter *, struct counted_launch *launch);
+bool counter_collect(struct counter *, struct counted_launch *launch);
 
 /* ---- recording: a list of a block's accesses in execution order. Sorted by block, thread and
  * interval between barriers, it is the same in every order of threads, unless they race ---- */

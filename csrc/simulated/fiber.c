@@ -19,37 +19,37 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-#define LEAVE(from, to)                                                                            \
+#define SWITCH_START(from, to)                                                                     \
     __sanitizer_start_switch_fiber(&(from)->fake_stack, (to)->stack, (to)->stack_bytes)
-#define ARRIVE(self)                                                                               \
-    __sanitizer_finish_switch_fiber((self)->fake_stack, &(self)->before->stack,                    \
-                                    &(self)->before->stack_bytes)
+#define SWITCH_FINISH(self)                                                                        \
+    __sanitizer_finish_switch_fiber((self)->fake_stack, &(self)->previous->stack,                  \
+                                    &(self)->previous->stack_bytes)
 /* Unpoisons memory before it is unmapped; otherwise its next owner would get false reports. */
-#define FORGET(memory, bytes) __asan_unpoison_memory_region(memory, bytes)
-#define SETJMP(fiber)         __builtin_setjmp((void **)(fiber)->at)
-#define LONGJMP(fiber)        jump(fiber)
+#define UNPOISON(memory, bytes) __asan_unpoison_memory_region(memory, bytes)
+#define SETJMP(fiber)           __builtin_setjmp((void **)(fiber)->resume)
+#define LONGJMP(fiber)          jump(fiber)
 
 /* In a function of its own, as the compiler requires, and opaque to it, because otherwise it would
  * call the sanitizer's hook for calls that do not return. */
 __attribute__((noipa, no_sanitize_address)) static void jump(struct fiber *to)
 {
-    __builtin_longjmp((void **)to->at, 1);
+    __builtin_longjmp((void **)to->resume, 1);
 }
 #else
-#define SETJMP(fiber)         _setjmp((fiber)->at)
-#define LONGJMP(fiber)        _longjmp((fiber)->at, 1)
-#define LEAVE(from, to)       ((void)0)
-#define ARRIVE(self)          ((void)0)
-#define FORGET(memory, bytes) ((void)(memory), (void)(bytes))
+#define SETJMP(fiber)           _setjmp((fiber)->resume)
+#define LONGJMP(fiber)          _longjmp((fiber)->resume, 1)
+#define SWITCH_START(from, to)  ((void)0)
+#define SWITCH_FINISH(self)     ((void)0)
+#define UNPOISON(memory, bytes) ((void)(memory), (void)(bytes))
 #endif
 
 void fiber_switch(struct fiber *from, struct fiber *to)
 {
-    to->before = from;
-    LEAVE(from, to);
+    to->previous = from;
+    SWITCH_START(from, to);
     if (!SETJMP(from))
         LONGJMP(to);
-    ARRIVE(from);
+    SWITCH_FINISH(from);
 }
 
 /* ---- stacks ---- */
@@ -73,7 +73,7 @@ void stacks_close(struct stacks *self)
 {
     if (!self->memory)
         return;
-    FORGET(self->memory, self->bytes); /* fibers that never ended have frames there */
+    UNPOISON(self->memory, self->bytes); /* fibers that never ended have frames there */
     munmap(self->memory, self->bytes);
 }
 
@@ -95,35 +95,35 @@ static size_t guard(struct stacks *self, void *stack)
 
 /* ---- starting a fiber ---- */
 
-static void begin(void)
+static void fiber_entry(void)
 {
     struct fiber *self = *stack_owner((uintptr_t)__builtin_frame_address(0));
-    ARRIVE(self);
-    fiber_switch(self, self->before);
+    SWITCH_FINISH(self);
+    fiber_switch(self, self->previous);
     self->body(self);
 }
 
-void fiber_make(struct fiber *self, struct fiber *maker, struct stacks *stacks, unsigned number,
-                void (*body)(void *self))
+void fiber_create(struct fiber *self, struct fiber *creator, struct stacks *stacks, unsigned number,
+                  void (*body)(void *self))
 {
-    const uintptr_t all_but_one = STACK_BYTES - 1,
-                    first = ((uintptr_t)stacks->memory + all_but_one) & ~all_but_one;
+    const uintptr_t align_mask = STACK_BYTES - 1,
+                    first = ((uintptr_t)stacks->memory + align_mask) & ~align_mask;
     char *const stack = (char *)(first + (uintptr_t)number * STACK_BYTES);
     const size_t guarded = guard(stacks, stack);
-    ucontext_t there;
-    getcontext(&there);
-    there.uc_stack.ss_sp = stack + guarded;
-    there.uc_stack.ss_size = STACK_BYTES - STACK_OWNER_BYTES - guarded;
-    there.uc_link = NULL;
-    makecontext(&there, begin, 0);
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = stack + guarded;
+    context.uc_stack.ss_size = STACK_BYTES - STACK_OWNER_BYTES - guarded;
+    context.uc_link = NULL;
+    makecontext(&context, fiber_entry, 0);
     *stack_owner((uintptr_t)stack) = self;
-    self->stack = there.uc_stack.ss_sp;
-    self->stack_bytes = there.uc_stack.ss_size;
+    self->stack = context.uc_stack.ss_sp;
+    self->stack_bytes = context.uc_stack.ss_size;
     self->fake_stack = NULL;
-    self->before = maker;
+    self->previous = creator;
     self->body = body;
-    LEAVE(maker, self);
-    if (!SETJMP(maker))
-        setcontext(&there);
-    ARRIVE(maker);
+    SWITCH_START(creator, self);
+    if (!SETJMP(creator))
+        setcontext(&context);
+    SWITCH_FINISH(creator);
 }

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 struct fiber {
-    jmp_buf at; /* where it resumes; _setjmp does not save the signal mask */
+    jmp_buf resume; /* where it resumes; _setjmp does not save the signal mask */
 
     /* What AddressSanitizer needs at a switch. */
     const void *stack;
     size_t stack_bytes;
     void *fake_stack;
-    struct fiber *before; /* the fiber that switched to this one */
+    struct fiber *previous; /* the fiber that switched to this one */
     void (*body)(void *self);
 };
 
@@ -42,9 +42,9 @@ bool stacks_open(struct stacks *, unsigned count, unsigned splits);
 void stacks_close(struct stacks *);
 
 /* Makes `self` run body(self) on the stack of that number at the first switch; body must never
- * return. `maker` is any fiber that is not in use; it is used during the call. */
-void fiber_make(struct fiber *self, struct fiber *maker, struct stacks *, unsigned number,
-                void (*body)(void *self));
+ * return. `creator` is any fiber that is not in use; it is used during the call. */
+void fiber_create(struct fiber *self, struct fiber *creator, struct stacks *, unsigned number,
+                  void (*body)(void *self));
 
 /* The place on the stack around an address that stores the owning fiber: at its upper end. */
 static inline void **stack_owner(uintptr_t address)

@@ -22,7 +22,7 @@ static struct simulated_machine *simulation_of(struct machine *machine)
 
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
-    *memory = simulated_bytes(bytes);
+    *memory = simulated_malloc(bytes);
     return *memory || failure_note(machine->failure, FAILURE_MEMORY,
                                    "out of memory for %zu bytes on the simulated device", bytes);
 }
@@ -91,23 +91,23 @@ static struct regions regions_of(const struct plan *plan, const struct simulator
                                       .at = (uintptr_t)array->at,
                                       .bytes = n * size,
                                       .element = size,
-                                      .is_there = true,
-                                      .is_for_loads = !method_is(plan->method, METHOD_IN_PLACE)}},
+                                      .initialized = true,
+                                      .read_only = !method_is(plan->method, METHOD_IN_PLACE)}},
                               .count = 1};
     if (plan->method->style != STYLE_levels)
         regions.at[regions.count++] = (struct region){.name = combines ? "result" : "partial",
                                                       .at = written,
                                                       .bytes = (combines ? 1 : launch->grid) * size,
                                                       .element = size,
-                                                      .is_there = combines,
-                                                      .is_to_be_written = true};
+                                                      .initialized = combines,
+                                                      .must_be_written = true};
     if (tickets)
         regions.at[regions.count++] = (struct region){.name = "ticket",
                                                       .at = tickets,
                                                       .bytes = sizeof(unsigned),
                                                       .element = sizeof(unsigned),
-                                                      .is_there = true,
-                                                      .is_shared = true};
+                                                      .initialized = true,
+                                                      .is_atomic = true};
     return regions;
 }
 
@@ -129,7 +129,7 @@ static bool check_launch(const struct simulated_machine *self, const struct step
 
 /* Moves the counts to the run. Launches without counts are dropped. Counting kernels take the
  * array, its length, their output and a ticket counter. */
-static bool keep_counts(struct run *run, struct counted_launch *counts, void **arguments)
+static bool store_counts(struct run *run, struct counted_launch *counts, void **arguments)
 {
     struct counting *counting = run->counting;
     if (counts->recording.count) {
@@ -153,7 +153,7 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
 {
     struct simulated_machine *self = simulation_of(machine);
     struct run *run = self->run;
-    const struct substitute *own = run->substitute;
+    const struct substitute *sub = run->substitute;
     struct counted_launch counts = {
         .grid = step->grid, .block = step->block, .room = run->counting ? run->counting->room : 0};
     struct simulator_launch launch = {
@@ -162,7 +162,7 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
         .grid = step->grid,
         .block = step->block,
         .shared_bytes =
-            own && own->shared_bytes ? own->shared_bytes(step->shared_bytes) : step->shared_bytes,
+            sub && sub->shared_bytes ? sub->shared_bytes(step->shared_bytes) : step->shared_bytes,
         .cluster = step->cluster,
         .cooperative = step->cooperative,
         .order = run->order,
@@ -173,7 +173,7 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
     if (!check_launch(self, step, &launch))
         return false;
     const struct failure *failure = simulator_launch(self->simulator, &launch);
-    bool done = failure->kind == FAILURE_NONE ? keep_counts(run, &counts, arguments)
+    bool done = failure->kind == FAILURE_NONE ? store_counts(run, &counts, arguments)
                                               : failure_note(&run->failure, failure->kind,
                                                              "simulated device: %s", failure->text);
     if (!done)
@@ -186,7 +186,7 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
 
 /* Feeding and launching are synchronous, so there is nothing to wait for. The cache is not flushed:
  * simulated runs are too slow for it to matter. */
-static bool machine_at_once(struct machine *machine)
+static bool machine_no_op(struct machine *machine)
 {
     (void)machine;
     return true;
@@ -228,7 +228,7 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
 static const struct machine_memory machine_memory = {
     .allocate = machine_allocate,
     .release = machine_release,
-    .leave = machine_at_once,
+    .leave = machine_no_op,
     .acquire = machine_allocate,
     .room = machine_room,
     .clear = machine_clear,
@@ -237,11 +237,11 @@ static const struct machine_memory machine_memory = {
 };
 
 static const struct machine_work machine_work = {
-    .run_ahead = machine_at_once,
+    .run_ahead = machine_no_op,
     .launch = machine_launch,
-    .wait = machine_at_once,
+    .wait = machine_no_op,
     .progress = machine_progress,
-    .flush = machine_at_once,
+    .flush = machine_no_op,
     .mark = machine_mark,
     .elapsed = machine_elapsed,
 };
@@ -251,7 +251,7 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
                             const struct plan *plan, struct run *run)
 {
     const struct counting *counting = run->counting;
-    const struct substitute *own = run->substitute;
+    const struct substitute *substitute = run->substitute;
     self->machine =
         (struct machine){.memory = &machine_memory,
                          .work = &machine_work,
@@ -271,6 +271,6 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
         self->kernels.flat = counting_flat;
         self->machine.facts.multiprocessors = counting->multiprocessors;
     }
-    if (own)
-        self->kernels.flat = counting ? own->counting : own->plain;
+    if (substitute)
+        self->kernels.flat = counting ? substitute->counting : substitute->plain;
 }

@@ -20,12 +20,12 @@ static void unlock(void)
     pthread_mutex_unlock(&mutex);
 }
 
-__attribute__((constructor)) static void hold_in_forks(void)
+__attribute__((constructor)) static void register_fork_handlers(void)
 {
     pthread_atfork(lock, unlock, unlock);
 }
 
-void *simulated_bytes(size_t bytes)
+void *simulated_malloc(size_t bytes)
 {
     enum { ALIGNMENT = 256, GARBAGE = 0xa5 };
     void *memory;
@@ -37,13 +37,13 @@ void *simulated_bytes(size_t bytes)
 struct simulated_allocation *simulated_allocation_new(struct simulated_memory *memory, size_t bytes)
 {
     struct simulated_allocation *self = calloc(1, sizeof *self);
-    if (!self || !(self->bytes = simulated_bytes(bytes))) {
+    if (!self || !(self->bytes = simulated_malloc(bytes))) {
         free(self);
         return NULL;
     }
     self->memory = memory;
     self->length = bytes;
-    self->holders = 1;
+    self->refcount = 1;
     lock();
     self->next = memory->blocks;
     __atomic_store_n(&memory->blocks, self, __ATOMIC_RELAXED);
@@ -55,7 +55,7 @@ void simulated_allocation_release(void *opaque)
 {
     struct simulated_allocation *self = opaque;
     lock();
-    const bool last = --self->holders == 0;
+    const bool last = --self->refcount == 0;
     struct simulated_allocation **link = &self->memory->blocks;
     while (last && *link != self)
         link = &(*link)->next;
@@ -81,7 +81,7 @@ struct simulated_allocation *simulated_allocation_find(struct simulated_memory *
             bytes > block->length - (first - (uintptr_t)block->bytes)))
         block = block->next;
     if (block)
-        block->holders++;
+        block->refcount++;
     unlock();
     return block;
 }

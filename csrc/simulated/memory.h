@@ -15,12 +15,12 @@ struct simulated_allocation {
     struct simulated_allocation *next;
     void *bytes;
     size_t length;
-    unsigned holders;
+    unsigned refcount;
 };
 
 /* Uninitialized, aligned memory as on a GPU, filled with garbage, since zeros would hide reads of
  * uninitialized memory. Both return NULL if out of memory. */
-void *simulated_bytes(size_t bytes);
+void *simulated_malloc(size_t bytes);
 struct simulated_allocation *simulated_allocation_new(struct simulated_memory *, size_t bytes);
 void simulated_allocation_release(void *block);
 

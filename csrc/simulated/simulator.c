@@ -36,15 +36,15 @@ void grid_poll_watch(struct grid *self)
     if (!watch || grid_stopped(self))
         return;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((now.tv_sec - self->looked.tv_sec) * 1000 + (now.tv_nsec - self->looked.tv_nsec) / 1000000 <
+    if ((now.tv_sec - self->polled.tv_sec) * 1000 + (now.tv_nsec - self->polled.tv_nsec) / 1000000 <
         WATCH_MILLISECONDS)
         return;
-    self->looked = now;
+    self->polled = now;
     if (watch->interrupted(watch->context))
         grid_stop(self, FAILURE_EXCEPTION, "interrupted");
 }
 
-bool grid_meet(struct grid *self)
+bool grid_sync(struct grid *self)
 {
     pthread_mutex_lock(&self->lock);
     const uint64_t barrier = self->barriers;
@@ -53,7 +53,7 @@ bool grid_meet(struct grid *self)
         self->barriers++;
         pthread_cond_broadcast(&self->changed);
     }
-    while (self->barriers == barrier && !self->past_kernel && !grid_stopped(self))
+    while (self->barriers == barrier && !self->exited && !grid_stopped(self))
         pthread_cond_wait(&self->changed, &self->lock);
     const bool met = self->barriers != barrier;
     pthread_mutex_unlock(&self->lock);
@@ -61,10 +61,10 @@ bool grid_meet(struct grid *self)
 }
 
 /* A block of a cooperative launch has ended: blocks at the grid's barrier would wait forever. */
-static void grid_leave(struct grid *self)
+static void grid_exit(struct grid *self)
 {
     pthread_mutex_lock(&self->lock);
-    self->past_kernel++;
+    self->exited++;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->lock);
 }
@@ -155,7 +155,7 @@ static void *run_clusters(void *argument)
             break;
         run_cluster(self, cluster_in_order(launch, i, clusters));
         if (launch->cooperative) {
-            grid_leave(grid);
+            grid_exit(grid);
             break;
         }
     }
@@ -187,12 +187,12 @@ const struct failure *simulator_launch(struct simulator *self,
         return &grid->failure;
     /* When recording, blocks run one after the other, so that tickets and atomics are in order. */
     const bool recorded = launch->counts && launch->counts->room,
-               shared = !recorded || launch->cooperative;
+               parallel = !recorded || launch->cooperative;
     unsigned cores = 1;
     grid->launch = launch;
-    grid->at_barrier = grid->past_kernel = 0;
+    grid->at_barrier = grid->exited = 0;
     atomic_store(&self->next_cluster, 0);
-    while (shared && cores < grid->cores && cores < launch->grid &&
+    while (parallel && cores < grid->cores && cores < launch->grid &&
            !pthread_create(&self->cores[cores].thread, NULL, run_clusters, &self->cores[cores]))
         cores++;
     if (launch->cooperative && launch->grid > cores)
@@ -204,7 +204,7 @@ const struct failure *simulator_launch(struct simulator *self,
     for (unsigned m = 0; launch->counts && m < grid->cores; m++)
         for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
             struct counter *counter = self->cores[m].blocks[k].counter;
-            if (counter && !counter_take(counter, launch->counts))
+            if (counter && !counter_collect(counter, launch->counts))
                 grid_stop(grid, FAILURE_RUNTIME, "out of memory for what is counted");
         }
     return &grid->failure;

@@ -28,7 +28,7 @@ void simulator_mbarrier_arrive(struct simulator_mbarrier *self, unsigned bytes)
     end_phase_if_complete(self);
 }
 
-bool bulk_copies_end_any(struct bulk_copies *self)
+bool bulk_copies_complete_one(struct bulk_copies *self)
 {
     if (self->count == 0)
         return false;
@@ -50,7 +50,7 @@ const struct simulator_place *simulator_here(void)
 
 void *simulator_shared_memory(void)
 {
-    return thread_running()->home->shared;
+    return thread_running()->sm->shared;
 }
 
 /* Separate from simulator_barrier_block_or: having no frame, it saves a cache miss per fiber. */
@@ -61,10 +61,10 @@ void simulator_barrier_block(void)
 
 bool simulator_barrier_block_or(bool vote)
 {
-    struct multiprocessor *home = thread_running()->home;
-    home->voted |= vote;
+    struct multiprocessor *sm = thread_running()->sm;
+    sm->voted |= vote;
     thread_wait_at(AT_BLOCK_BARRIER);
-    return home->verdict;
+    return sm->vote_result;
 }
 
 void simulator_barrier_warp(unsigned mask)
@@ -72,7 +72,7 @@ void simulator_barrier_warp(unsigned mask)
     struct thread *self = thread_running();
     const unsigned tid = self->place.thread.x, lane = 1u << tid % SIMULATOR_WARP;
     self->mask = mask | lane;
-    self->home->warps[tid / SIMULATOR_WARP].waiting |= lane;
+    self->sm->warps[tid / SIMULATOR_WARP].waiting |= lane;
     thread_wait_at(AT_WARP_BARRIER);
 }
 
@@ -88,9 +88,9 @@ void simulator_barrier_cluster(void)
 
 void *simulator_memory_of_block(void *here, unsigned rank)
 {
-    const struct multiprocessor *home = thread_running()->home;
-    const ptrdiff_t offset = (unsigned char *)here - home->shared;
-    return home->cluster[rank].shared + offset;
+    const struct multiprocessor *sm = thread_running()->sm;
+    const ptrdiff_t offset = (unsigned char *)here - sm->shared;
+    return sm->cluster[rank].shared + offset;
 }
 
 void simulator_mbarrier_wait(struct simulator_mbarrier *barrier, unsigned parity)
@@ -105,59 +105,59 @@ void simulator_mbarrier_wait(struct simulator_mbarrier *barrier, unsigned parity
 void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
                          struct simulator_mbarrier *barrier)
 {
-    struct multiprocessor *home = thread_running()->home;
-    struct bulk_copies *copies = &home->copies;
+    struct multiprocessor *sm = thread_running()->sm;
+    struct bulk_copies *copies = &sm->copies;
     if (((uintptr_t)to | (uintptr_t)from | bytes) % SIMULATOR_BULK_ALIGNMENT != 0) {
-        grid_stop(home->grid, FAILURE_RUNTIME,
+        grid_stop(sm->grid, FAILURE_RUNTIME,
                   "a bulk copy whose addresses and length are not multiples of 16");
         return;
     }
     if (copies->count == BULK_COPIES_MAX)
-        bulk_copies_end_any(copies);
+        bulk_copies_complete_one(copies);
     copies->at[copies->count++] = (struct bulk_copy){to, from, bytes, barrier};
-    if (home->launch->order == ORDER_FORWARDS)
-        bulk_copies_end_any(copies);
+    if (sm->launch->order == ORDER_FORWARDS)
+        bulk_copies_complete_one(copies);
 }
 
 /* The block of the cluster whose shared memory contains an address; otherwise the thread's own. */
 static const struct multiprocessor *owner_of(const struct thread *self, const volatile void *at)
 {
-    const struct multiprocessor *home = self->home;
+    const struct multiprocessor *sm = self->sm;
     for (unsigned k = 0; k < self->place.cluster_size; k++)
-        if ((uintptr_t)at - (uintptr_t)home->cluster[k].shared < home->launch->shared_bytes)
-            return &home->cluster[k];
-    return home;
+        if ((uintptr_t)at - (uintptr_t)sm->cluster[k].shared < sm->launch->shared_bytes)
+            return &sm->cluster[k];
+    return sm;
 }
 
 static void record(struct thread *self, const struct simulator_access *access)
 {
-    const struct multiprocessor *home = self->home, *owner = owner_of(self, access->address);
+    const struct multiprocessor *sm = self->sm, *owner = owner_of(self, access->address);
     const uint64_t first = self->place.block.x - self->place.cluster_rank;
-    if (!counter_record(home->counter, home->launch->counts->room, &self->place, &self->interval,
-                        owner->shared, first + (uint64_t)(owner - home->cluster), access))
-        grid_stop(home->grid, FAILURE_RUNTIME, "too many accesses to record individually");
+    if (!counter_record(sm->counter, sm->launch->counts->room, &self->place, &self->interval,
+                        owner->shared, first + (uint64_t)(owner - sm->cluster), access))
+        grid_stop(sm->grid, FAILURE_RUNTIME, "too many accesses to record individually");
 }
 
 void simulator_count(const struct simulator_access *access)
 {
     struct thread *self = thread_running();
-    const struct multiprocessor *home = self->home;
-    struct checker *checker = home->launch->checker;
-    if (checker && !checker_note(checker, home->number, self->place.thread.x, access)) {
-        grid_stop(home->grid, FAILURE_RUNTIME, "an access is at fault");
+    const struct multiprocessor *sm = self->sm;
+    struct checker *checker = sm->launch->checker;
+    if (checker && !checker_check(checker, sm->number, self->place.thread.x, access)) {
+        grid_stop(sm->grid, FAILURE_RUNTIME, "an access is at fault");
         for (;;) /* the access must not happen: the thread is never resumed */
             thread_wait_at(ENDED);
     }
-    if (home->launch->counts->room)
+    if (sm->launch->counts->room)
         record(self, access);
-    counter_note(home->counter, self->place.thread.x, access);
+    counter_add(sm->counter, self->place.thread.x, access);
 }
 
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source)
 {
     struct thread *self = thread_running();
     const unsigned tid = self->place.thread.x;
-    self->home->warps[tid / SIMULATOR_WARP].words[tid % SIMULATOR_WARP] = word;
+    self->sm->warps[tid / SIMULATOR_WARP].words[tid % SIMULATOR_WARP] = word;
     self->source = source;
     simulator_barrier_warp(mask);
     return self->received;

@@ -107,14 +107,14 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
 {
     const struct plan *plan = job->plan;
     memset(&self->sums, 0, sizeof self->sums);
-    exact_ways_start(&self->ways, job->instructions, element_real_part(plan->layout->input),
-                     skips_nan(plan), is_squared(plan), exact_adder_adds_plainly(job));
+    float_adder_start(&self->floats, job->instructions, element_real_part(plan->layout->input),
+                      skips_nan(plan), is_squared(plan), exact_adder_adds_plainly(job));
 }
 
 void exact_adder_clear(struct exact_adder *self)
 {
     memset(&self->sums, 0, sizeof self->sums);
-    windows_reset(&self->ways.windows);
+    windows_reset(&self->floats.windows);
 }
 
 /* Adds at most a loop's floats at a time. Complex parts alternate; squared, they are one sum. */
@@ -129,8 +129,8 @@ void exact_adder_add(struct exact_adder *self, const struct plan *plan, const ch
     for (uint64_t some, added; n; n -= some, elements += some * size) {
         added = some = min_u64(n, LOOP_MOST / parts);
         if (fits_windows(plan))
-            added = exact_ways_add(&self->ways, elements, elements, some * parts, real,
-                                   parts > 1 && !is_squared(plan) ? imaginary : real) /
+            added = float_adder_add(&self->floats, elements, elements, some * parts, real,
+                                    parts > 1 && !is_squared(plan) ? imaginary : real) /
                     parts;
         else if (is_squared(plan))
             products_add(elements, part, elements, part, some * parts, real, real);

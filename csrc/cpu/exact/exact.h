@@ -19,7 +19,7 @@ struct unrounded_floats {
     unsigned parts;    /* per sum */
     bool skips_nan;    /* skips NaNs */
     unsigned failures; /* consecutive */
-    unsigned waits;    /* loads to skip */
+    unsigned skips;    /* loads to skip */
 };
 
 /* Whether to try the next load; if not, counts it as skipped. */
@@ -60,7 +60,7 @@ struct windows_total {
 bool windows_total(struct windows *, const void *floats, size_t n, struct windows_total *);
 
 /* Whether a sum of n elements is worth a large superaccumulator per thread. */
-static inline bool large_sum_suits(enum element type, uint64_t n)
+static inline bool needs_large_sum(enum element type, uint64_t n)
 {
     enum { LARGE_SUM = 1 << 14 };
     return n >= LARGE_SUM && (type == ELEMENT_FLOAT32 || type == ELEMENT_FLOAT64);
@@ -82,31 +82,31 @@ void products_add(const void *a, enum element type_a, const void *b, enum elemen
 
 /* How a thread adds floats or products, depending on the last ones: plainly, in windows, in a large
  * superaccumulator, or one by one. */
-struct exact_ways {
+struct float_adder {
     struct unrounded_floats unrounded;
     struct windows windows;
     bool long_enough;         /* the whole sum is long enough for a large one */
     struct large_sum *large;  /* NULL: not allocated */
-    unsigned failures, waits; /* of windows; loads to skip them */
+    unsigned failures, skips; /* of windows; loads to skip them */
 };
 
-/* For floats of a real type, skipping NaNs or not, or products. `told`: rounding is reported. */
-void exact_ways_start(struct exact_ways *, enum instructions, enum element type, bool skips_nan,
-                      bool products, bool told);
+/* For floats of a real type, skipping NaNs or not, or products. */
+void float_adder_start(struct float_adder *, enum instructions, enum element type, bool skips_nan,
+                       bool products, bool reports_rounding);
 
 /* Adds 1 to LOOP_MOST contiguous floats, or their products with `others`: at even indices to
  * `even`, at odd ones to `odd`. Makes room for the load. Returns the number added. If long_enough
  * is set, `even` and `odd` must be the same. */
-uint64_t exact_ways_add(struct exact_ways *, const void *floats, const void *others, size_t n,
-                        struct exact *even, struct exact *odd);
+uint64_t float_adder_add(struct float_adder *, const void *floats, const void *others, size_t n,
+                         struct exact *even, struct exact *odd);
 
 /* Adds what is left to `sum`. */
-void exact_ways_end(struct exact_ways *, struct exact *sum);
+void float_adder_end(struct float_adder *, struct exact *sum);
 
 /* What a thread adds elements with, in cache lines of its own. */
 struct exact_adder {
     _Alignas(64) struct exact_sums sums;
-    struct exact_ways ways;
+    struct float_adder floats;
 };
 
 /* Whether elements are added plainly as long as the processor reports no rounding. */
@@ -145,7 +145,7 @@ bool exact_round_sums(const struct plan *, const struct unrounded_sums *, bool p
 /* ---- many results ---- */
 
 /* What a thread computes one result after the other with: a job, and a run for the answer. */
-struct exact_maker {
+struct exact_reducer {
     struct exact_adder adder;
     struct job job;
     struct run run;
@@ -153,12 +153,13 @@ struct exact_maker {
     struct exact_gathered gathered;
 };
 
-void exact_maker_start(struct exact_maker *, const struct job *all);
+void exact_reducer_start(struct exact_reducer *, const struct job *all);
 
 /* Compute and store a result: of n elements of a layout from index `start` on; of n contiguous
  * elements; of an adder's sums; or of n elements of a plain plan whose sum is head + tail. False if
- * a failure was recorded. Except for the first, the maker's plan must have the elements' layout. */
-bool exact_make(struct exact_maker *, const struct layout *, uint64_t start, uint64_t n, void *to);
-bool exact_make_of_elements(struct exact_maker *, const char *elements, uint64_t n, void *to);
-bool exact_make_of_sums(struct exact_maker *, struct exact_sums *, void *to);
-bool exact_make_of_pair(struct exact_maker *, double head, double tail, uint64_t n, void *to);
+ * a failure was recorded. Except for the first, its plan must have the elements' layout. */
+bool exact_reduce(struct exact_reducer *, const struct layout *, uint64_t start, uint64_t n,
+                  void *to);
+bool exact_reduce_elements(struct exact_reducer *, const char *elements, uint64_t n, void *to);
+bool exact_store_sums(struct exact_reducer *, struct exact_sums *, void *to);
+bool exact_store_pair(struct exact_reducer *, double head, double tail, uint64_t n, void *to);

@@ -17,13 +17,13 @@ bool exact_is_plain(const struct plan *plan)
 
 static struct scalar_wide round_total(const struct plan *plan, const struct windows_total *total)
 {
-    static const int64_t none[EXACT_COUNTS];
+    static const int64_t no_counts[EXACT_COUNTS];
     const struct finish *finish = &plan->finish;
     const int64_t divisor = plan_exact_rounding(plan) == EXACT_MEAN ? (int64_t)total->numbers : 1;
     const struct exact_leading leading =
         exact_leading_of(total->units, 0, total->unit - EXACT_DIGIT_BITS);
     return exact_answer(
-        finish, exact_round_leading(leading, none, divisor, exact_format_of_part(finish)), 0);
+        finish, exact_round_leading(leading, no_counts, divisor, exact_format_of_part(finish)), 0);
 }
 
 /* The number in units of 2^unit, which its last bit must be a multiple of. */
@@ -37,12 +37,12 @@ static __int128 in_units(struct exact_number x, int unit)
 static bool round_pair(const struct plan *plan, double head, double tail, uint64_t n,
                        struct scalar_wide *value)
 {
-    enum { FURTHEST = 126 - 53 };
+    enum { DISTANCE_MAX = 126 - 53 };
     const struct exact_number numbers[] = {exact_number_at(&head, ELEMENT_FLOAT64),
                                            exact_number_at(&tail, ELEMENT_FLOAT64)};
     const int a = numbers[numbers[0].significand == 0].exponent,
               b = numbers[numbers[1].significand != 0].exponent;
-    if (a - b > FURTHEST || b - a > FURTHEST)
+    if (a - b > DISTANCE_MAX || b - a > DISTANCE_MAX)
         return false;
     struct windows_total total = {.unit = a < b ? a : b, .numbers = n};
     total.units = in_units(numbers[0], total.unit) + in_units(numbers[1], total.unit);
@@ -52,7 +52,7 @@ static bool round_pair(const struct plan *plan, double head, double tail, uint64
 
 /* ---- one after the other ---- */
 
-void exact_maker_start(struct exact_maker *self, const struct job *all)
+void exact_reducer_start(struct exact_reducer *self, const struct job *all)
 {
     exact_adder_start(&self->adder, all);
     self->job = *all;
@@ -62,7 +62,7 @@ void exact_maker_start(struct exact_maker *self, const struct job *all)
     run_begin(&self->run, 0);
 }
 
-bool exact_make_of_sums(struct exact_maker *self, struct exact_sums *sums, void *to)
+bool exact_store_sums(struct exact_reducer *self, struct exact_sums *sums, void *to)
 {
     if (!exact_finish(&self->job, sums))
         return false;
@@ -71,55 +71,55 @@ bool exact_make_of_sums(struct exact_maker *self, struct exact_sums *sums, void 
 }
 
 /* Stores a rounded value, of `count` elements. */
-static bool make_of_value(struct exact_maker *self, struct scalar_wide value, uint64_t count,
-                          void *to)
+static bool store_value(struct exact_reducer *self, struct scalar_wide value, uint64_t count,
+                        void *to)
 {
     run_answer_exact(&self->run, &self->plan, NULL, value, count);
     run_store(&self->run, &self->plan, 0, to);
     return true;
 }
 
-bool exact_make_of_pair(struct exact_maker *self, double head, double tail, uint64_t n, void *to)
+bool exact_store_pair(struct exact_reducer *self, double head, double tail, uint64_t n, void *to)
 {
     struct scalar_wide value;
     if (round_pair(&self->plan, head, tail, n, &value))
-        return make_of_value(self, value, n, to);
+        return store_value(self, value, n, to);
     exact_adder_clear(&self->adder);
     exact_adder_add_pair(&self->adder, head, tail, n);
-    return exact_make_of_sums(self, &self->adder.sums, to);
+    return exact_store_sums(self, &self->adder.sums, to);
 }
 
 /* A few numbers of similar magnitude need no superaccumulator. */
-bool exact_make_of_elements(struct exact_maker *self, const char *elements, uint64_t n, void *to)
+bool exact_reduce_elements(struct exact_reducer *self, const char *elements, uint64_t n, void *to)
 {
     const struct plan *plan = &self->plan;
     struct exact_adder *const adder = &self->adder;
     struct windows_total total;
     if (n > 0 && n <= LOOP_MOST && exact_is_plain(plan) &&
-        windows_total(&adder->ways.windows, elements, n, &total))
-        return make_of_value(self, round_total(plan, &total), total.numbers, to);
+        windows_total(&adder->floats.windows, elements, n, &total))
+        return store_value(self, round_total(plan, &total), total.numbers, to);
     exact_adder_clear(adder);
     exact_adder_add(adder, plan, elements, n);
-    return exact_make_of_sums(self, &adder->sums, to);
+    return exact_store_sums(self, &adder->sums, to);
 }
 
-bool exact_make(struct exact_maker *self, const struct layout *layout, uint64_t start, uint64_t n,
-                void *to)
+bool exact_reduce(struct exact_reducer *self, const struct layout *layout, uint64_t start,
+                  uint64_t n, void *to)
 {
     char *const gathered = self->gathered.elements;
     self->plan.layout = layout;
     self->plan.n = self->plan.finish.count = n;
     if (self->plan.elements.flat)
-        return exact_make_of_elements(
+        return exact_reduce_elements(
             self, (const char *)layout->data + start * element_size(layout->input), n, to);
     if (n <= LOOP_MOST) {
-        const uint64_t shown =
+        const uint64_t count =
             gather_unconverted(self->job.instructions, layout, start, n, gathered);
-        return exact_make_of_elements(self, gathered, shown, to);
+        return exact_reduce_elements(self, gathered, count, to);
     }
     exact_adder_clear(&self->adder);
     exact_adder_add_layout(&self->adder, &self->job, layout, start, n, &self->gathered);
-    return exact_make_of_sums(self, &self->adder.sums, to);
+    return exact_store_sums(self, &self->adder.sums, to);
 }
 
 /* ---- many at a time ---- */
@@ -128,7 +128,7 @@ bool exact_make(struct exact_maker *self, const struct layout *layout, uint64_t 
  * set if inexact. Rounding that to a type with at least two bits less rounds the sum correctly (S.
  * Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using
  * rounding to odd", IEEE Trans. Comput. 57, 2008). */
-static inline double to_odd(double x, double rest)
+static inline double round_to_odd(double x, double rest)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -138,7 +138,7 @@ static inline double to_odd(double x, double rest)
     return x;
 }
 
-static inline float float_to_odd(double x)
+static inline float float_round_to_odd(double x)
 {
     float near = (float)x;
     const double back = near;
@@ -151,7 +151,7 @@ static inline float float_to_odd(double x)
 }
 
 /* Not for NaN, whose handling costs bfloat_of_float a twentieth of the loop's time. */
-static inline uint16_t bfloat_of(float x)
+static inline uint16_t bfloat_of_finite(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -196,7 +196,7 @@ static inline __attribute__((always_inline)) bool round_to(enum element type, bo
             infinite |= !is_finite_double(value);
             continue;
         }
-        const double odd = to_odd(value, rest);
+        const double odd = round_to_odd(value, rest);
         if (type == ELEMENT_FLOAT32) {
             const float near = (float)odd;
             ((float *)to)[k] = near;
@@ -206,7 +206,7 @@ static inline __attribute__((always_inline)) bool round_to(enum element type, bo
             ((uint16_t *)to)[k] = half;
             infinite |= (half & 0x7c00) == 0x7c00;
         } else {
-            const uint16_t bfloat = bfloat_of(float_to_odd(odd));
+            const uint16_t bfloat = bfloat_of_finite(float_round_to_odd(odd));
             ((uint16_t *)to)[k] = bfloat;
             infinite |= (bfloat & 0x7f80) == 0x7f80;
         }

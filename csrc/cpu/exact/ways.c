@@ -12,8 +12,8 @@
 /* The load that a loop adds. */
 enum { WINDOWS_LOAD = 4 * WINDOWS_MOST + WINDOW_LEFT };
 
-static void add(const struct windows *self, const void *floats, const void *others, size_t n,
-                struct windowed *found)
+static void run_loop(const struct windows *self, const void *floats, const void *others, size_t n,
+                     struct windowed *found)
 {
     const struct cpu_kernels *kernels = cpu_kernels(self->instructions);
     if (self->products) {
@@ -25,7 +25,7 @@ static void add(const struct windows *self, const void *floats, const void *othe
 }
 
 /* Whether products have rounding errors. */
-static bool loses(const struct windows *self)
+static bool has_product_errors(const struct windows *self)
 {
     return self->products && self->type == ELEMENT_FLOAT64;
 }
@@ -37,10 +37,10 @@ void windows_reset(struct windows *self)
 
 /* Moves the windows to these numbers, or adds one if they are there already. False if neither is
  * possible. There is some room above, for slightly greater numbers. */
-static bool move(struct windows *self, double greatest)
+static bool move_windows(struct windows *self, double greatest)
 {
     enum { ROOM = 3 };
-    const int lowest = WINDOW_LOWEST + (loses(self) ? WINDOW_LOST : 0);
+    const int lowest = WINDOW_LOWEST + (has_product_errors(self) ? WINDOW_LOST : 0);
     int exponent;
     if (!(greatest <= ldexp(1, WINDOW_HIGHEST))) /* or NaN */
         return false;
@@ -54,36 +54,36 @@ static bool move(struct windows *self, double greatest)
     return true;
 }
 
-static void put(struct exact *sum, int64_t units, int exponent)
+static void deposit(struct exact *sum, int64_t units, int exponent)
 {
-    exact_put(sum, units < 0 ? -(uint64_t)units : (uint64_t)units, exponent, units < 0);
+    exact_deposit(sum, units < 0 ? -(uint64_t)units : (uint64_t)units, exponent, units < 0);
 }
 
-static void put_float(struct exact *sum, double value)
+static void deposit_float(struct exact *sum, double value)
 {
     exact_add(sum, exact_number_at(&value, ELEMENT_FLOAT64));
 }
 
 /* Adds the windows' sums; the first window is for magnitudes up to 2^highest. */
-static void put_sums(const struct windows *self, int64_t (*sums)[2], int highest,
-                     struct exact *even, struct exact *odd)
+static void deposit_sums(const struct windows *self, int64_t (*sums)[2], int highest,
+                         struct exact *even, struct exact *odd)
 {
     for (unsigned w = 0; w < self->count; w++) {
         const int unit = highest - WINDOW_UNIT - (int)w * WINDOW_STEP;
-        put(even, sums[w][0], unit);
-        put(odd, sums[w][1], unit);
+        deposit(even, sums[w][0], unit);
+        deposit(odd, sums[w][1], unit);
     }
 }
 
 /* Adds the floats, moving the windows until they hold everything. */
-static bool find(struct windows *self, const void *floats, const void *others, size_t n,
-                 struct windowed *found)
+static bool fit_windows(struct windows *self, const void *floats, const void *others, size_t n,
+                        struct windowed *found)
 {
-    add(self, floats, others, n, found);
+    run_loop(self, floats, others, n, found);
     while (!found->whole || found->greatest > ldexp(1, self->highest)) {
-        if (!move(self, found->greatest))
+        if (!move_windows(self, found->greatest))
             return false;
-        add(self, floats, others, n, found);
+        run_loop(self, floats, others, n, found);
     }
     return !found->too_small;
 }
@@ -92,14 +92,14 @@ static bool windows_add(struct windows *self, const void *floats, const void *ot
                         struct exact *even, struct exact *odd, uint64_t *numbers)
 {
     struct windowed found;
-    if (!find(self, floats, others, n, &found))
+    if (!fit_windows(self, floats, others, n, &found))
         return false;
-    put_sums(self, found.sums, self->highest, even, odd);
-    if (loses(self))
-        put_sums(self, found.lost, self->highest - WINDOW_LOST, even, odd);
+    deposit_sums(self, found.sums, self->highest, even, odd);
+    if (has_product_errors(self))
+        deposit_sums(self, found.lost, self->highest - WINDOW_LOST, even, odd);
     for (unsigned k = 0; k < found.lefts; k++)
         if (found.left[k] != 0)
-            put_float(k % 2 ? odd : even, found.left[k]);
+            deposit_float(k % 2 ? odd : even, found.left[k]);
     *numbers = self->skips_nan ? found.numbers : n;
     return true;
 }
@@ -108,7 +108,7 @@ bool windows_total(struct windows *self, const void *floats, size_t n, struct wi
 {
     enum { WINDOWS_HELD = 2 }; /* less than 2^(51 + 6 + 1 + WINDOW_STEP) units */
     struct windowed found;
-    if (self->count > WINDOWS_HELD || !find(self, floats, floats, n, &found) ||
+    if (self->count > WINDOWS_HELD || !fit_windows(self, floats, floats, n, &found) ||
         self->count > WINDOWS_HELD)
         return false;
     for (unsigned k = 0; k < found.lefts; k++)
@@ -143,18 +143,18 @@ bool inexact_flag_works(enum instructions instructions)
 
 bool unrounded_is_due(struct unrounded_floats *self)
 {
-    if (self->waits == 0)
+    if (self->skips == 0)
         return self->loop != NULL;
-    self->waits--;
+    self->skips--;
     return false;
 }
 
 /* A failure costs as much as four successes gain, so occasional failures make attempts rare, and
  * constant ones very rare. */
-static bool note(struct unrounded_floats *self, bool added)
+static bool record_attempt(struct unrounded_floats *self, bool added)
 {
     enum { SHORTEST = 8, LONGEST = 4 };
-    self->waits = added ? 0 : SHORTEST << self->failures;
+    self->skips = added ? 0 : SHORTEST << self->failures;
     self->failures = added ? 0 : min_u64(self->failures + 1, LONGEST);
     return added;
 }
@@ -163,11 +163,11 @@ static bool add_unrounded(struct unrounded_floats *self, const void *floats, siz
                           struct exact *even, struct exact *odd, uint64_t *numbers)
 {
     struct unrounded found;
-    if (!unrounded_is_due(self) || !note(self, self->loop(floats, n, &found)))
+    if (!unrounded_is_due(self) || !record_attempt(self, self->loop(floats, n, &found)))
         return false;
     for (unsigned part = 0; part < self->parts; part++) {
-        put_float(even, found.sums[part][0]);
-        put_float(odd, found.sums[part][1]);
+        deposit_float(even, found.sums[part][0]);
+        deposit_float(odd, found.sums[part][1]);
     }
     *numbers = self->skips_nan ? found.numbers : n;
     return true;
@@ -183,7 +183,7 @@ bool unrounded_add_row(struct unrounded_floats *self, const void *floats, size_t
                        double *tail)
 {
     struct unrounded found = {.sums = {{0}}};
-    if (!unrounded_is_due(self) || !note(self, self->loop(floats, n, &found)))
+    if (!unrounded_is_due(self) || !record_attempt(self, self->loop(floats, n, &found)))
         return false;
     *head = found.sums[0][0] + found.sums[0][1];
     *tail = found.sums[1][0] + found.sums[1][1];
@@ -194,7 +194,7 @@ bool unrounded_add_row(struct unrounded_floats *self, const void *floats, size_t
 bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, size_t n,
                            int64_t stride, size_t columns, struct unrounded_sums *sums)
 {
-    return note(self, self->columns(floats, n, stride, columns, sums));
+    return record_attempt(self, self->columns(floats, n, stride, columns, sums));
 }
 
 /* ---- a large superaccumulator ---- */
@@ -202,46 +202,46 @@ bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, si
 /* A sum of significands for each sign and exponent, so that adding a float takes a single addition
  * (R. M. Neal, "Fast exact summation using small and large superaccumulators", 2015). For floats
  * too far apart for windows. All functions make room in `sum` for what they add to it. */
-enum { LARGE_SUM_PLACES = 1 << 12, LARGE_SUM_MOST = 1 << 12 };
+enum { LARGE_SUM_BINS = 1 << 12, LARGE_SUM_BIN_MAX = 1 << 12 };
 
 struct large_sum {
-    uint64_t bits[LARGE_SUM_PLACES];      /* sums of floats' bits, including exponents */
-    uint16_t additions[LARGE_SUM_PLACES]; /* at most LARGE_SUM_MOST */
+    uint64_t bits[LARGE_SUM_BINS];      /* sums of floats' bits, including exponents */
+    uint16_t additions[LARGE_SUM_BINS]; /* at most LARGE_SUM_BIN_MAX */
 };
 
 enum { EXPONENT_MOST = 0x7ff, SIGNIFICAND_BITS = 52, LEAST_EXPONENT = -1074 };
 
-/* Adds a place to `sum` and clears it. Without the exponents, the bits are the sum of less than
+/* Adds a bin to `sum` and clears it. Without the exponents, the bits are the sum of less than
  * 2^12 significands of 52 bits; for normal numbers, the implicit leading ones are added. */
-static void hand_over(struct large_sum *self, unsigned place, struct exact *sum)
+static void flush_bin(struct large_sum *self, unsigned bin, struct exact *sum)
 {
-    const uint64_t count = self->additions[place],
-                   significands = self->bits[place] - count * ((uint64_t)place << SIGNIFICAND_BITS);
-    const unsigned exponent = place & EXPONENT_MOST;
-    const bool negative = place > EXPONENT_MOST;
+    const uint64_t count = self->additions[bin],
+                   significands = self->bits[bin] - count * ((uint64_t)bin << SIGNIFICAND_BITS);
+    const unsigned exponent = bin & EXPONENT_MOST;
+    const bool negative = bin > EXPONENT_MOST;
     const int last = LEAST_EXPONENT + (int)(exponent ? exponent - 1 : 0);
     exact_reserve(sum, 2);
-    exact_put(sum, significands, last, negative);
+    exact_deposit(sum, significands, last, negative);
     if (exponent)
-        exact_put(sum, count, last + SIGNIFICAND_BITS, negative);
-    self->bits[place] = 0;
-    self->additions[place] = 0;
+        exact_deposit(sum, count, last + SIGNIFICAND_BITS, negative);
+    self->bits[bin] = 0;
+    self->additions[bin] = 0;
 }
 
 #define INLINE static inline __attribute__((always_inline))
 
 /* False if x is not finite. */
-INLINE bool add_one(struct large_sum *self, double x, struct exact *sum)
+INLINE bool add_finite(struct large_sum *self, double x, struct exact *sum)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    const unsigned place = (unsigned)(bits >> SIGNIFICAND_BITS);
-    if (__builtin_expect((place & EXPONENT_MOST) == EXPONENT_MOST, false))
+    const unsigned bin = (unsigned)(bits >> SIGNIFICAND_BITS);
+    if (__builtin_expect((bin & EXPONENT_MOST) == EXPONENT_MOST, false))
         return false;
-    if (__builtin_expect(self->additions[place] == LARGE_SUM_MOST, false))
-        hand_over(self, place, sum);
-    self->additions[place]++;
-    self->bits[place] += bits;
+    if (__builtin_expect(self->additions[bin] == LARGE_SUM_BIN_MAX, false))
+        flush_bin(self, bin, sum);
+    self->additions[bin]++;
+    self->bits[bin] += bits;
     return true;
 }
 
@@ -261,19 +261,19 @@ INLINE double float_at(const char *floats, size_t k, bool single)
 INLINE uint64_t add_floats(struct large_sum *self, const char *floats, size_t n, bool single,
                            bool skips_nan, struct exact *sum)
 {
-    uint64_t left_out = 0;
+    uint64_t skipped = 0;
     for (size_t k = 0; k < n; k++) {
         const double x = float_at(floats, k, single);
-        if (add_one(self, x, sum))
+        if (add_finite(self, x, sum))
             continue;
         if (skips_nan && x != x) {
-            left_out++;
+            skipped++;
             continue;
         }
         exact_reserve(sum, 1);
         exact_add(sum, exact_number_at(&x, ELEMENT_FLOAT64));
     }
-    return n - left_out;
+    return n - skipped;
 }
 
 /* Products of two such numbers do not overflow, and their rounding errors are floats. */
@@ -284,15 +284,15 @@ INLINE bool is_moderate(double x)
 }
 
 INLINE void add_products(struct large_sum *self, const char *a, const char *b, size_t n,
-                         bool single, bool fuses, struct exact *sum)
+                         bool single, bool has_fma, struct exact *sum)
 {
     for (size_t k = 0; k < n; k++) {
         const double x = float_at(a, k, single), y = float_at(b, k, single), product = x * y;
-        if (single && add_one(self, product, sum))
+        if (single && add_finite(self, product, sum))
             continue;
-        if (!single && fuses && is_moderate(x) && is_moderate(y)) {
-            add_one(self, product, sum);
-            add_one(self, __builtin_fma(x, y, -product), sum);
+        if (!single && has_fma && is_moderate(x) && is_moderate(y)) {
+            add_finite(self, product, sum);
+            add_finite(self, __builtin_fma(x, y, -product), sum);
             continue;
         }
         exact_reserve(sum, 2);
@@ -313,18 +313,18 @@ static void add_fused(struct large_sum *self, const void *a, const void *b, size
 /* Adds products of floats. The rounding error of a product is a float and is added, too (T. J.
  * Dekker, "A floating-point technique for extending the available precision", 1971), on processors
  * with fused multiply-add. All others, also of too large or small floats, go to `sum`. */
-static void add_products_of(struct large_sum *self, const void *a, const void *b, size_t n,
-                            enum element type, enum instructions instructions, struct exact *sum)
+static void add_typed_products(struct large_sum *self, const void *a, const void *b, size_t n,
+                               enum element type, enum instructions instructions, struct exact *sum)
 {
 #ifdef __x86_64__
-    const bool fuses = instructions > 0; /* all instruction sets but the baseline have FMA */
+    const bool has_fma = instructions > 0; /* all instruction sets but the baseline have FMA */
 #else
-    const bool fuses = true;
+    const bool has_fma = true;
     (void)instructions;
 #endif
     if (type == ELEMENT_FLOAT32)
         add_products(self, a, b, n, true, false, sum);
-    else if (fuses)
+    else if (has_fma)
         add_fused(self, a, b, n, sum);
     else
         add_products(self, a, b, n, false, false, sum);
@@ -346,18 +346,18 @@ static uint64_t add_one_by_one(const struct windows *self, const void *floats, c
 /* ---- all together ---- */
 
 /* Products of float32s have up to 48 bits, so they need two windows. */
-void exact_ways_start(struct exact_ways *self, enum instructions instructions, enum element type,
-                      bool skips_nan, bool products, bool told)
+void float_adder_start(struct float_adder *self, enum instructions instructions, enum element type,
+                       bool skips_nan, bool products, bool reports_rounding)
 {
     const struct cpu_kernels *kernels = cpu_kernels(instructions);
     const bool wide = type == ELEMENT_FLOAT64 || (products && type == ELEMENT_FLOAT32);
-    *self = (struct exact_ways){.windows = {.instructions = instructions,
-                                            .type = type,
-                                            .skips_nan = skips_nan,
-                                            .products = products,
-                                            .least = wide ? 2 : 1}};
+    *self = (struct float_adder){.windows = {.instructions = instructions,
+                                             .type = type,
+                                             .skips_nan = skips_nan,
+                                             .products = products,
+                                             .least = wide ? 2 : 1}};
     windows_reset(&self->windows);
-    if (told)
+    if (reports_rounding)
         self->unrounded =
             (struct unrounded_floats){.loop = kernels->unrounded_sums(type, skips_nan),
                                       .columns = kernels->unrounded_column_sums(type),
@@ -367,22 +367,22 @@ void exact_ways_start(struct exact_ways *self, enum instructions instructions, e
 
 /* Whether to try windows for the next load. Next to a large superaccumulator, each failure doubles
  * the number of loads that skip them. */
-static bool windows_are_due(struct exact_ways *self)
+static bool windows_are_due(struct float_adder *self)
 {
     enum { MOST = 6 };
-    if (self->waits > 0) {
-        self->waits--;
+    if (self->skips > 0) {
+        self->skips--;
         return false;
     }
     if (self->large) {
-        self->waits = (1u << self->failures) - 1;
+        self->skips = (1u << self->failures) - 1;
         self->failures += self->failures < MOST;
     }
     return true;
 }
 
-uint64_t exact_ways_add(struct exact_ways *self, const void *floats, const void *others, size_t n,
-                        struct exact *even, struct exact *odd)
+uint64_t float_adder_add(struct float_adder *self, const void *floats, const void *others, size_t n,
+                         struct exact *even, struct exact *odd)
 {
     struct windows *const windows = &self->windows;
     uint64_t added;
@@ -390,7 +390,7 @@ uint64_t exact_ways_add(struct exact_ways *self, const void *floats, const void 
     exact_reserve(odd, WINDOWS_LOAD);
     if (windows_are_due(self) && (add_unrounded(&self->unrounded, floats, n, even, odd, &added) ||
                                   windows_add(windows, floats, others, n, even, odd, &added))) {
-        self->failures = self->waits = 0;
+        self->failures = self->skips = 0;
         return added;
     }
     if (self->long_enough && !self->large)
@@ -401,15 +401,15 @@ uint64_t exact_ways_add(struct exact_ways *self, const void *floats, const void 
         return windows->type == ELEMENT_FLOAT32
                    ? add_floats(self->large, floats, n, true, windows->skips_nan, even)
                    : add_floats(self->large, floats, n, false, windows->skips_nan, even);
-    add_products_of(self->large, floats, others, n, windows->type, windows->instructions, even);
+    add_typed_products(self->large, floats, others, n, windows->type, windows->instructions, even);
     return n;
 }
 
-void exact_ways_end(struct exact_ways *self, struct exact *sum)
+void float_adder_end(struct float_adder *self, struct exact *sum)
 {
-    for (unsigned place = 0; self->large && place < LARGE_SUM_PLACES; place++)
-        if (self->large->additions[place])
-            hand_over(self->large, place, sum);
+    for (unsigned bin = 0; self->large && bin < LARGE_SUM_BINS; bin++)
+        if (self->large->additions[bin])
+            flush_bin(self->large, bin, sum);
     free(self->large);
     self->large = NULL;
 }

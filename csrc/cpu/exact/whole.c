@@ -6,7 +6,7 @@
 #include "cpu/tiles.h"
 #include "run/result.h"
 
-enum { STRETCH = 1 << 24 }; /* elements per thread between polls of the watch */
+enum { POLL_INTERVAL = 1 << 24 }; /* elements per thread between polls of the watch */
 
 /* A thread's workspace. `gathered` is for elements that are not ready in memory. */
 struct workspace {
@@ -26,7 +26,7 @@ static struct adding describe(const struct job *job)
 {
     enum { SERIAL = 16, LEAST = 4, TILES = 256 };
     const uint64_t n = job->plan->n,
-                   stretch = (uint64_t)threads_for(&job->threads, UINT64_MAX) * STRETCH,
+                   stretch = (uint64_t)threads_for(&job->threads, UINT64_MAX) * POLL_INTERVAL,
                    chunks = ceil_div(min_u64(n, stretch), LOOP_MOST),
                    shared = ceil_div(chunks, TILES);
     struct adding self;
@@ -34,8 +34,8 @@ static struct adding describe(const struct job *job)
     self.count = ceil_div(n, self.tile);
     self.tiles = (struct tiles){.job = (struct job *)job,
                                 .sharing.pieces = self.count,
-                                .plain = true,
-                                .stretch = ceil_div(stretch, self.tile),
+                                .default_fenv = true,
+                                .poll_interval = ceil_div(stretch, self.tile),
                                 .workspace = sizeof(struct workspace)};
     if (job->plan->elements.flat)
         self.tiles.workspace = sizeof(struct exact_adder);
@@ -45,12 +45,12 @@ static struct adding describe(const struct job *job)
 static unsigned add_tile(void *context, uint64_t tile, void *memory)
 {
     const struct adding *self = context;
-    struct workspace *own = memory;
+    struct workspace *ws = memory;
     const struct plan *plan = self->tiles.job->plan;
     const uint64_t begin = tile * self->tile, end = min_u64(begin + self->tile, plan->n);
-    windows_reset(&own->adder.ways.windows);
-    exact_adder_add_layout(&own->adder, self->tiles.job, plan->layout, begin, end - begin,
-                           &own->gathered);
+    windows_reset(&ws->adder.floats.windows);
+    exact_adder_add_layout(&ws->adder, self->tiles.job, plan->layout, begin, end - begin,
+                           &ws->gathered);
     return 0;
 }
 
@@ -60,22 +60,22 @@ bool exact_run(struct job *job, struct exact_sums *sums)
     if (job->plan->elements.list)
         return list_add_exactly(job, sums);
     struct adding self = describe(job);
-    struct exact_adder own;
+    struct exact_adder local;
     const bool alone = job->plan->elements.flat && threads_for(&job->threads, self.count) == 1;
     if (alone) {
-        self.tiles.memory = (char *)&own;
+        self.tiles.memory = (char *)&local;
         self.tiles.threads = 1;
     }
     const bool opened = alone || tiles_open(&self.tiles, self.count, "exact sums");
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
         struct exact_adder *const adder = tiles_workspace(&self.tiles, thread);
         exact_adder_start(adder, job);
-        adder->ways.long_enough = large_sum_suits(job->plan->layout->input, job->plan->n);
+        adder->floats.long_enough = needs_large_sum(job->plan->layout->input, job->plan->n);
     }
     const bool added = opened && tiles_run(&self.tiles, self.count, add_tile, &self);
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
         struct exact_adder *const adder = tiles_workspace(&self.tiles, thread);
-        exact_ways_end(&adder->ways, &adder->sums.parts[EXACT_REAL]);
+        float_adder_end(&adder->floats, &adder->sums.parts[EXACT_REAL]);
         if (thread == 0)
             *sums = adder->sums;
         for (int part = 0; thread > 0 && part < EXACT_PARTS; part++)
@@ -93,7 +93,7 @@ bool exact_explain(const struct job *job)
     const struct adding self = describe(job);
     const char *const way = ways[job->plan->elements.flat][exact_adder_adds_plainly(job)];
     return tiles_explain(job, (struct loops){.way = way, .chunk = LOOP_MOST},
-                         min_u64(self.count, self.tiles.stretch));
+                         min_u64(self.count, self.tiles.poll_interval));
 }
 
 /* ---- finishing ---- */
