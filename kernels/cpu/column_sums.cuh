@@ -111,7 +111,7 @@ struct column_nansums : nansum_lanes<In, real_of<V>, Parts, lanes_registers> {
 template <class In, unsigned Parts = 1>
 struct column_squares : column_lanes<In, double, true> {
     static constexpr bool is_scaled = std::is_same_v<In, double>;
-    fold_lanes<double, sum> all[is_scaled ? 3 : 1]; /* middle, small, large */
+    fold_lanes<double, sum> sums[is_scaled ? 3 : 1]; /* middle, small, large */
 
     FORCEINLINE void update(const typed_part<In> &part)
     {
@@ -122,16 +122,16 @@ struct column_squares : column_lanes<In, double, true> {
 
     FORCEINLINE void merge(const column_squares &other)
     {
-        for (unsigned size = 0; size < sizeof all / sizeof all[0]; size++)
-            all[size].merge(other.all[size]);
+        for (unsigned size = 0; size < sizeof sums / sizeof sums[0]; size++)
+            sums[size].merge(other.sums[size]);
     }
 
     template <class State, unsigned>
     FORCEINLINE void store(State *to, unsigned n, const row_positions &) const
     {
-        const lane_values<double> middle(all[0].totals);
+        const lane_values<double> middle(sums[0].totals);
         if constexpr (is_scaled) {
-            const lane_values<double> small(all[1].totals), large(all[2].totals);
+            const lane_values<double> small(sums[1].totals), large(sums[2].totals);
             each_index<lanes_size<double>, Parts>(n, [=, &small, &middle, &large](unsigned k) {
                 to[k] = {small[Parts * k], middle[Parts * k], large[Parts * k]};
             });
@@ -165,7 +165,7 @@ struct column_squares : column_lanes<In, double, true> {
 
     FORCEINLINE void add(unsigned size, unsigned r, vector<double> squares)
     {
-        all[size].totals.at[r] += sum_parts<Parts>(squares);
+        sums[size].totals.at[r] += sum_parts<Parts>(squares);
     }
 };
 

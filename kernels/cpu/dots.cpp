@@ -84,8 +84,8 @@ FORCEINLINE V add_with_error(V x, V &sum)
 {
     const V before = sum;
     sum += x;
-    const V shown = sum - before;
-    return (before - (sum - shown)) + (x - shown);
+    const V rounded = sum - before;
+    return (before - (sum - rounded)) + (x - rounded);
 }
 
 FORCEINLINE double absolute_value(double x)
@@ -132,19 +132,19 @@ struct product_sum<In, true, V> {
 
     FORCEINLINE void update(V x, V y)
     {
-        const V product = x * y, lost = add_with_error(product, high);
+        const V product = x * y, error = add_with_error(product, high);
         if constexpr (std::is_same_v<In, double>)
-            add_error(lost + product_error(x, y, product));
+            add_error(error + product_error(x, y, product));
         else
-            add_error(lost);
+            add_error(error);
     }
 
     FORCEINLINE void merge(const product_sum &other)
     {
-        const V lost = add_with_error(other.high, high);
+        const V error = add_with_error(other.high, high);
         low += other.low;
         magnitude += other.magnitude;
-        add_error(lost);
+        add_error(error);
     }
 
     template <class Function>
@@ -154,10 +154,10 @@ struct product_sum<In, true, V> {
     }
 
   private:
-    FORCEINLINE void add_error(V lost)
+    FORCEINLINE void add_error(V error)
     {
-        low += lost;
-        magnitude += absolute_value(lost);
+        low += error;
+        magnitude += absolute_value(error);
     }
 };
 
@@ -251,8 +251,8 @@ FORCEINLINE void add_slab_sum(const product_sum<In, true, double> &x, bool error
 template <class In>
 FORCEINLINE void add_slab_sum(const product_sum<In, false, double> &x, bool, struct dot_sum *sum)
 {
-    const double lost = add_with_error(x.high, sum->high);
-    sum->low += lost == lost ? lost : 0; /* sums that are not finite have no error */
+    const double error = add_with_error(x.high, sum->high);
+    sum->low += error == error ? error : 0; /* sums that are not finite have no error */
 }
 
 /* ---- slabs ---- */

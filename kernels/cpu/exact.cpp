@@ -176,16 +176,16 @@ NOINLINE bool add_columns(const char *x, size_t n, int64_t stride, size_t column
                           struct unrounded_sums *sums)
 {
     const size_t few = columns > UNROUNDED_COLUMNS ? 8 : n;
-    doubles lost = {};
+    doubles nonfinite = {};
     for (size_t row = 0; row < n; row += few)
         for (size_t c = 0; c < columns; c += UNROUNDED_COLUMNS)
             add_rows<In>(x + row * stride + c * sizeof(In), n - row < few ? n - row : few, stride,
                          row == 0, sums->heads + c, sums->tails + c);
     for (size_t c = 0; c < columns; c += vector_lanes<double>) {
         const doubles head = load<doubles>(sums->heads + c), tail = load<doubles>(sums->tails + c);
-        lost += (head - head) + (tail - tail);
+        nonfinite += (head - head) + (tail - tail);
     }
-    const auto pair = reduce_to_pair(lost);
+    const auto pair = reduce_to_pair(nonfinite);
     return pair[0] + pair[1] == 0;
 }
 

@@ -106,20 +106,20 @@ void convert(const char *__restrict__ from, uint64_t n, char *__restrict__ to)
 /* ---- moves ---- */
 
 /* The loops for elements of `size` bytes; each `part` is byte-swapped, unless `part` is 1. */
-struct mover {
+struct copier {
     size_t size, part;
     move_tile *all, *valid;
 };
 
 template <class Part, unsigned Parts, bool Swapped>
-constexpr mover mover_of = {sizeof(Part) * Parts, Swapped ? sizeof(Part) : 1,
-                            copy_all<Part, Parts, Swapped>, copy_valid<Part, Parts, Swapped>};
+constexpr copier copier_of = {sizeof(Part) * Parts, Swapped ? sizeof(Part) : 1,
+                              copy_all<Part, Parts, Swapped>, copy_valid<Part, Parts, Swapped>};
 
-constexpr mover movers[] = {mover_of<uint8_t, 1, false>,  mover_of<uint16_t, 1, false>,
-                            mover_of<uint32_t, 1, false>, mover_of<uint64_t, 1, false>,
-                            mover_of<uint64_t, 2, false>, mover_of<uint16_t, 1, true>,
-                            mover_of<uint32_t, 1, true>,  mover_of<uint64_t, 1, true>,
-                            mover_of<uint32_t, 2, true>,  mover_of<uint64_t, 2, true>};
+constexpr copier copiers[] = {copier_of<uint8_t, 1, false>,  copier_of<uint16_t, 1, false>,
+                              copier_of<uint32_t, 1, false>, copier_of<uint64_t, 1, false>,
+                              copier_of<uint64_t, 2, false>, copier_of<uint16_t, 1, true>,
+                              copier_of<uint32_t, 1, true>,  copier_of<uint64_t, 1, true>,
+                              copier_of<uint32_t, 2, true>,  copier_of<uint64_t, 2, true>};
 
 } // namespace
 } // namespace KERNELS
@@ -128,10 +128,10 @@ using namespace KERNELS;
 
 move_tile *KERNELS::find_move(size_t size, size_t part, bool masked)
 {
-    const mover *mover = movers;
-    while (mover->size != size || mover->part != part)
-        mover++;
-    return masked ? mover->valid : mover->all;
+    const copier *copier = copiers;
+    while (copier->size != size || copier->part != part)
+        copier++;
+    return masked ? copier->valid : copier->all;
 }
 
 fill_masked *KERNELS::find_fill(size_t size)

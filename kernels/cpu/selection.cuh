@@ -52,13 +52,13 @@ uint64_t count_nans(const rank_key<K> &codec, const K *keys, uint64_t n)
 /* A selection for one result. */
 template <class K>
 struct selector {
-    const struct selection &all;
+    const struct selection &job;
     struct selected one;
-    rank_key<K> codec{all.of.input};
+    rank_key<K> codec{job.of.input};
 
     struct quantile_place place(uint64_t k) const
     {
-        return quantile_place(all.of.method, all.of.shares[k], one.numbers);
+        return quantile_place(job.of.method, job.of.shares[k], one.numbers);
     }
 
     FORCEINLINE uint64_t rank(uint64_t k) const
@@ -74,8 +74,8 @@ struct selector {
 
     const char *at(uint64_t i) const
     {
-        return all.at + int64_t(one.result / all.inner) * all.outer_stride +
-               int64_t(one.result % all.inner) * all.inner_stride + int64_t(i) * all.stride;
+        return job.at + int64_t(one.result / job.inner) * job.outer_stride +
+               int64_t(one.result % job.inner) * job.inner_stride + int64_t(i) * job.stride;
     }
 
     K operator[](uint64_t i) const
@@ -89,25 +89,25 @@ struct selector {
     uint64_t last_of_group(uint64_t first) const
     {
         uint64_t last = first;
-        const uint64_t from = rank(first), near = all.n / 128 + 1;
-        while (last + 1 < 2 * all.of.count && rank(last + 1) - from <= near)
+        const uint64_t from = rank(first), near = job.n / 128 + 1;
+        while (last + 1 < 2 * job.of.count && rank(last + 1) - from <= near)
             last++;
         return last;
     }
 
     void store() const
     {
-        const uint64_t results = all.outer * all.inner;
-        for (uint64_t k = 0; k < all.of.count; k++) {
+        const uint64_t results = job.outer * job.inner;
+        for (uint64_t k = 0; k < job.of.count; k++) {
             K keys[2] = {codec.nan, codec.nan};
             double part = 0;
             if (one.numbers) {
                 part = place(k).part;
                 memcpy(keys, one.keys + 2 * k * sizeof(K), sizeof keys);
             }
-            quantile_store(all.out + (k * results + one.result) * element_size(all.of.out),
-                           codec.value(keys[0]), codec.value(keys[1]), part, all.of.input,
-                           all.of.out);
+            quantile_store(job.out + (k * results + one.result) * element_size(job.of.out),
+                           codec.value(keys[0]), codec.value(keys[1]), part, job.of.input,
+                           job.of.out);
         }
     }
 };
@@ -228,42 +228,42 @@ void select(const selector<K> &self, uint64_t first, uint64_t last, const K *key
 template <class K>
 void select_ranks(const selector<K> &self, K *keys, K *kept)
 {
-    const struct selection &all = self.all;
-    const uint64_t ranks = 2 * all.of.count;
-    const bool sorts = ranks > 2 && all.n <= few_keys;
+    const struct selection &job = self.job;
+    const uint64_t ranks = 2 * job.of.count;
+    const bool sorts = ranks > 2 && job.n <= few_keys;
     if (sorts)
-        std::sort(keys, keys + all.n);
+        std::sort(keys, keys + job.n);
     for (uint64_t k = 0; k < ranks; k++)
         if (sorts) {
             self.store_key(k, keys[self.rank(k)]);
         } else {
             const uint64_t last = self.last_of_group(k);
-            select(self, k, last, keys, all.n, 0, kept);
+            select(self, k, last, keys, job.n, 0, kept);
             k = last;
         }
 }
 
 template <class K>
-void select_sorted(const struct selection &all, uint64_t result, K *found)
+void select_sorted(const struct selection &job, uint64_t result, K *found)
 {
-    selector<K> self = {all, {result, all.n, reinterpret_cast<char *>(found)}};
-    const uint64_t numbers = self.codec.infinity ? sorted_numbers(self, all.n) : all.n;
-    self.one.numbers = all.of.skips_nan || numbers == all.n ? numbers : 0;
-    for (uint64_t k = 0; self.one.numbers && k < 2 * all.of.count; k++)
+    selector<K> self = {job, {result, job.n, reinterpret_cast<char *>(found)}};
+    const uint64_t numbers = self.codec.infinity ? sorted_numbers(self, job.n) : job.n;
+    self.one.numbers = job.of.skips_nan || numbers == job.n ? numbers : 0;
+    for (uint64_t k = 0; self.one.numbers && k < 2 * job.of.count; k++)
         self.store_key(k, self[self.rank(k)]);
     self.store();
 }
 
 template <class K>
-void select_all(const struct selection &all, uint64_t result, K *keys)
+void select_result(const struct selection &job, uint64_t result, K *keys)
 {
-    if (all.of.sorted)
-        return select_sorted(all, result, keys);
-    K *const kept = keys + all.n, *const found = kept + all.n;
-    selector<K> self = {all, {result, all.n, reinterpret_cast<char *>(found)}};
-    store_keys(self.codec, self.at(0), all.n, all.stride, keys);
-    const uint64_t nans = count_nans(self.codec, keys, all.n);
-    self.one.numbers = all.of.skips_nan ? all.n - nans : nans ? 0 : all.n;
+    if (job.of.sorted)
+        return select_sorted(job, result, keys);
+    K *const kept = keys + job.n, *const found = kept + job.n;
+    selector<K> self = {job, {result, job.n, reinterpret_cast<char *>(found)}};
+    store_keys(self.codec, self.at(0), job.n, job.stride, keys);
+    const uint64_t nans = count_nans(self.codec, keys, job.n);
+    self.one.numbers = job.of.skips_nan ? job.n - nans : nans ? 0 : job.n;
     if (self.one.numbers)
         select_ranks(self, keys, kept);
     self.store();
@@ -276,7 +276,7 @@ template <bool Floats, class K>
 FORCEINLINE void store_column(const selector<K> &self, K *to)
 {
     const char *at = self.at(0);
-    for (uint64_t i = 0; i < self.all.n; i++, at += self.all.stride, to += SORTED_ROW / sizeof(K))
+    for (uint64_t i = 0; i < self.job.n; i++, at += self.job.stride, to += SORTED_ROW / sizeof(K))
         *to = self.codec.template encode<Floats>(load<K>(at));
 }
 
@@ -287,33 +287,33 @@ void store_columns(const selector<K> &self, uint64_t results, K *to)
     if (results == 1)
         return self.codec.infinity ? store_column<true>(self, to) : store_column<false>(self, to);
     const char *at = self.at(0);
-    for (uint64_t i = 0; i < self.all.n; i++, at += self.all.stride, to += SORTED_ROW / sizeof(K))
-        store_keys(self.codec, at, results, self.all.inner_stride, to);
+    for (uint64_t i = 0; i < self.job.n; i++, at += self.job.stride, to += SORTED_ROW / sizeof(K))
+        store_keys(self.codec, at, results, self.job.inner_stride, to);
 }
 
 template <class K>
-void select_few(const struct selection &all, sort_columns *sort, uint64_t first, uint64_t count,
+void select_few(const struct selection &job, sort_columns *sort, uint64_t first, uint64_t count,
                 K *keys)
 {
     constexpr uint64_t row = SORTED_ROW / sizeof(K);
     uint64_t numbers[row];
-    selector<K> self = {all, {first, all.n, nullptr}};
-    std::fill_n(numbers, row, self.codec.infinity ? 0 : all.n);
+    selector<K> self = {job, {first, job.n, nullptr}};
+    std::fill_n(numbers, row, self.codec.infinity ? 0 : job.n);
     for (uint64_t lane = 0, some; lane < count; lane += some) {
         self.one.result = first + lane;
-        some = std::min(count - lane, all.inner - self.one.result % all.inner);
+        some = std::min(count - lane, job.inner - self.one.result % job.inner);
         store_columns(self, some, keys + lane);
     }
-    for (uint64_t i = 0; self.codec.infinity && i < all.n; i++)
+    for (uint64_t i = 0; self.codec.infinity && i < job.n; i++)
         for (uint64_t lane = 0; lane < row; lane++)
             numbers[lane] += keys[i * row + lane] != self.codec.nan;
-    sort(keys, all.n);
-    const bool no_nans = std::count(numbers, numbers + count, all.n) == int64_t(count);
-    for (uint64_t k = 0; k < all.of.count; k++) {
-        const size_t size = element_size(all.of.out);
-        const struct quantile_place of_all = quantile_place(all.of.method, all.of.shares[k], all.n);
-        char *out = all.out + (k * all.outer * all.inner + first) * size;
-        if (no_nans && of_all.part == 0 && all.of.input == all.of.out) { /* results are elements */
+    sort(keys, job.n);
+    const bool no_nans = std::count(numbers, numbers + count, job.n) == int64_t(count);
+    for (uint64_t k = 0; k < job.of.count; k++) {
+        const size_t size = element_size(job.of.out);
+        const struct quantile_place of_all = quantile_place(job.of.method, job.of.shares[k], job.n);
+        char *out = job.out + (k * job.outer * job.inner + first) * size;
+        if (no_nans && of_all.part == 0 && job.of.input == job.of.out) { /* results are elements */
             K chosen[row];
             for (uint64_t lane = 0; lane < row; lane++)
                 chosen[lane] = self.codec.decode(keys[of_all.below * row + lane]);
@@ -321,13 +321,13 @@ void select_few(const struct selection &all, sort_columns *sort, uint64_t first,
             continue;
         }
         for (uint64_t lane = 0; lane < count; lane++, out += size) {
-            const uint64_t n = all.of.skips_nan || numbers[lane] == all.n ? numbers[lane] : 0;
+            const uint64_t n = job.of.skips_nan || numbers[lane] == job.n ? numbers[lane] : 0;
             const struct quantile_place place =
-                n && n < all.n ? quantile_place(all.of.method, all.of.shares[k], n) : of_all;
+                n && n < job.n ? quantile_place(job.of.method, job.of.shares[k], n) : of_all;
             const K low = n ? keys[place.below * row + lane] : self.codec.nan,
                     high = n ? keys[place.above * row + lane] : self.codec.nan;
             quantile_store(out, self.codec.value(low), self.codec.value(high), place.part,
-                           all.of.input, all.of.out);
+                           job.of.input, job.of.out);
         }
     }
 }
@@ -340,9 +340,9 @@ struct selection_part filter_part(const selector<K> &self, uint64_t part, const 
 {
     const K ends[] = {K(bracket[0]), K(bracket[1])};
     const uint64_t first = part * SELECTION_PART,
-                   n = std::min(self.all.n - first, uint64_t(SELECTION_PART));
+                   n = std::min(self.job.n - first, uint64_t(SELECTION_PART));
     struct selection_part found = {0, 0, 0};
-    store_keys(self.codec, self.at(first), n, self.all.stride, keys);
+    store_keys(self.codec, self.at(first), n, self.job.stride, keys);
     found.nans = count_nans(self.codec, keys, n);
     found.kept = filter_keys(keys, n, ends, kept, &found.less);
     return found;
@@ -353,7 +353,7 @@ template <class K>
 void sample_bracket(const selector<K> &self, const rank_span<K> &ends, K *buffer, uint64_t *bracket)
 {
     K found[2];
-    const uint64_t n = self.all.n;
+    const uint64_t n = self.job.n;
     random_indices indices = {n, n};
     for (uint64_t k = 0; k < max_sample; k++)
         store_keys(self.codec, self.at(indices.next()), 1, 0, buffer + k);
@@ -377,7 +377,7 @@ uint64_t select_group(const selector<K> &self, uint64_t first, uint64_t last, K 
         bracket[1] = UINT64_MAX;
         found = filter(bracket);
     }
-    if (found.kept <= self.all.n / 2)
+    if (found.kept <= self.job.n / 2)
         select(self, first, last, kept, found.kept, found.less, kept + found.kept);
     else
         select_in_place(self, first, last, kept, found.kept, found.less);
@@ -388,12 +388,12 @@ uint64_t select_group(const selector<K> &self, uint64_t first, uint64_t last, K 
 template <class K, class Filter>
 void select_long(selector<K> self, K *kept, Filter filter)
 {
-    const struct selection &all = self.all;
+    const struct selection &job = self.job;
     static constexpr uint64_t nothing[] = {1, 0};
-    self.one.numbers = all.n - (all.of.skips_nan ? filter(nothing).nans : 0);
-    for (uint64_t k = 0, last; self.one.numbers && k < 2 * all.of.count; k = last + 1) {
+    self.one.numbers = job.n - (job.of.skips_nan ? filter(nothing).nans : 0);
+    for (uint64_t k = 0, last; self.one.numbers && k < 2 * job.of.count; k = last + 1) {
         last = self.last_of_group(k);
-        if (select_group(self, k, last, kept, filter) && !all.of.skips_nan)
+        if (select_group(self, k, last, kept, filter) && !job.of.skips_nan)
             self.one.numbers = 0;
     }
     self.store();
@@ -403,35 +403,35 @@ void select_long(selector<K> self, K *kept, Filter filter)
 } // namespace KERNELS
 
 #define WITH_KEY_TYPE(...)                                                                         \
-    KERNELS::visit_words(element_size(all->of.input), [&](auto key) {                              \
+    KERNELS::visit_words(element_size(job->of.input), [&](auto key) {                              \
         using K = decltype(key);                                                                   \
         __VA_ARGS__                                                                                \
     })
 
-void selection_of(const struct selection *all, uint64_t result, char *workspace)
+void selection_of(const struct selection *job, uint64_t result, char *workspace)
 {
-    WITH_KEY_TYPE(KERNELS::select_all(*all, result, reinterpret_cast<K *>(workspace)););
+    WITH_KEY_TYPE(KERNELS::select_result(*job, result, reinterpret_cast<K *>(workspace)););
 }
 
-void selection_of_few(const struct selection *all, sort_columns *sort, uint64_t first,
+void selection_of_few(const struct selection *job, sort_columns *sort, uint64_t first,
                       uint64_t count, char *workspace)
 {
-    WITH_KEY_TYPE(KERNELS::select_few(*all, sort, first, count, reinterpret_cast<K *>(workspace)););
+    WITH_KEY_TYPE(KERNELS::select_few(*job, sort, first, count, reinterpret_cast<K *>(workspace)););
 }
 
-void selection_of_long(const struct selection *all, const struct selected *one, char *kept,
+void selection_of_long(const struct selection *job, const struct selected *one, char *kept,
                        filter_parts *filter, void *context)
 {
     WITH_KEY_TYPE(
-        KERNELS::select_long(KERNELS::selector<K>{*all, *one}, reinterpret_cast<K *>(kept),
+        KERNELS::select_long(KERNELS::selector<K>{*job, *one}, reinterpret_cast<K *>(kept),
                              [=](const uint64_t *bracket) { return filter(context, bracket); }););
 }
 
-struct selection_part selection_filter(const struct selection *all, const struct selected *one,
+struct selection_part selection_filter(const struct selection *job, const struct selected *one,
                                        uint64_t part, const uint64_t bracket[2], char *kept,
                                        char *workspace)
 {
-    return WITH_KEY_TYPE(return KERNELS::filter_part(KERNELS::selector<K>{*all, *one}, part,
+    return WITH_KEY_TYPE(return KERNELS::filter_part(KERNELS::selector<K>{*job, *one}, part,
                                                      bracket, reinterpret_cast<K *>(kept),
                                                      reinterpret_cast<K *>(workspace)););
 }

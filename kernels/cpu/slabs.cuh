@@ -279,20 +279,20 @@ NOINLINE void fold_blocks(const slab_loop *slab_loop, const struct slab *slab, v
     const column_loop &loop = *static_cast<const column_loop *>(slab_loop);
     alignas(64) char padded[SLAB_PART_ROWS * lanes_bytes];
     for (uint64_t block = 0; block < slab->blocks; block++) {
-        slab_block one = {*slab,
-                          loop,
-                          slab->at + int64_t(block) * slab->block_stride,
-                          static_cast<char *>(states) + block * slab->columns * loop.state,
-                          padded,
-                          slab_row(slab->all, slab->first),
-                          unsigned(slab->columns) * loop.parts,
-                          0,
-                          0};
-        one.split();
+        slab_block current = {*slab,
+                              loop,
+                              slab->at + int64_t(block) * slab->block_stride,
+                              static_cast<char *>(states) + block * slab->columns * loop.state,
+                              padded,
+                              slab_row(slab->all, slab->first),
+                              unsigned(slab->columns) * loop.parts,
+                              0,
+                              0};
+        current.split();
         if (slab->count == 1 && !loop.store)
-            one.fold_part();
+            current.fold_part();
         else
-            one.fold();
+            current.fold();
     }
 }
 

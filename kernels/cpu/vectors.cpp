@@ -22,26 +22,26 @@ template <class In, class V, class Order, class Fold, nan_policy Nan = nan_polic
 void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
-    constexpr size_t most = position_block<In>;
+    constexpr size_t block_size = position_block<In>;
     auto found = load<state_of<Fold>>(state);
     if (is_nan(found.value))
         return;
     size_t block = n;
     key<In> best;
-    for (size_t at = 0; at < n; at += most) {
-        const size_t length = n - at < most ? n - at : most;
-        key<In> here;
-        const bool any = find_best<In, Nan, Order>(x + at, length, &here);
+    for (size_t at = 0; at < n; at += block_size) {
+        const size_t length = n - at < block_size ? n - at : block_size;
+        key<In> block_best;
+        const bool any = find_best<In, Nan, Order>(x + at, length, &block_best);
         if (Nan == nan_policy::propagate && any) {
             const size_t nan = at + find_nan(x + at, length);
             return store_state<Fold>(state, Fold::lift(V(x[nan]), first + nan));
         }
         if (Nan == nan_policy::omit && !any)
             continue;
-        const V of_here = value<V, In>(here);
-        if (found.index == UINT64_MAX || Order::better(of_here, found.value)) {
-            found = Fold::lift(of_here, first + at);
-            best = here;
+        const V block_value = value<V, In>(block_best);
+        if (found.index == UINT64_MAX || Order::better(block_value, found.value)) {
+            found = Fold::lift(block_value, first + at);
+            best = block_best;
             block = at;
         }
     }

@@ -179,7 +179,7 @@ void grid_barrier(P arrived, CALLER)
 
 /* ---- shuffles, optionally within segments of a warp ---- */
 
-inline int own_lane()
+inline int lane_index()
 {
     return int(threadIdx.x % SIMULATOR_WARP);
 }
@@ -206,35 +206,35 @@ auto shuffle_lanes(unsigned mask, const X &x, unsigned from, const char *file, u
 template <class X>
 auto __shfl_down_sync(unsigned mask, const X &x, unsigned offset, int width = 32, CALLER)
 {
-    const int own = own_lane();
+    const int own = lane_index();
     return shuffle_lanes(mask, x, segment_lane(own, own + int(offset), width), file, line);
 }
 
 template <class X>
 auto __shfl_up_sync(unsigned mask, const X &x, unsigned offset, int width = 32, CALLER)
 {
-    const int own = own_lane();
+    const int own = lane_index();
     return shuffle_lanes(mask, x, segment_lane(own, own - int(offset), width), file, line);
 }
 
 template <class X>
 auto __shfl_xor_sync(unsigned mask, const X &x, int bits, int width = 32, CALLER)
 {
-    const int own = own_lane();
+    const int own = lane_index();
     return shuffle_lanes(mask, x, segment_lane(own, own ^ bits, width), file, line);
 }
 
 template <class X>
 auto __shfl_sync(unsigned mask, const X &x, int lane, int width = 32, CALLER)
 {
-    const int first = own_lane() & -width;
+    const int first = lane_index() & -width;
     return shuffle_lanes(mask, x, unsigned(first + (lane & (width - 1))), file, line);
 }
 
 /* Collects all lanes' votes by a butterfly exchange. */
 inline unsigned __ballot_sync(unsigned mask, int vote)
 {
-    const unsigned own = unsigned(own_lane());
+    const unsigned own = unsigned(lane_index());
     unsigned votes = unsigned(vote != 0) << own;
     for (unsigned bit = 1; bit < SIMULATOR_WARP; bit *= 2)
         votes |= unsigned(simulator_shuffle(mask, votes, own ^ bit));
