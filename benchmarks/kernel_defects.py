@@ -44,7 +44,7 @@ KERNELS = [
         "edge",
         "kernels/keys/select.cuh",
         "Elements of two blocks that are sorted apart are compared.",
-        "k / (2 * Length) == (k + Apart) / (2 * Length)",
+        "k / (2 * Length) == (k + Distance) / (2 * Length)",
         "true",
         "reductions/test_quantiles.py",
     ),

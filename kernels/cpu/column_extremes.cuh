@@ -11,76 +11,76 @@ namespace
 
 /* Keys with NaN as the best value: 16-bit floats map NaN to the best key, wider floats select it by
  * a separate comparison. If NaNs are skipped, keys are unchanged. */
-template <class In, class Order, nan_policy Nan = nan_policy::noted>
-struct winning {
+template <class In, class Order, nan_policy Nan = nan_policy::propagate>
+struct column_keys {
     using keys = key_of<In>;
     using K = key<In>;
-    static constexpr bool nan_wins = keys::has_nan && Nan == nan_policy::noted,
-                          nan_is_chosen = nan_wins && keys::nan_loses,
-                          nan_is_best = nan_wins && !keys::nan_loses;
-    static constexpr K best_of_all =
+    static constexpr bool propagates_nan = keys::has_nan && Nan == nan_policy::propagate,
+                          compares_nan = propagates_nan && keys::nan_is_unordered,
+                          maps_nan = propagates_nan && !keys::nan_is_unordered;
+    static constexpr K best_key =
         Order::template worst<K> == ends<K>::least ? ends<K>::greatest : ends<K>::least;
 
-    LANES_FUNCTION static vector<K> of(const In *x)
+    FORCEINLINE static vector<K> of(const In *x)
     {
-        const vector<K> key = keys::of(loaded<vector<K>>(x));
-        if constexpr (nan_is_best)
-            return keys::nan(key) ? in_all_lanes(best_of_all) : key;
+        const vector<K> key = keys::of(load<vector<K>>(x));
+        if constexpr (maps_nan)
+            return keys::nan(key) ? broadcast(best_key) : key;
         else
             return key;
     }
 
-    LANES_FUNCTION static auto better(vector<K> x, vector<K> best)
+    FORCEINLINE static auto better(vector<K> x, vector<K> best)
     {
         return Order::better(keys::rank(x), keys::rank(best));
     }
 
-    LANES_FUNCTION static vector<K> best(vector<K> x, vector<K> best)
+    FORCEINLINE static vector<K> best(vector<K> x, vector<K> best)
     {
-        if constexpr (nan_is_best)
+        if constexpr (maps_nan)
             return better(x, best) ? x : best;
         else
             return Order()(x, best);
     }
 
     template <class V>
-    LANES_FUNCTION static V value(K key)
+    FORCEINLINE static V value(K key)
     {
-        return V(keys::element(nan_is_best && key == best_of_all ? ends<K>::greatest : key));
+        return V(keys::element(maps_nan && key == best_key ? ends<K>::greatest : key));
     }
 };
 
 /* Keeps the first of equal elements. */
 template <class In, class Order>
 struct column_extremes : column_lanes<In, In> {
-    using keys = winning<In, Order>;
+    using keys = column_keys<In, Order>;
     using K = key<In>;
     best_lanes<In, Order> all;
 
     /* NaN is handled at the end, so that each row depends on the previous one by only one
      * comparison. */
-    LANES_FUNCTION void take(const part_of<In> &part)
+    FORCEINLINE void update(const typed_part<In> &part)
     {
         lanes<K> best = all.best, nans = best;
         for (unsigned row = 0; row < part.rows; row++)
-            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
             {
-                const auto x = keys::of(part[row] + r * in_register<In>);
+                const auto x = keys::of(part[row] + r * vector_lanes<In>);
                 best.at[r] = keys::best(x, best.at[r]);
-                if constexpr (keys::nan_is_chosen)
+                if constexpr (keys::compares_nan)
                     nans.at[r] = key_of<In>::nan(x) ? x : nans.at[r];
             }
-        if constexpr (keys::nan_is_chosen)
-            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        if constexpr (keys::compares_nan)
+            UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
         best.at[r] = key_of<In>::nan(nans.at[r]) ? nans.at[r] : best.at[r];
         all.best = best;
     }
 
     template <class State, unsigned>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    FORCEINLINE void store(State *to, unsigned n, const row_positions &) const
     {
-        put_each(all.best, n,
-                 [=](unsigned k, K best) { to[k] = keys::template value<State>(best); });
+        each_value(all.best, n,
+                   [=](unsigned k, K best) { to[k] = keys::template value<State>(best); });
     }
 };
 
@@ -92,20 +92,20 @@ struct column_ranges : column_lanes<In, In> {
     lows low;
     highs high;
 
-    LANES_FUNCTION void take(const part_of<In> &part)
+    FORCEINLINE void update(const typed_part<In> &part)
     {
-        low.take(part);
-        high.take(part);
+        low.update(part);
+        high.update(part);
     }
 
     template <class State, unsigned>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    FORCEINLINE void store(State *to, unsigned n, const row_positions &) const
     {
         if constexpr (std::is_same_v<State, double>) {
-            put_each(largest_magnitudes(), n, [=](unsigned k, auto size) { to[k] = size; });
+            each_value(largest_magnitudes(), n, [=](unsigned k, auto size) { to[k] = size; });
         } else {
-            const values_in_lanes<key<In>> highest(high.all.best);
-            put_each(low.all.best, n, [=, &highest](unsigned k, key<In> lowest) {
+            const lane_values<key<In>> highest(high.all.best);
+            each_value(low.all.best, n, [=, &highest](unsigned k, key<In> lowest) {
                 to[k] = {lows::keys::template value<decltype(to->least)>(lowest),
                          highs::keys::template value<decltype(to->least)>(highest[k])};
             });
@@ -113,14 +113,14 @@ struct column_ranges : column_lanes<In, In> {
     }
 
   private:
-    LANES_FUNCTION auto largest_magnitudes() const
+    FORCEINLINE auto largest_magnitudes() const
     {
         using bits = bits_of<sizeof(In)>;
         lanes<bits> largest;
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
         {
-            const auto a = unsigned_magnitude<In>::of(vector<bits>(low.all.best.at[r])),
-                       b = unsigned_magnitude<In>::of(vector<bits>(high.all.best.at[r]));
+            const auto a = unsigned_magnitude<In>::apply(vector<bits>(low.all.best.at[r])),
+                       b = unsigned_magnitude<In>::apply(vector<bits>(high.all.best.at[r]));
             largest.at[r] = a > b ? a : b;
         }
         return largest;
@@ -129,89 +129,88 @@ struct column_ranges : column_lanes<In, In> {
 
 /* Flags of the lanes that have taken an element, needed if elements are masked or skipped. */
 template <class T, bool Selects>
-struct lanes_with_any {
-    lanes<T> any = {};
+struct nonempty_lanes {
+    lanes<T> nonempty = {};
 };
 
 template <class T>
-struct lanes_with_any<T, false> {};
+struct nonempty_lanes<T, false> {};
 
 /* Positions are as wide as elements. */
-template <class In, class Order, bool Masked = false, nan_policy Nan = nan_policy::noted>
-struct column_positions
-    : column_lanes<In, In>,
-      lanes_with_any<bits_of<sizeof(In)>, Masked || Nan == nan_policy::skipped> {
-    static constexpr bool selects = Masked || Nan == nan_policy::skipped;
-    using keys = winning<In, Order, Nan>;
+template <class In, class Order, bool Masked = false, nan_policy Nan = nan_policy::propagate>
+struct column_positions : column_lanes<In, In>,
+                          nonempty_lanes<bits_of<sizeof(In)>, Masked || Nan == nan_policy::omit> {
+    static constexpr bool selects = Masked || Nan == nan_policy::omit;
+    using keys = column_keys<In, Order, Nan>;
     using K = key<In>;
     using position = bits_of<sizeof(In)>;
     best_lanes<In, Order> all;
-    lanes<position> where = {};
+    lanes<position> positions = {};
 
     /* NaN is rare: a part that has one is processed again. */
-    LANES_FUNCTION void take(const part_of<In> &part)
+    FORCEINLINE void update(const typed_part<In> &part)
     {
-        if constexpr (keys::nan_is_chosen) {
+        if constexpr (keys::compares_nan) {
             column_positions numbers = *this;
-            if (!numbers.template take_rows<false>(part)) {
+            if (!numbers.template update_rows<false>(part)) {
                 *this = numbers;
                 return;
             }
         }
-        take_rows<keys::nan_is_chosen>(part);
+        update_rows<keys::compares_nan>(part);
     }
 
     template <class State, unsigned>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
+    FORCEINLINE void store(State *to, unsigned n, const row_positions &at) const
     {
-        const values_in_lanes<position> rows(where);
-        put_each(all.best, n, [=, &rows, &at](unsigned k, K best) {
+        const lane_values<position> rows(positions);
+        each_value(all.best, n, [=, &rows, &at](unsigned k, K best) {
             to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
         });
         if constexpr (selects) {
-            const values_in_lanes<position> taken(this->any);
+            const lane_values<position> nonempty(this->nonempty);
             constexpr auto worst = Order::template worst<decltype(to->value)>;
             for (unsigned k = 0; k < n; k++)
-                to[k] = taken[k] ? to[k] : State::of(worst, UINT64_MAX);
+                to[k] = nonempty[k] ? to[k] : State::of(worst, UINT64_MAX);
         }
     }
 
   private:
     /* Returns whether there was a NaN. */
     template <bool WithNan>
-    LANES_FUNCTION bool take_rows(const part_of<In> &part)
+    FORCEINLINE bool update_rows(const typed_part<In> &part)
     {
         lanes<K> best = all.best;
-        lanes<position> found = where;
+        lanes<position> found = positions;
         decltype(vector<K>{} < vector<K>{}) nans = {};
         for (unsigned row = 0; row < part.rows; row++) {
-            const vector<position> here = in_all_lanes(position(part.first + row));
-            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            const vector<position> current = broadcast(position(part.first + row));
+            UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
             {
-                const auto x = keys::of(part[row] + r * in_register<In>);
+                const auto x = keys::of(part[row] + r * vector_lanes<In>);
                 auto better = keys::better(x, best.at[r]);
                 auto valid = ~decltype(better){};
                 if constexpr (Masked)
-                    valid = part.template is_valid<position>(row, r * in_register<In>);
+                    valid = part.template is_valid<position>(row, r * vector_lanes<In>);
                 if constexpr (selects) {
-                    if constexpr (Nan == nan_policy::skipped)
+                    if constexpr (Nan == nan_policy::omit)
                         valid &= ~key_of<In>::nan(x);
-                    better |= this->any.at[r] == 0;
-                    this->any.at[r] |= vector<position>(valid);
+                    better |= this->nonempty.at[r] == 0;
+                    this->nonempty.at[r] |= vector<position>(valid);
                 }
                 if constexpr (WithNan)
                     better |= key_of<In>::nan(x) & ~key_of<In>::nan(best.at[r]);
-                else if constexpr (keys::nan_is_chosen)
+                else if constexpr (keys::compares_nan)
                     nans |= key_of<In>::nan(x) & valid;
                 better &= valid;
                 best.at[r] =
                     WithNan || selects ? (better ? x : best.at[r]) : keys::best(x, best.at[r]);
-                found.at[r] = better ? here : found.at[r];
+                found.at[r] = better ? current : found.at[r];
             }
         }
         all.best = best;
-        where = found;
-        return is_any(nans);
+        positions = found;
+        return any_lane(nans);
     }
 };
 
@@ -220,36 +219,36 @@ struct column_positions
 /* The first of equal numbers, or NaN if there are none. NaN floats lose every comparison, so
  * whether there was any number is recorded separately. */
 template <class In, class Order>
-struct column_extreme_numbers : column_lanes<In, In> {
+struct column_nanextremes : column_lanes<In, In> {
     using keys = key_of<In>;
     using K = key<In>;
     best_lanes<In, Order> all;
     decltype(vector<K>{} < vector<K>{}) numbers[lanes_registers] = {};
 
-    LANES_FUNCTION void take(const part_of<In> &part)
+    FORCEINLINE void update(const typed_part<In> &part)
     {
-        column_extreme_numbers taken = *this;
+        column_nanextremes updated = *this;
         for (unsigned row = 0; row < part.rows; row++)
-            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        taken.take(r, keys::of(loaded<vector<K>>(part[row] + r * in_register<In>)));
-        *this = taken;
+            UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
+        updated.update(r, keys::of(load<vector<K>>(part[row] + r * vector_lanes<In>)));
+        *this = updated;
     }
 
     template <class State, unsigned>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    FORCEINLINE void store(State *to, unsigned n, const row_positions &) const
     {
-        const values_in_lanes<bits_of<sizeof(K)>> is_number(numbers);
-        put_each(all.best, n, [=, &is_number](unsigned k, K x) {
+        const lane_values<bits_of<sizeof(K)>> is_number(numbers);
+        each_value(all.best, n, [=, &is_number](unsigned k, K x) {
             to[k] = is_number[k] ? State(keys::element(x)) : not_a_number<State>();
         });
     }
 
   private:
-    LANES_FUNCTION void take(unsigned r, vector<K> x)
+    FORCEINLINE void update(unsigned r, vector<K> x)
     {
         vector<K> &best = all.best.at[r];
         numbers[r] |= ~keys::nan(x);
-        if constexpr (keys::nan_loses) {
+        if constexpr (keys::nan_is_unordered) {
             best = Order()(x, best);
         } else {
             const auto better = Order::better(keys::rank(x), keys::rank(best)) & ~keys::nan(x);
@@ -265,7 +264,7 @@ struct column_extreme_numbers : column_lanes<In, In> {
 
 /* Folds that treat all NaNs alike; if all elements are NaN, the result is the first one. */
 template <class Fold>
-constexpr bool tells_first_nan =
+constexpr bool returns_first_nan =
     std::is_same_v<Fold, nanmin<value_of<Fold>>> || std::is_same_v<Fold, nanmax<value_of<Fold>>>;
 
 template <class Fold>
@@ -275,20 +274,20 @@ struct column_states {
     static constexpr bool is_tree = false;
     state_of<Fold> all[step];
 
-    LANES_FUNCTION column_states()
+    FORCEINLINE column_states()
     {
         for (unsigned k = 0; k < step; k++)
             all[k] = Fold::identity();
     }
 
-    LANES_FUNCTION void take(const part_of<element> &part)
+    FORCEINLINE void update(const typed_part<element> &part)
     {
         for (unsigned k = 0; k < step; k++)
-            all[k] = with_rows(all[k], part, k);
+            all[k] = merge_rows(all[k], part, k);
     }
 
     template <class State, unsigned>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    FORCEINLINE void store(State *to, unsigned n, const row_positions &) const
     {
         for (unsigned k = 0; k < n; k++)
             to[k] = all[k];
@@ -296,14 +295,14 @@ struct column_states {
 
   private:
     /* Rows need not be aligned. */
-    LANES_FUNCTION static state_of<Fold> with_rows(state_of<Fold> state,
-                                                   const part_of<element> &part, unsigned lane)
+    FORCEINLINE static state_of<Fold> merge_rows(state_of<Fold> state,
+                                                 const typed_part<element> &part, unsigned lane)
     {
         for (unsigned row = 0; row < part.rows; row++)
-            state = Fold::merge(state,
-                                Fold::lift(loaded<element>(part[row] + lane), part.index_of(row)));
-        if constexpr (tells_first_nan<Fold>)
-            return is_nan(state) ? loaded<element>(part[0] + lane) : state;
+            state =
+                Fold::merge(state, Fold::lift(load<element>(part[row] + lane), part.index_of(row)));
+        if constexpr (returns_first_nan<Fold>)
+            return is_nan(state) ? load<element>(part[0] + lane) : state;
         else
             return state;
     }

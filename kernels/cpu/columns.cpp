@@ -13,7 +13,7 @@ namespace
 
 /* The type whose bits are tested for truth, except for the signs of zeros. */
 template <class In>
-using telling_element =
+using truth_element =
     std::conditional_t<std::is_integral_v<In> || is_truth<In>, bits_of<sizeof(In)>,
                        std::conditional_t<sizeof(In) == 2, float16, In>>;
 
@@ -22,103 +22,103 @@ template <class In, class V>
 using narrower = std::conditional_t<sizeof(In) < sizeof(V) && !is_truth<In>, In, V>;
 
 template <class In, class V>
-constexpr const slab_loop *sum_of()
+constexpr const slab_loop *sum_loop_of()
 {
     using in = real_of<In>;
-    using at_once = std::conditional_t<std::is_same_v<V, double>, V, wide_integer<In>>;
+    using direct = std::conditional_t<std::is_same_v<V, double>, V, wide_integer<In>>;
     if constexpr (is_truth<In>)
-        return &loop_to<column_sums<uint8_t, int32_t, truths>, at_once, V>;
+        return &shared_loop<column_sums<uint8_t, int32_t, truths>, direct, V>;
     else if constexpr (std::is_integral_v<In> && !(sizeof(In) == 8 && std::is_same_v<V, double>))
-        return &loop_to<column_sums<In, room_for<In>>, at_once, V>;
+        return &shared_loop<column_sums<In, integer_accumulator<In>>, direct, V>;
     else
-        return &loop_by<column_sums<in, real_of<V>>, V>;
+        return &loop_for<column_sums<in, real_of<V>>, V>;
 }
 
 /* Integer products modulo 2^64 are correct for narrower types too. */
 template <class In, class V>
-constexpr const slab_loop *product_of()
+constexpr const slab_loop *product_loop_of()
 {
     if constexpr (is_truth<In>)
-        return &loop_to<column_sums<uint8_t, int64_t, truths, prod>, int64_t, V>;
+        return &shared_loop<column_sums<uint8_t, int64_t, truths, prod>, int64_t, V>;
     else if constexpr (std::is_integral_v<V>)
-        return &loop_to<column_sums<In, int64_t, as_they_are, prod>, int64_t, V>;
+        return &shared_loop<column_sums<In, int64_t, no_transform, prod>, int64_t, V>;
     else
-        return &loop_by<column_sums<In, V, as_they_are, prod>, V>;
+        return &loop_for<column_sums<In, V, no_transform, prod>, V>;
 }
 
 template <class In>
-constexpr const slab_loop *count_of()
+constexpr const slab_loop *count_loop_of()
 {
     using counted = std::conditional_t<sizeof(In) == 8, int64_t, int32_t>;
-    return &loop_by<column_sums<telling_element<In>, counted, truths>, uint64_t>;
+    return &loop_for<column_sums<truth_element<In>, counted, truths>, uint64_t>;
 }
 
 /* Logical folds of 0 and 1. */
 template <class T, bool All>
 struct truth_fold {
-    LANES_FUNCTION static T identity()
+    FORCEINLINE static T identity()
     {
         return All;
     }
 
-    LANES_FUNCTION static T merge(T a, T b)
+    FORCEINLINE static T merge(T a, T b)
     {
         return All ? a & b : a | b;
     }
 };
 
 template <class T>
-using either = truth_fold<T, false>;
+using logical_or = truth_fold<T, false>;
 
 template <class T>
-using both = truth_fold<T, true>;
+using logical_and = truth_fold<T, true>;
 
 /* Whether any element is true, or whether all are. */
 template <class In, template <class> class Fold>
-constexpr const slab_loop *truth_of_columns()
+constexpr const slab_loop *truth_loop_of()
 {
     using part = real_of<In>;
     using bits = bits_of<sizeof(part)>;
     if constexpr (is_complex<In>)
-        return &loop_by<column_sums<part, bits, complex_truths, Fold>, uint8_t, 2>;
+        return &loop_for<column_sums<part, bits, complex_truths, Fold>, uint8_t, 2>;
     else
-        return &loop_by<column_sums<telling_element<In>, bits, truths, Fold>, uint8_t>;
+        return &loop_for<column_sums<truth_element<In>, bits, truths, Fold>, uint8_t>;
 }
 
 template <class In, class V>
-const slab_loop *norm_of(enum fold fold)
+const slab_loop *norm_loop_of(enum fold fold)
 {
     using greatest_magnitudes = std::conditional_t<std::is_integral_v<In>, column_ranges<In>,
                                                    column_sums<In, double, magnitudes, largest>>;
-    return fold == FOLD_norm1      ? &loop_by<column_sums<In, double, magnitudes>, double>
-           : fold == FOLD_norm2    ? &loop_by<column_squares<In>, state_of<norm2<V>>>
-           : fold == FOLD_norm_inf ? &loop_by<greatest_magnitudes, double>
+    return fold == FOLD_norm1      ? &loop_for<column_sums<In, double, magnitudes>, double>
+           : fold == FOLD_norm2    ? &loop_for<column_squares<In>, state_of<norm2<V>>>
+           : fold == FOLD_norm_inf ? &loop_for<greatest_magnitudes, double>
            : fold == FOLD_norm_neg_inf
-               ? &loop_by<column_sums<In, double, magnitudes, smallest>, double>
+               ? &loop_for<column_sums<In, double, magnitudes, smallest>, double>
                : nullptr;
 }
 
 template <class In, class V, class Order, template <class> class Fold, bool Masked>
-constexpr const slab_loop *number_positions_of()
+constexpr const slab_loop *nanarg_loop_of()
 {
-    return &loop_by<column_positions<In, Order, Masked, nan_policy::skipped>, state_of<Fold<V>>>;
+    return &loop_for<column_positions<In, Order, Masked, nan_policy::omit>, state_of<Fold<V>>>;
 }
 
 template <class In, class V>
 const slab_loop *float_loop_of(enum fold fold)
 {
-    return fold == FOLD_variance ? &loop_by<column_variances<In>, state_of<variance<V>>>
+    return fold == FOLD_variance ? &loop_for<column_variances<In>, state_of<variance<V>>>
            : fold == FOLD_nanvariance
-               ? &loop_by<column_selected_variances<In, false, nan_policy::skipped>,
-                          state_of<variance<V>>>
-           : fold == FOLD_logsumexp ? &loop_by<column_exponentials<In, V>, state_of<logsumexp<V>>>
-           : fold == FOLD_nansum    ? &loop_by<column_number_sums<In, V>, state_of<nansum<V>>>
-           : fold == FOLD_nanprod   ? &loop_by<column_sums<In, V, nan_as_one, prod>, V>
-           : fold == FOLD_nanargmin ? number_positions_of<In, V, least, nanargmin, false>()
-           : fold == FOLD_nanargmax ? number_positions_of<In, V, greatest, nanargmax, false>()
-           : fold == FOLD_nanmin    ? &loop_by<column_extreme_numbers<In, least>, V>
-           : fold == FOLD_nanmax    ? &loop_by<column_extreme_numbers<In, greatest>, V>
-                                    : norm_of<In, V>(fold);
+               ? &loop_for<column_selected_variances<In, false, nan_policy::omit>,
+                           state_of<variance<V>>>
+           : fold == FOLD_logsumexp ? &loop_for<column_exponentials<In, V>, state_of<logsumexp<V>>>
+           : fold == FOLD_nansum    ? &loop_for<column_nansums<In, V>, state_of<nansum<V>>>
+           : fold == FOLD_nanprod   ? &loop_for<column_sums<In, V, nan_as_one, prod>, V>
+           : fold == FOLD_nanargmin ? nanarg_loop_of<In, V, least, nanargmin, false>()
+           : fold == FOLD_nanargmax ? nanarg_loop_of<In, V, greatest, nanargmax, false>()
+           : fold == FOLD_nanmin    ? &loop_for<column_nanextremes<In, least>, V>
+           : fold == FOLD_nanmax    ? &loop_for<column_nanextremes<In, greatest>, V>
+                                    : norm_loop_of<In, V>(fold);
 }
 
 /* Folds of complex numbers: vectorized by parts, or, of a few rows, with scalar states. */
@@ -127,20 +127,20 @@ const slab_loop *complex_loop_of(enum fold fold, bool few)
 {
     using V = complex<T>;
     const slab_loop *const of_parts =
-        fold == FOLD_sum    ? sum_of<V, V>()
-        : fold == FOLD_prod ? &loop_by<column_products<T>, V>
+        fold == FOLD_sum    ? sum_loop_of<V, V>()
+        : fold == FOLD_prod ? &loop_for<column_products<T>, V>
         : fold == FOLD_nonzero
-            ? &loop_by<column_sums<T, bits_of<sizeof(T)>, complex_truths>, uint64_t, 2>
-        : fold == FOLD_variance ? &loop_by<column_variances<T, 2>, state_of<variance<V>>, 2>
-        : fold == FOLD_nansum   ? &loop_by<column_number_sums<T, V>, state_of<nansum<V>>, 2>
-        : fold == FOLD_norm2    ? &loop_by<column_squares<T, 2>, state_of<norm2<V>>, 2>
+            ? &loop_for<column_sums<T, bits_of<sizeof(T)>, complex_truths>, uint64_t, 2>
+        : fold == FOLD_variance ? &loop_for<column_variances<T, 2>, state_of<variance<V>>, 2>
+        : fold == FOLD_nansum   ? &loop_for<column_nansums<T, V>, state_of<nansum<V>>, 2>
+        : fold == FOLD_norm2    ? &loop_for<column_squares<T, 2>, state_of<norm2<V>>, 2>
                                 : nullptr;
     if (of_parts || !few)
         return of_parts;
     switch (fold) {
 #define STATES(name)                                                                               \
     case FOLD_##name:                                                                              \
-        return &loop_by<column_states<name<V>>, state_of<name<V>>, 1>;
+        return &loop_for<column_states<name<V>>, state_of<name<V>>, 1>;
         STATES(min)
         STATES(max)
         STATES(argmin)
@@ -166,14 +166,14 @@ const slab_loop *real_loop_of(enum fold fold)
     const slab_loop *of_floats = nullptr;
     if constexpr (is_float<In>)
         of_floats = float_loop_of<In, V>(fold);
-    return fold == FOLD_sum        ? sum_of<In, V>()
-           : fold == FOLD_prod     ? product_of<In, V>()
-           : fold == FOLD_nonzero  ? count_of<In>()
-           : fold == FOLD_min      ? &loop_to<column_extremes<In, least>, narrower<In, V>, V>
-           : fold == FOLD_max      ? &loop_to<column_extremes<In, greatest>, narrower<In, V>, V>
-           : fold == FOLD_argmin   ? &loop_by<column_positions<In, least>, state_of<argmin<V>>>
-           : fold == FOLD_argmax   ? &loop_by<column_positions<In, greatest>, state_of<argmax<V>>>
-           : fold == FOLD_extremes ? &loop_by<column_ranges<In>, state_of<extremes<V>>>
+    return fold == FOLD_sum        ? sum_loop_of<In, V>()
+           : fold == FOLD_prod     ? product_loop_of<In, V>()
+           : fold == FOLD_nonzero  ? count_loop_of<In>()
+           : fold == FOLD_min      ? &shared_loop<column_extremes<In, least>, narrower<In, V>, V>
+           : fold == FOLD_max      ? &shared_loop<column_extremes<In, greatest>, narrower<In, V>, V>
+           : fold == FOLD_argmin   ? &loop_for<column_positions<In, least>, state_of<argmin<V>>>
+           : fold == FOLD_argmax   ? &loop_for<column_positions<In, greatest>, state_of<argmax<V>>>
+           : fold == FOLD_extremes ? &loop_for<column_ranges<In>, state_of<extremes<V>>>
                                    : of_floats;
 }
 
@@ -191,13 +191,13 @@ template <class In, class V>
 const slab_loop *converting_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if (fold == FOLD_sum)
-        return sum_of<In, V>();
+        return sum_loop_of<In, V>();
     if constexpr (!std::is_same_v<V, double>) {
         if (fold == FOLD_prod)
-            return product_of<In, V>();
+            return product_loop_of<In, V>();
     } else if constexpr (!is_truth<In>) {
-        return fold == FOLD_variance ? &loop_by<column_variances<In>, state_of<variance<V>>>
-                                     : norm_of<In, V>(fold);
+        return fold == FOLD_variance ? &loop_for<column_variances<In>, state_of<variance<V>>>
+                                     : norm_loop_of<In, V>(fold);
     }
     return nullptr;
 }
@@ -208,27 +208,26 @@ const slab_loop *masked_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if constexpr (!is_complex<V> && !is_truth<In>) {
         if (fold == FOLD_argmin)
-            return &loop_by<column_positions<In, least, true>, state_of<argmin<V>>>;
+            return &loop_for<column_positions<In, least, true>, state_of<argmin<V>>>;
         if (fold == FOLD_argmax)
-            return &loop_by<column_positions<In, greatest, true>, state_of<argmax<V>>>;
+            return &loop_for<column_positions<In, greatest, true>, state_of<argmax<V>>>;
         if constexpr (is_float<In>)
-            return fold == FOLD_nanargmin ? number_positions_of<In, V, least, nanargmin, true>()
-                   : fold == FOLD_nanargmax
-                       ? number_positions_of<In, V, greatest, nanargmax, true>()
+            return fold == FOLD_nanargmin   ? nanarg_loop_of<In, V, least, nanargmin, true>()
+                   : fold == FOLD_nanargmax ? nanarg_loop_of<In, V, greatest, nanargmax, true>()
                    : fold == FOLD_nanvariance
-                       ? &loop_by<column_selected_variances<In, true, nan_policy::skipped>,
-                                  state_of<variance<V>>>
-                       : &loop_by<column_selected_variances<In, true>, state_of<variance<V>>>;
+                       ? &loop_for<column_selected_variances<In, true, nan_policy::omit>,
+                                   state_of<variance<V>>>
+                       : &loop_for<column_selected_variances<In, true>, state_of<variance<V>>>;
     }
     return nullptr;
 }
 
 /* Loops for logical results: the maximum and the minimum of truth values. */
 template <class In>
-const slab_loop *loop_of_truths(tag<In>, enum fold fold)
+const slab_loop *logical_loop_of(tag<In>, enum fold fold)
 {
-    return fold == FOLD_max   ? truth_of_columns<In, either>()
-           : fold == FOLD_min ? truth_of_columns<In, both>()
+    return fold == FOLD_max   ? truth_loop_of<In, logical_or>()
+           : fold == FOLD_min ? truth_loop_of<In, logical_and>()
                               : nullptr;
 }
 
@@ -237,8 +236,8 @@ template <class In, class V>
 const slab_loop *narrow_loop_of(tag<In>, tag<V>, enum fold fold)
 {
     if constexpr (!std::is_same_v<narrower<In, V>, V>)
-        return fold == FOLD_min   ? &loop_by<column_extremes<In, least>, In>
-               : fold == FOLD_max ? &loop_by<column_extremes<In, greatest>, In>
+        return fold == FOLD_min   ? &loop_for<column_extremes<In, least>, In>
+               : fold == FOLD_max ? &loop_for<column_extremes<In, greatest>, In>
                                   : nullptr;
     else
         return nullptr;
@@ -257,7 +256,7 @@ const slab_loop *KERNELS::find_columns(enum fold fold, enum element input, enum 
             input, accumulator, [=](auto in, auto v) { return masked_loop_of(in, v, fold); },
             [](auto, auto) { return (const slab_loop *)nullptr; });
     if (accumulator == ELEMENT_BOOL)
-        return visit_elements(input, [=](auto in, auto) { return loop_of_truths(in, fold); });
+        return visit_elements(input, [=](auto in, auto) { return logical_loop_of(in, fold); });
     if (accumulator == input && element_accumulator(input) != input)
         return visit_elements(input, [=](auto in, auto v) { return narrow_loop_of(in, v, fold); });
     return visit_pairs(

@@ -11,7 +11,7 @@ namespace
 
 /* The elements that fill a register once they are converted to T. */
 template <class T, class In>
-using narrow_vector = vector<In, in_register<T> * sizeof(In)>;
+using narrow_vector = vector<In, vector_lanes<T> * sizeof(In)>;
 
 /* ---- widening ---- */
 
@@ -20,7 +20,7 @@ using narrow_vector = vector<In, in_register<T> * sizeof(In)>;
 
 /* Values as the intrinsics' types; vectors of less than 16 bytes go to a register's lower part. */
 template <class Values>
-LANES_FUNCTION auto processors_own(Values x)
+FORCEINLINE auto to_intrinsic(Values x)
 {
     if constexpr (std::is_same_v<Values, vector<float, sizeof x>>) {
         return x;
@@ -42,7 +42,7 @@ struct widening;
     template <>                                                                                    \
     struct widening<In, Wide> {                                                                    \
         template <unsigned Bytes, class Register>                                                  \
-        LANES_FUNCTION static auto of(Register x)                                                  \
+        FORCEINLINE static auto of(Register x)                                                     \
         {                                                                                          \
             if constexpr (Bytes == 16)                                                             \
                 return _mm_##convert(x);                                                           \
@@ -73,7 +73,7 @@ WIDENING(uint32_t, double, cvtepu32_pd)
 template <>
 struct widening<uint32_t, double> {
     template <unsigned Bytes>
-    LANES_FUNCTION static auto of(__m128i x)
+    FORCEINLINE static auto of(__m128i x)
     {
         return __builtin_convertvector(vector<uint32_t, 16>(x), vector<double, Bytes>);
     }
@@ -83,22 +83,22 @@ struct widening<uint32_t, double> {
 
 /* Widens all lanes; `In` is their actual type. */
 template <class Wide, class In, class Values>
-LANES_FUNCTION auto widened_as(Values x)
+FORCEINLINE auto widen_lanes_as(Values x)
 {
     constexpr unsigned bytes = sizeof x / sizeof x[0] * sizeof(Wide);
-    return vector<Wide, bytes>(widening<In, Wide>::template of<bytes>(processors_own(x)));
+    return vector<Wide, bytes>(widening<In, Wide>::template of<bytes>(to_intrinsic(x)));
 }
 
 template <class Wide, class Values>
-LANES_FUNCTION auto widened(Values x)
+FORCEINLINE auto widen_lanes(Values x)
 {
-    return widened_as<Wide, std::remove_reference_t<decltype(x[0])>>(x);
+    return widen_lanes_as<Wide, std::remove_reference_t<decltype(x[0])>>(x);
 }
 
 #else
 
 template <class Wide, class Values>
-LANES_FUNCTION auto widened(Values x)
+FORCEINLINE auto widen_lanes(Values x)
 {
     constexpr unsigned bytes = sizeof x / sizeof x[0] * sizeof(Wide);
     return __builtin_convertvector(x, vector<Wide, bytes>);
@@ -108,39 +108,39 @@ LANES_FUNCTION auto widened(Values x)
 
 /* Converts values to another type, which fill a register. */
 template <class T, class Values>
-LANES_FUNCTION vector<T> as(Values x)
+FORCEINLINE vector<T> cast_lanes(Values x)
 {
     using in = std::remove_reference_t<decltype(x[0])>;
     if constexpr (sizeof(in) >= sizeof(T))
         return __builtin_convertvector(x, vector<T>);
     else if constexpr (std::is_integral_v<T>)
-        return vector<T>(widened<std::make_signed_t<T>>(x));
+        return vector<T>(widen_lanes<std::make_signed_t<T>>(x));
     else if constexpr (std::is_integral_v<in> && sizeof(in) < sizeof(int32_t))
-        return as<T>(widened<int32_t>(x));
+        return cast_lanes<T>(widen_lanes<int32_t>(x));
     else
-        return widened<T>(x);
+        return widen_lanes<T>(x);
 }
 
 /* ---- 16-bit floats to float32; `Bytes` is the size of the result ---- */
 
 template <unsigned Bytes>
-LANES_FUNCTION vector<uint32_t, Bytes> bits_in_32(const void *x)
+FORCEINLINE vector<uint32_t, Bytes> load_widened(const void *x)
 {
-    return vector<uint32_t, Bytes>(widened<int32_t>(loaded<vector<uint16_t, Bytes / 2>>(x)));
+    return vector<uint32_t, Bytes>(widen_lanes<int32_t>(load<vector<uint16_t, Bytes / 2>>(x)));
 }
 
 template <unsigned Bytes>
-LANES_FUNCTION vector<float, Bytes> bfloats_converted(const void *x)
+FORCEINLINE vector<float, Bytes> load_bfloats(const void *x)
 {
-    return vector<float, Bytes>(bits_in_32<Bytes>(x) << 16);
+    return vector<float, Bytes>(load_widened<Bytes>(x) << 16);
 }
 
 #ifdef __F16C__
 
 template <unsigned Bytes>
-LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
+FORCEINLINE vector<float, Bytes> load_halves(const void *x)
 {
-    return widened_as<float, float16>(loaded<vector<uint16_t, Bytes / 2>>(x));
+    return widen_lanes_as<float, float16>(load<vector<uint16_t, Bytes / 2>>(x));
 }
 
 #else
@@ -148,11 +148,11 @@ LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
 /* Shifts the bits and changes the exponent bias. Only subnormal numbers need arithmetic:
  * subtraction of the implicit leading bit that was added. */
 template <unsigned Bytes>
-LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
+FORCEINLINE vector<float, Bytes> load_halves(const void *x)
 {
     using bits = vector<uint32_t, Bytes>;
-    const bits half = bits_in_32<Bytes>(x), magnitude = half & 0x7fff, sign = (half & 0x8000) << 16,
-               moved = magnitude << 13, bias = bits{} + (112u << 23);
+    const bits half = load_widened<Bytes>(x), magnitude = half & 0x7fff,
+               sign = (half & 0x8000) << 16, moved = magnitude << 13, bias = bits{} + (112u << 23);
     const bits few = moved & bits(magnitude < 0x400);
     const auto subnormal = vector<float, Bytes>(few + bias + (1u << 23)) - 0x1p-14f;
     const bits number = moved + bias + (magnitude >= 0x7c00 ? bias : bits{});
@@ -163,27 +163,27 @@ LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
 
 /* Loads and converts a register of values. */
 template <class T, class In>
-LANES_FUNCTION vector<T> converted(const In *x)
+FORCEINLINE vector<T> load_as(const In *x)
 {
-    constexpr unsigned bytes = in_register<T> * sizeof(float);
+    constexpr unsigned bytes = vector_lanes<T> * sizeof(float);
     if constexpr (std::is_same_v<In, T>)
-        return loaded<vector<T>>(x);
+        return load<vector<T>>(x);
     else if constexpr (std::is_same_v<In, float16>)
-        return as<T>(halves_converted<bytes>(x));
+        return cast_lanes<T>(load_halves<bytes>(x));
     else if constexpr (std::is_same_v<In, bfloat16>)
-        return as<T>(bfloats_converted<bytes>(x));
+        return cast_lanes<T>(load_bfloats<bytes>(x));
     else
-        return as<T>(loaded<narrow_vector<T, In>>(x));
+        return cast_lanes<T>(load<narrow_vector<T, In>>(x));
 }
 
-LANES_FUNCTION vector<double> without_sign(vector<double> x)
+FORCEINLINE vector<double> absolute_value(vector<double> x)
 {
     return vector<double>(vector<uint64_t>(x) & uint64_t(INT64_MAX));
 }
 
 /* A constant as an element; `half` and `bfloat` are its bits in 16-bit floats. */
 template <class In, class Value>
-LANES_FUNCTION In constant(Value value, unsigned half, unsigned bfloat)
+FORCEINLINE In constant(Value value, unsigned half, unsigned bfloat)
 {
     if constexpr (std::is_arithmetic_v<In>)
         return In(value);
@@ -193,13 +193,13 @@ LANES_FUNCTION In constant(Value value, unsigned half, unsigned bfloat)
 
 /* The neutral element of addition. */
 template <class In>
-LANES_FUNCTION In neutral_addend()
+FORCEINLINE In additive_identity()
 {
     return constant<In>(-0.0, 0x8000, 0x8000);
 }
 
 template <class In>
-LANES_FUNCTION In nan_element()
+FORCEINLINE In nan_element()
 {
     return constant<In>(not_a_number<double>(), 0x7fff, 0x7fff);
 }

@@ -17,41 +17,41 @@ template <class In, unsigned Parts>
 struct dot_lanes {
     using element = In;
     static constexpr bool is_wide = false;
-    static constexpr unsigned step = in_lanes<double>;
-    folded_lanes<double, sum> same, crossed;
+    static constexpr unsigned step = lanes_size<double>;
+    fold_lanes<double, sum> same, crossed;
 
-    LANES_FUNCTION dot_lanes()
+    FORCEINLINE dot_lanes()
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        same.totals.at[r] = crossed.totals.at[r] = in_all_lanes(0.0);
+        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
+        same.totals.at[r] = crossed.totals.at[r] = broadcast(0.0);
     }
 
-    LANES_FUNCTION void take(pairs_at<In> at)
+    FORCEINLINE void update(pointer_pair<In> at)
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
         {
-            const auto x = converted<double>(at.a + r * in_register<double>),
-                       y = converted<double>(at.b + r * in_register<double>);
+            const auto x = load_as<double>(at.a + r * vector_lanes<double>),
+                       y = load_as<double>(at.b + r * vector_lanes<double>);
             same.totals.at[r] += x * y;
             if constexpr (Parts > 1)
                 crossed.totals.at[r] +=
-                    x * neighbours(y, std::make_index_sequence<in_register<double>>());
+                    x * swap_pairs(y, std::make_index_sequence<vector_lanes<double>>());
         }
     }
 
-    LANES_FUNCTION void join(const dot_lanes &other)
+    FORCEINLINE void merge(const dot_lanes &other)
     {
-        same.join(other.same);
+        same.merge(other.same);
         if constexpr (Parts > 1)
-            crossed.join(other.crossed);
+            crossed.merge(other.crossed);
     }
 };
 
 template <class In, unsigned Parts>
 void float_dot(const void *a, const void *b, size_t n, union dotted *result)
 {
-    const pairs_at<In> pairs = {static_cast<const In *>(a), static_cast<const In *>(b)};
-    const auto lanes = added_up<dot_lanes<In, Parts>>(pairs, n * Parts, In{});
+    const pointer_pair<In> pairs = {static_cast<const In *>(a), static_cast<const In *>(b)};
+    const auto lanes = reduce_to_lanes<dot_lanes<In, Parts>>(pairs, n * Parts, In{});
     *result = {};
     lanes.same.template total<Parts>(result->parts.same);
     if constexpr (Parts > 1)
@@ -80,138 +80,137 @@ void integer_dot(const void *a, const void *b, size_t n, union dotted *result)
 /* Adds x to a sum and returns the rounding error, which is exact (D. E. Knuth, "The Art of Computer
  * Programming", volume 2, 4.2.2). */
 template <class V>
-LANES_FUNCTION V lost_by_adding(V x, V &sum)
+FORCEINLINE V add_with_error(V x, V &sum)
 {
     const V before = sum;
     sum += x;
-    const V shown = sum - before;
-    return (before - (sum - shown)) + (x - shown);
+    const V rounded = sum - before;
+    return (before - (sum - rounded)) + (x - rounded);
 }
 
-LANES_FUNCTION double without_sign(double x)
+FORCEINLINE double absolute_value(double x)
 {
     return __builtin_fabs(x);
 }
 
-LANES_FUNCTION double product_error(double a, double b, double product)
+FORCEINLINE double product_error(double a, double b, double product)
 {
 #if defined(__FMA__) || defined(__AVX512F__)
     return __builtin_fma(a, b, -product);
 #else
-    return product_error(in_all_lanes(a), in_all_lanes(b), in_all_lanes(product))[0];
+    return product_error(broadcast(a), broadcast(b), broadcast(product))[0];
 #endif
 }
 
 /* Sums of products, in the lanes of V. */
-template <class In, bool Exactly, class V>
-struct products_sum {
+template <class In, bool Exact, class V>
+struct product_sum {
     V high = {};
 
-    LANES_FUNCTION void take(V x, V y)
+    FORCEINLINE void update(V x, V y)
     {
         high += x * y;
     }
 
-    LANES_FUNCTION void join(const products_sum &other)
+    FORCEINLINE void merge(const product_sum &other)
     {
         high += other.high;
     }
 
-    template <class Change>
-    LANES_FUNCTION auto changed(Change change) const
+    template <class Function>
+    FORCEINLINE auto map(Function f) const
     {
-        return products_sum<In, false, decltype(change(high))>{change(high)};
+        return product_sum<In, false, decltype(f(high))>{f(high)};
     }
 };
 
 /* Compensated sums: the rounding errors of products and additions are summed separately (T. Ogita,
  * S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26, 2005). */
 template <class In, class V>
-struct products_sum<In, true, V> {
-    V high = {}, low = {}, taken = {};
+struct product_sum<In, true, V> {
+    V high = {}, low = {}, magnitude = {};
 
-    LANES_FUNCTION void take(V x, V y)
+    FORCEINLINE void update(V x, V y)
     {
-        const V product = x * y, lost = lost_by_adding(product, high);
+        const V product = x * y, error = add_with_error(product, high);
         if constexpr (std::is_same_v<In, double>)
-            note(lost + product_error(x, y, product));
+            add_error(error + product_error(x, y, product));
         else
-            note(lost);
+            add_error(error);
     }
 
-    LANES_FUNCTION void join(const products_sum &other)
+    FORCEINLINE void merge(const product_sum &other)
     {
-        const V lost = lost_by_adding(other.high, high);
+        const V error = add_with_error(other.high, high);
         low += other.low;
-        taken += other.taken;
-        note(lost);
+        magnitude += other.magnitude;
+        add_error(error);
     }
 
-    template <class Change>
-    LANES_FUNCTION auto changed(Change change) const
+    template <class Function>
+    FORCEINLINE auto map(Function f) const
     {
-        return products_sum<In, true, decltype(change(high))>{change(high), change(low),
-                                                              change(taken)};
+        return product_sum<In, true, decltype(f(high))>{f(high), f(low), f(magnitude)};
     }
 
   private:
-    LANES_FUNCTION void note(V lost)
+    FORCEINLINE void add_error(V error)
     {
-        low += lost;
-        taken += without_sign(lost);
+        low += error;
+        magnitude += absolute_value(error);
     }
 };
 
-template <class In, bool Exactly>
+template <class In, bool Exact>
 struct slab_lanes {
     using element = In;
     static constexpr bool is_wide = true; /* exact sums need no tree; others are short */
-    static constexpr unsigned step = in_lanes<double>;
-    using of_one = products_sum<In, Exactly, double>;
-    using of_register = products_sum<In, Exactly, doubles>;
-    of_register at[lanes_registers];
+    static constexpr unsigned step = lanes_size<double>;
+    using scalar_sum = product_sum<In, Exact, double>;
+    using vector_sum = product_sum<In, Exact, doubles>;
+    vector_sum at[lanes_registers];
 
-    LANES_FUNCTION void take(pairs_at<In> pairs)
+    FORCEINLINE void update(pointer_pair<In> pairs)
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        at[r].take(converted<double>(pairs.a + r * in_register<double>),
-                   converted<double>(pairs.b + r * in_register<double>));
+        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
+        at[r].update(load_as<double>(pairs.a + r * vector_lanes<double>),
+                     load_as<double>(pairs.b + r * vector_lanes<double>));
     }
 
-    LANES_FUNCTION void join(const slab_lanes &other)
+    FORCEINLINE void merge(const slab_lanes &other)
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        at[r].join(other.at[r]);
+        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
+        at[r].merge(other.at[r]);
     }
 
-    LANES_FUNCTION of_one lane(unsigned k) const
+    FORCEINLINE scalar_sum lane(unsigned k) const
     {
-        return at[k / in_register<double>].changed(
-            [=](doubles x) { return x[k % in_register<double>]; });
+        return at[k / vector_lanes<double>].map(
+            [=](doubles x) { return x[k % vector_lanes<double>]; });
     }
 
-    LANES_FUNCTION of_one total() const
+    FORCEINLINE scalar_sum total() const
     {
-        of_register left[lanes_registers];
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        vector_sum left[lanes_registers];
+        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
         left[r] = at[r];
-        EACH_REGISTER(unsigned half = lanes_registers / 2; half > 0; half /= 2)
-        EACH_REGISTER(unsigned r = 0; r < half; r++)
-        left[r].join(left[r + half]);
-        return total_of<in_register<double> / 2>(left[0]);
+        UNROLLED_FOR(unsigned half = lanes_registers / 2; half > 0; half /= 2)
+        UNROLLED_FOR(unsigned r = 0; r < half; r++)
+        left[r].merge(left[r + half]);
+        return horizontal_sum<vector_lanes<double> / 2>(left[0]);
     }
 
   private:
     template <unsigned Half>
-    LANES_FUNCTION static of_one total_of(of_register x)
+    FORCEINLINE static scalar_sum horizontal_sum(vector_sum x)
     {
         if constexpr (Half == 0) {
-            return x.changed([](doubles lanes) { return lanes[0]; });
+            return x.map([](doubles lanes) { return lanes[0]; });
         } else {
-            x.join(x.changed([](doubles lanes) {
-                return upper_half<Half>(lanes, std::make_index_sequence<in_register<double>>());
+            x.merge(x.map([](doubles lanes) {
+                return upper_half<Half>(lanes, std::make_index_sequence<vector_lanes<double>>());
             }));
-            return total_of<Half / 2>(x);
+            return horizontal_sum<Half / 2>(x);
         }
     }
 };
@@ -221,45 +220,45 @@ struct slab_lanes {
 /* The rounding error of a product of float64s is a float64, unless the product is very small: then
  * it is off by 2^-1075, which is negligible for a sum that is not small. */
 template <class In>
-LANES_FUNCTION bool is_small(double sum)
+FORCEINLINE bool is_small(double sum)
 {
-    return std::is_same_v<In, double> && without_sign(sum) < 0x1p-900;
+    return std::is_same_v<In, double> && absolute_value(sum) < 0x1p-900;
 }
 
-LANES_FUNCTION bool is_any_lost(pairs_at<float>, size_t)
+FORCEINLINE bool any_error_lost(pointer_pair<float>, size_t)
 {
     return false;
 }
 
-LANES_FUNCTION bool is_any_lost(pairs_at<double> pairs, size_t n)
+FORCEINLINE bool any_error_lost(pointer_pair<double> pairs, size_t n)
 {
-    return is_any_too_small(pairs, n);
+    return any_product_underflows(pairs, n);
 }
 
-/* Adds a slab's sum. `lacks`: its error is unknown. */
+/* Adds a slab's sum. `error_unknown`: its error is unknown. */
 template <class In>
-LANES_FUNCTION void put_sum(const products_sum<In, true, double> &x, bool lacks,
-                            struct dot_sum *sum)
+FORCEINLINE void add_slab_sum(const product_sum<In, true, double> &x, bool error_unknown,
+                              struct dot_sum *sum)
 {
     constexpr double least_normal = 0x1p-1022;
-    products_sum<In, true, double> total = {sum->high, sum->low, sum->taken};
-    total.join(x);
+    product_sum<In, true, double> total = {sum->high, sum->low, sum->taken};
+    total.merge(x);
     if (std::is_same_v<In, double> && !is_small<In>(x.high))
-        total.taken += least_normal;
-    *sum = {total.high, total.low, lacks ? __builtin_inf() : total.taken, 0};
+        total.magnitude += least_normal;
+    *sum = {total.high, total.low, error_unknown ? __builtin_inf() : total.magnitude, 0};
 }
 
 template <class In>
-LANES_FUNCTION void put_sum(const products_sum<In, false, double> &x, bool, struct dot_sum *sum)
+FORCEINLINE void add_slab_sum(const product_sum<In, false, double> &x, bool, struct dot_sum *sum)
 {
-    const double lost = lost_by_adding(x.high, sum->high);
-    sum->low += lost == lost ? lost : 0; /* sums that are not finite have no error */
+    const double error = add_with_error(x.high, sum->high);
+    sum->low += error == error ? error : 0; /* sums that are not finite have no error */
 }
 
 /* ---- slabs ---- */
 
 template <class In>
-LANES_FUNCTION pairs_at<In> pairs_of(const struct dot_slab *self, size_t steps)
+FORCEINLINE pointer_pair<In> factors_at(const struct dot_slab *self, size_t steps)
 {
     const auto at = [=](const void *factors, int64_t step) {
         return reinterpret_cast<const In *>(static_cast<const char *>(factors) +
@@ -268,86 +267,87 @@ LANES_FUNCTION pairs_at<In> pairs_of(const struct dot_slab *self, size_t steps)
     return {at(self->a, self->step_a), at(self->b, self->step_b)};
 }
 
-template <class In, bool Exactly>
-LANES_FUNCTION products_sum<In, Exactly, double> row_sum(pairs_at<In> row, size_t n)
+template <class In, bool Exact>
+FORCEINLINE product_sum<In, Exact, double> dot_row(pointer_pair<In> row, size_t n)
 {
-    using lanes = slab_lanes<In, Exactly>;
+    using lanes = slab_lanes<In, Exact>;
     constexpr size_t few = lanes::step * steps_per_run;
     if (n >= lanes::step && n <= few && n % lanes::step == 0)
-        return run_added<lanes>(row, n / lanes::step).total();
+        return reduce_run<lanes>(row, n / lanes::step).total();
     if (n >= lanes::step)
-        return added_up<lanes>(row, n, In{}).total();
-    products_sum<In, Exactly, double> sum;
+        return reduce_to_lanes<lanes>(row, n, In{}).total();
+    product_sum<In, Exact, double> sum;
     for (size_t k = 0; k < n; k++)
-        sum.take(double(row.a[k]), double(row.b[k]));
+        sum.update(double(row.a[k]), double(row.b[k]));
     return sum;
 }
 
-template <class In, bool Exactly>
-void rows_dot(const struct dot_slab *self, struct dot_sum *sums)
+template <class In, bool Exact>
+void dot_rows(const struct dot_slab *self, struct dot_sum *sums)
 {
     for (size_t row = 0; row < self->results; row++) {
-        const pairs_at<In> pairs = pairs_of<In>(self, row);
-        const auto sum = row_sum<In, Exactly>(pairs, self->n);
-        put_sum(sum, Exactly && is_small<In>(sum.high) && is_any_lost(pairs, self->n), &sums[row]);
+        const pointer_pair<In> pairs = factors_at<In>(self, row);
+        const auto sum = dot_row<In, Exact>(pairs, self->n);
+        add_slab_sum(sum, Exact && is_small<In>(sum.high) && any_error_lost(pairs, self->n),
+                     &sums[row]);
     }
 }
 
 /* Adds some rows of one group of columns, or of fewer columns. */
 template <class Lanes>
-LANES_FUNCTION void take_rows(const struct dot_slab *self, size_t first, size_t count,
-                              size_t column, Lanes &lanes)
+FORCEINLINE void update_rows(const struct dot_slab *self, size_t first, size_t count, size_t column,
+                             Lanes &lanes)
 {
     using In = typename Lanes::element;
     const size_t left = self->results - column;
-    Lanes taken = lanes;
+    Lanes updated = lanes;
     if (left >= Lanes::step)
         for (size_t row = first; row < first + count; row++)
-            taken.take(pairs_of<In>(self, row) + column);
+            updated.update(factors_at<In>(self, row) + column);
     else
         for (size_t row = first; row < first + count; row++) {
-            const padded_elements<pairs_at<In>, Lanes::step> few(pairs_of<In>(self, row) + column,
-                                                                 left, In{});
-            taken.take(few.at);
+            const padded_elements<pointer_pair<In>, Lanes::step> few(
+                factors_at<In>(self, row) + column, left, In{});
+            updated.update(few.at);
         }
-    lanes = taken;
+    lanes = updated;
 }
 
 /* Processes a few rows of all columns at a time, so that memory is read in order. */
-template <class In, bool Exactly>
-void columns_dot(const struct dot_slab *self, struct dot_sum *sums)
+template <class In, bool Exact>
+void dot_columns(const struct dot_slab *self, struct dot_sum *sums)
 {
     constexpr size_t rows = 8;
-    using lanes = slab_lanes<In, Exactly>;
+    using lanes = slab_lanes<In, Exact>;
     lanes groups[DOT_COLUMNS / lanes::step];
     for (size_t row = 0; row < self->n; row += rows)
         for (size_t column = 0; column < self->results; column += lanes::step)
-            take_rows(self, row, self->n - row < rows ? self->n - row : rows, column,
-                      groups[column / lanes::step]);
+            update_rows(self, row, self->n - row < rows ? self->n - row : rows, column,
+                        groups[column / lanes::step]);
     for (size_t column = 0; column < self->results; column++) {
         const auto sum = groups[column / lanes::step].lane(unsigned(column % lanes::step));
-        bool lacks = false;
-        for (size_t row = 0; Exactly && is_small<In>(sum.high) && row < self->n; row++)
-            lacks = lacks || is_any_lost(pairs_of<In>(self, row) + column, 1);
-        put_sum(sum, lacks, &sums[column]);
+        bool error_unknown = false;
+        for (size_t row = 0; Exact && is_small<In>(sum.high) && row < self->n; row++)
+            error_unknown = error_unknown || any_error_lost(factors_at<In>(self, row) + column, 1);
+        add_slab_sum(sum, error_unknown, &sums[column]);
     }
 }
 
-void integer_rows_dot(const struct dot_slab *self, struct dot_sum *sums)
+void dot_integer_rows(const struct dot_slab *self, struct dot_sum *sums)
 {
     for (size_t row = 0; row < self->results; row++) {
-        const pairs_at<uint64_t> pairs = pairs_of<uint64_t>(self, row);
+        const pointer_pair<uint64_t> pairs = factors_at<uint64_t>(self, row);
         for (size_t k = 0; k < self->n; k++)
-            sums[row].integer += loaded<uint64_t>(pairs.a + k) * loaded<uint64_t>(pairs.b + k);
+            sums[row].integer += load<uint64_t>(pairs.a + k) * load<uint64_t>(pairs.b + k);
     }
 }
 
 template <class In>
 add_dot_slab *float_slabs(bool columns, bool exactly)
 {
-    return columns   ? exactly ? columns_dot<In, true> : columns_dot<In, false>
-           : exactly ? rows_dot<In, true>
-                     : rows_dot<In, false>;
+    return columns   ? exactly ? dot_columns<In, true> : dot_columns<In, false>
+           : exactly ? dot_rows<In, true>
+                     : dot_rows<In, false>;
 }
 
 } // namespace
@@ -374,6 +374,6 @@ add_dot_slab *KERNELS::find_dot_slabs(enum element element, bool columns, bool e
     case ELEMENT_FLOAT64:
         return float_slabs<double>(columns, exactly);
     default:
-        return integer_rows_dot;
+        return dot_integer_rows;
     }
 }

@@ -18,26 +18,26 @@ template <class In>
 struct key_of {
     using type = In;
     static constexpr bool has_nan = !std::is_integral_v<In>;
-    static constexpr bool nan_loses = true; /* in all comparisons */
+    static constexpr bool nan_is_unordered = true; /* in all comparisons */
 
-    LANES_FUNCTION static vector<In> of(vector<In> x)
+    FORCEINLINE static vector<In> of(vector<In> x)
     {
         return x;
     }
 
-    LANES_FUNCTION static auto nan(vector<In> x)
+    FORCEINLINE static auto nan(vector<In> x)
     {
         return x != x;
     }
 
     /* A value that is the same for equal keys. */
     template <class Key>
-    LANES_FUNCTION static Key rank(Key key)
+    FORCEINLINE static Key rank(Key key)
     {
         return key;
     }
 
-    LANES_FUNCTION static In element(In key)
+    FORCEINLINE static In element(In key)
     {
         return key;
     }
@@ -47,12 +47,12 @@ struct key_of {
 template <>
 struct key_of<boolean> : key_of<uint8_t> {
     template <class Bytes>
-    LANES_FUNCTION static Bytes rank(Bytes key)
+    FORCEINLINE static Bytes rank(Bytes key)
     {
         return Bytes(key != 0);
     }
 
-    LANES_FUNCTION static boolean element(uint8_t key)
+    FORCEINLINE static boolean element(uint8_t key)
     {
         return {key};
     }
@@ -62,27 +62,27 @@ struct key_of<boolean> : key_of<uint8_t> {
 template <class In, int16_t Infinity>
 struct key_of_half {
     using type = int16_t;
-    static constexpr bool has_nan = true, nan_loses = false;
+    static constexpr bool has_nan = true, nan_is_unordered = false;
 
     template <class Bits>
-    LANES_FUNCTION static Bits of(Bits x)
+    FORCEINLINE static Bits of(Bits x)
     {
         return x ^ ((x >> 15) & int16_t(INT16_MAX));
     }
 
-    LANES_FUNCTION static auto nan(vector<int16_t> key)
+    FORCEINLINE static auto nan(vector<int16_t> key)
     {
         return (of(key) & INT16_MAX) > Infinity;
     }
 
     /* Both zeros are equal. */
     template <class Key>
-    LANES_FUNCTION static Key rank(Key key)
+    FORCEINLINE static Key rank(Key key)
     {
         return key - (key >> 15);
     }
 
-    LANES_FUNCTION static In element(int16_t key)
+    FORCEINLINE static In element(int16_t key)
     {
         return {uint16_t(of(key))};
     }
@@ -99,7 +99,7 @@ template <class T>
 struct key_of<complex<T>> {
     using type = complex<T>;
 
-    LANES_FUNCTION static complex<T> element(complex<T> key)
+    FORCEINLINE static complex<T> element(complex<T> key)
     {
         return key;
     }
@@ -114,13 +114,13 @@ struct extreme_order {
     static constexpr T worst = Greatest ? ends<T>::least : ends<T>::greatest;
 
     template <class T>
-    LANES_FUNCTION T operator()(T x, T best) const
+    FORCEINLINE T operator()(T x, T best) const
     {
         return Greatest ? max_of_numbers(x, best) : min_of_numbers(x, best);
     }
 
     template <class T>
-    LANES_FUNCTION static auto better(T x, T best)
+    FORCEINLINE static auto better(T x, T best)
     {
         return Greatest ? x > best : x < best;
     }
@@ -132,28 +132,28 @@ using greatest = extreme_order<true>;
 /* ---- lanes ---- */
 
 /* Whether NaN is the result or is skipped. */
-enum class nan_policy { noted, skipped };
+enum class nan_policy { propagate, omit };
 
 /* The best number in each lane. */
 template <class In, class Order>
 struct best_lanes {
     lanes<key<In>> best;
 
-    LANES_FUNCTION best_lanes()
+    FORCEINLINE best_lanes()
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        best.at[r] = in_all_lanes(Order::template worst<key<In>>);
+        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
+        best.at[r] = broadcast(Order::template worst<key<In>>);
     }
 
-    LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
+    FORCEINLINE void update(unsigned r, vector<key<In>> x)
     {
         best.at[r] = Order()(x, best.at[r]);
     }
 
-    LANES_FUNCTION key<In> result() const
+    FORCEINLINE key<In> result() const
     {
         key<In> found;
-        best.template merged<1>(&found, Order());
+        best.template reduce<1>(&found, Order());
         return found;
     }
 };
@@ -162,25 +162,26 @@ template <class In, nan_policy Nan, class... Orders>
 struct extreme_lanes : best_lanes<In, Orders>... {
     using element = In;
     using keys = key_of<In>;
-    static constexpr unsigned step = in_lanes<key<In>>;
+    static constexpr unsigned step = lanes_size<key<In>>;
     decltype(vector<key<In>>{} < vector<key<In>>{}) flags = {}; /* NaNs, or, if skipped, numbers */
 
-    LANES_FUNCTION void take(const In *x)
+    FORCEINLINE void update(const In *x)
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        take(r, keys::of(loaded<vector<key<In>>>(x + r * in_register<key<In>>)));
+        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
+        update(r, keys::of(load<vector<key<In>>>(x + r * vector_lanes<key<In>>)));
     }
 
   private:
-    LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
+    FORCEINLINE void update(unsigned r, vector<key<In>> x)
     {
         if constexpr (keys::has_nan)
-            flags |= Nan == nan_policy::skipped ? ~keys::nan(x) : keys::nan(x);
-        if constexpr (Nan == nan_policy::skipped && !keys::nan_loses)
-            (best_lanes<In, Orders>::take(r, keys::nan(x) ? best_lanes<In, Orders>::best.at[r] : x),
+            flags |= Nan == nan_policy::omit ? ~keys::nan(x) : keys::nan(x);
+        if constexpr (Nan == nan_policy::omit && !keys::nan_is_unordered)
+            (best_lanes<In, Orders>::update(r,
+                                            keys::nan(x) ? best_lanes<In, Orders>::best.at[r] : x),
              ...);
         else
-            (best_lanes<In, Orders>::take(r, x), ...);
+            (best_lanes<In, Orders>::update(r, x), ...);
     }
 };
 
@@ -192,13 +193,13 @@ template <class T, class Order>
 struct best_lanes<complex<T>, Order> {
     vector<T> real[complex_registers], imag[complex_registers];
 
-    LANES_FUNCTION best_lanes()
+    FORCEINLINE best_lanes()
     {
-        EACH_REGISTER(unsigned r = 0; r < complex_registers; r++)
-        real[r] = imag[r] = in_all_lanes(Order::template worst<T>);
+        UNROLLED_FOR(unsigned r = 0; r < complex_registers; r++)
+        real[r] = imag[r] = broadcast(Order::template worst<T>);
     }
 
-    LANES_FUNCTION void take(unsigned r, const apart<T> &x)
+    FORCEINLINE void update(unsigned r, const deinterleaved<T> &x)
     {
         const auto better = Order::better(x.first, real[r]) |
                             ((x.first == real[r]) & Order::better(x.second, imag[r]));
@@ -206,11 +207,11 @@ struct best_lanes<complex<T>, Order> {
         imag[r] = better ? x.second : imag[r];
     }
 
-    LANES_FUNCTION complex<T> result() const
+    FORCEINLINE complex<T> result() const
     {
         complex<T> best = {real[0][0], imag[0][0]};
         for (unsigned r = 0; r < complex_registers; r++)
-            for (unsigned k = 0; k < apart<T>::count; k++)
+            for (unsigned k = 0; k < deinterleaved<T>::count; k++)
                 best = Order()(complex<T>(real[r][k], imag[r][k]), best);
         return best;
     }
@@ -219,22 +220,22 @@ struct best_lanes<complex<T>, Order> {
 template <class T, nan_policy Nan, class... Orders>
 struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders>... {
     using element = complex<T>;
-    static constexpr unsigned step = complex_registers * apart<T>::count;
+    static constexpr unsigned step = complex_registers * deinterleaved<T>::count;
     decltype(vector<T>{} < vector<T>{}) flags = {}; /* NaNs, or, if skipped, numbers */
 
-    LANES_FUNCTION void take(const complex<T> *x)
+    FORCEINLINE void update(const complex<T> *x)
     {
-        EACH_REGISTER(unsigned r = 0; r < complex_registers; r++)
+        UNROLLED_FOR(unsigned r = 0; r < complex_registers; r++)
         {
-            apart<T> parts(x + r * apart<T>::count);
+            deinterleaved<T> parts(x + r * deinterleaved<T>::count);
             /* A NaN real part loses, so it is set to NaN if the imaginary part is. */
-            if constexpr (Nan == nan_policy::skipped) {
+            if constexpr (Nan == nan_policy::omit) {
                 parts.first = parts.second == parts.second ? parts.first : parts.second;
                 flags |= parts.first == parts.first;
             } else {
                 flags |= (parts.first != parts.first) | (parts.second != parts.second);
             }
-            (best_lanes<complex<T>, Orders>::take(r, parts), ...);
+            (best_lanes<complex<T>, Orders>::update(r, parts), ...);
         }
     }
 };
@@ -243,41 +244,41 @@ struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders
 
 /* Finds the best of each order; true if there was a NaN, or a number if NaNs are skipped. */
 template <class In, nan_policy Nan, class... Orders>
-SHARED_FUNCTION bool find_best(const In *x, size_t n, key<In> *best)
+NOINLINE bool find_best(const In *x, size_t n, key<In> *best)
 {
     extreme_lanes<In, Nan, Orders...> lanes;
-    take_all(lanes, x, n, x[0]);
+    accumulate(lanes, x, n, x[0]);
     ((*best++ = static_cast<const best_lanes<In, Orders> &>(lanes).result()), ...);
-    return is_any(lanes.flags);
+    return any_lane(lanes.flags);
 }
 
-/* The position of the first element for which `wanted` is true; there must be one. */
-template <class In, class Wanted>
-LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
+/* The position of the first element for which `predicate` is true; there must be one. */
+template <class In, class Predicate>
+FORCEINLINE size_t find(const In *x, size_t n, Predicate predicate)
 {
-    constexpr unsigned step = in_register<In>, several = lanes_registers * step;
-    const auto wanted_from = [=](const In *at) {
-        return wanted(key_of<In>::of(loaded<vector<key<In>>>(at)));
+    constexpr unsigned step = vector_lanes<In>, group = lanes_registers * step;
+    const auto matches = [=](const In *at) {
+        return predicate(key_of<In>::of(load<vector<key<In>>>(at)));
     };
-    const auto wanted_of_several = [=](const In *at) {
-        auto any = wanted_from(at);
-        EACH_REGISTER(unsigned r = 1; r < lanes_registers; r++)
-        any |= wanted_from(at + r * step);
+    const auto matches_of_group = [=](const In *at) {
+        auto any = matches(at);
+        UNROLLED_FOR(unsigned r = 1; r < lanes_registers; r++)
+        any |= matches(at + r * step);
         return any;
     };
     size_t i = 0;
-    while (i + several <= n && !is_any(wanted_of_several(x + i)))
-        i += several;
-    while (i + step <= n && !is_any(wanted_from(x + i)))
+    while (i + group <= n && !any_lane(matches_of_group(x + i)))
+        i += group;
+    while (i + step <= n && !any_lane(matches(x + i)))
         i += step;
     if (i + step <= n)
-        return i + first_lane(wanted_from(x + i));
+        return i + first_lane(matches(x + i));
     const padded_elements<const In *, step> rest(x + i, n - i, x[0]);
-    return i + first_lane(wanted_from(rest.at));
+    return i + first_lane(matches(rest.at));
 }
 
 template <class In>
-SHARED_FUNCTION size_t find_nan(const In *x, size_t n)
+NOINLINE size_t find_nan(const In *x, size_t n)
 {
     return find(x, n, [](vector<key<In>> k) { return key_of<In>::nan(k); });
 }
@@ -289,10 +290,10 @@ size_t find_nan(const complex<T> *x, size_t n)
 }
 
 template <class In>
-SHARED_FUNCTION size_t find_equal(const In *x, size_t n, key<In> best)
+NOINLINE size_t find_equal(const In *x, size_t n, key<In> best)
 {
-    const auto wanted = key_of<In>::rank(in_all_lanes(best));
-    return find(x, n, [=](vector<key<In>> k) { return key_of<In>::rank(k) == wanted; });
+    const auto rank = key_of<In>::rank(broadcast(best));
+    return find(x, n, [=](vector<key<In>> k) { return key_of<In>::rank(k) == rank; });
 }
 
 template <class T>
@@ -305,41 +306,41 @@ size_t find_equal(const complex<T> *x, size_t, complex<T> best)
 }
 
 template <class V, class In>
-LANES_FUNCTION V value(key<In> best)
+FORCEINLINE V value(key<In> best)
 {
     return V(key_of<In>::element(best));
 }
 
 template <class T>
-LANES_FUNCTION bool has_zero(T x)
+FORCEINLINE bool has_zero(T x)
 {
     return x == 0;
 }
 
 template <class T>
-LANES_FUNCTION bool has_zero(complex<T> x)
+FORCEINLINE bool has_zero(complex<T> x)
 {
     return x.real == 0 || x.imag == 0;
 }
 
 /* Lanes do not record which of several equals came first, which matters for signed zeros. */
 template <class V, class In>
-LANES_FUNCTION V first_value(const In *x, size_t n, key<In> best)
+FORCEINLINE V first_value(const In *x, size_t n, key<In> best)
 {
     const V found = value<V, In>(best);
     return !std::is_integral_v<V> && has_zero(found) ? V(x[find_equal(x, n, best)]) : found;
 }
 
 /* If there is no number, the result is any NaN. */
-template <class In, class V, class Order, class Fold, nan_policy Nan = nan_policy::noted>
+template <class In, class V, class Order, class Fold, nan_policy Nan = nan_policy::propagate>
 void extreme_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    constexpr bool skipped = Nan == nan_policy::skipped;
+    constexpr bool skipped = Nan == nan_policy::omit;
     const In *const x = static_cast<const In *>(elements);
     key<In> best;
     const bool is_number = find_best<In, Nan, Order>(x, n, &best) == skipped;
-    put_state<Fold>(state,
-                    is_number ? first_value<V>(x, n, best) : V(x[skipped ? 0 : find_nan(x, n)]));
+    store_state<Fold>(state,
+                      is_number ? first_value<V>(x, n, best) : V(x[skipped ? 0 : find_nan(x, n)]));
 }
 
 template <class In, class V>
@@ -347,11 +348,11 @@ void range_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
     key<In> best[2];
-    if (find_best<In, nan_policy::noted, least, greatest>(x, n, best))
-        put_state<extremes<V>>(state, extremes<V>::lift(V(x[find_nan(x, n)]), 0));
+    if (find_best<In, nan_policy::propagate, least, greatest>(x, n, best))
+        store_state<extremes<V>>(state, extremes<V>::lift(V(x[find_nan(x, n)]), 0));
     else
-        put_state<extremes<V>>(state,
-                               {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])});
+        store_state<extremes<V>>(state,
+                                 {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])});
 }
 
 } // namespace

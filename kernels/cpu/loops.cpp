@@ -14,7 +14,7 @@ namespace
 /* Merges adjacent states pairwise, then the results, and so on, so that no float passes through
  * many additions. */
 template <class Fold>
-void merge_neighbours(void *states, size_t n)
+void merge_pairwise(void *states, size_t n)
 {
     state_of<Fold> *const x = static_cast<state_of<Fold> *>(states);
     for (; n > 1; n -= n / 2) {
@@ -26,100 +26,100 @@ void merge_neighbours(void *states, size_t n)
 }
 
 template <class Fold>
-void fold_onto(void *onto, const void *states, size_t n)
+void merge_into(void *target, const void *states, size_t n)
 {
-    state_of<Fold> *const x = static_cast<state_of<Fold> *>(onto);
+    state_of<Fold> *const x = static_cast<state_of<Fold> *>(target);
     const state_of<Fold> *const y = static_cast<const state_of<Fold> *>(states);
     for (size_t i = 0; i < n; i++)
         x[i] = Fold::merge(x[i], y[i]);
 }
 
 /* The operations of one fold and accumulator type. */
-struct state_row {
+struct state_operations {
     size_t bytes;
-    void (*put_identity)(void *state);
+    void (*store_identity)(void *state);
     merge_states *merge;
-    fold_pairs *fold_onto;
+    fold_pairs *merge_into;
 };
 
 template <class Fold>
-void put_identity(void *state)
+void store_identity(void *state)
 {
     static_assert(sizeof(state_of<Fold>) <= STATE_BYTES_MAX, "states need more room");
-    put_state<Fold>(state, Fold::identity());
+    store_state<Fold>(state, Fold::identity());
 }
 
 template <class Fold>
-constexpr state_row row_of_fold = {sizeof(state_of<Fold>), put_identity<Fold>,
-                                   merge_neighbours<Fold>, fold_onto<Fold>};
+constexpr state_operations operations_of_fold = {sizeof(state_of<Fold>), store_identity<Fold>,
+                                                 merge_pairwise<Fold>, merge_into<Fold>};
 
-/* `nothing` if the fold does not support the accumulator type. */
-const state_row &row_of(enum fold fold, enum element accumulator)
+/* `unsupported` if the fold does not support the accumulator type. */
+const state_operations &operations_of(enum fold fold, enum element accumulator)
 {
-    static constexpr state_row nothing = {0, [](void *) {}, nullptr, nullptr};
-    const state_row *row = nullptr;
+    static constexpr state_operations unsupported = {0, [](void *) {}, nullptr, nullptr};
+    const state_operations *found = nullptr;
     switch (fold) {
 #define FOLD(name, ladder, indexed, types)                                                         \
     case FOLD_##name:                                                                              \
-        row = visit_##types(accumulator,                                                           \
-                            [](auto v) { return &row_of_fold<name<type_in<decltype(v)>>>; });      \
+        found = visit_##types(                                                                     \
+            accumulator, [](auto v) { return &operations_of_fold<name<type_in<decltype(v)>>>; });  \
         break;
 #include "common/reductions.def"
     default:
         break;
     }
-    return row ? *row : nothing;
+    return found ? *found : unsupported;
 }
 
 /* ---- states that further elements cannot change ---- */
 
-bool is_any(const void *state, size_t)
+bool any_is_settled(const void *state, size_t)
 {
-    return loaded<uint64_t>(state) > 0;
+    return load<uint64_t>(state) > 0;
 }
 
-bool is_not_all(const void *state, size_t n)
+bool all_is_settled(const void *state, size_t n)
 {
-    return loaded<uint64_t>(state) < n;
+    return load<uint64_t>(state) < n;
 }
 
 /* Truth values are reduced as int32; a position's state begins with its value. */
 template <bool Truth>
-bool is_settled_by(const void *state, size_t)
+bool extreme_is_settled(const void *state, size_t)
 {
-    return (loaded<int32_t>(state) != 0) == Truth;
+    return (load<int32_t>(state) != 0) == Truth;
 }
 
 /* Branch-free, with integers as wide as the states' members, so that compilers vectorize it. */
-template <class State, class Lacks>
-bool any_lacks(const void *states, uint64_t n, Lacks lacks)
+template <class State, class Predicate>
+bool any_of(const void *states, uint64_t n, Predicate predicate)
 {
     const State *const at = static_cast<const State *>(states);
     std::conditional_t<sizeof(State) == sizeof(uint32_t), uint32_t, uint64_t> any = 0;
     for (uint64_t k = 0; k < n; k++)
-        any |= lacks(at[k]) ? 1 : 0;
+        any |= predicate(at[k]) ? 1 : 0;
     return any;
 }
 
 template <class V>
-bool lack_numbers(enum fold fold, const void *states, uint64_t n, double ddof)
+bool any_has_too_few(enum fold fold, const void *states, uint64_t n, double ddof)
 {
     if (fold_is_indexed(fold))
-        return any_lacks<value_at<V>>(states, n,
-                                      [](const auto &at) { return at.index == UINT64_MAX; });
+        return any_of<value_at<V>>(states, n,
+                                   [](const auto &at) { return at.index == UINT64_MAX; });
     if constexpr (!std::is_integral_v<V>) {
         if (fold_is_variance(fold))
-            return any_lacks<state_of<variance<V>>>(states, n,
-                                                    [=](const auto &s) { return s.count <= ddof; });
+            return any_of<state_of<variance<V>>>(states, n,
+                                                 [=](const auto &s) { return s.count <= ddof; });
         if (fold == FOLD_nansum)
-            return any_lacks<state_of<nansum<V>>>(states, n,
-                                                  [](const auto &s) { return s.count == 0; });
+            return any_of<state_of<nansum<V>>>(states, n,
+                                               [](const auto &s) { return s.count == 0; });
     }
-    return any_lacks<V>(states, n, [](V x) { return is_nan(x); });
+    return any_of<V>(states, n, [](V x) { return is_nan(x); });
 }
 
 template <class W, class At>
-void move_deviations(variance_state<W> *states, uint64_t n, At at)
+void shift_deviations(variance_state<W> *states, uint64_t n, At at)
 {
     for (uint64_t k = 0; k < n; k++)
         states[k].deviation = deviation_about(at(k), states[k]);
@@ -144,22 +144,22 @@ using namespace KERNELS;
 
 size_t state_bytes(enum fold fold, enum element accumulator)
 {
-    return row_of(fold, accumulator).bytes;
+    return operations_of(fold, accumulator).bytes;
 }
 
 void state_identity(enum fold fold, enum element accumulator, void *state)
 {
-    row_of(fold, accumulator).put_identity(state);
+    operations_of(fold, accumulator).store_identity(state);
 }
 
 merge_states *loop_of_states(enum fold fold, enum element accumulator)
 {
-    return row_of(fold, accumulator).merge;
+    return operations_of(fold, accumulator).merge;
 }
 
 fold_pairs *loop_of_pairs(enum fold fold, enum element accumulator)
 {
-    return row_of(fold, accumulator).fold_onto;
+    return operations_of(fold, accumulator).merge_into;
 }
 
 void state_finish(enum reduction reduction, const struct finish *how, const void *state,
@@ -184,8 +184,8 @@ bool states_have_too_few(enum fold fold, enum element accumulator, const void *s
                          double ddof)
 {
     switch (accumulator) {
-#define LACK(V) lack_numbers<V>(fold, states, n, ddof)
-        ACCUMULATORS_all(LACK) default : return false;
+#define TOO_FEW(V) any_has_too_few<V>(fold, states, n, ddof)
+        ACCUMULATORS_all(TOO_FEW) default : return false;
     }
 }
 
@@ -194,9 +194,9 @@ void states_about(enum element accumulator, void *states, uint64_t n,
 {
     const auto mean = [=](uint64_t k) { return means[int64_t(k) * step]; };
     if (element_is_complex(accumulator))
-        move_deviations(static_cast<variance_state<complex<double>> *>(states), n, mean);
+        shift_deviations(static_cast<variance_state<complex<double>> *>(states), n, mean);
     else
-        move_deviations(static_cast<variance_state<double> *>(states), n, mean);
+        shift_deviations(static_cast<variance_state<double> *>(states), n, mean);
 }
 
 bool reduction_is_stored(enum reduction reduction)
@@ -212,18 +212,18 @@ bool reduction_has_value(enum reduction reduction)
 is_settled *settling_of(enum reduction reduction, enum element type)
 {
     if (reduction == REDUCTION_any)
-        return is_any;
+        return any_is_settled;
     if (reduction == REDUCTION_all)
-        return is_not_all;
+        return all_is_settled;
     if (type != ELEMENT_BOOL)
         return nullptr;
     switch (reduction_row(reduction)->fold) {
     case FOLD_max:
     case FOLD_argmax:
-        return is_settled_by<true>;
+        return extreme_is_settled<true>;
     case FOLD_min:
     case FOLD_argmin:
-        return is_settled_by<false>;
+        return extreme_is_settled<false>;
     default:
         return nullptr;
     }
@@ -246,7 +246,7 @@ fold_values *loop_of_values(enum instructions instructions, enum fold fold,
 /* Whether elements can be converted directly to the accumulator of `type`: it is its own
  * accumulator, or holds the elements exactly, or integers are summed or multiplied, which wrap
  * around at any width. */
-static bool skips_the_type(enum fold fold, enum element input, enum element type)
+static bool can_skip_cast(enum fold fold, enum element input, enum element type)
 {
     const bool integers = element_is_integer(input) && element_is_integer(type);
     return type == element_accumulator(type) || type == input || element_holds(type, input) ||
@@ -256,7 +256,7 @@ static bool skips_the_type(enum fold fold, enum element input, enum element type
 fold_values *loop_of_elements(enum instructions instructions, enum fold fold, enum element input,
                               enum element type)
 {
-    return skips_the_type(fold, input, type)
+    return can_skip_cast(fold, input, type)
                ? cpu_kernels(instructions)->values(fold, input, element_accumulator(type))
                : nullptr;
 }

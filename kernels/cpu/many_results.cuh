@@ -15,21 +15,21 @@ namespace
 
 /* Several floats are rounded together, like half_of_double; loops vectorized by compilers take a
  * quarter longer. */
-constexpr unsigned halves_at_a_time = 4;
+constexpr unsigned quad_size = 4;
 
 template <class T>
-using few = vector<T, halves_at_a_time * sizeof(T)>;
+using quad = vector<T, quad_size * sizeof(T)>;
 
 /* Rounds to odd, so that a second rounding, to nearest, is correct. */
-LANES_FUNCTION few<float> as_floats(few<double> x)
+FORCEINLINE quad<float> as_floats(quad<double> x)
 {
-    using bits = few<uint64_t>;
+    using bits = quad<uint64_t>;
     constexpr uint64_t last = uint64_t(1) << 29, below = last - 1;
     const bits cut = (bits(x) & ~below) | (((bits(x) & below) + below) & last);
-    return __builtin_convertvector(few<double>(cut), few<float>);
+    return __builtin_convertvector(quad<double>(cut), quad<float>);
 }
 
-LANES_FUNCTION few<float> as_floats(few<float> x)
+FORCEINLINE quad<float> as_floats(quad<float> x)
 {
     return x;
 }
@@ -37,21 +37,21 @@ LANES_FUNCTION few<float> as_floats(few<float> x)
 /* Changes the exponent bias and rounds by the dropped bits. Subnormal results are rounded by an
  * addition that leaves no room for smaller bits. */
 template <class Float>
-LANES_FUNCTION few<uint16_t> to_halves(few<Float> numbers)
+FORCEINLINE quad<uint16_t> to_halves(quad<Float> numbers)
 {
-    using bits = few<uint32_t>;
-    using compared = few<int32_t>;
+    using bits = quad<uint32_t>;
+    using compared = quad<int32_t>;
     constexpr int32_t least_normal = 0x38800000, beyond = 0x47800000, infinity = 0x7f800000;
     const bits x = bits(as_floats(numbers)), sign = x >> 16 & 0x8000, magnitude = x & INT32_MAX,
-               odd = magnitude >> 13 & 1, room = bits(few<float>{} + 0.5f);
+               odd = magnitude >> 13 & 1, room = bits(quad<float>{} + 0.5f);
     const bits normal = (magnitude + odd + 0xfff - (112u << 23)) >> 13,
-               subnormal = bits(few<float>(magnitude) + 0.5f) - room,
+               subnormal = bits(quad<float>(magnitude) + 0.5f) - room,
                nan = (magnitude >> 13 & 0x3ff) | 0x7e00, infinite = bits{} + 0x7c00u;
     const compared size = compared(magnitude);
     const bits finite = size < least_normal ? subnormal : normal,
                number = size >= beyond ? infinite : finite,
                half = (size > infinity ? nan : number) | sign;
-    return __builtin_convertvector(half, few<uint16_t>);
+    return __builtin_convertvector(half, quad<uint16_t>);
 }
 
 /* ---- many states ---- */
@@ -62,7 +62,7 @@ struct is_stored : std::false_type {};
 template <class Finishing>
 struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {};
 
-struct many {
+struct state_batch {
     struct finish how;
     double divisor;         /* 0: no division; NaN: there are no elements */
     const uint32_t *counts; /* a divisor for each state, or NULL to use `divisor` */
@@ -83,16 +83,16 @@ struct many {
     }
 };
 
-constexpr unsigned block_most = 64;
+constexpr unsigned max_block = 64;
 
 /* Visits the states in blocks, with the index of each block's first state. */
 template <class Fold, class Visit>
-void each_block(const many &self, Visit visit)
+void each_block(const state_batch &self, Visit visit)
 {
     const auto *const states = static_cast<const state_of<Fold> *>(self.states);
-    for (uint64_t first = 0; first < self.n; first += block_most)
+    for (uint64_t first = 0; first < self.n; first += max_block)
         visit(states + first, first,
-              unsigned(self.n - first < block_most ? self.n - first : block_most));
+              unsigned(self.n - first < max_block ? self.n - first : max_block));
 }
 
 /* ---- values to results ---- */
@@ -103,10 +103,10 @@ struct nearest_bfloat {
     explicit nearest_bfloat(float x) : bits(bfloat_of_float(x)) {}
 };
 
-struct truth_of {
+struct truth_value {
     uint8_t byte;
 
-    explicit truth_of(int64_t x) : byte(x != 0) {}
+    explicit truth_value(int64_t x) : byte(x != 0) {}
 };
 
 /* Stores n values, `step` results apart. */
@@ -129,16 +129,16 @@ template <class Float>
 void store_halves(const Float *values, unsigned n, void *at, int64_t step)
 {
     uint16_t *const to = static_cast<uint16_t *>(at);
-    for (unsigned k = 0; k < n; k += halves_at_a_time) {
-        const unsigned count = n - k < halves_at_a_time ? n - k : halves_at_a_time;
-        few<Float> numbers = {};
-        if (count == halves_at_a_time)
-            numbers = loaded<few<Float>>(values + k);
+    for (unsigned k = 0; k < n; k += quad_size) {
+        const unsigned count = n - k < quad_size ? n - k : quad_size;
+        quad<Float> numbers = {};
+        if (count == quad_size)
+            numbers = load<quad<Float>>(values + k);
         else
             for (unsigned j = 0; j < count; j++)
                 numbers[j] = values[k + j];
-        const few<uint16_t> halves = to_halves<Float>(numbers);
-        if (step == 1 && count == halves_at_a_time)
+        const quad<uint16_t> halves = to_halves<Float>(numbers);
+        if (step == 1 && count == quad_size)
             memcpy(to + k, &halves, sizeof halves);
         else
             for (unsigned j = 0; j < count; j++)
@@ -149,7 +149,7 @@ void store_halves(const Float *values, unsigned n, void *at, int64_t step)
 /* The function that stores values of type V as results of a type; NULL if answers are needed.
  * 16-bit floats and narrow integers are reduced in wider types. */
 template <class V>
-store_values<V> *storing_of(enum element type)
+store_values<V> *store_function(enum element type)
 {
     if (type == element_of<V>::value)
         return store_as<V, V>;
@@ -158,11 +158,11 @@ store_values<V> *storing_of(enum element type)
                : type == ELEMENT_BFLOAT16 ? store_as<nearest_bfloat, V>
                                           : nullptr;
     else if constexpr (std::is_same_v<V, int64_t>)
-        return type == ELEMENT_BOOL     ? store_as<truth_of, V>
+        return type == ELEMENT_BOOL     ? store_as<truth_value, V>
                : type == ELEMENT_UINT32 ? store_as<uint32_t, V>
                                         : nullptr;
     else if constexpr (std::is_same_v<V, int32_t>)
-        return type == ELEMENT_BOOL     ? store_as<truth_of, V>
+        return type == ELEMENT_BOOL     ? store_as<truth_value, V>
                : type == ELEMENT_INT8   ? store_as<int8_t, V>
                : type == ELEMENT_UINT8  ? store_as<uint8_t, V>
                : type == ELEMENT_INT16  ? store_as<int16_t, V>
@@ -175,13 +175,13 @@ store_values<V> *storing_of(enum element type)
 /* Stores value(state, index) of each state, converted by `store`, or directly if V is the result
  * type and results are contiguous. */
 template <class V, class Fold, class Value>
-void store_blocks(const many &self, Value value, store_values<V> *store)
+void store_blocks(const state_batch &self, Value value, store_values<V> *store)
 {
     const int64_t step = self.to.step;
     const size_t size = element_size(self.how.result);
     const bool in_place = store == store_as<V, V> && step == 1;
     each_block<Fold>(self, [=, &self](const state_of<Fold> *states, uint64_t first, unsigned n) {
-        V block[block_most];
+        V block[max_block];
         char *const at = static_cast<char *>(self.to.at[0]) + int64_t(first) * step * int64_t(size);
         V *const __restrict values = in_place ? reinterpret_cast<V *>(at) : block;
         for (unsigned k = 0; k < n; k++)
@@ -193,10 +193,10 @@ void store_blocks(const many &self, Value value, store_values<V> *store)
 
 /* Returns false if the values cannot be stored as such results. */
 template <class Fold, class Value>
-bool store_each(const many &self, Value value)
+bool store_each(const state_batch &self, Value value)
 {
     using V = std::decay_t<decltype(value(state_of<Fold>(), uint64_t()))>;
-    store_values<V> *const store = storing_of<V>(self.how.result);
+    store_values<V> *const store = store_function<V>(self.how.result);
     if constexpr (std::is_same_v<V, double>)
         if (self.how.result == ELEMENT_FLOAT32) {
             store_blocks<float, Fold>(self, value, store_as<float, float>);
@@ -209,7 +209,7 @@ bool store_each(const many &self, Value value)
 
 /* Divides in float64 for float16 results, so that they are rounded once. */
 template <class Fold>
-bool store_quotients(const many &self)
+bool store_quotients(const state_batch &self)
 {
     using V = value_of<Fold>;
     using state = state_of<Fold>;
@@ -235,7 +235,7 @@ bool store_quotients(const many &self)
 
 /* Stores states that are results, optionally divided or merged with an initial value. */
 template <class Fold>
-bool store_states(const many &self)
+bool store_states(const state_batch &self)
 {
     using state = state_of<Fold>;
     if (self.how.has_initial) {
@@ -267,20 +267,21 @@ __attribute__((noinline)) void store_rounded(char *at, const struct scalar_wide 
     scalar_store(at, scalar_convert(scalar_narrow(value, result), result, held), held);
 }
 
-void store_otherwise(const many &self, const struct answer *answers, unsigned n, char *at,
-                     int64_t step)
+void store_rounded_answers(const state_batch &self, const struct answer *answers, unsigned n,
+                           char *at, int64_t step)
 {
     for (unsigned k = 0; k < n; k++, at += step)
         store_rounded(at, answers[k].values[0], self.how.result, self.to.held[0]);
 }
 
-void store_answers(const many &self, const struct answer *answers, unsigned n, uint64_t first)
+void store_answers(const state_batch &self, const struct answer *answers, unsigned n,
+                   uint64_t first)
 {
     for (unsigned v = 0; v < self.to.values; v++) {
         const int64_t step = self.to.step * int64_t(element_size(self.to.held[v]));
         char *const at = static_cast<char *>(self.to.at[v]) + int64_t(first) * step;
         if (self.to.values == 1 && self.how.result != self.to.held[0])
-            return store_otherwise(self, answers, n, at, step);
+            return store_rounded_answers(self, answers, n, at, step);
         switch (self.to.held[v]) {
 #define STORE_ANSWERS(NAME, ...)                                                                   \
     case ELEMENT_##NAME:                                                                           \
@@ -297,13 +298,13 @@ void store_answers(const many &self, const struct answer *answers, unsigned n, u
 
 /* How a fold's states are converted to results. */
 struct finalizer {
-    size_t bytes;                /* per state */
-    bool (*store)(const many &); /* stores results directly; false if answers are needed */
+    size_t bytes;                       /* per state */
+    bool (*store)(const state_batch &); /* stores results directly; false if answers are needed */
     void (*answer)(const struct finish &, const void *state, struct answer &);
 };
 
 template <class Finishing, class Fold>
-bool store_many(const many &self)
+bool store_many(const state_batch &self)
 {
     using state = state_of<Fold>;
     if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>)
@@ -324,21 +325,21 @@ bool store_many(const many &self)
 }
 
 template <class Finishing, class Fold>
-void answer_of(const struct finish &how, const void *state, struct answer &answer)
+void finish_state(const struct finish &how, const void *state, struct answer &answer)
 {
     Finishing::template apply<Fold>(how, *static_cast<const state_of<Fold> *>(state), answer);
 }
 
 template <class Finishing, class Fold>
-constexpr finalizer finalizer_by = {sizeof(state_of<Fold>), store_many<Finishing, Fold>,
-                                    answer_of<Finishing, Fold>};
+constexpr finalizer finalizer_for = {sizeof(state_of<Fold>), store_many<Finishing, Fold>,
+                                     finish_state<Finishing, Fold>};
 
 #define FOLD(name, ladder, indexed, types)                                                         \
     template <class Finishing>                                                                     \
     const finalizer *finalizer_of_##name(enum element accumulator)                                 \
     {                                                                                              \
         return visit_##types(accumulator, [](auto v) {                                             \
-            return &finalizer_by<Finishing, name<type_in<decltype(v)>>>;                           \
+            return &finalizer_for<Finishing, name<type_in<decltype(v)>>>;                          \
         });                                                                                        \
     }
 #include "common/reductions.def"
@@ -356,14 +357,14 @@ const finalizer *finalizer_of(enum reduction reduction, enum element accumulator
     }
 }
 
-void finish_many(const many &self, const finalizer &finalizer)
+void finish_many(const state_batch &self, const finalizer &finalizer)
 {
-    struct answer answers[block_most];
+    struct answer answers[max_block];
     struct finish how = self.how;
     if (finalizer.store(self))
         return;
-    for (uint64_t first = 0; first < self.n; first += block_most) {
-        const unsigned n = unsigned(self.n - first < block_most ? self.n - first : block_most);
+    for (uint64_t first = 0; first < self.n; first += max_block) {
+        const unsigned n = unsigned(self.n - first < max_block ? self.n - first : max_block);
         for (unsigned k = 0; k < n; k++) {
             how.count = self.counts ? self.counts[first + k] : self.how.count;
             finalizer.answer(how,

@@ -18,7 +18,7 @@ namespace
 
 /* Tests truth without a comparison, which GCC does not vectorize for floats. */
 template <class In>
-LANES_FUNCTION auto real_part(In x)
+FORCEINLINE auto real_part(In x)
 {
     if constexpr (is_truth<In>)
         return -uint32_t(x.byte) >> 31;
@@ -29,13 +29,13 @@ LANES_FUNCTION auto real_part(In x)
 }
 
 template <class T>
-LANES_FUNCTION T real_part(complex<T> x)
+FORCEINLINE T real_part(complex<T> x)
 {
     return x.real;
 }
 
 template <class In>
-LANES_FUNCTION auto imaginary_part(In x)
+FORCEINLINE auto imaginary_part(In x)
 {
     if constexpr (is_complex<In>)
         return x.imag;
@@ -47,7 +47,7 @@ LANES_FUNCTION auto imaginary_part(In x)
 
 /* See scalar.h. */
 template <class Integer>
-LANES_FUNCTION Integer integer_of(double x)
+FORCEINLINE Integer to_integer(double x)
 {
     if constexpr (std::is_same_v<Integer, uint64_t>)
         return uint64_of_double(x);
@@ -59,34 +59,34 @@ LANES_FUNCTION Integer integer_of(double x)
 
 /* A number rounded to float16 like half_of_double, but as a float. Subnormal results are rounded by
  * adding and subtracting a number that leaves no room for smaller bits. */
-LANES_FUNCTION float rounded_to_half(double x)
+FORCEINLINE float round_to_half(double x)
 {
     constexpr uint64_t sign = uint64_t(1) << 63, unit = uint64_t(1) << 42;
-    const uint64_t bits = loaded<uint64_t>(&x), magnitude = bits & ~sign,
+    const uint64_t bits = load<uint64_t>(&x), magnitude = bits & ~sign,
                    rounded = (magnitude + unit / 2 - 1 + (magnitude / unit & 1)) & ~(unit - 1);
-    const double absolute = loaded<double>(&magnitude), normal = loaded<double>(&rounded),
+    const double absolute = load<double>(&magnitude), normal = load<double>(&rounded),
                  subnormal = (absolute + 0x1p28) - 0x1p28,
                  finite = absolute < 0x1p-14 ? subnormal : normal,
                  half = finite >= 0x1p16 ? double(INFINITY) : finite;
-    const uint64_t result = loaded<uint64_t>(&half) | (bits & sign);
-    return float(absolute <= double(INFINITY) ? loaded<double>(&result) : x);
+    const uint64_t result = load<uint64_t>(&half) | (bits & sign);
+    return float(absolute <= double(INFINITY) ? load<double>(&result) : x);
 }
 
 template <class Type, class Real, class Imag>
-LANES_FUNCTION auto become(Real real, Imag imag)
+FORCEINLINE auto cast_to(Real real, Imag imag)
 {
     if constexpr (is_truth<Type>)
         return boolean{uint8_t(real != 0 || imag != 0)};
     else if constexpr (std::is_same_v<Type, float16> && std::is_same_v<Real, double>)
-        return rounded_to_half(real);
+        return round_to_half(real);
     else if constexpr (std::is_same_v<Type, float16>)
-        return rounded_to_half(double(float(real)));
+        return round_to_half(double(float(real)));
     else if constexpr (std::is_same_v<Type, bfloat16>)
         return bfloat16{bfloat_of_float(float(real))};
     else if constexpr (is_complex<Type>)
         return Type(real_of<Type>(real), real_of<Type>(imag));
     else if constexpr (std::is_integral_v<Type> && std::is_floating_point_v<Real>)
-        return integer_of<Type>(double(real));
+        return to_integer<Type>(double(real));
     else
         return Type(real);
 }
@@ -97,8 +97,8 @@ template <class In, class Type, class Accumulator>
 void convert(const char *__restrict__ from, uint64_t n, char *__restrict__ to)
 {
     for (uint64_t i = 0; i < n; i++) {
-        const In x = loaded<In>(from + i * sizeof(In));
-        const Accumulator value = Accumulator(become<Type>(real_part(x), imaginary_part(x)));
+        const In x = load<In>(from + i * sizeof(In));
+        const Accumulator value = Accumulator(cast_to<Type>(real_part(x), imaginary_part(x)));
         memcpy(to + i * sizeof value, &value, sizeof value);
     }
 }
@@ -106,20 +106,20 @@ void convert(const char *__restrict__ from, uint64_t n, char *__restrict__ to)
 /* ---- moves ---- */
 
 /* The loops for elements of `size` bytes; each `part` is byte-swapped, unless `part` is 1. */
-struct mover {
+struct copier {
     size_t size, part;
     move_tile *all, *valid;
 };
 
 template <class Part, unsigned Parts, bool Swapped>
-constexpr mover mover_of = {sizeof(Part) * Parts, Swapped ? sizeof(Part) : 1,
-                            move_all<Part, Parts, Swapped>, move_valid<Part, Parts, Swapped>};
+constexpr copier copier_of = {sizeof(Part) * Parts, Swapped ? sizeof(Part) : 1,
+                              copy_all<Part, Parts, Swapped>, copy_valid<Part, Parts, Swapped>};
 
-constexpr mover movers[] = {mover_of<uint8_t, 1, false>,  mover_of<uint16_t, 1, false>,
-                            mover_of<uint32_t, 1, false>, mover_of<uint64_t, 1, false>,
-                            mover_of<uint64_t, 2, false>, mover_of<uint16_t, 1, true>,
-                            mover_of<uint32_t, 1, true>,  mover_of<uint64_t, 1, true>,
-                            mover_of<uint32_t, 2, true>,  mover_of<uint64_t, 2, true>};
+constexpr copier copiers[] = {copier_of<uint8_t, 1, false>,  copier_of<uint16_t, 1, false>,
+                              copier_of<uint32_t, 1, false>, copier_of<uint64_t, 1, false>,
+                              copier_of<uint64_t, 2, false>, copier_of<uint16_t, 1, true>,
+                              copier_of<uint32_t, 1, true>,  copier_of<uint64_t, 1, true>,
+                              copier_of<uint32_t, 2, true>,  copier_of<uint64_t, 2, true>};
 
 } // namespace
 } // namespace KERNELS
@@ -128,10 +128,10 @@ using namespace KERNELS;
 
 move_tile *KERNELS::find_move(size_t size, size_t part, bool masked)
 {
-    const mover *mover = movers;
-    while (mover->size != size || mover->part != part)
-        mover++;
-    return masked ? mover->valid : mover->all;
+    const copier *copier = copiers;
+    while (copier->size != size || copier->part != part)
+        copier++;
+    return masked ? copier->valid : copier->all;
 }
 
 fill_masked *KERNELS::find_fill(size_t size)

@@ -12,30 +12,30 @@ namespace
 {
 
 template <class V>
-LANES_FUNCTION void put(char *at, V value)
+FORCEINLINE void store(char *at, V value)
 {
     memcpy(at, &value, sizeof value);
 }
 
 /* Elements of several parts, each of which is byte-swapped or not. */
 template <class Part, unsigned Parts, bool Swapped>
-struct moves {
+struct row_copy {
     struct element {
         Part parts[Parts];
     };
     static constexpr unsigned size = sizeof(element), line = 64;
 
-    SHARED_FUNCTION static void row(const char *at, int64_t stride, uint64_t n, char *to)
+    NOINLINE static void copy(const char *at, int64_t stride, uint64_t n, char *to)
     {
         if (stride == size)
-            return move_bytes(at, n * size, to);
-        apart(at, stride, n, to);
+            return copy_contiguous(at, n * size, to);
+        copy_strided(at, stride, n, to);
         for (uint64_t i = 0; Swapped && i < n * size; i += sizeof(Part))
-            put(to + i, swapped(loaded<Part>(to + i)));
+            store(to + i, swapped(load<Part>(to + i)));
     }
 
   private:
-    LANES_FUNCTION static Part swapped(Part x)
+    FORCEINLINE static Part swapped(Part x)
     {
         if constexpr (!Swapped)
             return x;
@@ -47,26 +47,26 @@ struct moves {
             return __builtin_bswap64(x);
     }
 
-    LANES_FUNCTION static void move_bytes(const char *__restrict at, uint64_t bytes,
-                                          char *__restrict to)
+    FORCEINLINE static void copy_contiguous(const char *__restrict at, uint64_t bytes,
+                                            char *__restrict to)
     {
         for (uint64_t i = 0; i < bytes; i += sizeof(Part))
-            put(to + i, swapped(loaded<Part>(at + i)));
+            store(to + i, swapped(load<Part>(at + i)));
     }
 
     /* Copies without byte swapping. At a stride of two elements, both are loaded and one is
      * dropped, except at the end, beyond which nothing may be read. */
-    LANES_FUNCTION static void apart(const char *at, int64_t stride, uint64_t n, char *to)
+    FORCEINLINE static void copy_strided(const char *at, int64_t stride, uint64_t n, char *to)
     {
         uint64_t i = 0;
         if constexpr (Parts == 1) {
             constexpr unsigned lanes = register_bytes / size;
             for (; stride == 2 * size && i + lanes < n; i += lanes)
-                put(to + i * size, KERNELS::apart<Part>(at + i * (2 * size)).first);
+                store(to + i * size, KERNELS::deinterleaved<Part>(at + i * (2 * size)).first);
         }
         at += (int64_t)i * stride;
         _Pragma("GCC unroll 4") for (; i < n; i++, at += stride)
-            put(to + i * size, loaded<element>(at));
+            store(to + i * size, load<element>(at));
     }
 };
 
@@ -81,37 +81,36 @@ constexpr bool has_shuffles = false;
 /* For each mask of `Lanes` bits, the numbers of the bits that are set, as the indices of a
  * shuffle. */
 template <class Part, unsigned Lanes>
-struct bit_numbers {
-    Part of[1 << Lanes][Lanes] = {};
+struct set_bits {
+    Part at[1 << Lanes][Lanes] = {};
 
-    constexpr bit_numbers()
+    constexpr set_bits()
     {
         for (unsigned bits = 0; bits < 1 << Lanes; bits++)
-            for (unsigned k = 0, at = 0; k < Lanes; k++)
+            for (unsigned k = 0, count = 0; k < Lanes; k++)
                 if (bits >> k & 1)
-                    of[bits][at++] = Part(k);
+                    at[bits][count++] = Part(k);
     }
 };
 
 template <class Part, unsigned Lanes>
-constexpr bit_numbers<Part, Lanes> numbers;
+constexpr set_bits<Part, Lanes> set_bit_indices;
 
 /* Copies unmasked elements of rows that are not byte-swapped. */
 template <class Part, unsigned Parts>
-struct valid {
-    using plain = moves<Part, Parts, false>;
+struct row_compaction {
+    using plain = row_copy<Part, Parts, false>;
     static constexpr unsigned size = plain::size;
 
     /* Elements and mask are contiguous. Stores whole registers: there is room for masked elements
      * too. */
-    SHARED_FUNCTION static char *adjacent(const char *at, const unsigned char *mask, uint64_t n,
-                                          char *to)
+    NOINLINE static char *compact(const char *at, const unsigned char *mask, uint64_t n, char *to)
     {
         uint64_t i = 0;
         for (; i + BYTES_AT_ONCE <= n; i += BYTES_AT_ONCE)
-            to = of_16(at + i * size, bits_of_bytes(mask + i), to);
+            to = compact_16(at + i * size, bits_of_bytes(mask + i), to);
         for (; i < n; i++)
-            to = of_1(at + i * size, mask[i], to);
+            to = compact_1(at + i * size, mask[i], to);
         return to;
     }
 
@@ -119,29 +118,30 @@ struct valid {
     static constexpr unsigned lanes = size < 8 ? 8 : 4; /* the table would be too large for more */
 
     /* 8 bytes are loaded to the lower half of a register. */
-    LANES_FUNCTION static auto lanes_at(const void *at)
+    FORCEINLINE static auto lanes_at(const void *at)
     {
         if constexpr (lanes * size == 8)
-            return vector<Part, 16>(vector<uint64_t, 16>{loaded<uint64_t>(at)});
+            return vector<Part, 16>(vector<uint64_t, 16>{load<uint64_t>(at)});
         else
-            return loaded<vector<Part, lanes * size>>(at);
+            return load<vector<Part, lanes * size>>(at);
     }
 
-    LANES_FUNCTION static char *of_1(const char *at, bool is_valid, char *to)
+    FORCEINLINE static char *compact_1(const char *at, bool is_valid, char *to)
     {
-        put(to, loaded<typename plain::element>(at));
+        store(to, load<typename plain::element>(at));
         return to + (is_valid ? size : 0);
     }
 
-    LANES_FUNCTION static char *of_lanes(const char *at, unsigned bits, char *to)
+    FORCEINLINE static char *compact_lanes(const char *at, unsigned bits, char *to)
     {
-        const auto kept = __builtin_shuffle(lanes_at(at), lanes_at(numbers<Part, lanes>.of[bits]));
-        memcpy(to, &kept, lanes * size);
+        const auto packed =
+            __builtin_shuffle(lanes_at(at), lanes_at(set_bit_indices<Part, lanes>.at[bits]));
+        memcpy(to, &packed, lanes * size);
         return to + unsigned(__builtin_popcount(bits)) * size;
     }
 
     /* Often all or none are valid, since masks have long runs. */
-    LANES_FUNCTION static char *of_16(const char *at, unsigned bits, char *to)
+    FORCEINLINE static char *compact_16(const char *at, unsigned bits, char *to)
     {
         if (bits == 0)
             return to;
@@ -151,10 +151,10 @@ struct valid {
         }
         if constexpr (has_shuffles && Parts == 1)
             for (unsigned k = 0; k < 16; k += lanes)
-                to = of_lanes(at + k * size, bits >> k & ((1u << lanes) - 1), to);
+                to = compact_lanes(at + k * size, bits >> k & ((1u << lanes) - 1), to);
         else
             for (unsigned k = 0; k < 16; k++)
-                to = of_1(at + k * size, bits >> k & 1, to);
+                to = compact_1(at + k * size, bits >> k & 1, to);
         return to;
     }
 };
@@ -162,37 +162,37 @@ struct valid {
 /* Elements and mask bytes that are not contiguous are copied to a buffer first, in blocks. A mask
  * that is constant along the row selects all of it or nothing. */
 template <class Part, unsigned Parts, bool Swapped>
-LANES_FUNCTION char *masked_row(const struct tile *tile, const char *at, const unsigned char *mask,
-                                char *to)
+FORCEINLINE char *masked_row(const struct tile *tile, const char *at, const unsigned char *mask,
+                             char *to)
 {
-    using every = moves<Part, Parts, Swapped>;
-    constexpr unsigned size = every::size, block = 2048 / size;
+    using rows = row_copy<Part, Parts, Swapped>;
+    constexpr unsigned size = rows::size, block = 2048 / size;
     const uint64_t n = tile->columns;
     const bool in_place = tile->column_stride == size && !Swapped,
                mask_in_place = tile->mask_column_stride == 1;
     if (tile->mask_column_stride == 0) {
         if (!*mask)
             return to;
-        every::row(at, tile->column_stride, n, to);
+        rows::copy(at, tile->column_stride, n, to);
         return to + n * size;
     }
     if (in_place && mask_in_place)
-        return valid<Part, Parts>::adjacent(at, mask, n, to);
+        return row_compaction<Part, Parts>::compact(at, mask, n, to);
     for (uint64_t i = 0; i < n; i += block) {
         alignas(64) char elements[block * size];
         alignas(64) char bytes[block];
         const uint64_t length = n - i < block ? n - i : block;
         const char *from = at + (int64_t)i * tile->column_stride;
-        const char *shows = (const char *)mask + (int64_t)i * tile->mask_column_stride;
+        const char *valid = (const char *)mask + (int64_t)i * tile->mask_column_stride;
         if (!in_place) {
-            every::row(from, tile->column_stride, length, elements);
+            rows::copy(from, tile->column_stride, length, elements);
             from = elements;
         }
         if (!mask_in_place) {
-            moves<uint8_t, 1, false>::row(shows, tile->mask_column_stride, length, bytes);
-            shows = bytes;
+            row_copy<uint8_t, 1, false>::copy(valid, tile->mask_column_stride, length, bytes);
+            valid = bytes;
         }
-        to = valid<Part, Parts>::adjacent(from, (const unsigned char *)shows, length, to);
+        to = row_compaction<Part, Parts>::compact(from, (const unsigned char *)valid, length, to);
     }
     return to;
 }
@@ -200,18 +200,18 @@ LANES_FUNCTION char *masked_row(const struct tile *tile, const char *at, const u
 /* ---- tiles ---- */
 
 template <class Part, unsigned Parts, bool Swapped>
-uint64_t move_all(const struct tile *tile, char *target)
+uint64_t copy_all(const struct tile *tile, char *target)
 {
-    using every = moves<Part, Parts, Swapped>;
+    using rows = row_copy<Part, Parts, Swapped>;
     const char *at = tile->at;
     for (uint64_t row = 0; row < tile->rows; row++, at += tile->row_stride)
-        every::row(at, tile->column_stride, tile->columns,
-                   target + row * tile->columns * every::size);
+        rows::copy(at, tile->column_stride, tile->columns,
+                   target + row * tile->columns * rows::size);
     return tile->rows * tile->columns;
 }
 
 template <class Part, unsigned Parts, bool Swapped>
-uint64_t move_valid(const struct tile *tile, char *target)
+uint64_t copy_valid(const struct tile *tile, char *target)
 {
     const char *at = tile->at;
     const unsigned char *mask = tile->mask;
@@ -232,18 +232,18 @@ void fill(void *elements, uint64_t n, const unsigned char *mask, int64_t step,
           const union scalar *neutral)
 {
     constexpr uint64_t block = 1024;
-    const Bits hidden = loaded<Bits>(neutral);
+    const Bits replacement = load<Bits>(neutral);
     for (uint64_t i = 0; i < n; i += block, mask += int64_t(block) * step) {
         alignas(64) char bytes[block];
         const uint64_t length = n - i < block ? n - i : block;
         Bits *const x = static_cast<Bits *>(elements) + i;
-        const unsigned char *shows = mask;
+        const unsigned char *valid = mask;
         if (step != 1) {
-            moves<uint8_t, 1, false>::row((const char *)mask, step, length, bytes);
-            shows = (const unsigned char *)bytes;
+            row_copy<uint8_t, 1, false>::copy((const char *)mask, step, length, bytes);
+            valid = (const unsigned char *)bytes;
         }
         for (uint64_t k = 0; k < length; k++)
-            x[k] = Bits((x[k] & -Bits(shows[k] != 0)) | (hidden & (Bits(shows[k] != 0) - 1)));
+            x[k] = Bits((x[k] & -Bits(valid[k] != 0)) | (replacement & (Bits(valid[k] != 0) - 1)));
     }
 }
 

@@ -35,9 +35,9 @@ template <class T, unsigned Bytes = register_bytes>
 using vector = typename vector_of<T, Bytes>::type;
 
 template <class T>
-constexpr unsigned in_register = register_bytes / sizeof(T);
+constexpr unsigned vector_lanes = register_bytes / sizeof(T);
 
-#define LANES_FUNCTION __forceinline__
+#define FORCEINLINE __forceinline__
 
 /* The unsigned type of `Bytes` bytes. */
 template <unsigned Bytes>
@@ -46,13 +46,13 @@ using bits_of = std::conditional_t<
     std::conditional_t<Bytes == 2, uint16_t, std::conditional_t<Bytes == 4, uint32_t, uint64_t>>>;
 
 /* Code that several loops share and call once. */
-#define SHARED_FUNCTION __attribute__((noinline))
+#define NOINLINE __attribute__((noinline))
 
 /* Fully unrolled loops over a few registers. */
-#define EACH_REGISTER _Pragma("GCC unroll 16") for
+#define UNROLLED_FOR _Pragma("GCC unroll 16") for
 
 template <class V>
-LANES_FUNCTION V loaded(const void *at)
+FORCEINLINE V load(const void *at)
 {
     V value;
     memcpy(&value, at, sizeof value);
@@ -61,13 +61,13 @@ LANES_FUNCTION V loaded(const void *at)
 
 /* Broadcasts x to all lanes. Subtracts zero, since adding zero would change a negative zero. */
 template <class T>
-LANES_FUNCTION vector<T> in_all_lanes(T x)
+FORCEINLINE vector<T> broadcast(T x)
 {
     return x - vector<T>{};
 }
 
 template <class Fold>
-LANES_FUNCTION void put_state(void *to, const state_of<Fold> &state)
+FORCEINLINE void store_state(void *to, const state_of<Fold> &state)
 {
     memcpy(to, &state, sizeof state);
 }
@@ -75,21 +75,21 @@ LANES_FUNCTION void put_state(void *to, const state_of<Fold> &state)
 /* Whether any bit of a register is set. */
 #if defined(__AVX512BW__)
 
-LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+FORCEINLINE bool has_bits(vector<uint64_t> x)
 {
     return _mm512_test_epi64_mask(__m512i(x), __m512i(x));
 }
 
 #elif defined(__AVX2__)
 
-LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+FORCEINLINE bool has_bits(vector<uint64_t> x)
 {
     return !_mm256_testz_si256(__m256i(x), __m256i(x));
 }
 
 #else
 
-LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+FORCEINLINE bool has_bits(vector<uint64_t> x)
 {
     return x[0] | x[1];
 }
@@ -98,14 +98,14 @@ LANES_FUNCTION bool has_bits(vector<uint64_t> x)
 
 /* Whether any lane of a comparison's result, 0 or -1 per lane, is set. */
 template <class Mask>
-LANES_FUNCTION bool is_any(Mask mask)
+FORCEINLINE bool any_lane(Mask mask)
 {
     return has_bits(vector<uint64_t>(mask));
 }
 
 /* The first lane that is set in a comparison's result; there must be one. */
 template <class Mask>
-LANES_FUNCTION unsigned first_lane(Mask mask)
+FORCEINLINE unsigned first_lane(Mask mask)
 {
 #if defined(__AVX512BW__)
     return unsigned(__builtin_ctzll(_mm512_movepi8_mask(__m512i(mask)))) / sizeof mask[0];
@@ -121,20 +121,20 @@ LANES_FUNCTION unsigned first_lane(Mask mask)
 
 /* Merges the halves of a register repeatedly, until 16 bytes are left. */
 template <class T, unsigned Bytes, class Merge>
-LANES_FUNCTION vector<T, 16> merged_to_16(vector<T, Bytes> x, Merge merge)
+FORCEINLINE vector<T, 16> merge_to_16(vector<T, Bytes> x, Merge merge)
 {
     if constexpr (Bytes == 16) {
         return x;
     } else {
         vector<T, Bytes / 2> halves[2];
         memcpy(halves, &x, sizeof x);
-        return merged_to_16<T, Bytes / 2>(merge(halves[0], halves[1]), merge);
+        return merge_to_16<T, Bytes / 2>(merge(halves[0], halves[1]), merge);
     }
 }
 
 /* Shuffles two vectors by lane numbers. */
 template <class Vector, size_t... Lanes>
-LANES_FUNCTION Vector chosen(Vector a, Vector b, std::index_sequence<Lanes...>)
+FORCEINLINE Vector shuffle(Vector a, Vector b, std::index_sequence<Lanes...>)
 {
 #ifdef __clang__
     return __builtin_shufflevector(a, b, Lanes...);
@@ -146,21 +146,21 @@ LANES_FUNCTION Vector chosen(Vector a, Vector b, std::index_sequence<Lanes...>)
 
 /* Swaps the lanes of each pair. */
 template <class Vector, size_t... Lanes>
-LANES_FUNCTION Vector neighbours(Vector x, std::index_sequence<Lanes...>)
+FORCEINLINE Vector swap_pairs(Vector x, std::index_sequence<Lanes...>)
 {
-    return chosen(x, x, std::index_sequence<(Lanes ^ 1)...>());
+    return shuffle(x, x, std::index_sequence<(Lanes ^ 1)...>());
 }
 
 /* Moves the upper half of the first `2 * Half` lanes to the lower half. */
 template <size_t Half, class Vector, size_t... Lanes>
-LANES_FUNCTION Vector upper_half(Vector x, std::index_sequence<Lanes...>)
+FORCEINLINE Vector upper_half(Vector x, std::index_sequence<Lanes...>)
 {
-    return chosen(x, x, std::index_sequence<(Lanes + Half) % sizeof...(Lanes)...>());
+    return shuffle(x, x, std::index_sequence<(Lanes + Half) % sizeof...(Lanes)...>());
 }
 
 /* Merges lanes until `Left` are left, and stores those at `result`. */
 template <class T, unsigned Left, unsigned Lanes, class Merge>
-LANES_FUNCTION void merge_halves(vector<T, 16> x, T *result, Merge merge)
+FORCEINLINE void merge_halves(vector<T, 16> x, T *result, Merge merge)
 {
     if constexpr (Lanes > Left) {
         constexpr auto all = std::make_index_sequence<16 / sizeof(T)>();
@@ -174,48 +174,49 @@ LANES_FUNCTION void merge_halves(vector<T, 16> x, T *result, Merge merge)
 constexpr unsigned lanes_bytes = 128, lanes_registers = lanes_bytes / register_bytes;
 
 template <class T>
-constexpr unsigned in_lanes = lanes_bytes / sizeof(T);
+constexpr unsigned lanes_size = lanes_bytes / sizeof(T);
 
 template <class T>
 struct lanes {
     vector<T> at[lanes_registers];
 
     template <unsigned Left, class Merge>
-    LANES_FUNCTION void merged(T *result, Merge merge) const
+    FORCEINLINE void reduce(T *result, Merge merge) const
     {
         vector<T> left[lanes_registers];
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
         left[r] = at[r];
-        EACH_REGISTER(unsigned half = lanes_registers / 2; half > 0; half /= 2)
-        EACH_REGISTER(unsigned r = 0; r < half; r++)
+        UNROLLED_FOR(unsigned half = lanes_registers / 2; half > 0; half /= 2)
+        UNROLLED_FOR(unsigned r = 0; r < half; r++)
         left[r] = merge(left[r], left[r + half]);
-        merge_halves<T, Left, 16 / sizeof(T)>(merged_to_16<T, register_bytes>(left[0], merge),
+        merge_halves<T, Left, 16 / sizeof(T)>(merge_to_16<T, register_bytes>(left[0], merge),
                                               result, merge);
     }
 };
 
 /* Deinterleaves pairs, such as a complex number's parts. */
 template <class T>
-struct apart {
-    static constexpr unsigned count = in_register<T>;
+struct deinterleaved {
+    static constexpr unsigned count = vector_lanes<T>;
     vector<T> first, second;
 
-    LANES_FUNCTION explicit apart(const void *at)
-        : apart(loaded<vector<T>>(at),
-                loaded<vector<T>>(static_cast<const char *>(at) + register_bytes))
+    FORCEINLINE explicit deinterleaved(const void *at)
+        : deinterleaved(load<vector<T>>(at),
+                        load<vector<T>>(static_cast<const char *>(at) + register_bytes))
     {
     }
 
-    LANES_FUNCTION apart(vector<T> a, vector<T> b) : apart(a, b, std::make_index_sequence<count>())
+    FORCEINLINE deinterleaved(vector<T> a, vector<T> b)
+        : deinterleaved(a, b, std::make_index_sequence<count>())
     {
     }
 
   private:
     template <size_t... Lanes>
-    LANES_FUNCTION apart(vector<T> a, vector<T> b, std::index_sequence<Lanes...>)
+    FORCEINLINE deinterleaved(vector<T> a, vector<T> b, std::index_sequence<Lanes...>)
     {
-        first = chosen(a, b, std::index_sequence<2 * Lanes...>());
-        second = chosen(a, b, std::index_sequence<2 * Lanes + 1 ...>());
+        first = shuffle(a, b, std::index_sequence<2 * Lanes...>());
+        second = shuffle(a, b, std::index_sequence<2 * Lanes + 1 ...>());
     }
 };
 
@@ -223,10 +224,10 @@ struct apart {
 
 /* Elements at the same places of two arrays. */
 template <class In>
-struct pairs_at {
+struct pointer_pair {
     const In *a, *b;
 
-    LANES_FUNCTION pairs_at operator+(size_t k) const
+    FORCEINLINE pointer_pair operator+(size_t k) const
     {
         return {a + k, b + k};
     }
@@ -235,28 +236,28 @@ struct pairs_at {
 template <class Elements, unsigned Count>
 struct padded_elements;
 
-/* `Count` elements, padded with `nothing`. */
+/* `Count` elements, padded with `padding`. */
 template <class In, unsigned Count>
 struct padded_elements<const In *, Count> {
     In at[Count];
 
-    LANES_FUNCTION padded_elements(const In *x, size_t n, In nothing)
+    FORCEINLINE padded_elements(const In *x, size_t n, In padding)
     {
         for (size_t k = 0; k < Count; k++)
-            at[k] = nothing;
+            at[k] = padding;
         if (n)
             copy(x, n * sizeof(In));
     }
 
   private:
     /* Stores whole registers: a load of a register stalls if it was stored in smaller pieces. */
-    LANES_FUNCTION void copy(const In *x, size_t bytes)
+    FORCEINLINE void copy(const In *x, size_t bytes)
     {
 #ifdef __AVX2__
         if constexpr (sizeof at % register_bytes == 0) {
             char *const to = reinterpret_cast<char *>(at);
             const char *const from = reinterpret_cast<const char *>(x);
-            EACH_REGISTER(size_t k = 0; k < sizeof at; k += register_bytes)
+            UNROLLED_FOR(size_t k = 0; k < sizeof at; k += register_bytes)
             {
                 const size_t left = bytes <= k ? 0 : bytes - k;
                 copy_register(to + k, from + k, left < register_bytes ? left : register_bytes);
@@ -269,38 +270,37 @@ struct padded_elements<const In *, Count> {
 
 #if defined(__AVX512BW__)
 
-    LANES_FUNCTION static void copy_register(char *to, const char *from, size_t bytes)
+    FORCEINLINE static void copy_register(char *to, const char *from, size_t bytes)
     {
         const __mmask64 valid = bytes ? ~uint64_t(0) >> (64 - bytes) : 0;
-        _mm512_storeu_si512(to, _mm512_mask_loadu_epi8(loaded<__m512i>(to), valid, from));
+        _mm512_storeu_si512(to, _mm512_mask_loadu_epi8(load<__m512i>(to), valid, from));
     }
 
 #elif defined(__AVX2__)
 
     /* Copies 4-byte words; the last one may be partial. */
-    LANES_FUNCTION static void copy_register(char *to, const char *from, size_t bytes)
+    FORCEINLINE static void copy_register(char *to, const char *from, size_t bytes)
     {
         const vector<int32_t> word = {0, 1, 2, 3, 4, 5, 6, 7},
-                              words = in_all_lanes(int32_t(bytes / 4));
+                              words = broadcast(int32_t(bytes / 4));
         const vector<int32_t> valid = word < words;
-        vector<int32_t> all = loaded<vector<int32_t>>(to);
+        vector<int32_t> all = load<vector<int32_t>>(to);
         all = valid ? vector<int32_t>(_mm256_maskload_epi32(reinterpret_cast<const int *>(from),
                                                             __m256i(valid)))
                     : all;
         if (sizeof(In) < 4 && bytes % 4) {
-            const vector<int32_t> last =
-                in_all_lanes(last_word(to, from + bytes / 4 * 4, bytes % 4));
+            const vector<int32_t> last = broadcast(last_word(to, from + bytes / 4 * 4, bytes % 4));
             all = word == words ? last : all;
         }
         memcpy(to, &all, sizeof all);
     }
 
     /* `bytes` bytes, 1 to 3, followed by those at `fill`. */
-    LANES_FUNCTION static int32_t last_word(const char *fill, const char *from, size_t bytes)
+    FORCEINLINE static int32_t last_word(const char *fill, const char *from, size_t bytes)
     {
-        uint32_t word = loaded<uint32_t>(fill) >> 8 * bytes << 8 * bytes;
+        uint32_t word = load<uint32_t>(fill) >> 8 * bytes << 8 * bytes;
         if (bytes & 2)
-            word |= loaded<uint16_t>(from);
+            word |= load<uint16_t>(from);
         if (bytes & 1)
             word |= uint32_t(uint8_t(from[bytes & 2])) << 8 * (bytes & 2);
         return int32_t(word);
@@ -310,33 +310,34 @@ struct padded_elements<const In *, Count> {
 };
 
 template <class In, unsigned Count>
-struct padded_elements<pairs_at<In>, Count> {
+struct padded_elements<pointer_pair<In>, Count> {
     padded_elements<const In *, Count> a, b;
-    pairs_at<In> at;
+    pointer_pair<In> at;
 
-    LANES_FUNCTION padded_elements(pairs_at<In> x, size_t n, In nothing)
-        : a(x.a, n, nothing), b(x.b, n, nothing), at{a.at, b.at}
+    FORCEINLINE padded_elements(pointer_pair<In> x, size_t n, In padding)
+        : a(x.a, n, padding), b(x.b, n, padding), at{a.at, b.at}
     {
     }
 };
 
-/* Way has
+/* Accumulator has
  *
  *     using element = ...;
- *     static constexpr unsigned step = ...;     elements per call of take
- *     void take(Elements);                      const element * or pairs_at<element>
+ *     static constexpr unsigned step = ...;     elements per call of update
+ *     void update(Elements);                    const element * or pointer_pair<element>
  *
- * and takes all elements, padded at the end with the neutral element `nothing`. */
-template <class Way, class Elements>
-LANES_FUNCTION void take_all(Way &way, Elements x, size_t n, typename Way::element nothing)
+ * and is updated by all elements, padded at the end with the neutral element `padding`. */
+template <class Accumulator, class Elements>
+FORCEINLINE void accumulate(Accumulator &accumulator, Elements x, size_t n,
+                            typename Accumulator::element padding)
 {
-    const size_t left = n % Way::step;
-    const padded_elements<Elements, Way::step> last(x + (n - left), left, nothing);
+    const size_t left = n % Accumulator::step;
+    const padded_elements<Elements, Accumulator::step> last(x + (n - left), left, padding);
     const Elements runs[] = {x, last.at};
-    const size_t lengths[] = {n - left, left ? Way::step : 0};
+    const size_t lengths[] = {n - left, left ? Accumulator::step : 0};
     for (unsigned run = 0; run < 2; run++)
-        for (size_t i = 0; i < lengths[run]; i += Way::step)
-            way.take(runs[run] + i);
+        for (size_t i = 0; i < lengths[run]; i += Accumulator::step)
+            accumulator.update(runs[run] + i);
 }
 
 } // namespace

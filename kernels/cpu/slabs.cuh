@@ -5,9 +5,9 @@
  *     using element = ...;
  *     static constexpr unsigned step = ...;      columns of a group
  *     static constexpr bool is_tree = ...;
- *     void take(const part_of<element> &);
- *     void join(const itself or a base &);       if it merges as a tree
- *     template <class State, unsigned Parts> void put(State *, unsigned n, const places &) const;
+ *     void update(const typed_part<element> &);
+ *     void merge(const itself or a base &);       if it merges as a tree
+ *     template <class State, unsigned> void store(State *, unsigned, const row_positions &) const;
  */
 #pragma once
 
@@ -32,25 +32,25 @@ struct column_part {
     int64_t valid_stride;
 
     /* A row's index among all rows, if rows are not folded. */
-    LANES_FUNCTION uint64_t index_of(unsigned row) const
+    FORCEINLINE uint64_t index_of(unsigned row) const
     {
         return before + first + row;
     }
 };
 
 template <class In>
-struct part_of : column_part {
-    LANES_FUNCTION const In *operator[](unsigned row) const
+struct typed_part : column_part {
+    FORCEINLINE const In *operator[](unsigned row) const
     {
         return reinterpret_cast<const In *>(at + int64_t(row) * stride);
     }
 
     /* The mask of columns from `lane` on, in lanes as wide as Mask. */
     template <class Mask>
-    LANES_FUNCTION auto is_valid(unsigned row, unsigned lane) const
+    FORCEINLINE auto is_valid(unsigned row, unsigned lane) const
     {
         const unsigned char *const from = valid + int64_t(row) * valid_stride + lane;
-        return as<Mask>(loaded<narrow_vector<Mask, uint8_t>>(from)) != 0;
+        return cast_lanes<Mask>(load<narrow_vector<Mask, uint8_t>>(from)) != 0;
     }
 };
 
@@ -58,17 +58,17 @@ struct part_of : column_part {
 template <class In, class T, bool IsTree = false>
 struct column_lanes {
     using element = In;
-    static constexpr unsigned step = in_lanes<T>;
+    static constexpr unsigned step = lanes_size<T>;
     static constexpr bool is_tree = IsTree;
 };
 
 /* Computes the positions of a group's rows in their outputs. */
-struct places {
+struct row_positions {
     const struct slab *slab;
     uint64_t first;  /* first row of the slab */
     unsigned column; /* first column of the group */
 
-    LANES_FUNCTION uint64_t of(uint64_t row, unsigned lane) const
+    FORCEINLINE uint64_t of(uint64_t row, unsigned lane) const
     {
         if (slab->folded == 1)
             return slab->before + first + row;
@@ -79,7 +79,7 @@ struct places {
 
 /* Visits the values in the first n lanes, `Parts` lanes each; n is usually all lanes. */
 template <unsigned Lanes, unsigned Parts = 1, class Visit>
-LANES_FUNCTION void each_value(unsigned n, Visit visit)
+FORCEINLINE void each_index(unsigned n, Visit visit)
 {
     if (n == Lanes)
         for (unsigned k = 0; k < Lanes / Parts; k++)
@@ -91,17 +91,17 @@ LANES_FUNCTION void each_value(unsigned n, Visit visit)
 
 /* The values in lanes, real or complex. */
 template <class V>
-struct values_in_lanes {
+struct lane_values {
     using T = real_of<V>;
-    T at[in_lanes<T>];
+    T at[lanes_size<T>];
 
     template <class Lanes>
-    LANES_FUNCTION explicit values_in_lanes(const Lanes &from)
+    FORCEINLINE explicit lane_values(const Lanes &from)
     {
         memcpy(at, &from, sizeof at);
     }
 
-    LANES_FUNCTION V operator[](unsigned k) const
+    FORCEINLINE V operator[](unsigned k) const
     {
         if constexpr (!is_complex<V>)
             return at[k];
@@ -110,22 +110,22 @@ struct values_in_lanes {
     }
 };
 
-/* Calls put(k, value) for the values in the first n lanes. */
-template <unsigned Parts = 1, class T, class Put>
-LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
+/* Calls visit(k, value) for the values in the first n lanes. */
+template <unsigned Parts = 1, class T, class Visit>
+FORCEINLINE void each_value(const lanes<T> &from, unsigned n, Visit visit)
 {
-    const values_in_lanes<T> values(from);
-    each_value<in_lanes<T>, Parts>(n, [=, &values](unsigned k) { put(k, values[Parts * k]); });
+    const lane_values<T> values(from);
+    each_index<lanes_size<T>, Parts>(n, [=, &values](unsigned k) { visit(k, values[Parts * k]); });
 }
 
 /* The sum of a value's parts, in the lanes of each part. */
 template <unsigned Parts, class Values>
-LANES_FUNCTION Values of_all_parts(Values x)
+FORCEINLINE Values sum_parts(Values x)
 {
     if constexpr (Parts == 1)
         return x;
     else
-        return x + neighbours(x, std::make_index_sequence<sizeof x / sizeof x[0]>());
+        return x + swap_pairs(x, std::make_index_sequence<sizeof x / sizeof x[0]>());
 }
 
 /* ---- slabs ---- */
@@ -134,57 +134,57 @@ LANES_FUNCTION Values of_all_parts(Values x)
 struct slab_states {
     char *states;
     unsigned n;
-    struct places places;
+    struct row_positions positions;
 };
 
-/* An accumulator's functions, for several adjacent groups. `take` stores states directly if a
+/* An accumulator's functions, for several adjacent groups. `update` stores states directly if a
  * destination is given, and keeps its results in lanes otherwise. A part may have no rows. */
 struct column_loop : slab_loop {
     size_t element, state; /* bytes */
-    /* `anew`: the lanes are uninitialized. */
-    void (*take)(char *lanes, const struct column_part &, unsigned groups, bool anew,
-                 const struct slab_states *);
-    void (*join)(char *lanes, const char *others, unsigned groups);
-    void (*put)(const char *lanes, const struct slab_states &); /* NULL if `take` does it */
+    /* `is_first`: the lanes are uninitialized. */
+    void (*update)(char *lanes, const struct column_part &, unsigned groups, bool is_first,
+                   const struct slab_states *);
+    void (*merge)(char *lanes, const char *others, unsigned groups);
+    void (*store)(const char *lanes, const struct slab_states &); /* NULL if `update` does it */
 };
 
 constexpr size_t cache_line = 64;
 
 /* A block of a slab, and the destination of its states. */
-struct slab_of_columns {
+struct slab_block {
     const struct slab &slab;
     const column_loop &loop;
     const char *at;
     char *states;
-    char *filled;                   /* buffer for a part's rows of a group */
+    char *padded;                   /* buffer for a part's rows of a group */
     uint64_t first;                 /* row */
-    unsigned columns, lead, groups; /* `lead` columns are in the first group */
+    unsigned columns, head, groups; /* `head` columns are in the first group */
 
     unsigned column_of(unsigned group) const
     {
-        return group ? lead + (group - 1) * loop.step : 0;
+        return group ? head + (group - 1) * loop.step : 0;
     }
 
     unsigned columns_of(unsigned group) const
     {
-        const unsigned there = columns - column_of(group), most = group ? loop.step : lead;
-        return there < most ? there : most;
+        const unsigned left = columns - column_of(group), most = group ? loop.step : head;
+        return left < most ? left : most;
     }
 
     /* Groups except the first start at a cache line of their rows; otherwise lines would be loaded
      * for two groups, and could be evicted in between. If rows are not so aligned, groups start at
      * a cache line of their states, if those are as large as elements. */
-    void cut()
+    void split()
     {
         const size_t size = loop.step * loop.element, unit = size < cache_line ? size : cache_line,
-                     whole = loop.parts * loop.element;
+                     result = loop.parts * loop.element;
         const bool in_line = slab.row_stride % int64_t(unit) == 0;
-        const size_t off = -uintptr_t(in_line ? at : states) % unit;
-        lead = loop.step;
-        if (off && off % whole == 0 && columns >= 4 * loop.step &&
-            (in_line || (loop.state == whole && slab.count == 1)))
-            lead = unsigned((size - unit + off) / loop.element);
-        groups = columns <= lead ? 1 : 1 + (columns - lead + loop.step - 1) / loop.step;
+        const size_t misalignment = -uintptr_t(in_line ? at : states) % unit;
+        head = loop.step;
+        if (misalignment && misalignment % result == 0 && columns >= 4 * loop.step &&
+            (in_line || (loop.state == result && slab.count == 1)))
+            head = unsigned((size - unit + misalignment) / loop.element);
+        groups = columns <= head ? 1 : 1 + (columns - head + loop.step - 1) / loop.step;
     }
 
     /* Visits runs of equally spaced, whole groups, and the partial groups at the ends. */
@@ -201,10 +201,10 @@ struct slab_of_columns {
             visit(end, 1);
     }
 
-    /* Rows from `row` on of a group's columns, in `filled` if a whole group is not readable. */
+    /* Rows from `row` on of a group's columns, in `padded` if a whole group is not readable. */
     struct column_part part(unsigned group, unsigned row, unsigned end)
     {
-        const unsigned column = column_of(group), there = columns - column;
+        const unsigned column = column_of(group), left = columns - column;
         const size_t size = loop.step * loop.element;
         struct column_part part = {at + int64_t(row) * slab.row_stride + column * loop.element,
                                    slab.row_stride,
@@ -215,13 +215,13 @@ struct slab_of_columns {
                                               : nullptr,
                                    int64_t(columns)};
         const int64_t last = int64_t(part.rows - 1) * part.stride;
-        if (there >= loop.step || part.at + (last > 0 ? last : 0) + size <= slab.end)
+        if (left >= loop.step || part.at + (last > 0 ? last : 0) + size <= slab.end)
             return part;
         for (unsigned k = 0; k < part.rows; k++) {
-            memset(filled + k * size, 0, size);
-            memcpy(filled + k * size, part.at + int64_t(k) * part.stride, there * loop.element);
+            memset(padded + k * size, 0, size);
+            memcpy(padded + k * size, part.at + int64_t(k) * part.stride, left * loop.element);
         }
-        part.at = filled;
+        part.at = padded;
         part.stride = int64_t(size);
         return part;
     }
@@ -236,17 +236,17 @@ struct slab_of_columns {
         const unsigned rows = unsigned(slab_row(slab.all, slab.first + 1) - first);
         each_run([&](unsigned group, unsigned count) {
             const struct slab_states to = states_of(group);
-            loop.take(nullptr, part(group, 0, rows), count, true, &to);
+            loop.update(nullptr, part(group, 0, rows), count, true, &to);
         });
     }
 
-    void put(char *lanes, unsigned group) const
+    void store(char *lanes, unsigned group) const
     {
         const struct slab_states to = states_of(group);
-        if (loop.put)
-            loop.put(lanes, to);
+        if (loop.store)
+            loop.store(lanes, to);
         else
-            loop.take(lanes, {}, 1, false, &to);
+            loop.update(lanes, {}, 1, false, &to);
     }
 
     /* All groups process a part's rows before the next part's. */
@@ -258,67 +258,67 @@ struct slab_of_columns {
             const unsigned row = unsigned(slab_row(slab.all, slab.first + number) - first),
                            end = unsigned(slab_row(slab.all, slab.first + number + 1) - first);
             each_run([&](unsigned group, unsigned count) {
-                loop.take(top + group * loop.bytes, part(group, row, end), count,
-                          loop.is_tree || number == 0, nullptr);
+                loop.update(top + group * loop.bytes, part(group, row, end), count,
+                            loop.is_tree || number == 0, nullptr);
             });
             if (!loop.is_tree)
                 continue;
             for (unsigned done = number; done & 1; done >>= 1) {
                 top -= level;
-                loop.join(top, top + level, groups);
+                loop.merge(top, top + level, groups);
             }
             top += level;
         }
         for (unsigned group = 0; group < groups; group++)
-            put(bottom + group * loop.bytes, group);
+            store(bottom + group * loop.bytes, group);
     }
 };
 
-SHARED_FUNCTION void fold_blocks(const slab_loop *slab_loop, const struct slab *slab, void *states)
+NOINLINE void fold_blocks(const slab_loop *slab_loop, const struct slab *slab, void *states)
 {
     const column_loop &loop = *static_cast<const column_loop *>(slab_loop);
-    alignas(64) char filled[SLAB_PART_ROWS * lanes_bytes];
+    alignas(64) char padded[SLAB_PART_ROWS * lanes_bytes];
     for (uint64_t block = 0; block < slab->blocks; block++) {
-        slab_of_columns one = {*slab,
-                               loop,
-                               slab->at + int64_t(block) * slab->block_stride,
-                               static_cast<char *>(states) + block * slab->columns * loop.state,
-                               filled,
-                               slab_row(slab->all, slab->first),
-                               unsigned(slab->columns) * loop.parts,
-                               0,
-                               0};
-        one.cut();
-        if (slab->count == 1 && !loop.put)
-            one.fold_part();
+        slab_block current = {*slab,
+                              loop,
+                              slab->at + int64_t(block) * slab->block_stride,
+                              static_cast<char *>(states) + block * slab->columns * loop.state,
+                              padded,
+                              slab_row(slab->all, slab->first),
+                              unsigned(slab->columns) * loop.parts,
+                              0,
+                              0};
+        current.split();
+        if (slab->count == 1 && !loop.store)
+            current.fold_part();
         else
-            one.fold();
+            current.fold();
     }
 }
 
 template <class Columns, class State, unsigned Parts>
-LANES_FUNCTION void put_group(const Columns &lanes, const struct slab_states &to, unsigned column)
+FORCEINLINE void store_group(const Columns &lanes, const struct slab_states &to, unsigned column)
 {
-    struct places at = to.places;
+    struct row_positions at = to.positions;
     at.column += column;
-    lanes.template put<State, Parts>(reinterpret_cast<State *>(to.states) + at.column / Parts, to.n,
-                                     at);
+    lanes.template store<State, Parts>(reinterpret_cast<State *>(to.states) + at.column / Parts,
+                                       to.n, at);
 }
 
 /* Processes a part's rows of several groups in turn. */
 template <class Columns, class State, unsigned Parts>
-void take_part(char *lanes, const struct column_part &rows, unsigned groups, bool anew,
-               const struct slab_states *to)
+void update_groups(char *lanes, const struct column_part &rows, unsigned groups, bool is_first,
+                   const struct slab_states *to)
 {
     Columns *const all = reinterpret_cast<Columns *>(lanes);
-    part_of<typename Columns::element> part = {rows};
+    typed_part<typename Columns::element> part = {rows};
     for (unsigned group = 0; group < groups; group++) {
         Columns taken;
-        if (!anew)
+        if (!is_first)
             taken = all[group];
-        taken.take(part);
+        taken.update(part);
         if (to)
-            put_group<Columns, State, Parts>(taken, *to, group * Columns::step);
+            store_group<Columns, State, Parts>(taken, *to, group * Columns::step);
         else
             all[group] = taken;
         part.at += Columns::step * sizeof(typename Columns::element);
@@ -327,33 +327,33 @@ void take_part(char *lanes, const struct column_part &rows, unsigned groups, boo
 }
 
 template <class Columns>
-void join_groups(char *lanes, const char *others, unsigned groups)
+void merge_groups(char *lanes, const char *others, unsigned groups)
 {
     if constexpr (Columns::is_tree)
         for (unsigned group = 0; group < groups; group++)
-            reinterpret_cast<Columns *>(lanes)[group].join(
+            reinterpret_cast<Columns *>(lanes)[group].merge(
                 reinterpret_cast<const Columns *>(others)[group]);
 }
 
 template <class Columns, class State, unsigned Parts>
-void put_lanes(const char *lanes, const struct slab_states &to)
+void store_lanes(const char *lanes, const struct slab_states &to)
 {
-    put_group<Columns, State, Parts>(*reinterpret_cast<const Columns *>(lanes), to, 0);
+    store_group<Columns, State, Parts>(*reinterpret_cast<const Columns *>(lanes), to, 0);
 }
 
-/* A result has `Parts` columns, each in a lane. If there are several State types, one function
- * processes the rows for all of them; it stores the most common type, AtOnce, directly. */
-template <class Columns, class State, unsigned Parts = parts_of<State>::count, class AtOnce = State>
-constexpr column_loop loop_by = {
+/* A result has `Parts` columns, each in a lane. If left are several State types, one function
+ * processes the rows for all of them; it stores the most common type, Direct, directly. */
+template <class Columns, class State, unsigned Parts = parts_of<State>::count, class Direct = State>
+constexpr column_loop loop_for = {
     {fold_blocks, sizeof(Columns), Columns::step, Parts, Columns::is_tree},
     sizeof(typename Columns::element),
     sizeof(State),
-    take_part<Columns, AtOnce, Parts>,
-    Columns::is_tree ? join_groups<Columns> : nullptr,
-    std::is_same_v<State, AtOnce> ? nullptr : put_lanes<Columns, State, Parts>};
+    update_groups<Columns, Direct, Parts>,
+    Columns::is_tree ? merge_groups<Columns> : nullptr,
+    std::is_same_v<State, Direct> ? nullptr : store_lanes<Columns, State, Parts>};
 
-template <class Columns, class AtOnce, class State>
-constexpr const column_loop &loop_to = loop_by<Columns, State, parts_of<State>::count, AtOnce>;
+template <class Columns, class Direct, class State>
+constexpr const column_loop &shared_loop = loop_for<Columns, State, parts_of<State>::count, Direct>;
 
 } // namespace
 } // namespace KERNELS

@@ -19,22 +19,22 @@ constexpr size_t transposed_ahead = 4 << 10, line = 64;
 
 /* Loads 16 bytes of every `Step`-th element; Step is 1 or 2. */
 template <class T, unsigned Step, size_t... Lanes>
-LANES_FUNCTION vector<uint64_t, 16> square_loaded(const char *at, std::index_sequence<Lanes...>)
+FORCEINLINE vector<uint64_t, 16> load_square(const char *at, std::index_sequence<Lanes...>)
 {
     using square = vector<T, 16>;
     if constexpr (Step == 1)
-        return loaded<vector<uint64_t, 16>>(at);
+        return load<vector<uint64_t, 16>>(at);
     else
-        return vector<uint64_t, 16>(chosen(loaded<square>(at), loaded<square>(at + sizeof(square)),
-                                           std::index_sequence<2 * Lanes...>()));
+        return vector<uint64_t, 16>(shuffle(load<square>(at), load<square>(at + sizeof(square)),
+                                            std::index_sequence<2 * Lanes...>()));
 }
 
 /* Loads 16 bytes of each of several rows; row(k) is the address of row k. */
 template <class T, unsigned Step, class Row>
-LANES_FUNCTION vector<uint8_t> squares_loaded(Row row)
+FORCEINLINE vector<uint8_t> load_squares(Row row)
 {
     const auto square = [=](unsigned k) {
-        return square_loaded<T, Step>(row(k), std::make_index_sequence<16 / sizeof(T)>());
+        return load_square<T, Step>(row(k), std::make_index_sequence<16 / sizeof(T)>());
     };
 #if defined(__AVX512BW__)
     __m512i x = _mm512_castsi128_si512(__m128i(square(0)));
@@ -51,12 +51,12 @@ LANES_FUNCTION vector<uint8_t> squares_loaded(Row row)
 
 /* Interleaves the lanes of a and b, of their lower or upper halves, within each 16 bytes. */
 template <unsigned Half, class Vector, size_t... Lanes>
-LANES_FUNCTION Vector interleaved(Vector a, Vector b, std::index_sequence<Lanes...>)
+FORCEINLINE Vector interleave(Vector a, Vector b, std::index_sequence<Lanes...>)
 {
     constexpr size_t all = sizeof...(Lanes), square = square_bytes / sizeof(a[0]);
-    return chosen(a, b,
-                  std::index_sequence<(Lanes / square * square + Half * square / 2 +
-                                       Lanes % square / 2 + Lanes % 2 * all)...>());
+    return shuffle(a, b,
+                   std::index_sequence<(Lanes / square * square + Half * square / 2 +
+                                        Lanes % square / 2 + Lanes % 2 * all)...>());
 }
 
 template <class T, unsigned Step>
@@ -66,52 +66,52 @@ struct square_transpose {
     static constexpr unsigned read = Step * square_bytes; /* bytes per row */
 
     /* Prefetches what one iteration reads, and returns the address after it. */
-    LANES_FUNCTION static const char *ask(const char *at)
+    FORCEINLINE static const char *prefetch(const char *at)
     {
-        EACH_REGISTER(unsigned byte = 0; byte < rows * read; byte += line)
+        UNROLLED_FOR(unsigned byte = 0; byte < rows * read; byte += line)
         __builtin_prefetch(at + byte);
         return at + rows * read;
     }
 
     /* The same for rows that are not contiguous, once per cache line of each row. */
-    LANES_FUNCTION static void ask(const char *at, int64_t stride, size_t byte)
+    FORCEINLINE static void prefetch(const char *at, int64_t stride, size_t byte)
     {
         if (byte % line < read)
-            EACH_REGISTER(unsigned k = 0; k < rows; k++)
+            UNROLLED_FOR(unsigned k = 0; k < rows; k++)
         __builtin_prefetch(at + k * stride + byte);
     }
 
-    /* Transposes the first `n` elements of `there` rows; `read` bytes of each must be readable. */
+    /* Transposes the first `n` elements of `count` rows; `read` bytes of each must be readable. */
     template <bool Whole>
-    LANES_FUNCTION static void transpose(const char *at, int64_t stride, unsigned there, unsigned n,
-                                         size_t apart, char *to)
+    FORCEINLINE static void transpose(const char *at, int64_t stride, unsigned count, unsigned n,
+                                      size_t target_stride, char *to)
     {
         vector<T> x[side], y[side];
-        constexpr auto all = std::make_index_sequence<in_register<T>>();
-        EACH_REGISTER(unsigned k = 0; k < side; k++)
-        x[k] = vector<T>(squares_loaded<T, Step>([=](unsigned number) {
+        constexpr auto all = std::make_index_sequence<vector_lanes<T>>();
+        UNROLLED_FOR(unsigned k = 0; k < side; k++)
+        x[k] = vector<T>(load_squares<T, Step>([=](unsigned number) {
             const unsigned row = k + number * side;
-            return at + (Whole || row < there ? row : there - 1) * stride;
+            return at + (Whole || row < count ? row : count - 1) * stride;
         }));
-        EACH_REGISTER(unsigned stage = 1; stage < side; stage *= 2)
+        UNROLLED_FOR(unsigned stage = 1; stage < side; stage *= 2)
         {
-            EACH_REGISTER(unsigned k = 0; k < side / 2; k++)
+            UNROLLED_FOR(unsigned k = 0; k < side / 2; k++)
             {
-                y[2 * k] = interleaved<0>(x[k], x[k + side / 2], all);
-                y[2 * k + 1] = interleaved<1>(x[k], x[k + side / 2], all);
+                y[2 * k] = interleave<0>(x[k], x[k + side / 2], all);
+                y[2 * k + 1] = interleave<1>(x[k], x[k + side / 2], all);
             }
-            EACH_REGISTER(unsigned k = 0; k < side; k++)
+            UNROLLED_FOR(unsigned k = 0; k < side; k++)
             x[k] = y[k];
         }
-        EACH_REGISTER(unsigned k = 0; k < side; k++)
+        UNROLLED_FOR(unsigned k = 0; k < side; k++)
         if (k < n)
-            memcpy(to + k * apart, &x[k], Whole ? sizeof x[k] : there * sizeof(T));
+            memcpy(to + k * target_stride, &x[k], Whole ? sizeof x[k] : count * sizeof(T));
     }
 };
 
 template <class T>
-void transpose_one_by_one(const struct transposition &from, uint64_t first, uint64_t columns,
-                          char *target)
+void transpose_scalar(const struct transposition &from, uint64_t first, uint64_t columns,
+                      char *target)
 {
     for (uint64_t k = 0; k < from.n; k++) {
         const char *at = from.at + int64_t(k) * from.stride + int64_t(first) * from.row_stride;
@@ -130,37 +130,37 @@ uint64_t transpose_squares(const struct transposition &from, uint64_t columns, c
     using square = square_transpose<T, Step>;
     const uint64_t n = from.n, last = n < square::side ? 0 : n - square::side;
     const int64_t bytes = int64_t(n * Step * sizeof(T)), rows_ahead = transposed_ahead / bytes + 1;
-    const bool one_by_one = from.row_stride == bytes,
+    const bool contiguous = from.row_stride == bytes,
                share_lines = from.row_stride < int64_t(line) && from.row_stride > -int64_t(line);
-    const unsigned there = Whole ? square::rows : unsigned(from.rows);
-    const int64_t beyond = int64_t(there - 1) * from.row_stride;
+    const unsigned count = Whole ? square::rows : unsigned(from.rows);
+    const int64_t extent = int64_t(count - 1) * from.row_stride;
     uint64_t row = 0;
     for (uint64_t next = 0; next < from.rows; next = row) {
-        if (next + there > from.rows)
-            next = from.rows - there;
+        if (next + count > from.rows)
+            next = from.rows - count;
         const char *const at = from.at + int64_t(next) * from.row_stride;
-        if (at + (beyond > 0 ? beyond : 0) + last * Step * sizeof(T) + square::read > from.end)
+        if (at + (extent > 0 ? extent : 0) + last * Step * sizeof(T) + square::read > from.end)
             break;
         const char *ahead = at + transposed_ahead;
         for (uint64_t k = 0; k < n; k += square::side) {
             const uint64_t begin = k < last ? k : last;
-            if (one_by_one)
-                ahead = square::ask(ahead);
+            if (contiguous)
+                ahead = square::prefetch(ahead);
             else if (!share_lines)
-                square::ask(at + rows_ahead * from.row_stride, from.row_stride,
-                            begin * Step * sizeof(T));
-            square::template transpose<Whole>(at + begin * Step * sizeof(T), from.row_stride, there,
+                square::prefetch(at + rows_ahead * from.row_stride, from.row_stride,
+                                 begin * Step * sizeof(T));
+            square::template transpose<Whole>(at + begin * Step * sizeof(T), from.row_stride, count,
                                               n < square::side ? unsigned(n) : square::side,
                                               columns * sizeof(T),
                                               target + (begin * columns + next) * sizeof(T));
         }
-        row = next + there;
+        row = next + count;
     }
     return row;
 }
 
 template <class T, unsigned Step>
-uint64_t transpose_most(const struct transposition &from, uint64_t columns, char *target)
+uint64_t transpose_vectorized(const struct transposition &from, uint64_t columns, char *target)
 {
     return from.rows < square_transpose<T, Step>::rows
                ? transpose_squares<T, Step, false>(from, columns, target)
@@ -173,11 +173,11 @@ void transpose_all(const struct transposition *from, uint64_t columns, char *tar
     uint64_t row = 0;
     if constexpr (sizeof(T) < square_bytes) {
         if (from->stride == sizeof(T))
-            row = transpose_most<T, 1>(*from, columns, target);
+            row = transpose_vectorized<T, 1>(*from, columns, target);
         else if (from->stride == 2 * sizeof(T))
-            row = transpose_most<T, 2>(*from, columns, target);
+            row = transpose_vectorized<T, 2>(*from, columns, target);
     }
-    transpose_one_by_one<T>(*from, row, columns, target);
+    transpose_scalar<T>(*from, row, columns, target);
 }
 
 } // namespace

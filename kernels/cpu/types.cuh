@@ -108,16 +108,16 @@ auto visit_real_floats(enum element input, Visit visit) -> decltype(VISIT(float)
     });
 }
 
-/* Visits an element type and an accumulator, with `own` for the smallest or `wider` for wider
+/* Visits an element type and an accumulator, with `narrow` for the smallest or `wider` for wider
  * ones. */
-template <class Own, class Wider>
-auto visit_pairs(enum element input, enum element accumulator, Own own, Wider wider)
-    -> decltype(own(tag<float>(), tag<float>()))
+template <class Narrow, class Wider>
+auto visit_pairs(enum element input, enum element accumulator, Narrow narrow, Wider wider)
+    -> decltype(narrow(tag<float>(), tag<float>()))
 {
-    return visit_elements(input, [=](auto in, auto v) -> decltype(own(in, v)) {
+    return visit_elements(input, [=](auto in, auto v) -> decltype(narrow(in, v)) {
         using In = type_in<decltype(in)>;
         if (accumulator == element_of<type_in<decltype(v)>>::value)
-            return own(in, v);
+            return narrow(in, v);
         if constexpr (!is_float<In> && sizeof(In) < sizeof(int64_t))
             if (accumulator == element_of<wide_integer<In>>::value)
                 return wider(in, tag<wide_integer<In>>());

@@ -18,37 +18,37 @@ template <class In>
 constexpr size_t position_block = 8192 / (sizeof(In) > 2 ? sizeof(In) : 2);
 
 /* Searches for the position in the last block that had a better element than all before. */
-template <class In, class V, class Order, class Fold, nan_policy Nan = nan_policy::noted>
+template <class In, class V, class Order, class Fold, nan_policy Nan = nan_policy::propagate>
 void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
-    constexpr size_t most = position_block<In>;
-    auto found = loaded<state_of<Fold>>(state);
+    constexpr size_t block_size = position_block<In>;
+    auto found = load<state_of<Fold>>(state);
     if (is_nan(found.value))
         return;
     size_t block = n;
     key<In> best;
-    for (size_t at = 0; at < n; at += most) {
-        const size_t length = n - at < most ? n - at : most;
-        key<In> here;
-        const bool any = find_best<In, Nan, Order>(x + at, length, &here);
-        if (Nan == nan_policy::noted && any) {
+    for (size_t at = 0; at < n; at += block_size) {
+        const size_t length = n - at < block_size ? n - at : block_size;
+        key<In> block_best;
+        const bool any = find_best<In, Nan, Order>(x + at, length, &block_best);
+        if (Nan == nan_policy::propagate && any) {
             const size_t nan = at + find_nan(x + at, length);
-            return put_state<Fold>(state, Fold::lift(V(x[nan]), first + nan));
+            return store_state<Fold>(state, Fold::lift(V(x[nan]), first + nan));
         }
-        if (Nan == nan_policy::skipped && !any)
+        if (Nan == nan_policy::omit && !any)
             continue;
-        const V of_here = value<V, In>(here);
-        if (found.index == UINT64_MAX || Order::better(of_here, found.value)) {
-            found = Fold::lift(of_here, first + at);
-            best = here;
+        const V block_value = value<V, In>(block_best);
+        if (found.index == UINT64_MAX || Order::better(block_value, found.value)) {
+            found = Fold::lift(block_value, first + at);
+            best = block_best;
             block = at;
         }
     }
     if (block == n)
         return;
     found.index = first + block + find_equal(x + block, n - block, best);
-    put_state<Fold>(state, found);
+    store_state<Fold>(state, found);
 }
 
 /* ---- summaries ---- */
@@ -57,15 +57,15 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 
 /* For elements with NaNs among them. */
 template <class In, class V>
-SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, size_t n)
+NOINLINE typename summary<V>::state summary_without_nans(const In *x, size_t n)
 {
     key<In> best[2];
     auto all = summary<V>::identity();
     all.nans = n;
-    if (!find_best<In, nan_policy::skipped, least, greatest>(x, n, best))
+    if (!find_best<In, nan_policy::omit, least, greatest>(x, n, best))
         return all;
-    const auto numbers = number_sum<wide_of<V>>(x, n);
-    return {float_variance<V, nan_policy::skipped>(x, n, numbers),
+    const auto numbers = nansum_state<wide_of<V>>(x, n);
+    return {float_variance<V, nan_policy::omit>(x, n, numbers),
             n - numbers.count,
             numbers.sum,
             {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])}};
@@ -78,23 +78,23 @@ void summary_loop(const void *elements, size_t n, uint64_t, void *state)
     range_loop<In, V>(elements, n, 0, &all.ends);
     if constexpr (is_float<In>)
         if (is_nan(all.ends.least))
-            return put_state<summary<V>>(
+            return store_state<summary<V>>(
                 state, summary_without_nans<In, V>(static_cast<const In *>(elements), n));
     variance_loop<In, V>(elements, n, 0, &all.numbers);
     all.nans = 0;
     sum_loop<In, decltype(all.sum)>(elements, n, 0, &all.sum);
-    put_state<summary<V>>(state, all);
+    store_state<summary<V>>(state, all);
 }
 
 /* ---- sorting ---- */
 
 /* Stores the lesser keys of two rows in the first row, the greater ones in the second. */
 template <class K>
-LANES_FUNCTION void compare_rows(char *first, char *second)
+FORCEINLINE void compare_rows(char *first, char *second)
 {
-    EACH_REGISTER(unsigned byte = 0; byte < SORTED_ROW; byte += register_bytes)
+    UNROLLED_FOR(unsigned byte = 0; byte < SORTED_ROW; byte += register_bytes)
     {
-        const auto a = loaded<vector<K>>(first + byte), b = loaded<vector<K>>(second + byte);
+        const auto a = load<vector<K>>(first + byte), b = load<vector<K>>(second + byte);
         const vector<K> low = a < b ? a : b, high = a < b ? b : a;
         memcpy(first + byte, &low, sizeof low);
         memcpy(second + byte, &high, sizeof high);
@@ -125,15 +125,14 @@ void sort_rows(void *keys, uint64_t n)
 template <class In, class V>
 fold_values *float_loop_of(enum fold fold)
 {
-    return fold == FOLD_nansum      ? number_sum_loop<In, V>
+    return fold == FOLD_nansum      ? nansum_loop<In, V>
            : fold == FOLD_nanprod   ? product_loop<In, V, nanprod>
-           : fold == FOLD_nanmin    ? extreme_loop<In, V, least, nanmin<V>, nan_policy::skipped>
-           : fold == FOLD_nanmax    ? extreme_loop<In, V, greatest, nanmax<V>, nan_policy::skipped>
-           : fold == FOLD_nanargmin ? position_loop<In, V, least, nanargmin<V>, nan_policy::skipped>
-           : fold == FOLD_nanargmax
-               ? position_loop<In, V, greatest, nanargmax<V>, nan_policy::skipped>
-           : fold == FOLD_variance     ? variance_loop<In, V>
-           : fold == FOLD_nanvariance  ? variance_loop<In, V, nan_policy::skipped>
+           : fold == FOLD_nanmin    ? extreme_loop<In, V, least, nanmin<V>, nan_policy::omit>
+           : fold == FOLD_nanmax    ? extreme_loop<In, V, greatest, nanmax<V>, nan_policy::omit>
+           : fold == FOLD_nanargmin ? position_loop<In, V, least, nanargmin<V>, nan_policy::omit>
+           : fold == FOLD_nanargmax ? position_loop<In, V, greatest, nanargmax<V>, nan_policy::omit>
+           : fold == FOLD_variance  ? variance_loop<In, V>
+           : fold == FOLD_nanvariance  ? variance_loop<In, V, nan_policy::omit>
            : fold == FOLD_norm1        ? norm1_loop<In, V>
            : fold == FOLD_norm2        ? norm2_loop<In, V>
            : fold == FOLD_norm_inf     ? norm_inf_loop<In, V>

@@ -16,21 +16,21 @@ using doubles = vector<double>;
 using words = vector<uint64_t>;
 
 /* 1.5 * 2^exponent. */
-LANES_FUNCTION doubles center_of(int exponent)
+FORCEINLINE doubles center_of(int exponent)
 {
     const uint64_t bits = uint64_t(exponent + 1023) << 52 | uint64_t(1) << 51;
-    return in_all_lanes(loaded<double>(&bits));
+    return broadcast(load<double>(&bits));
 }
 
 /* Whether all lanes are zeros of either sign. */
-LANES_FUNCTION bool is_nothing(words x)
+FORCEINLINE bool all_zero(words x)
 {
     return !has_bits(x + x);
 }
 
 /* The neutral element: zero, or NaN if NaNs are skipped. */
 template <class In, bool SkipsNan>
-LANES_FUNCTION In skipped_element()
+FORCEINLINE In padding_element()
 {
     if constexpr (SkipsNan)
         return nan_element<In>();
@@ -39,7 +39,7 @@ LANES_FUNCTION In skipped_element()
 }
 
 /* Replaces NaNs by 0 and counts the other numbers. */
-LANES_FUNCTION doubles numbers_in(doubles x, words &count)
+FORCEINLINE doubles replace_nans(doubles x, words &count)
 {
     const words is_number = words(x == x);
     count -= is_number;
@@ -48,25 +48,25 @@ LANES_FUNCTION doubles numbers_in(doubles x, words &count)
 
 /* Several windows of several registers each, whose additions are independent. */
 template <unsigned Windows, unsigned Registers>
-struct windows_of {
-    static_assert(Registers * in_register<double> >= WINDOW_LANES,
+struct vector_windows {
+    static_assert(Registers * vector_lanes<double> >= WINDOW_LANES,
                   "a lane takes more than a window has room for");
     doubles centers[Windows], at[Windows][Registers];
 
-    LANES_FUNCTION explicit windows_of(int highest)
+    FORCEINLINE explicit vector_windows(int highest)
     {
-        EACH_REGISTER(unsigned w = 0; w < Windows; w++)
+        UNROLLED_FOR(unsigned w = 0; w < Windows; w++)
         {
             centers[w] = center_of(highest + WINDOW_HEAD - int(w) * WINDOW_STEP);
-            EACH_REGISTER(unsigned r = 0; r < Registers; r++)
+            UNROLLED_FOR(unsigned r = 0; r < Registers; r++)
             at[w][r] = centers[w];
         }
     }
 
     /* Adds numbers and returns the remainders of the last window. */
-    LANES_FUNCTION doubles left_of(unsigned r, doubles x)
+    FORCEINLINE doubles add(unsigned r, doubles x)
     {
-        EACH_REGISTER(unsigned w = 0; w < Windows; w++)
+        UNROLLED_FOR(unsigned w = 0; w < Windows; w++)
         {
             const doubles sum = at[w][r] + x;
             x -= sum - at[w][r];
@@ -75,30 +75,30 @@ struct windows_of {
         return x;
     }
 
-    LANES_FUNCTION void total(int64_t (*sums)[2]) const
+    FORCEINLINE void total(int64_t (*sums)[2]) const
     {
-        EACH_REGISTER(unsigned w = 0; w < Windows; w++)
+        UNROLLED_FOR(unsigned w = 0; w < Windows; w++)
         distance(at[w], centers[w], sums[w]);
     }
 
-    LANES_FUNCTION bool is_whole() const
+    FORCEINLINE bool is_valid() const
     {
         words broken = {};
-        EACH_REGISTER(unsigned r = 0; r < Registers; r++)
+        UNROLLED_FOR(unsigned r = 0; r < Registers; r++)
         broken |= words(at[0][r] != at[0][r]);
-        return is_nothing(broken);
+        return all_zero(broken);
     }
 
   private:
     /* The sums: the accumulators' distances from their center, in units. */
-    LANES_FUNCTION static void distance(const doubles (&at)[Registers], doubles center,
-                                        int64_t (&sums)[2])
+    FORCEINLINE static void distance(const doubles (&at)[Registers], doubles center,
+                                     int64_t (&sums)[2])
     {
         words total = {};
-        EACH_REGISTER(unsigned r = 0; r < Registers; r++)
+        UNROLLED_FOR(unsigned r = 0; r < Registers; r++)
         total += words(at[r]) - words(center);
         uint64_t wrapping[2] = {}; /* of a broken window, which is not used */
-        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
+        UNROLLED_FOR(unsigned k = 0; k < vector_lanes<double>; k++)
         wrapping[k % 2] += total[k];
         sums[0] = int64_t(wrapping[0]);
         sums[1] = int64_t(wrapping[1]);
@@ -107,26 +107,26 @@ struct windows_of {
 
 /* Stores the windows' remainders, as long as there is room for them. */
 template <unsigned Registers>
-LANES_FUNCTION void hand_out(const doubles (&left)[Registers], struct windowed *result)
+FORCEINLINE void store_remainders(const doubles (&x)[Registers], struct windowed *result)
 {
-    constexpr unsigned count = Registers * in_register<double>;
+    constexpr unsigned count = Registers * vector_lanes<double>;
     static_assert(WINDOW_LEFT % count == 0, "what is left has no room");
     result->whole = result->whole && result->lefts < WINDOW_LEFT;
     if (!result->whole)
         return;
-    EACH_REGISTER(unsigned r = 0; r < Registers; r++)
-    memcpy(result->left + result->lefts + r * in_register<double>, &left[r], sizeof left[r]);
+    UNROLLED_FOR(unsigned r = 0; r < Registers; r++)
+    memcpy(result->left + result->lefts + r * vector_lanes<double>, &x[r], sizeof x[r]);
     result->lefts += count;
 }
 
 /* ---- sums ---- */
 
 /* Enough independent registers to hide the latency of additions. */
-constexpr unsigned window_registers = 4, window_lanes = window_registers * in_register<double>;
+constexpr unsigned window_registers = 4, window_lanes = window_registers * vector_lanes<double>;
 
 /* The type in which magnitudes are compared; narrower types are converted to float32. */
 template <class In>
-using compared = std::conditional_t<sizeof(In) == sizeof(double), double, float>;
+using compared_type = std::conditional_t<sizeof(In) == sizeof(double), double, float>;
 
 /* Few instruction sets compare 64-bit integers. */
 #if defined(__AVX512BW__)
@@ -136,58 +136,58 @@ constexpr unsigned widest_compared = sizeof(float);
 #endif
 
 template <class In, unsigned Windows, bool SkipsNan>
-struct window_way {
+struct window_accumulator {
     using element = In;
-    using part = compared<In>;
-    static constexpr unsigned step = window_lanes, in_part = in_register<part>,
+    using part = compared_type<In>;
+    static constexpr unsigned step = window_lanes, in_part = vector_lanes<part>,
                               parts = step / in_part;
     static constexpr bool compares_integers = !SkipsNan && sizeof(part) <= widest_compared;
-    windows_of<Windows, window_registers> windows;
+    vector_windows<Windows, window_registers> windows;
     using word = bits_of<sizeof(part)>;
     using magnitudes = vector<word>;
     magnitudes greatest[parts] = {};
     words numbers = {};
     struct windowed *result;
 
-    LANES_FUNCTION window_way(int highest, struct windowed *result)
+    FORCEINLINE window_accumulator(int highest, struct windowed *result)
         : windows(highest), result(result)
     {
         result->whole = true;
         result->lefts = 0;
     }
 
-    LANES_FUNCTION void take(const In *x)
+    FORCEINLINE void update(const In *x)
     {
-        EACH_REGISTER(unsigned p = 0; p < parts; p++)
-        compare_magnitudes(p, converted<part>(x + p * in_part));
-        doubles left[window_registers];
+        UNROLLED_FOR(unsigned p = 0; p < parts; p++)
+        compare_magnitudes(p, load_as<part>(x + p * in_part));
+        doubles remainders[window_registers];
         words any = {};
-        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
+        UNROLLED_FOR(unsigned r = 0; r < window_registers; r++)
         {
-            left[r] = left_of(r, converted<double>(x + r * in_register<double>));
-            any |= words(left[r]);
+            remainders[r] = add(r, load_as<double>(x + r * vector_lanes<double>));
+            any |= words(remainders[r]);
         }
-        if (__builtin_expect(!is_nothing(any), false))
-            hand_out(left, result);
+        if (__builtin_expect(!all_zero(any), false))
+            store_remainders(remainders, result);
     }
 
-    LANES_FUNCTION void finish()
+    FORCEINLINE void finish()
     {
         windows.total(result->sums);
-        result->whole = result->whole && windows.is_whole();
+        result->whole = result->whole && windows.is_valid();
         result->numbers = 0;
-        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
+        UNROLLED_FOR(unsigned k = 0; k < vector_lanes<double>; k++)
         result->numbers += numbers[k];
-        word most = 0;
-        EACH_REGISTER(unsigned p = 0; p < parts; p++)
-        EACH_REGISTER(unsigned k = 0; k < in_part; k++)
-        most = greatest[p][k] > most ? greatest[p][k] : most;
-        result->greatest = double(loaded<part>(&most));
+        word maximum = 0;
+        UNROLLED_FOR(unsigned p = 0; p < parts; p++)
+        UNROLLED_FOR(unsigned k = 0; k < in_part; k++)
+        maximum = greatest[p][k] > maximum ? greatest[p][k] : maximum;
+        result->greatest = double(load<part>(&maximum));
     }
 
   private:
     /* Compared as integers, magnitudes are in the same order, and NaNs are the largest. */
-    LANES_FUNCTION void compare_magnitudes(unsigned p, vector<part> x)
+    FORCEINLINE void compare_magnitudes(unsigned p, vector<part> x)
     {
         const magnitudes bits = magnitudes(x) & (word(-1) >> 1);
         if constexpr (compares_integers)
@@ -196,37 +196,37 @@ struct window_way {
             greatest[p] = vector<part>(bits) > vector<part>(greatest[p]) ? bits : greatest[p];
     }
 
-    LANES_FUNCTION doubles left_of(unsigned r, doubles x)
+    FORCEINLINE doubles add(unsigned r, doubles x)
     {
-        return windows.left_of(r, SkipsNan ? numbers_in(x, numbers) : x);
+        return windows.add(r, SkipsNan ? replace_nans(x, numbers) : x);
     }
 };
 
 template <class In, unsigned Windows, bool SkipsNan>
 void window_loop(const void *floats, size_t n, int highest, struct windowed *result)
 {
-    window_way<In, Windows, SkipsNan> way(highest, result);
-    take_all(way, static_cast<const In *>(floats), n, skipped_element<In, SkipsNan>());
-    way.finish();
+    window_accumulator<In, Windows, SkipsNan> sums(highest, result);
+    accumulate(sums, static_cast<const In *>(floats), n, padding_element<In, SkipsNan>());
+    sums.finish();
 }
 
 /* ---- sums of products ---- */
 
 constexpr unsigned product_registers =
-    WINDOW_LANES > 2 * in_register<double> ? WINDOW_LANES / in_register<double> : 2;
+    WINDOW_LANES > 2 * vector_lanes<double> ? WINDOW_LANES / vector_lanes<double> : 2;
 
 /* The exact rounding error of a product: by one FMA, or from halves of the factors, whose products
  * are exact float64s. */
 #if defined(__AVX512F__)
 
-LANES_FUNCTION doubles product_error(doubles a, doubles b, doubles product)
+FORCEINLINE doubles product_error(doubles a, doubles b, doubles product)
 {
     return doubles(_mm512_fmsub_pd(__m512d(a), __m512d(b), __m512d(product)));
 }
 
 #elif defined(__FMA__)
 
-LANES_FUNCTION doubles product_error(doubles a, doubles b, doubles product)
+FORCEINLINE doubles product_error(doubles a, doubles b, doubles product)
 {
     return doubles(_mm256_fmsub_pd(__m256d(a), __m256d(b), __m256d(product)));
 }
@@ -237,7 +237,7 @@ struct halves {
     doubles high, low;
 
     /* Halves of 26 bits each; the sign of the lower one counts as a bit (G. W. Veltkamp, 1968). */
-    LANES_FUNCTION explicit halves(doubles x)
+    FORCEINLINE explicit halves(doubles x)
     {
         const doubles shifted = x * 0x8000001p0;
         high = shifted - (shifted - x);
@@ -245,7 +245,7 @@ struct halves {
     }
 };
 
-LANES_FUNCTION doubles product_error(doubles a, doubles b, doubles product)
+FORCEINLINE doubles product_error(doubles a, doubles b, doubles product)
 {
     const halves x(a), y(b);
     return x.low * y.low - (((product - x.high * y.high) - x.low * y.high) - x.high * y.low);
@@ -254,79 +254,79 @@ LANES_FUNCTION doubles product_error(doubles a, doubles b, doubles product)
 #endif
 
 template <class In, unsigned Windows>
-struct product_way {
+struct product_accumulator {
     using element = In;
-    static constexpr unsigned step = product_registers * in_register<double>;
+    static constexpr unsigned step = product_registers * vector_lanes<double>;
     /* Products of narrower types are exact. */
-    static constexpr bool loses = std::is_same_v<In, double>;
-    windows_of<Windows, product_registers> windows, lost;
+    static constexpr bool has_errors = std::is_same_v<In, double>;
+    vector_windows<Windows, product_registers> windows, errors;
     doubles greatest[product_registers], least[product_registers];
     struct windowed *result;
 
-    LANES_FUNCTION product_way(int highest, struct windowed *result)
-        : windows(highest), lost(highest - WINDOW_LOST), result(result)
+    FORCEINLINE product_accumulator(int highest, struct windowed *result)
+        : windows(highest), errors(highest - WINDOW_LOST), result(result)
     {
         result->whole = true;
         result->lefts = 0;
-        EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
+        UNROLLED_FOR(unsigned r = 0; r < product_registers; r++)
         {
-            greatest[r] = in_all_lanes(0.0);
-            least[r] = in_all_lanes(ends<double>::greatest);
+            greatest[r] = broadcast(0.0);
+            least[r] = broadcast(ends<double>::greatest);
         }
     }
 
-    LANES_FUNCTION void take(pairs_at<In> at)
+    FORCEINLINE void update(pointer_pair<In> at)
     {
-        doubles left[product_registers], left_of_lost[product_registers];
+        doubles remainders[product_registers], error_remainders[product_registers];
         words any = {};
-        EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
+        UNROLLED_FOR(unsigned r = 0; r < product_registers; r++)
         {
-            const doubles x = converted<double>(at.a + r * in_register<double>),
-                          y = converted<double>(at.b + r * in_register<double>), product = x * y;
-            compare(r, without_sign(product));
-            left[r] = windows.left_of(r, product);
-            any |= words(left[r]);
-            if constexpr (loses) {
-                left_of_lost[r] = lost.left_of(r, product_error(x, y, product));
-                any |= words(left_of_lost[r]);
+            const doubles x = load_as<double>(at.a + r * vector_lanes<double>),
+                          y = load_as<double>(at.b + r * vector_lanes<double>), product = x * y;
+            compare(r, absolute_value(product));
+            remainders[r] = windows.add(r, product);
+            any |= words(remainders[r]);
+            if constexpr (has_errors) {
+                error_remainders[r] = errors.add(r, product_error(x, y, product));
+                any |= words(error_remainders[r]);
             }
         }
-        if (__builtin_expect(!is_nothing(any), false)) {
-            hand_out(left, result);
-            if constexpr (loses)
-                hand_out(left_of_lost, result);
+        if (__builtin_expect(!all_zero(any), false)) {
+            store_remainders(remainders, result);
+            if constexpr (has_errors)
+                store_remainders(error_remainders, result);
         }
     }
 
-    LANES_FUNCTION void finish()
+    FORCEINLINE void finish()
     {
-        double most = 0;
+        double maximum = 0;
         windows.total(result->sums);
-        result->whole = result->whole && windows.is_whole();
-        if constexpr (loses) {
-            lost.total(result->lost);
-            result->whole = result->whole && lost.is_whole();
+        result->whole = result->whole && windows.is_valid();
+        if constexpr (has_errors) {
+            errors.total(result->lost);
+            result->whole = result->whole && errors.is_valid();
         }
-        EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
-        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
-        most = greatest[r][k] > most ? greatest[r][k] : most;
-        result->greatest = most;
+        UNROLLED_FOR(unsigned r = 0; r < product_registers; r++)
+        UNROLLED_FOR(unsigned k = 0; k < vector_lanes<double>; k++)
+        maximum = greatest[r][k] > maximum ? greatest[r][k] : maximum;
+        result->greatest = maximum;
     }
 
-    LANES_FUNCTION double least_product() const
+    FORCEINLINE double least_product() const
     {
-        double least_of_all = ends<double>::greatest;
-        EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
-        EACH_REGISTER(unsigned k = 0; k < in_register<double>; k++)
-        least_of_all = least[r][k] < least_of_all ? least[r][k] : least_of_all;
-        return least_of_all;
+        double minimum = ends<double>::greatest;
+        UNROLLED_FOR(unsigned r = 0; r < product_registers; r++)
+        UNROLLED_FOR(unsigned k = 0; k < vector_lanes<double>; k++)
+        minimum = least[r][k] < minimum ? least[r][k] : minimum;
+        return minimum;
     }
 
   private:
-    LANES_FUNCTION void compare(unsigned r, doubles magnitude)
+    FORCEINLINE void compare(unsigned r, doubles magnitude)
     {
         greatest[r] = magnitude > greatest[r] ? magnitude : greatest[r];
-        if constexpr (loses)
+        if constexpr (has_errors)
             least[r] = magnitude < least[r] ? magnitude : least[r];
     }
 };
@@ -335,35 +335,35 @@ struct product_way {
  * 0. */
 struct small_products {
     using element = double;
-    static constexpr unsigned step = in_register<double>;
+    static constexpr unsigned step = vector_lanes<double>;
     words any = {};
 
-    LANES_FUNCTION void take(pairs_at<double> at)
+    FORCEINLINE void update(pointer_pair<double> at)
     {
-        const doubles x = loaded<doubles>(at.a), y = loaded<doubles>(at.b),
-                      limit = in_all_lanes(__builtin_ldexp(1, WINDOW_LEAST_PRODUCT));
-        any |= words(without_sign(x * y) < limit) & words(x != 0.0) & words(y != 0.0);
+        const doubles x = load<doubles>(at.a), y = load<doubles>(at.b),
+                      limit = broadcast(__builtin_ldexp(1, WINDOW_LEAST_PRODUCT));
+        any |= words(absolute_value(x * y) < limit) & words(x != 0.0) & words(y != 0.0);
     }
 };
 
-bool is_any_too_small(pairs_at<double> pairs, size_t n)
+bool any_product_underflows(pointer_pair<double> pairs, size_t n)
 {
     small_products products;
-    take_all(products, pairs, n, 0.0);
-    return is_any(products.any);
+    accumulate(products, pairs, n, 0.0);
+    return any_lane(products.any);
 }
 
 template <class In, unsigned Windows>
 void product_loop(const void *a, const void *b, size_t n, int highest, struct windowed *result)
 {
-    const pairs_at<In> pairs = {static_cast<const In *>(a), static_cast<const In *>(b)};
-    product_way<In, Windows> products(highest, result);
-    take_all(products, pairs, n, In{});
+    const pointer_pair<In> pairs = {static_cast<const In *>(a), static_cast<const In *>(b)};
+    product_accumulator<In, Windows> products(highest, result);
+    accumulate(products, pairs, n, In{});
     products.finish();
     result->too_small = false;
-    if constexpr (products.loses)
+    if constexpr (products.has_errors)
         result->too_small = products.least_product() < __builtin_ldexp(1, WINDOW_LEAST_PRODUCT) &&
-                            is_any_too_small(pairs, n);
+                            any_product_underflows(pairs, n);
 }
 
 } // namespace

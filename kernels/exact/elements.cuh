@@ -40,7 +40,7 @@ __device__ __forceinline__ void add_element_to_words(shared<exact_word> words, I
 
 /* Replaces NaNs by zeros and returns their number. */
 template <class In>
-__device__ __forceinline__ unsigned leave_out(pack<In> &loaded)
+__device__ __forceinline__ unsigned replace_nans(pack<In> &loaded)
 {
     unsigned count = 0;
 #pragma unroll
@@ -58,11 +58,11 @@ __device__ __forceinline__ unsigned leave_out(pack<In> &loaded)
  * than the window's unit and it is so small that a tile cannot take a window that has room out of
  * its range. Only the bits of the magnitudes are tested, two per word; each number then takes one
  * addition. */
-struct whole_tiles {
-    static constexpr uint32_t sign = 0x8000, everywhere = 0x00010001;
+struct tile_test {
+    static constexpr uint32_t sign = 0x8000, both_halves = 0x00010001;
     uint32_t least, count; /* bits of the least magnitude in range; number of magnitudes in range */
 
-    __device__ __forceinline__ explicit whole_tiles(int exponent)
+    __device__ __forceinline__ explicit tile_test(int exponent)
     {
         const exact_bounds bounds(exponent, 1, exact_term<bfloat16>::bits);
         const uint32_t end = bits_of_power(bounds.end);
@@ -71,18 +71,18 @@ struct whole_tiles {
     }
 
     template <unsigned Packs>
-    __device__ __forceinline__ bool hold(const lane_packs<Packs> &loaded) const
+    __device__ __forceinline__ bool passes(const lane_packs<Packs> &loaded) const
     {
-        return hold_all(loaded) || hold_all_but_zeros(loaded);
+        return all_in_range(loaded) || all_in_range_or_zero(loaded);
     }
 
   private:
     /* Whether all are in range and none is 0. Those in range become the least signed integers. */
     template <unsigned Packs>
-    __device__ __forceinline__ bool hold_all(const lane_packs<Packs> &loaded) const
+    __device__ __forceinline__ bool all_in_range(const lane_packs<Packs> &loaded) const
     {
-        constexpr uint32_t signs = sign * everywhere;
-        const uint32_t lowered = least * everywhere;
+        constexpr uint32_t signs = sign * both_halves;
+        const uint32_t lowered = least * both_halves;
         uint32_t greatest = signs;
 #pragma unroll
         for (unsigned k = 0; k < Packs * 4; k++)
@@ -93,7 +93,7 @@ struct whole_tiles {
 
     /* Whether all are in range or 0. */
     template <unsigned Packs>
-    __device__ __forceinline__ bool hold_all_but_zeros(const lane_packs<Packs> &loaded) const
+    __device__ __forceinline__ bool all_in_range_or_zero(const lane_packs<Packs> &loaded) const
     {
         bool within = true;
 #pragma unroll
@@ -122,26 +122,26 @@ struct element_terms {
     static constexpr unsigned packs = element_packs<In>, terms = packs * terms_of_pack<In>;
     using tile = lane_packs<packs>;
     using tiles = warp_tiles<In, packs>;
-    static constexpr bool loads_ahead = !term::whole;
+    static constexpr bool prefetches = !term::tests_tiles;
 
-    bool skips_nan;    /* NaNs are skipped */
-    unsigned left_out; /* the number of NaNs skipped */
-    unsigned unseen;   /* bit mask of sums that have seen only -0; 0 if not watched */
+    bool skips_nan;   /* NaNs are skipped */
+    unsigned skipped; /* the number of NaNs skipped */
+    unsigned unseen;  /* bit mask of sums that have seen only -0; 0 if not watched */
 
     __device__ __forceinline__ element_terms(bool skips_nan, bool watches)
-        : skips_nan(skips_nan), left_out(0), unseen(watches ? (1u << term::sums) - 1 : 0)
+        : skips_nan(skips_nan), skipped(0), unseen(watches ? (1u << term::sums) - 1 : 0)
     {
     }
 
     /* Windows for a batch of tiles, which are added in the first `Used` of them. */
     template <unsigned Used>
     struct windows {
-        static constexpr bool always = Used == term::always;
-        static constexpr unsigned used = Used, count = always ? Used : term::fewest + 1;
+        static constexpr bool holds_all = Used == term::full_windows;
+        static constexpr unsigned used = Used, count = holds_all ? Used : term::min_windows + 1;
         exact_windows<term::sums, count> sums;
-        whole_tiles whole;
+        tile_test test;
 
-        __device__ __forceinline__ explicit windows(int exponent) : sums(exponent), whole(exponent)
+        __device__ __forceinline__ explicit windows(int exponent) : sums(exponent), test(exponent)
         {
         }
 
@@ -153,11 +153,11 @@ struct element_terms {
 
     static __device__ __forceinline__ exact_range range_of(const tile &loaded)
     {
-        exact_range seen;
+        exact_range range;
 #pragma unroll
         for (unsigned k = 0; k < terms_of_pack<In>; k++)
-            seen.see(double(term_of(pack_of<In>(loaded[0]), k)));
-        return seen;
+            range.add(double(term_of(pack_of<In>(loaded[0]), k)));
+        return range;
     }
 
     /* Adds a tile in the first `used` windows. If these cannot hold it, the windows are
@@ -165,27 +165,27 @@ struct element_terms {
     template <class Windows>
     __device__ __forceinline__ bool try_add(Windows &windows, const tile &loaded) const
     {
-        constexpr unsigned of_pack = terms_of_pack<In>;
+        constexpr unsigned per_pack = terms_of_pack<In>;
         const auto number = [&](unsigned k) {
-            return term_of(pack_of<In>(loaded[k / of_pack]), k % of_pack);
+            return term_of(pack_of<In>(loaded[k / per_pack]), k % per_pack);
         };
-        window_checks none;
-        if constexpr (Windows::always) {
+        window_checks unused;
+        if constexpr (Windows::holds_all) {
             bool finite = true;
 #pragma unroll
             for (unsigned p = 0; p < packs; p++)
                 finite &= all_finite<In>(loaded[p]);
             if (finite)
-                windows.sums.template add_all<Windows::used, terms>(number, none);
+                windows.sums.template add_all<Windows::used, terms>(number, unused);
             return finite;
         } else {
-            if constexpr (term::whole)
-                if (windows.sums.have_room() && windows.whole.hold(loaded)) {
+            if constexpr (term::tests_tiles)
+                if (windows.sums.has_room() && windows.test.passes(loaded)) {
                     static_assert(terms <= 64, "a tile does not lead out of windows");
-                    windows.sums.template add_all<1, terms>(number, none);
+                    windows.sums.template add_all<1, terms>(number, unused);
                     return true;
                 }
-            return windows.sums.template add_if_held<Windows::used, terms>(number);
+            return windows.sums.template try_add_all<Windows::used, terms>(number);
         }
     }
 
@@ -194,23 +194,23 @@ struct element_terms {
     template <class Windows>
     __device__ __forceinline__ bool try_add_in_all_windows(Windows &windows, const tiles &here)
     {
-        constexpr bool always = Windows::always;
+        constexpr bool holds_all = Windows::holds_all;
         const auto before = windows.sums;
-        window_checks doubts;
+        window_checks checks;
         unsigned found = 0;
-        if constexpr (always)
+        if constexpr (holds_all)
             if (!is_finite(here))
                 return false;
         here.each_pack([&](global<const pack<In>> at) {
             pack<In> loaded = *at;
             if (skips_nan)
-                found += leave_out(loaded);
+                found += replace_nans(loaded);
             windows.sums.template add_all<Windows::count, terms_of_pack<In>>(
-                [&](unsigned k) { return term_of(loaded, k); }, doubts);
+                [&](unsigned k) { return term_of(loaded, k); }, checks);
         });
-        const bool held = always || !doubts.any();
+        const bool held = holds_all || !checks.failed();
         if (held)
-            left_out += found;
+            skipped += found;
         else
             windows.sums = before;
         return held;
@@ -245,10 +245,10 @@ struct element_terms {
             unseen = watched_tiles(words, here, count, skips_nan, unseen);
     }
 
-    __device__ __forceinline__ void end(shared<exact_word> words) const
+    __device__ __forceinline__ void finish(shared<exact_word> words) const
     {
-        if (left_out)
-            atomicAdd(words + EXACT_NOTE_SKIPPED, exact_word(left_out));
+        if (skipped)
+            atomicAdd(words + EXACT_NOTE_SKIPPED, exact_word(skipped));
     }
 
   private:
@@ -259,7 +259,7 @@ struct element_terms {
         here.each_pack([&](global<const pack<In>> at) {
             pack<In> loaded = *at;
             if (skips_nan)
-                leave_out(loaded);
+                replace_nans(loaded);
             finite &= all_finite<In>(pack_of<uint32_t>(loaded));
         });
         return finite;
@@ -283,7 +283,7 @@ struct element_terms {
                                                           unsigned unseen)
     {
 #pragma unroll 1
-        for (; count > 0 && unseen; count--, here.move_on())
+        for (; count > 0 && unseen; count--, here.advance())
             here.each_pack([&](global<const pack<In>> at) {
 #pragma unroll 1
                 for (unsigned k = 0; k < pack<In>::size && unseen; k++)

@@ -37,15 +37,15 @@ __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<
 }
 
 /* Called by a warp. Expands a part's words to all digits and adds the initial value. */
-__device__ __forceinline__ void spread_part(shared<exact_word> words,
+__device__ __forceinline__ void expand_part(shared<exact_word> words,
                                             global<const exact_word> state, struct exact_span span,
                                             const struct finish &how, int part)
 {
     const int lane = int(threadIdx.x);
     for (int k = lane; k < EXACT_NOTES + EXACT_DIGITS; k += int(warp_size)) {
         const int digit = k - EXACT_NOTES - span.first;
-        const bool reached = digit >= 0 && digit < span.digits;
-        words[k] = k < EXACT_NOTES ? state[k] : reached ? state[EXACT_NOTES + digit] : 0;
+        const bool stored = digit >= 0 && digit < span.digits;
+        words[k] = k < EXACT_NOTES ? state[k] : stored ? state[EXACT_NOTES + digit] : 0;
     }
     __syncwarp();
     if (lane == 0 && how.has_initial)
@@ -65,8 +65,8 @@ __global__ void exact_finish(global<const exact_word> state,
     const struct exact_span span = result.span, all = {0, EXACT_DIGITS, 1};
     const uint64_t count = (counted ? *counted : how.count) - state[EXACT_NOTE_SKIPPED];
     store_parts(result, [&](int part) {
-        spread_part(words, state + part * exact_words_of_part(span), span, how, part);
-        return rounded_part(words, all, result, count, exact_begins_negative(&how, part));
+        expand_part(words, state + part * exact_words_of_part(span), span, how, part);
+        return round_part(words, all, result, count, exact_begins_negative(&how, part));
     });
     if (threadIdx.x == 0)
         post(epilogue, uint32_t(0));

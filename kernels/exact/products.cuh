@@ -26,12 +26,12 @@ struct product_terms {
     using layout = typename term::layout;
     static constexpr unsigned packs = product_packs<In>,
                               terms = packs * pack<In>::size * factor::products;
-    using tile = pair_of_packs<packs>;
-    using tiles = warp_tiles_of_two<In, packs>;
+    using tile = pack_pair<packs>;
+    using tiles = warp_tile_pairs<In, packs>;
 
     /* There are too few registers for prefetching: other warps of the block hide the latency of
      * loads. */
-    static constexpr bool loads_ahead = false, skips_nan = false;
+    static constexpr bool prefetches = false, skips_nan = false;
 
     __device__ __forceinline__ product_terms(bool, bool) {}
 
@@ -40,7 +40,7 @@ struct product_terms {
      * windows.cuh. The bounds are the upper halves of the bits of float64 magnitudes. */
     template <unsigned Used>
     struct windows {
-        static constexpr bool always = false;
+        static constexpr bool holds_all = false;
         exact_windows<factor::sums, Used> upper, lower;
         uint32_t least, end;
 
@@ -54,33 +54,33 @@ struct product_terms {
 
         __device__ __forceinline__ void add(unsigned s, double x, double y)
         {
-            window_checks none;
+            window_checks unused;
             const double product = rounded_product(x, y);
-            upper.template add<Used>(s, product, none);
-            if constexpr (term::loses)
-                lower.template add<Used>(s, fma(x, y, -product), none);
+            upper.template add<Used>(s, product, unused);
+            if constexpr (term::has_errors)
+                lower.template add<Used>(s, fma(x, y, -product), unused);
         }
 
         __device__ __forceinline__ void flush(shared<exact_word> words) const
         {
             flush_windows<layout>(words, upper);
-            if constexpr (term::loses)
+            if constexpr (term::has_errors)
                 flush_windows<layout>(words, lower);
         }
     };
 
     static __device__ __forceinline__ exact_range range_of(const tile &loaded)
     {
-        exact_range seen;
+        exact_range range;
         each_product<In>(pack_of<In>(loaded.a[0]), pack_of<In>(loaded.b[0]),
-                         [&](unsigned, double x, double y) { seen.see(rounded_product(x, y)); });
-        return seen;
+                         [&](unsigned, double x, double y) { range.add(rounded_product(x, y)); });
+        return range;
     }
 
     template <class Windows>
     __device__ __forceinline__ bool try_add(Windows &windows, const tile &loaded) const
     {
-        const bool within = are_within(loaded, windows.least, windows.end);
+        const bool within = all_within(loaded, windows.least, windows.end);
         if (within)
             each_of_tile(loaded, [&](unsigned s, double x, double y) { windows.add(s, x, y); });
         return within;
@@ -112,7 +112,7 @@ struct product_terms {
 
     __device__ __forceinline__ void watch(shared<exact_word>, const tiles &, unsigned) const {}
 
-    __device__ __forceinline__ void end(shared<exact_word>) const {}
+    __device__ __forceinline__ void finish(shared<exact_word>) const {}
 
   private:
     template <class Function>
@@ -126,10 +126,10 @@ struct product_terms {
     /* Whether all of a tile's products are within the bounds, or 0 because a factor is. Products of
      * narrow floats are 0 if the upper half of their bits is 0; subtracting 1 makes these large, so
      * that they pass the lower bound. */
-    static __device__ __forceinline__ bool are_within(const tile &loaded, uint32_t least,
+    static __device__ __forceinline__ bool all_within(const tile &loaded, uint32_t least,
                                                       uint32_t end)
     {
-        constexpr uint32_t lowered = term::loses ? 0 : 1;
+        constexpr uint32_t lowered = term::has_errors ? 0 : 1;
         uint32_t greatest = 0, smallest = ~0u;
         each_of_tile(loaded, [&](unsigned, double x, double y) {
             const uint32_t magnitude = magnitude_bits(rounded_product(x, y));
@@ -138,10 +138,10 @@ struct product_terms {
         });
         if (greatest >= end)
             return false;
-        return smallest >= least - lowered || (term::loses && !is_any_below(loaded, least));
+        return smallest >= least - lowered || (term::has_errors && !any_below(loaded, least));
     }
 
-    static __device__ __forceinline__ bool is_any_below(const tile &loaded, uint32_t least)
+    static __device__ __forceinline__ bool any_below(const tile &loaded, uint32_t least)
     {
         bool any = false;
         each_of_tile(loaded, [&](unsigned, double x, double y) {

@@ -17,21 +17,21 @@ __device__ __forceinline__ struct exact_leading leading_of(shared<const exact_wo
     const int lane = int(threadIdx.x % warp_size);
     int begin = span.digits, end = 0;
     for (int k = 0; k < span.digits; k += int(warp_size)) {
-        const unsigned some = __ballot_sync(whole_warp, k + lane < span.digits && digits[k + lane]);
-        if (!some)
+        const unsigned mask = __ballot_sync(whole_warp, k + lane < span.digits && digits[k + lane]);
+        if (!mask)
             continue;
-        begin = end > 0 ? begin : k + 31 - __clz(int(some & (0 - some)));
-        end = k + 32 - __clz(int(some));
+        begin = end > 0 ? begin : k + 31 - __clz(int(mask & (0 - mask)));
+        end = k + 32 - __clz(int(mask));
     }
     return exact_lead(pointer_cast<const int64_t>(digits + begin), end - begin, 1,
                       (span.first + begin) * EXACT_DIGIT_BITS - EXACT_POINT);
 }
 
 /* Rounds a part; its words begin with the notes. Returns the bits of the sum, or of its root. */
-__device__ __forceinline__ uint64_t rounded_part(shared<const exact_word> words,
-                                                 struct exact_span span,
-                                                 const struct exact_result &result, uint64_t count,
-                                                 bool begins_negative)
+__device__ __forceinline__ uint64_t round_part(shared<const exact_word> words,
+                                               struct exact_span span,
+                                               const struct exact_result &result, uint64_t count,
+                                               bool begins_negative)
 {
     const struct exact_leading leading = leading_of(words + EXACT_NOTES, span);
     const shared<const int64_t> notes = pointer_cast<const int64_t>(words);
@@ -100,8 +100,8 @@ __device__ __noinline__ inline void round_words(shared<const exact_word> words,
     const uint64_t count = result.finish.count - words[EXACT_NOTE_SKIPPED];
     const bool begins_negative = exact_needs_zero_signs(&result.finish);
     store_parts(result, [&](int part) {
-        return rounded_part(words + part * exact_words_of_part(result.span), result.span, result,
-                            count, begins_negative);
+        return round_part(words + part * exact_words_of_part(result.span), result.span, result,
+                          count, begins_negative);
     });
 }
 

@@ -3,7 +3,7 @@
  * are added one by one to the block's words. Blocks add their words up in global memory, in any
  * order, and the last one takes the total.
  *
- * The terms are defined by a policy, `Summed`: element_terms (elements.cuh) or product_terms
+ * The terms are defined by a policy, `Policy`: element_terms (elements.cuh) or product_terms
  * (products.cuh). It provides `tiles`, `tile` (what a lane loads of one), `windows` for a batch,
  * and functions that add a tile: `try_add` in the windows in use, `try_add_in_all_windows` in all
  * windows, and `add_one_by_one`. */
@@ -20,37 +20,37 @@ namespace KERNELS
 /* ---- a warp's tiles ---- */
 
 /* Tiles per batch, limited by the numbers that an accumulator can take. */
-template <class Summed>
-constexpr unsigned tiles_of_batch = WINDOW_NUMBERS * Summed::term::sums / Summed::terms;
+template <class Policy>
+constexpr unsigned batch_tiles = WINDOW_NUMBERS * Policy::term::sums / Policy::terms;
 
 /* Iterates over a warp's tiles and adds them; all lanes take the same steps. */
-template <class Summed>
+template <class Policy>
 struct warp_adder {
-    using term = typename Summed::term;
+    using term = typename Policy::term;
     shared<exact_word> words;
-    Summed summed;
-    typename Summed::tiles tiles;
-    typename Summed::tile loaded; /* the next tile */
+    Policy policy;
+    typename Policy::tiles tiles;
+    typename Policy::tile loaded; /* the next tile */
 
-    __device__ __forceinline__ warp_adder(shared<exact_word> words, const Summed &summed,
-                                          const typename Summed::tiles &tiles)
-        : words(words), summed(summed), tiles(tiles)
+    __device__ __forceinline__ warp_adder(shared<exact_word> words, const Policy &policy,
+                                          const typename Policy::tiles &tiles)
+        : words(words), policy(policy), tiles(tiles)
     {
         tiles.load(loaded);
     }
 
     __device__ __forceinline__ void load_next()
     {
-        tiles.move_on();
+        tiles.advance();
         tiles.load(loaded);
     }
 
     template <class Windows>
-    __device__ __forceinline__ void add(Windows &windows, const typename Summed::tile &tile,
-                                        const typename Summed::tiles &here)
+    __device__ __forceinline__ void add(Windows &windows, const typename Policy::tile &tile,
+                                        const typename Policy::tiles &here)
     {
-        if (!summed.try_add(windows, tile) && !summed.try_add_in_all_windows(windows, here))
-            Summed::add_one_by_one(words, here, summed.skips_nan);
+        if (!policy.try_add(windows, tile) && !policy.try_add_in_all_windows(windows, here))
+            Policy::add_one_by_one(words, here, policy.skips_nan);
     }
 
     /* Adds the next tile. The one after it is prefetched if there are enough registers; otherwise
@@ -58,9 +58,9 @@ struct warp_adder {
     template <class Windows>
     __device__ __forceinline__ void add_tile(Windows &windows)
     {
-        if constexpr (Summed::loads_ahead) {
-            const typename Summed::tiles here = tiles;
-            typename Summed::tile tile;
+        if constexpr (Policy::prefetches) {
+            const typename Policy::tiles here = tiles;
+            typename Policy::tile tile;
             memcpy(&tile, &loaded, sizeof tile);
             load_next();
             add(windows, tile, here);
@@ -73,75 +73,75 @@ struct warp_adder {
     /* Adds the next tile in windows that hold all finite numbers, or without windows. Used if most
      * numbers differ widely in magnitude, when loads are not the bottleneck. */
     template <class Windows>
-    __device__ __forceinline__ void add_far_tile(Windows &windows)
+    __device__ __forceinline__ void add_wide_tile(Windows &windows)
     {
-        if (!term::always || !summed.try_add_in_all_windows(windows, tiles))
-            Summed::add_one_by_one(words, tiles, summed.skips_nan);
-        tiles.move_on();
+        if (!term::full_windows || !policy.try_add_in_all_windows(windows, tiles))
+            Policy::add_one_by_one(words, tiles, policy.skips_nan);
+        tiles.advance();
     }
 
     /* Adds a batch of tiles, in the first `Used` windows if possible. */
-    template <unsigned Used, bool Far = false>
+    template <unsigned Used, bool Wide = false>
     __device__ __forceinline__ void add_batch(int exponent)
     {
-        typename Summed::template windows<Used ? Used : 1> windows(exponent);
+        typename Policy::template windows<Used ? Used : 1> windows(exponent);
 #pragma unroll 1
-        for (unsigned count = tiles_of_batch<Summed>; count > 0 && !tiles.is_over(); count--)
-            if constexpr (Far)
-                add_far_tile(windows);
+        for (unsigned count = batch_tiles<Policy>; count > 0 && !tiles.is_done(); count--)
+            if constexpr (Wide)
+                add_wide_tile(windows);
             else
                 add_tile(windows);
         __syncwarp();
         if constexpr (Used > 0)
             windows.flush(words);
-        if constexpr (Far)
+        if constexpr (Wide)
             tiles.load(loaded);
     }
 
-    __device__ __forceinline__ void add_batch_as(exact_choice choice)
+    __device__ __forceinline__ void dispatch_batch(exact_choice choice)
     {
-        if (choice.windows == term::fewest)
-            add_batch<term::fewest>(choice.exponent);
-        else if (choice.windows == term::fewest + 1)
-            add_batch<term::fewest + 1>(choice.exponent);
+        if (choice.windows == term::min_windows)
+            add_batch<term::min_windows>(choice.exponent);
+        else if (choice.windows == term::min_windows + 1)
+            add_batch<term::min_windows + 1>(choice.exponent);
         else
-            add_batch<term::always, true>(choice.exponent);
+            add_batch<term::full_windows, true>(choice.exponent);
     }
 
     __device__ __forceinline__ void add_all()
     {
 #pragma unroll 1
-        while (!tiles.is_over()) {
-            summed.watch(words, tiles, tiles_of_batch<Summed>);
-            if constexpr (term::others)
-                add_batch_as(choose_windows<term>(Summed::range_of(loaded)));
+        while (!tiles.is_done()) {
+            policy.watch(words, tiles, batch_tiles<Policy>);
+            if constexpr (term::adaptive)
+                dispatch_batch(choose_windows<term>(Policy::range_of(loaded)));
             else
-                add_batch<term::always>(term::always_top + WINDOW_HEAD);
+                add_batch<term::full_windows>(term::full_top + WINDOW_HEAD);
         }
     }
 };
 
 /* Up to this many elements are added one by one, one per thread, without windows. */
-constexpr uint64_t exact_few = 128;
+constexpr uint64_t max_single = 128;
 
 /* Adds a thread's share of n elements to its block's words, which need not be cleared before. The
  * thread is number `rank` of `threads`. */
-template <class Summed, class In = typename Summed::element>
-__device__ __forceinline__ void add_share(shared<exact_word> words, const Summed &summed,
+template <class Policy, class In = typename Policy::element>
+__device__ __forceinline__ void add_share(shared<exact_word> words, const Policy &policy,
                                           global<const In> data, global<const In> factors,
                                           uint64_t n, uint64_t rank, uint64_t threads)
 {
     const in_packs<In> x(data, n);
-    const bool few = n <= exact_few && n <= threads;
+    const bool few = n <= max_single && n <= threads;
     const uint64_t single = few ? rank : x.single(rank);
-    warp_adder<Summed> adder(words, summed, typename Summed::tiles(x, factors, rank, threads));
-    clear_words(words, Summed::layout::words);
+    warp_adder<Policy> adder(words, policy, typename Policy::tiles(x, factors, rank, threads));
+    clear_words(words, Policy::layout::words);
     __syncthreads();
     if (single < n)
-        adder.summed.add_single(words, data, factors, single);
+        adder.policy.add_single(words, data, factors, single);
     if (!few)
         adder.add_all();
-    adder.summed.end(words);
+    adder.policy.finish(words);
 }
 
 /* ---- the whole array ---- */
@@ -171,29 +171,29 @@ __device__ __forceinline__ void store_words(shared<exact_word> words, struct exa
     }
 }
 
-/* Adds a block's words of several results, one after the other, to `together`, zeros at first,
+/* Adds a block's words of several results, one after the other, to `totals`, zeros at first,
  * which `count` blocks share. True for the last block, which then has the totals in `words`, and
- * which clears `together` if LeavesZeros. A single block keeps its own words. */
-template <class Layout, bool LeavesZeros>
+ * which clears `totals` if Clears. A single block keeps its own words. */
+template <class Layout, bool Clears>
 __device__ __forceinline__ bool combine_words(shared<exact_word> words, unsigned results,
-                                              global<exact_word> together, global<unsigned> tickets,
+                                              global<exact_word> totals, global<unsigned> tickets,
                                               unsigned count)
 {
     __syncthreads();
     if (count == 1)
         return true;
     for (unsigned k = threadIdx.x; k < results * Layout::words; k += blockDim.x) {
-        const unsigned of_result = k % Layout::words;
-        const exact_word word = carried(words + (k - of_result), Layout::span, of_result);
+        const unsigned index = k % Layout::words;
+        const exact_word word = carried(words + (k - index), Layout::span, index);
         if (word)
-            atomicAdd(together + k, word);
+            atomicAdd(totals + k, word);
     }
     if (!is_last_block(tickets, count))
         return false;
     for (unsigned k = threadIdx.x; k < results * Layout::words; k += blockDim.x) {
-        words[k] = __ldcg(together + k);
-        if (LeavesZeros)
-            together[k] = 0;
+        words[k] = __ldcg(totals + k);
+        if (Clears)
+            totals[k] = 0;
     }
     __syncthreads();
     return true;
@@ -212,7 +212,7 @@ __device__ __forceinline__ void finish_words(shared<exact_word> words, global<ex
 }
 
 /* Blocks may have up to 1024 threads, and the grid assumes that many per multiprocessor. */
-template <class Summed, class In = typename Summed::element>
+template <class Policy, class In = typename Policy::element>
 __global__ void __launch_bounds__(1024)
     exact_sum(global<const In> data, uint64_t n, global<exact_word> state,
               global<struct exact_together> together, struct epilogue epilogue, enum fold fold,
@@ -220,9 +220,9 @@ __global__ void __launch_bounds__(1024)
               global<const In> factors)
 {
     const shared<exact_word> words = block_memory<exact_word>();
-    add_share(words, Summed(fold == FOLD_nansum, watches), data, factors, n, rank_in_grid(),
+    add_share(words, Policy(fold == FOLD_nansum, watches), data, factors, n, rank_in_grid(),
               threads_in_grid());
-    finish_words<typename Summed::layout>(words, state, together, epilogue, result);
+    finish_words<typename Policy::layout>(words, state, together, epilogue, result);
 }
 
 } // namespace KERNELS

@@ -9,11 +9,11 @@ namespace KERNELS
 {
 
 /* `bits` is the number of bits in a term's significand, `lowest` the exponent of the lowest bit of
- * any term. An element's `terms` go to the `sums` in turn. `always` windows (see windows.cuh), from
- * 2^always_top downwards, hold any term; 0 if that would take too many. `others` says whether fewer
- * windows are tried first: `fewest` suffice for terms of similar magnitude. `whole`: tiles that
- * pass a test are added in one window. This would work for most float32s too, but their sums are
- * bound by loads. */
+ * any term. An element's `terms` go to the `sums` in turn. `full_windows` (see windows.cuh), from
+ * 2^full_top downwards, hold any term; 0 if that would take too many. `adaptive` says whether fewer
+ * windows are tried first: `min_windows` suffice for terms of similar magnitude. `tests_tiles`:
+ * tiles that pass a test are added in one window. This would work for most float32s too, but their
+ * sums are bound by loads. */
 template <class In>
 struct exact_term;
 
@@ -23,9 +23,9 @@ template <class In, class Real = float>
 struct exact_float {
     using real = Real;
     using layout = narrow_layout<1>;
-    static constexpr unsigned terms = 1, sums = 1, bits = 24, fewest = 1, always = 7;
-    static constexpr int always_top = 128, lowest = layout::lowest;
-    static constexpr bool others = true, whole = false;
+    static constexpr unsigned terms = 1, sums = 1, bits = 24, min_windows = 1, full_windows = 7;
+    static constexpr int full_top = 128, lowest = layout::lowest;
+    static constexpr bool adaptive = true, tests_tiles = false;
 
     static __device__ __forceinline__ real term(In element, unsigned)
     {
@@ -42,22 +42,22 @@ struct exact_term<float> : exact_float<float> {
 template <>
 struct exact_term<bfloat16> : exact_float<bfloat16> {
     static constexpr unsigned bits = 8;
-    static constexpr bool whole = true;
+    static constexpr bool tests_tiles = true;
     static constexpr uint32_t exponent = 0x7f807f80, unit = 0x00800080;
 };
 
 template <>
 struct exact_term<float16> : exact_float<float16> {
-    static constexpr unsigned bits = 11, always = 1;
-    static constexpr bool others = false;
-    static constexpr int always_top = 18; /* makes the window's unit the smallest float16 */
+    static constexpr unsigned bits = 11, full_windows = 1;
+    static constexpr bool adaptive = false;
+    static constexpr int full_top = 18; /* makes the window's unit the smallest float16 */
     static constexpr uint32_t exponent = 0x7c007c00, unit = 0x04000400;
 };
 
 template <>
 struct exact_term<double> : exact_float<double, double> {
     using layout = wide_layout<1>;
-    static constexpr unsigned bits = 53, fewest = 2, always = 0;
+    static constexpr unsigned bits = 53, min_windows = 2, full_windows = 0;
     static constexpr int lowest = -1074;
 };
 
@@ -65,7 +65,7 @@ template <class T>
 struct exact_term<complex<T>> : exact_term<T> {
     using layout = std::conditional_t<std::is_same_v<T, float>, narrow_layout<EXACT_PARTS>,
                                       wide_layout<EXACT_PARTS>>;
-    static constexpr unsigned terms = 2, sums = 2, always = 0;
+    static constexpr unsigned terms = 2, sums = 2, full_windows = 0;
 
     static __device__ __forceinline__ T term(complex<T> element, unsigned k)
     {
@@ -75,9 +75,9 @@ struct exact_term<complex<T>> : exact_term<T> {
 
 template <class In>
 struct exact_integer : exact_term<double> {
-    static constexpr unsigned terms = 2, bits = 32, always = 2;
-    static constexpr int always_top = 64;
-    static constexpr bool others = false;
+    static constexpr unsigned terms = 2, bits = 32, full_windows = 2;
+    static constexpr int full_top = 64;
+    static constexpr bool adaptive = false;
     static constexpr uint32_t exponent = 0, unit = 0; /* all are finite */
 
     static __device__ __forceinline__ double term(In element, unsigned k)
@@ -127,7 +127,7 @@ struct exact_factor<complex<T>> {
     }
 };
 
-/* A product of float64s is rounded and `loses` a lower part, which is a float64 too if it is no
+/* A product of float64s is rounded, and its error (`has_errors`) is a float64 too if it is no
  * less than the smallest one. Products of narrower floats are exact. */
 template <class In>
 struct product_of {};
@@ -137,12 +137,12 @@ struct exact_term<product_of<In>> {
     using factor = exact_factor<In>;
     using real = double;
     using layout = products_layout<factor::sums>;
-    static constexpr bool loses = std::is_same_v<typename factor::real, double>, others = true,
-                          whole = false;
+    static constexpr bool has_errors = std::is_same_v<typename factor::real, double>,
+                          adaptive = true, tests_tiles = false;
     static constexpr unsigned terms = factor::products, sums = factor::sums,
-                              bits = loses ? 53 : 2 * factor::bits, fewest = bits > 24 ? 2 : 1,
-                              always = 0;
-    static constexpr int always_top = 0, lowest = -1074 + WINDOW_LOST;
+                              bits = has_errors ? 53 : 2 * factor::bits,
+                              min_windows = bits > 24 ? 2 : 1, full_windows = 0;
+    static constexpr int full_top = 0, lowest = -1074 + WINDOW_LOST;
 };
 
 /* ---- packs ---- */

@@ -14,7 +14,7 @@ using lane_packs = pack<uint32_t>[Packs];
 /* Forces the compiler to compute a value here. Otherwise it recomputes it at each use and, if
  * registers are scarce, spills others for that. */
 template <class T>
-__device__ __forceinline__ T worked_out(T value)
+__device__ __forceinline__ T materialized(T value)
 {
 #ifdef __CUDA_ARCH__
     asm("" : "+l"(value));
@@ -28,27 +28,27 @@ struct warp_tiles {
     global<const pack<In>> at, end; /* this lane's first pack of the tile, and the array's end */
     uint64_t stride;                /* packs from one of the warp's tiles to its next */
 
-    /* The second parameter is used by warp_tiles_of_two only. */
+    /* The second parameter is used by warp_tile_pairs only. */
     __device__ __forceinline__ warp_tiles(const in_packs<In> &x, global<const In>, uint64_t rank,
                                           uint64_t threads)
         : at(x.packs + rank / warp_size * (Packs * warp_size) + threadIdx.x % warp_size),
-          end(worked_out(x.packs + x.count)), stride(worked_out(threads * Packs))
+          end(materialized(x.packs + x.count)), stride(materialized(threads * Packs))
     {
     }
 
     /* Whether no tile is left for the whole warp. */
-    __device__ __forceinline__ bool is_over() const
+    __device__ __forceinline__ bool is_done() const
     {
         return at - threadIdx.x % warp_size >= end;
     }
 
-    __device__ __forceinline__ void move_on()
+    __device__ __forceinline__ void advance()
     {
         at += stride;
     }
 
     /* Whether this lane has all of its packs. */
-    __device__ __forceinline__ bool is_whole() const
+    __device__ __forceinline__ bool is_full() const
     {
         return at + (Packs - 1) * warp_size < end;
     }
@@ -57,7 +57,7 @@ struct warp_tiles {
     __device__ __forceinline__ void load(lane_packs<Packs> &loaded) const
     {
         const global<const pack<uint32_t>> from = pointer_cast<const pack<uint32_t>>(at);
-        if (is_whole()) {
+        if (is_full()) {
 #pragma unroll
             for (unsigned k = 0; k < Packs; k++)
                 loaded[k] = from[k * warp_size];
@@ -80,36 +80,36 @@ struct warp_tiles {
 };
 
 template <unsigned Packs>
-struct pair_of_packs {
+struct pack_pair {
     lane_packs<Packs> a, b;
 };
 
 /* Tiles of two arrays. If their alignments differ, the second array's elements are loaded one by
  * one. */
 template <class In, unsigned Packs>
-struct warp_tiles_of_two : warp_tiles<In, Packs> {
-    using first = warp_tiles<In, Packs>;
+struct warp_tile_pairs : warp_tiles<In, Packs> {
+    using base = warp_tiles<In, Packs>;
     global<const In> other; /* this lane's elements of the second array */
     bool aligned;           /* whether the second array is aligned like the first */
 
-    __device__ __forceinline__ warp_tiles_of_two(const in_packs<In> &x, global<const In> others,
-                                                 uint64_t rank, uint64_t threads)
-        : first(x, others, rank, threads),
-          other(others + x.head + uint64_t(first::at - x.packs) * pack<In>::size),
+    __device__ __forceinline__ warp_tile_pairs(const in_packs<In> &x, global<const In> others,
+                                               uint64_t rank, uint64_t threads)
+        : base(x, others, rank, threads),
+          other(others + x.head + uint64_t(base::at - x.packs) * pack<In>::size),
           aligned(address_of(other) % sizeof(pack<In>) == 0)
     {
     }
 
-    __device__ __forceinline__ void move_on()
+    __device__ __forceinline__ void advance()
     {
-        first::move_on();
-        other += first::stride * pack<In>::size;
+        base::advance();
+        other += base::stride * pack<In>::size;
     }
 
-    __device__ __forceinline__ void load(pair_of_packs<Packs> &loaded) const
+    __device__ __forceinline__ void load(pack_pair<Packs> &loaded) const
     {
-        const global<const pack<uint32_t>> from = pointer_cast<const pack<uint32_t>>(first::at);
-        if (aligned && first::is_whole()) {
+        const global<const pack<uint32_t>> from = pointer_cast<const pack<uint32_t>>(base::at);
+        if (aligned && base::is_full()) {
             const global<const pack<uint32_t>> others = pointer_cast<const pack<uint32_t>>(other);
 #pragma unroll
             for (unsigned k = 0; k < Packs; k++) {
@@ -120,10 +120,10 @@ struct warp_tiles_of_two : warp_tiles<In, Packs> {
         }
 #pragma unroll
         for (unsigned k = 0; k < Packs; k++) {
-            const bool there = first::at + k * warp_size < first::end;
+            const bool valid = base::at + k * warp_size < base::end;
             const global<const In> others = other + k * (warp_size * pack<In>::size);
-            loaded.a[k] = there ? from[k * warp_size] : pack<uint32_t>{};
-            loaded.b[k] = there ? pack_of<uint32_t>(unaligned_pack(others)) : pack<uint32_t>{};
+            loaded.a[k] = valid ? from[k * warp_size] : pack<uint32_t>{};
+            loaded.b[k] = valid ? pack_of<uint32_t>(unaligned_pack(others)) : pack<uint32_t>{};
         }
     }
 };

@@ -40,13 +40,13 @@ __device__ __forceinline__ double window_base(int exponent)
 
 /* Evidence, collected while numbers are added, of whether the windows held them. */
 struct window_checks {
-    uint32_t moved = 0; /* bits of the first accumulators that have changed */
-    bool left = false;  /* whether a last window left a remainder */
+    uint32_t moved = 0;     /* bits of the first accumulators that have changed */
+    bool remainder = false; /* whether a last window left a remainder */
 
     /* Whether some number did not fit. */
-    __device__ __forceinline__ bool any() const
+    __device__ __forceinline__ bool failed() const
     {
-        return left || (moved & 0xfff00000);
+        return remainder || (moved & 0xfff00000);
     }
 };
 
@@ -70,45 +70,45 @@ struct exact_windows {
 
     /* Adds a number to a sum, in its first `Used` windows. */
     template <unsigned Used>
-    __device__ __forceinline__ void add(unsigned s, double x, window_checks &doubts)
+    __device__ __forceinline__ void add(unsigned s, double x, window_checks &checks)
     {
 #pragma unroll
         for (unsigned w = 0; w < Used; w++) {
-            const double sum = at[s][w] + x, taken = sum - at[s][w];
+            const double sum = at[s][w] + x, added = sum - at[s][w];
             if (w == 0)
-                doubts.moved |= uint32_t((bits_of(sum) ^ bits_of(at[s][0])) >> 32);
+                checks.moved |= uint32_t((bits_of(sum) ^ bits_of(at[s][0])) >> 32);
             if (w + 1 < Used)
-                x -= taken;
+                x -= added;
             else
-                doubts.left |= taken != x;
+                checks.remainder |= added != x;
             at[s][w] = sum;
         }
     }
 
     /* Adds number(k) for each k below N, to the sums in turn. */
     template <unsigned Used, unsigned N, class Number>
-    __device__ __forceinline__ void add_all(Number number, window_checks &doubts)
+    __device__ __forceinline__ void add_all(Number number, window_checks &checks)
     {
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            add<Used>(k % Sums, double(number(k)), doubts);
+            add<Used>(k % Sums, double(number(k)), checks);
     }
 
     /* The same, if the windows hold all numbers; otherwise leaves them unchanged. */
     template <unsigned Used, unsigned N, class Number>
-    __device__ __forceinline__ bool add_if_held(Number number)
+    __device__ __forceinline__ bool try_add_all(Number number)
     {
         const exact_windows before = *this;
-        window_checks doubts;
-        add_all<Used, N>(number, doubts);
-        if (doubts.any())
+        window_checks checks;
+        add_all<Used, N>(number, checks);
+        if (checks.failed())
             *this = before;
-        return !doubts.any();
+        return !checks.failed();
     }
 
     /* Whether the first accumulators are in the inner half of their range, a quarter from either
      * end. */
-    __device__ __forceinline__ bool have_room() const
+    __device__ __forceinline__ bool has_room() const
     {
         constexpr uint32_t quarter = 1 << 18,
                            half = 1 << 19; /* in the upper halves of their bits */
@@ -142,7 +142,7 @@ struct exact_windows {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 
-__device__ __forceinline__ uint32_t lanes_total(uint32_t x)
+__device__ __forceinline__ uint32_t warp_sum(uint32_t x)
 {
     return __reduce_add_sync(whole_warp, x);
 }
@@ -154,7 +154,7 @@ __device__ __forceinline__ uint32_t warp_max(uint32_t x)
 
 #else
 
-__device__ __forceinline__ uint32_t lanes_total(uint32_t x)
+__device__ __forceinline__ uint32_t warp_sum(uint32_t x)
 {
 #pragma unroll
     for (unsigned offset = warp_size / 2; offset > 0; offset /= 2)
@@ -175,11 +175,11 @@ __device__ __forceinline__ uint32_t warp_max(uint32_t x)
 #endif
 
 /* Adds up windows' units, which are at most 2^51 in magnitude. */
-__device__ __forceinline__ int64_t lanes_units(int64_t x)
+__device__ __forceinline__ int64_t warp_sum_units(int64_t x)
 {
     constexpr unsigned half = 26;
-    const uint32_t low = lanes_total(uint32_t(x) & ((1u << half) - 1)),
-                   high = lanes_total(uint32_t(x >> half));
+    const uint32_t low = warp_sum(uint32_t(x) & ((1u << half) - 1)),
+                   high = warp_sum(uint32_t(x >> half));
     return int64_t(int32_t(high)) * (int64_t(1) << half) + low;
 }
 
@@ -194,7 +194,7 @@ __device__ __forceinline__ void flush_windows(shared<exact_word> words,
     int64_t units = 0;
 #pragma unroll
     for (unsigned k = 0; k < Sums * Windows; k++) {
-        const int64_t total = lanes_units(sums.units(k));
+        const int64_t total = warp_sum_units(sums.units(k));
         units = window == k ? total : units;
     }
     if (units)
@@ -214,7 +214,7 @@ struct exact_range {
     static constexpr uint32_t infinity = 0x7ff00000;
     uint32_t greatest = 0, least = infinity;
 
-    __device__ __forceinline__ void see(double x)
+    __device__ __forceinline__ void add(double x)
     {
         const uint32_t magnitude = magnitude_bits(x);
         greatest = magnitude < infinity && magnitude > greatest ? magnitude : greatest;
@@ -246,31 +246,31 @@ struct exact_choice {
  * wider the spread of these, the wider is the spread expected of those to come. One more window
  * costs less than a lane that adds a tile again while its warp waits. */
 template <class Term>
-__device__ __forceinline__ exact_choice choose_windows(exact_range own)
+__device__ __forceinline__ exact_choice choose_windows(exact_range range)
 {
-    constexpr unsigned fewest = Term::fewest, most = fewest + 1;
-    constexpr int spare_least = 12, room_least = 6, room_most = 32, whole_room = 3;
+    constexpr unsigned min_windows = Term::min_windows, max_windows = min_windows + 1;
+    constexpr int min_spare = 12, min_room = 6, max_room = 32, single_room = 3;
     constexpr int highest = 1022;
-    const uint32_t greatest = warp_max(own.greatest), least = ~warp_max(~own.least);
+    const uint32_t greatest = warp_max(range.greatest), least = ~warp_max(~range.least);
     const int top = int(greatest >> 20) - 1022; /* all numbers are less than 2^top */
     const int spread = top - (int(least >> 20) - 1022), bits = spread + int(Term::bits);
-    const int spare = spread > spare_least ? spread : spare_least;
-    unsigned windows = fewest;
-    int holds = WINDOW_STEP * int(windows) - 1;
-    for (; windows < most && holds < bits + spare; windows++)
-        holds += WINDOW_STEP;
-    int room = (holds - bits) / (windows == fewest ? 4 : 2);
+    const int spare = spread > min_spare ? spread : min_spare;
+    unsigned windows = min_windows;
+    int capacity = WINDOW_STEP * int(windows) - 1;
+    for (; windows < max_windows && capacity < bits + spare; windows++)
+        capacity += WINDOW_STEP;
+    int room = (capacity - bits) / (windows == min_windows ? 4 : 2);
     /* If one window suffices for the numbers seen, it is placed to hold nearly all others too. */
-    if (Term::whole && windows > 1 && bits + whole_room <= WINDOW_STEP - 1)
-        room = whole_room;
-    if (holds < bits + spare) {
-        room = room < room_least ? room_least : room;
-        const int own_bottom = int(own.least >> 20) - 1022 - int(Term::bits);
+    if (Term::tests_tiles && windows > 1 && bits + single_room <= WINDOW_STEP - 1)
+        room = single_room;
+    if (capacity < bits + spare) {
+        room = room < min_room ? min_room : room;
+        const int lane_bottom = int(range.least >> 20) - 1022 - int(Term::bits);
         /* Most lanes' numbers should fit if the first window holds the warp's largest one. */
-        if (lanes_total(own_bottom >= top + room - holds) < warp_size * 3 / 4)
-            return {Term::always, Term::always_top + WINDOW_HEAD};
+        if (warp_sum(lane_bottom >= top + room - capacity) < warp_size * 3 / 4)
+            return {Term::full_windows, Term::full_top + WINDOW_HEAD};
     }
-    room = room < room_most ? room : room_most;
+    room = room < max_room ? room : max_room;
     /* The windows' units have a digit, and the accumulators are normal and finite. */
     const int lowest = Term::lowest + 52 + int(windows - 1) * WINDOW_STEP;
     int exponent = top + room + WINDOW_HEAD;

@@ -38,13 +38,13 @@ __device__ __forceinline__ void clear_words(shared<exact_word> words, unsigned c
 __device__ __forceinline__ exact_word carried(shared<const exact_word> words,
                                               struct exact_span span, unsigned k)
 {
-    const unsigned part = unsigned(exact_words_of_part(span)), of_part = k % part;
+    const unsigned part = unsigned(exact_words_of_part(span)), index = k % part;
     exact_word word = words[k];
-    if (of_part < EXACT_NOTES)
+    if (index < EXACT_NOTES)
         return word;
-    if (of_part < part - 1)
+    if (index < part - 1)
         word &= EXACT_DIGIT_MASK;
-    if (of_part > EXACT_NOTES)
+    if (index > EXACT_NOTES)
         word += exact_word(int64_t(words[k - 1]) >> EXACT_DIGIT_BITS);
     return word;
 }
@@ -81,8 +81,8 @@ static __device__ __forceinline__ void deposit(shared<exact_word> part, uint64_t
 }
 
 /* Counts a number that is not finite. */
-__device__ __forceinline__ void note_kind(shared<exact_word> part, enum exact_kind kind,
-                                          bool negative)
+__device__ __forceinline__ void count_special(shared<exact_word> part, enum exact_kind kind,
+                                              bool negative)
 {
     atomicAdd(part + exact_count_of(kind, negative), exact_word(1));
 }
@@ -101,7 +101,7 @@ template <class Layout>
 __device__ __forceinline__ void deposit_number(shared<exact_word> part, struct exact_number x)
 {
     if (x.kind != EXACT_FINITE)
-        note_kind(part, x.kind, x.negative);
+        count_special(part, x.kind, x.negative);
     else if (x.significand)
         deposit(part, x.significand, unsigned(x.exponent - Layout::lowest), x.negative);
 }
@@ -113,7 +113,7 @@ __device__ __forceinline__ void deposit_product(shared<exact_word> part, struct 
     const bool negative = a.negative != b.negative;
     const enum exact_kind kind = exact_kind_of_product(a, b);
     if (kind != EXACT_FINITE) {
-        note_kind(part, kind, negative);
+        count_special(part, kind, negative);
         return;
     }
     const unsigned __int128 product = static_cast<unsigned __int128>(a.significand) * b.significand;

@@ -18,7 +18,7 @@ struct placed_number {
 
 /* Maximum number of digits that a magnitude extends over. */
 template <class V>
-constexpr unsigned digits_touched = sizeof(V) == sizeof(float) ? 2 : EXACT_PIECES;
+constexpr unsigned digits_spanned = sizeof(V) == sizeof(float) ? 2 : EXACT_PIECES;
 
 /* Adds to a two's complement number of `count` digits, which are `step` words apart. A digit's
  * carry follows from its previous value. */
@@ -37,14 +37,14 @@ __device__ __forceinline__ void add_in_table(shared<uint32_t> digits, unsigned s
         at++;
     };
 #pragma unroll
-    for (unsigned k = 0; k < digits_touched<V>; k++)
+    for (unsigned k = 0; k < digits_spanned<V>; k++)
         add(uint32_t(exact_piece(x.magnitude, x.place, k)));
     while (carry != x.negative && at < count)
         add(0);
 }
 
 /* The part of a magnitude in digit k of those that it extends over, and in all higher digits. */
-__device__ __forceinline__ exact_word touched_from(const placed_number &x, unsigned k)
+__device__ __forceinline__ exact_word upper_digits(const placed_number &x, unsigned k)
 {
     const unsigned shift = x.place % EXACT_DIGIT_BITS;
     const uint64_t low = x.magnitude << shift, high = x.magnitude >> 1 >> (63 - shift);
@@ -58,9 +58,9 @@ __device__ __forceinline__ void add_in_words(global<exact_word> words, uint64_t 
 {
     const unsigned first = x.place / EXACT_DIGIT_BITS;
 #pragma unroll
-    for (unsigned k = 0; k < digits_touched<V>; k++) {
+    for (unsigned k = 0; k < digits_spanned<V>; k++) {
         const bool last = first + k + 1 == count;
-        const exact_word from = touched_from(x, k), piece = last ? from : uint32_t(from);
+        const exact_word from = upper_digits(x, k), piece = last ? from : uint32_t(from);
         if (piece)
             atomicAdd(words + (first + k) * step, x.negative ? 0 - piece : piece);
         if (last)

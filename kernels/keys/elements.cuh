@@ -36,10 +36,10 @@ struct loaded_elements {
     int64_t keys[count];
     V values[count];
     uint64_t first;
-    uint32_t there; /* bit mask of elements before the end */
+    uint32_t valid; /* bit mask of elements before the end */
 
     __device__ __forceinline__ loaded_elements(const keyed &x, uint64_t first, uint64_t end)
-        : first(first), there(low_bits(end - first < count ? unsigned(end - first) : count))
+        : first(first), valid(low_bits(end - first < count ? unsigned(end - first) : count))
     {
         typename slot<V>::type words[count];
         uint64_t key_words[count];
@@ -69,10 +69,10 @@ struct loaded_elements {
         constexpr int64_t run = 16; /* bytes per load, at most */
         const char *const at = static_cast<const char *>(array) + (first << bytes);
         const int64_t size = int64_t(1) << bytes;
-        if (there == low_bits(count))
+        if (valid == low_bits(count))
             load_words(words, unsigned(size), all_slots{at, aligned ? run : size, aligned});
         else
-            load_words(words, unsigned(size), some_slots{at, size, there});
+            load_words(words, unsigned(size), some_slots{at, size, valid});
     }
 
     __device__ __forceinline__ void load_shared_keys(const keyed &x, uint64_t (&words)[count]) const
@@ -80,7 +80,7 @@ struct loaded_elements {
 #pragma unroll
         for (unsigned k = 0; k < count; k++) {
             uint64_t word[1] = {0};
-            const uint64_t key = there >> k & 1 ? (first + k) / x.of.width : 0;
+            const uint64_t key = valid >> k & 1 ? (first + k) / x.of.width : 0;
             const char *const at = static_cast<const char *>(x.of.keys) + (key << x.of.key_bytes);
             load_words(word, 1u << x.of.key_bytes, all_slots{at, 0, false});
             words[k] = word[0];
@@ -90,16 +90,16 @@ struct loaded_elements {
 
 /* Calls take(result, value) with this thread's share of the elements. */
 template <class V, class Take>
-__device__ __forceinline__ void each_of_key(const keyed &x, Take take)
+__device__ __forceinline__ void each_element(const keyed &x, Take take)
 {
-    const uint64_t apart = uint64_t(gridDim.x) * blockDim.x * KEYS_AHEAD;
+    const uint64_t stride = uint64_t(gridDim.x) * blockDim.x * KEYS_AHEAD;
 #pragma unroll 1
     for (uint64_t i = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) * KEYS_AHEAD; i < x.of.n;
-         i += apart) {
+         i += stride) {
         const loaded_elements<V> elements(x, i, x.of.n);
 #pragma unroll
         for (unsigned k = 0; k < KEYS_AHEAD; k++)
-            if (elements.there >> k & 1)
+            if (elements.valid >> k & 1)
                 take(elements.result(x, k), elements.values[k]);
     }
 }

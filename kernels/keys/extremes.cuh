@@ -14,23 +14,23 @@ using ordered_word = unsigned long long; /* 0: no element so far */
 
 /* Reverses the order for minima. NaN is always the greatest. */
 template <class K>
-__device__ __forceinline__ K turned(const rank_key<K> &form, K key, bool least)
+__device__ __forceinline__ K oriented(const rank_key<K> &codec, K key, bool least)
 {
-    return least && !(form.infinity && key == rank_key<K>::nan) ? K(~key) : key;
+    return least && !(codec.infinity && key == rank_key<K>::nan) ? K(~key) : key;
 }
 
 template <class V>
-__device__ __forceinline__ ordered_word ordered(V value, enum element input, bool least)
+__device__ __forceinline__ ordered_word to_ordered_word(V value, enum element input, bool least)
 {
     using word = std::conditional_t<sizeof(V) == sizeof(uint32_t), uint32_t, uint64_t>;
-    const rank_key<word> form(
+    const rank_key<word> codec(
         std::is_integral_v<V> && input == ELEMENT_UINT64 ? ELEMENT_UINT64 : element_of<V>::value);
     word bits;
     memcpy(&bits, &value, sizeof bits);
-    return turned(form, form.template of<!std::is_integral_v<V>>(bits), least);
+    return oriented(codec, codec.template encode<!std::is_integral_v<V>>(bits), least);
 }
 
-__device__ __forceinline__ ordered_word word_so_far(global<const ordered_word> at)
+__device__ __forceinline__ ordered_word load_word(global<const ordered_word> at)
 {
 #ifdef __CUDA_ARCH__
     return *at;
@@ -42,27 +42,27 @@ __device__ __forceinline__ ordered_word word_so_far(global<const ordered_word> a
 template <class V>
 __global__ void __launch_bounds__(1 << KEYS_BLOCK) extremes_by_key(SHARED_PARAMETER(keyed) x)
 {
-    unsigned found = 0;
-    each_of_key<V>(x, [&](uint64_t result, V value) {
+    unsigned flags = 0;
+    each_element<V>(x, [&](uint64_t result, V value) {
         if (result >= x.results) {
-            found |= x.outside;
+            flags |= x.outside;
         } else if (!(x.sums.skips_nan && is_nan(value))) {
-            const ordered_word word = ordered(value, x.of.input, x.sums.least);
-            if (word_so_far(x.words + result) < word)
+            const ordered_word word = to_ordered_word(value, x.of.input, x.sums.least);
+            if (load_word(x.words + result) < word)
                 atomicMax(x.words + result, word);
         }
     });
-    if (found)
-        atomicOr(&x.found->bits, found);
+    if (flags)
+        atomicOr(&x.found->bits, flags);
 }
 
 /* The value that a word encodes; K is as wide as the type. */
 template <class K>
-__device__ __forceinline__ union scalar value_of_word(ordered_word word, enum element type,
-                                                      bool least)
+__device__ __forceinline__ union scalar from_ordered_word(ordered_word word, enum element type,
+                                                          bool least)
 {
-    const rank_key<K> form(type);
-    return form.value(turned(form, K(word), least));
+    const rank_key<K> codec(type);
+    return codec.value(oriented(codec, K(word), least));
 }
 
 __global__ void store_extremes(SHARED_PARAMETER(keyed) x, enum element type, enum element out_type,
@@ -74,8 +74,8 @@ __global__ void store_extremes(SHARED_PARAMETER(keyed) x, enum element type, enu
         return;
     const ordered_word word = x.words[k];
     const union scalar found = type == ELEMENT_FLOAT32
-                                   ? value_of_word<uint32_t>(word, type, x.sums.least)
-                                   : value_of_word<uint64_t>(word, type, x.sums.least);
+                                   ? from_ordered_word<uint32_t>(word, type, x.sums.least)
+                                   : from_ordered_word<uint64_t>(word, type, x.sums.least);
     const struct scalar_wide value = word ? scalar_widen(found, type) : empty_result;
     scalar_store(static_cast<unsigned char *>(out) + k * x.sums.out_bytes,
                  scalar_narrow(value, out_type), out_type);

@@ -18,8 +18,8 @@ __device__ __forceinline__ struct exact_leading leading_by_key(const keyed &x, u
     return exact_lead(words, int(x.sum_words()), x.word_step, lowest);
 }
 
-__device__ __forceinline__ uint64_t rounded_by_key(const keyed &x, uint64_t result,
-                                                   const struct exact_result &how)
+__device__ __forceinline__ uint64_t round_by_key(const keyed &x, uint64_t result,
+                                                 const struct exact_result &how)
 {
     const unsigned found = x.notes[result];
     int64_t notes[EXACT_COUNTS];
@@ -38,7 +38,7 @@ __global__ void finish_by_key(SHARED_PARAMETER(keyed) x, SHARED_PARAMETER(struct
         return;
     const global<unsigned char> out = static_cast<unsigned char *>(how.out) + k * x.sums.out_bytes;
     if (!x.sums.wraps)
-        return store_rounded(how, out, rounded_by_key(x, k, how), 0);
+        return store_rounded(how, out, round_by_key(x, k, how), 0);
     const uint64_t word = *x.words_of(k); /* the only word; the same for a count */
     const unsigned bytes = x.sums.out_bytes;
     for (unsigned byte = 0; byte < bytes; byte++)

@@ -27,7 +27,7 @@ struct rank_key {
     }
 
     template <bool Floats>
-    __host__ __device__ __forceinline__ K of(K bits) const
+    __host__ __device__ __forceinline__ K encode(K bits) const
     {
         if constexpr (!Floats)
             return bits ^ flip;
@@ -35,7 +35,7 @@ struct rank_key {
         return K(bits & K(~top)) > infinity ? nan : ordered;
     }
 
-    __host__ __device__ __forceinline__ K bits(K key) const
+    __host__ __device__ __forceinline__ K decode(K key) const
     {
         if (!infinity)
             return key ^ flip;
@@ -44,10 +44,10 @@ struct rank_key {
 
     __host__ __device__ __forceinline__ union scalar value(K key) const
     {
-        const K as_stored = bits(key);
+        const K bits = decode(key);
         union scalar value;
         value.c128.real = value.c128.imag = 0;
-        memcpy(&value, &as_stored, sizeof as_stored);
+        memcpy(&value, &bits, sizeof bits);
         return value;
     }
 };

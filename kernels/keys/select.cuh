@@ -52,14 +52,14 @@ struct select_team {
     /* Calls take(key) with the thread's share of a row's keys: aligned 16-byte packs, several loads
      * in flight, and the remaining keys. */
     template <bool Floats, class K, class Take>
-    __device__ __forceinline__ void each_key(const rank_key<K> &form, const K *row, unsigned n,
+    __device__ __forceinline__ void each_key(const rank_key<K> &codec, const K *row, unsigned n,
                                              Take take) const
     {
         using keys = pack<K>;
         constexpr unsigned loads = sizeof(K) > 1 ? 4 : 2;
-        const unsigned lead = elements_to_boundary(row, n), packs = (n - lead) / keys::size,
-                       rest = n - packs * keys::size;
-        const global<const keys> aligned = pointer_cast<const keys>(row + lead);
+        const unsigned head = elements_to_boundary(row, n), packs = (n - head) / keys::size,
+                       edges = n - packs * keys::size;
+        const global<const keys> aligned = pointer_cast<const keys>(row + head);
 #pragma unroll 1
         for (unsigned i = first; i < packs; i += loads * step) {
             keys loaded[loads];
@@ -70,10 +70,11 @@ struct select_team {
 #pragma unroll
             for (unsigned k = 0; k < loads; k++)
                 for (unsigned j = 0; j < keys::size && i + k * step < packs; j++)
-                    take(form.template of<Floats>(loaded[k].at[j]));
+                    take(codec.template encode<Floats>(loaded[k].at[j]));
         }
-        if (first < rest)
-            take(form.template of<Floats>(row[first < lead ? first : first + packs * keys::size]));
+        if (first < edges)
+            take(codec.template encode<Floats>(
+                row[first < head ? first : first + packs * keys::size]));
     }
 
     __device__ __forceinline__ void clear() const
@@ -86,7 +87,7 @@ struct select_team {
     }
 
     /* Adds up the team's histograms, and returns to all threads whether any of them has `seen`. */
-    __device__ __forceinline__ bool add_up(bool seen) const
+    __device__ __forceinline__ bool merge_histograms(bool seen) const
     {
         seen = __syncthreads_or(seen);
         if (!pass)
@@ -106,17 +107,17 @@ struct select_team {
     /* Finds a rank's bucket with the first warp, whose lanes process 8 counts each. */
     __device__ __forceinline__ digit_bucket find(unsigned rank) const
     {
-        constexpr unsigned own = SELECT_DIGITS / warp_size;
+        constexpr unsigned per_lane = SELECT_DIGITS / warp_size;
         if (threadIdx.x < warp_size) {
             unsigned sum = 0;
-            for (unsigned k = 0; k < own; k++)
-                sum += counts[threadIdx.x * own + k];
+            for (unsigned k = 0; k < per_lane; k++)
+                sum += counts[threadIdx.x * per_lane + k];
             unsigned end = sum;
             for (unsigned offset = 1; offset < warp_size; offset *= 2) {
                 const unsigned before = __shfl_up_sync(whole_warp, end, offset);
                 end += threadIdx.x >= offset ? before : 0;
             }
-            unsigned below = end - sum, digit = threadIdx.x * own;
+            unsigned below = end - sum, digit = threadIdx.x * per_lane;
             if (rank >= below && rank < end) {
                 for (; rank >= below + counts[digit]; digit++)
                     below += counts[digit];
@@ -128,7 +129,7 @@ struct select_team {
     }
 
     /* The maximum of all threads' words, for all of them. Called after clear(). */
-    __device__ __forceinline__ unsigned long long greatest(unsigned long long word) const
+    __device__ __forceinline__ unsigned long long team_max(unsigned long long word) const
     {
         if (word)
             atomicMax(complement, word);
@@ -160,22 +161,22 @@ struct ranked_key {
 
 /* The least key that is not below `from`, of which there is at least one. */
 template <bool Floats, class K>
-__device__ __forceinline__ K least_key(select_team &team, const rank_key<K> &form, const K *row,
+__device__ __forceinline__ K least_key(select_team &team, const rank_key<K> &codec, const K *row,
                                        unsigned n, K from)
 {
     K least = rank_key<K>::nan;
     team.clear();
-    team.each_key<Floats>(form, row, n,
+    team.each_key<Floats>(codec, row, n,
                           [&](K key) { least = key >= from && key < least ? key : least; });
     const unsigned long long complement =
-        team.greatest(least == rank_key<K>::nan ? 0 : ~(unsigned long long)least);
+        team.team_max(least == rank_key<K>::nan ? 0 : ~(unsigned long long)least);
     team.next_pass();
     return complement ? K(~complement) : rank_key<K>::nan;
 }
 
 /* The key of a rank. If the row has a NaN, the result is NaN, unless NaNs are skipped. */
 template <bool Floats, class K>
-__device__ __forceinline__ ranked_key<K> key_of_rank(select_team &team, const rank_key<K> &form,
+__device__ __forceinline__ ranked_key<K> key_of_rank(select_team &team, const rank_key<K> &codec,
                                                      const K *row, unsigned n, unsigned rank,
                                                      bool skips_nan)
 {
@@ -185,12 +186,12 @@ __device__ __forceinline__ ranked_key<K> key_of_rank(select_team &team, const ra
         const K above = K(prefix >> shift >> SELECT_DIGIT);
         unsigned nan = 0;
         team.clear();
-        team.each_key<Floats>(form, row, n, [&](K key) {
+        team.each_key<Floats>(codec, row, n, [&](K key) {
             nan |= unsigned(Floats && key == rank_key<K>::nan);
             if (K(key >> shift >> SELECT_DIGIT) == above)
                 atomicAdd(&team.counts[unsigned(key >> shift) % SELECT_DIGITS], 1u);
         });
-        nan = team.add_up(nan && !skips_nan);
+        nan = team.merge_histograms(nan && !skips_nan);
         bucket = team.find(rank);
         team.next_pass();
         if (nan)
@@ -198,22 +199,22 @@ __device__ __forceinline__ ranked_key<K> key_of_rank(select_team &team, const ra
         prefix |= K(K(bucket.digit) << shift);
         rank -= bucket.below;
         if (bucket.size == 1 && shift > SELECT_DIGIT) /* one pass finds its only key */
-            return {least_key<Floats>(team, form, row, n, prefix), 0};
+            return {least_key<Floats>(team, codec, row, n, prefix), 0};
     }
     return {prefix, bucket.size - rank - 1};
 }
 
 /* The number of elements of a row that are not NaN. */
 template <class K>
-__device__ __forceinline__ unsigned count_numbers(select_team &team, const rank_key<K> &form,
+__device__ __forceinline__ unsigned count_numbers(select_team &team, const rank_key<K> &codec,
                                                   const K *row, unsigned n)
 {
     unsigned nans = 0;
     team.clear();
-    team.each_key<true>(form, row, n, [&](K key) { nans += key == rank_key<K>::nan; });
+    team.each_key<true>(codec, row, n, [&](K key) { nans += key == rank_key<K>::nan; });
     if (nans)
         atomicAdd(&team.counts[0], nans);
-    team.add_up(false);
+    team.merge_histograms(false);
     nans = team.counts[0];
     team.next_pass();
     return n - nans;
@@ -223,15 +224,15 @@ __device__ __forceinline__ unsigned count_numbers(select_team &team, const rank_
  * one. */
 template <bool Floats, class K>
 struct row_ranks {
-    const rank_key<K> &form;
+    const rank_key<K> &codec;
     const K *row;
     uint64_t n, before;
     ranked_key<K> found;
     bool sorted, skips_nan;
 
-    __device__ __forceinline__ row_ranks(const kernel_select &x, const rank_key<K> &form,
+    __device__ __forceinline__ row_ranks(const kernel_select &x, const rank_key<K> &codec,
                                          uint64_t r)
-        : form(form), row(static_cast<const K *>(x.values) + r * x.n), n(x.n), before(n),
+        : codec(codec), row(static_cast<const K *>(x.values) + r * x.n), n(x.n), before(n),
           found{0, ranked_key<K>::not_counted}, sorted(x.of.sorted), skips_nan(x.of.skips_nan)
     {
     }
@@ -240,12 +241,12 @@ struct row_ranks {
     {
         if (!Floats || !(skips_nan || sorted))
             return n;
-        return sorted ? sorted_numbers(*this, n) : count_numbers(team, form, row, unsigned(n));
+        return sorted ? sorted_numbers(*this, n) : count_numbers(team, codec, row, unsigned(n));
     }
 
     __device__ __forceinline__ K operator[](uint64_t rank) const
     {
-        return form.template of<Floats>(row[rank]);
+        return codec.template encode<Floats>(row[rank]);
     }
 
     __device__ __forceinline__ K at(select_team &team, uint64_t rank)
@@ -256,10 +257,10 @@ struct row_ranks {
         if (next && counted && found.equal > 0)
             found.equal--;
         else if (next && counted)
-            found = {least_key<Floats>(team, form, row, unsigned(n), K(found.key + 1)),
+            found = {least_key<Floats>(team, codec, row, unsigned(n), K(found.key + 1)),
                      ranked_key<K>::not_counted};
         else if (rank != before)
-            found = key_of_rank<Floats>(team, form, row, unsigned(n), unsigned(rank), skips_nan);
+            found = key_of_rank<Floats>(team, codec, row, unsigned(n), unsigned(rank), skips_nan);
         before = rank;
         return found.key;
     }
@@ -267,9 +268,9 @@ struct row_ranks {
 
 /* Computes a row's quantiles from its `numbers` numbers; key_of(rank) finds a key. */
 template <class K, class KeyOf>
-__device__ __forceinline__ void make_quantiles(const kernel_select &x, const rank_key<K> &form,
-                                               uint64_t r, uint64_t numbers, bool stores,
-                                               KeyOf key_of)
+__device__ __forceinline__ void store_quantiles(const kernel_select &x, const rank_key<K> &codec,
+                                                uint64_t r, uint64_t numbers, bool stores,
+                                                KeyOf key_of)
 {
     const bool none = numbers == 0 || (numbers < x.n && !x.of.skips_nan);
 #pragma unroll 1
@@ -284,58 +285,58 @@ __device__ __forceinline__ void make_quantiles(const kernel_select &x, const ran
         }
         if (stores)
             quantile_store(static_cast<char *>(x.out) + (k * x.rows + r) * x.out_bytes,
-                           form.value(low), form.value(high), place.part, x.of.input, x.of.out);
+                           codec.value(low), codec.value(high), place.part, x.of.input, x.of.out);
     }
 }
 
 template <bool Floats, class K>
 __device__ __forceinline__ void select_in_row(const kernel_select &x, select_team &team,
-                                              const rank_key<K> &form, uint64_t r)
+                                              const rank_key<K> &codec, uint64_t r)
 {
-    row_ranks<Floats, K> ranks(x, form, r);
+    row_ranks<Floats, K> ranks(x, codec, r);
     const bool stores = threadIdx.x == 0 && (blockIdx.x == 0 || !team.pass);
-    make_quantiles(x, form, r, ranks.numbers(team), stores,
-                   [&](uint64_t rank) { return ranks.at(team, rank); });
+    store_quantiles(x, codec, r, ranks.numbers(team), stores,
+                    [&](uint64_t rank) { return ranks.at(team, rank); });
 }
 
 template <class K>
 __global__ void __launch_bounds__(512) select_rows(SHARED_PARAMETER(kernel_select) x)
 {
-    const rank_key<K> form(x.of.input);
+    const rank_key<K> codec(x.of.input);
     select_team team(x);
     for (uint64_t r = team.pass ? 0 : blockIdx.x; r < x.rows; r += team.pass ? 1 : gridDim.x)
-        if (form.infinity)
-            select_in_row<true>(x, team, form, r);
+        if (codec.infinity)
+            select_in_row<true>(x, team, codec, r);
         else
-            select_in_row<false>(x, team, form, r);
+            select_in_row<false>(x, team, codec, r);
 }
 
 /* ---- short rows ---- */
 
 /* Batcher's odd-even merge sort (Batcher, "Sorting networks and their applications", 1968). Its
  * comparisons do not depend on the keys, so all keys stay in registers. Merges sorted runs of
- * Length, by comparing keys at distance Apart and less. */
-template <unsigned Length = 1, unsigned Apart = Length, unsigned N, class Word>
+ * Length, by comparing keys at distance Distance and less. */
+template <unsigned Length = 1, unsigned Distance = Length, unsigned N, class Word>
 __device__ __forceinline__ void sort_in_registers(Word (&keys)[N])
 {
-    constexpr unsigned first = Apart < Length ? Apart : 0;
+    constexpr unsigned first = Distance < Length ? Distance : 0;
 #pragma unroll
-    for (unsigned k = first; k + Apart < N; k++) {
+    for (unsigned k = first; k + Distance < N; k++) {
         const bool compares =
-            (k - first) / Apart % 2 == 0 && k / (2 * Length) == (k + Apart) / (2 * Length);
-        const Word a = keys[k], b = keys[k + Apart];
+            (k - first) / Distance % 2 == 0 && k / (2 * Length) == (k + Distance) / (2 * Length);
+        const Word a = keys[k], b = keys[k + Distance];
         keys[k] = compares && b < a ? b : a;
-        keys[k + Apart] = compares && b < a ? a : b;
+        keys[k + Distance] = compares && b < a ? a : b;
     }
-    if constexpr (Apart > 1)
-        sort_in_registers<Length, Apart / 2>(keys);
+    if constexpr (Distance > 1)
+        sort_in_registers<Length, Distance / 2>(keys);
     else if constexpr (2 * Length < N)
         sort_in_registers<2 * Length>(keys);
 }
 
 /* Sorts a row of at most N elements, `inner` apart, in one thread. */
 template <bool Floats, class K, unsigned N>
-__device__ __forceinline__ void sort_row(const kernel_select &x, const rank_key<K> &form,
+__device__ __forceinline__ void sort_row(const kernel_select &x, const rank_key<K> &codec,
                                          uint64_t r)
 {
     std::conditional_t<sizeof(K) < sizeof(uint32_t), uint32_t, K> keys[N];
@@ -346,14 +347,14 @@ __device__ __forceinline__ void sort_row(const kernel_select &x, const rank_key<
     const global<const K> row = static_cast<const K *>(x.values) + outer * (x.n - 1) * x.inner + r;
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
-        keys[k] = k < x.n ? form.template of<Floats>(row[k * x.inner]) : rank_key<K>::nan;
+        keys[k] = k < x.n ? codec.template encode<Floats>(row[k * x.inner]) : rank_key<K>::nan;
     unsigned numbers = unsigned(x.n);
     if constexpr (Floats)
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             numbers -= k < x.n && keys[k] == rank_key<K>::nan;
     sort_in_registers(keys);
-    make_quantiles(x, form, r, numbers, true, [&](uint64_t rank) {
+    store_quantiles(x, codec, r, numbers, true, [&](uint64_t rank) {
         K found = 0;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
@@ -365,14 +366,14 @@ __device__ __forceinline__ void sort_row(const kernel_select &x, const rank_key<
 template <class K, unsigned N>
 __global__ void __launch_bounds__(SELECT_SORTERS) sort_rows(SHARED_PARAMETER(kernel_select) x)
 {
-    const rank_key<K> form(x.of.input);
+    const rank_key<K> codec(x.of.input);
     const uint64_t r = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     if (r >= x.rows)
         return;
-    if (form.infinity)
-        sort_row<true, K, N>(x, form, r);
+    if (codec.infinity)
+        sort_row<true, K, N>(x, codec, r);
     else
-        sort_row<false, K, N>(x, form, r);
+        sort_row<false, K, N>(x, codec, r);
 }
 
 } // namespace KERNELS

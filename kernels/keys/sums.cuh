@@ -47,7 +47,7 @@ struct key_table {
     }
 
     /* Adds the table to the results. Called after a barrier. */
-    __device__ __forceinline__ void add_to_all(const keyed &x) const
+    __device__ __forceinline__ void merge_into_results(const keyed &x) const
     {
         for (unsigned slot = threadIdx.x; slot < slots; slot += blockDim.x) {
             const uint64_t result = tags ? uint64_t(tags[slot]) - 1 : slot;
@@ -74,15 +74,15 @@ struct key_table {
 /* ---- a sample ---- */
 
 /* The maximum over a block, for all threads. Uses the first words of shared memory. */
-__device__ __forceinline__ uint32_t block_greatest(uint32_t x)
+__device__ __forceinline__ uint32_t block_max(uint32_t x)
 {
-    const shared<uint32_t> of_warps = block_memory<uint32_t>();
+    const shared<uint32_t> warp_maxima = block_memory<uint32_t>();
     const unsigned lane = threadIdx.x % warp_size, warps = blockDim.x / warp_size;
     __syncthreads();
     if (x = warp_max(x); lane == 0)
-        of_warps[threadIdx.x / warp_size] = x;
+        warp_maxima[threadIdx.x / warp_size] = x;
     __syncthreads();
-    x = warp_max(lane < warps ? of_warps[lane] : 0);
+    x = warp_max(lane < warps ? warp_maxima[lane] : 0);
     __syncthreads();
     return x;
 }
@@ -96,8 +96,8 @@ struct key_sample {
     __device__ __forceinline__ explicit key_sample(const keyed &x)
         : lowest(x.sums.lowest), has_hot_keys(false)
     {
-        const bool asks = x.slots < x.results;
-        if (x.sums.whole && !asks)
+        const bool samples_keys = x.slots < x.results;
+        if (x.sums.whole && !samples_keys)
             return;
         const uint64_t step = x.of.n < blockDim.x ? 1 : x.of.n / blockDim.x,
                        place = threadIdx.x * step;
@@ -105,14 +105,14 @@ struct key_sample {
         if (!x.sums.whole) {
             const struct exact_number number = number_of(element.values[0], x.of.input);
             const bool counts =
-                (element.there & 1) && number.kind == EXACT_FINITE && number.significand;
+                (element.valid & 1) && number.kind == EXACT_FINITE && number.significand;
             const int top = number.exponent + 64 - EXACT_BITS_ABOVE(number.significand | 1);
-            const int greatest = int(block_greatest(counts ? unsigned(top - lowest) : 0)) + lowest;
-            const int begins = greatest - int(x.sums.digits - 1) * EXACT_DIGIT_BITS;
-            lowest = begins > lowest ? begins : lowest;
+            const int greatest = int(block_max(counts ? unsigned(top - lowest) : 0)) + lowest;
+            const int bottom = greatest - int(x.sums.digits - 1) * EXACT_DIGIT_BITS;
+            lowest = bottom > lowest ? bottom : lowest;
         }
-        if (asks)
-            find_hot_keys(x, element.there & 1 ? element.result(x, 0) : x.results);
+        if (samples_keys)
+            find_hot_keys(x, element.valid & 1 ? element.result(x, 0) : x.results);
     }
 
   private:
@@ -125,18 +125,18 @@ struct key_sample {
         if (result < x.results)
             atomicAdd(counters + (unsigned(result) & mask), 1u);
         __syncthreads();
-        has_hot_keys = block_greatest(counters[threadIdx.x]) >= KEYS_HOT;
+        has_hot_keys = block_max(counters[threadIdx.x]) >= KEYS_HOT;
     }
 };
 
 /* ---- the kernel ---- */
 
 template <class V>
-struct adding_by_key {
+struct key_accumulator {
     const keyed &x;
     const key_table &table;
     int lowest;
-    unsigned found;
+    unsigned flags;
 
     __device__ __forceinline__ void count(uint64_t result, unsigned slot) const
     {
@@ -146,10 +146,10 @@ struct adding_by_key {
             atomicAdd(table.words + x.sums.digits * table.slots + slot, 1u);
     }
 
-    __device__ __forceinline__ void take(uint64_t result, V value)
+    __device__ __forceinline__ void add(uint64_t result, V value)
     {
         if (result >= x.results) {
-            found |= x.outside;
+            flags |= x.outside;
             return;
         }
         if ((x.sums.skips_nan && is_nan(value)) || (x.sums.digits == 0 && is_zero(value)))
@@ -165,7 +165,7 @@ struct adding_by_key {
         }
         const int place = number.exponent - lowest;
         if (place < 0 || (x.sums.limit && place + digits_of_value > int(x.sums.limit))) {
-            found |= number.significand ? unsigned(KEYS_BEYOND) : 0;
+            flags |= number.significand ? unsigned(KEYS_BEYOND) : 0;
             return;
         }
         const placed_number placed = {number.significand, unsigned(place), number.negative};
@@ -184,15 +184,15 @@ __global__ void __launch_bounds__(1 << KEYS_BLOCK) add_by_key(SHARED_PARAMETER(k
 {
     const key_sample<V> sample(x);
     const key_table table(x, x.slots == x.results || sample.has_hot_keys);
-    adding_by_key<V> adding = {x, table, sample.lowest, 0};
+    key_accumulator<V> accumulator = {x, table, sample.lowest, 0};
     __syncthreads();
-    each_of_key<V>(x, [&](uint64_t result, V value) { adding.take(result, value); });
-    if (adding.found)
-        atomicOr(&x.found->bits, adding.found);
+    each_element<V>(x, [&](uint64_t result, V value) { accumulator.add(result, value); });
+    if (accumulator.flags)
+        atomicOr(&x.found->bits, accumulator.flags);
     if (blockIdx.x == 0 && threadIdx.x == 0)
         x.found->lowest = sample.lowest;
     __syncthreads();
-    table.add_to_all(x);
+    table.merge_into_results(x);
 }
 
 } // namespace KERNELS

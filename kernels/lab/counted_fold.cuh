@@ -16,9 +16,9 @@ struct counted : Fold {
                        unsigned line = __builtin_LINE())
     {
         /* The result and the first operand. */
-        const state told[] = {Fold::merge(a, b), a};
-        count(SIMULATOR_MERGE, nullptr, sizeof(state), file, line, told);
-        return told[0];
+        const state values[] = {Fold::merge(a, b), a};
+        count(SIMULATOR_MERGE, nullptr, sizeof(state), file, line, values);
+        return values[0];
     }
 };
 

@@ -40,7 +40,7 @@ namespace
 
 /* The driver's handle of a kernel, which any CUDA runtime in the process, including gred's, can
  * launch; only this library's runtime can launch the entry itself. */
-const void *launched(const void *entry)
+const void *kernel_handle(const void *entry)
 {
     cudaKernel_t kernel = nullptr;
     const cudaError_t error = cudaGetKernel(&kernel, entry);
@@ -53,7 +53,7 @@ const void *launched(const void *entry)
 
 #else
 
-const void *launched(const void *entry)
+const void *kernel_handle(const void *entry)
 {
     return entry;
 }
@@ -63,7 +63,7 @@ const void *launched(const void *entry)
 template <class In, class Acc>
 const void *entry(unsigned block)
 {
-    return launched(of_block(block, [](auto size) {
+    return kernel_handle(of_block(block, [](auto size) {
         constexpr unsigned Block = decltype(size)();
         return KERNEL_ENTRY(GRED_RUNG(In, Acc, Block));
     }));
@@ -78,7 +78,7 @@ const void *entry(unsigned block)
 extern "C" __attribute__((visibility("default"))) size_t lab_shared_bytes(size_t bytes)
 {
     using namespace KERNELS;
-    return bytes_before(most_declarations) + (GRED_PLAIN_IS_DYNAMIC ? bytes : 0);
+    return declaration_offset(max_declarations) + (GRED_PLAIN_IS_DYNAMIC ? bytes : 0);
 }
 
 #endif

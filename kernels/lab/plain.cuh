@@ -85,31 +85,31 @@ auto max(const A &a, const B &b)
 
 /* ---- shared memory ---- */
 
-constexpr unsigned most_declarations = 32;
+constexpr unsigned max_declarations = 32;
 constexpr size_t shared_alignment = 16;
 
 /* Bytes of each __shared__ declaration of fixed size, recorded before any launch. */
-inline size_t bytes_of_declarations[most_declarations];
+inline size_t declaration_bytes[max_declarations];
 
 template <unsigned Declaration, size_t Bytes>
-struct noted {
-    static const bool is_noted;
+struct shared_declaration {
+    static const bool is_recorded;
 };
 
 template <unsigned Declaration, size_t Bytes>
-const bool noted<Declaration, Bytes>::is_noted = [] {
-    static_assert(Declaration < most_declarations, "too many __shared__ declarations");
-    size_t &bytes = bytes_of_declarations[Declaration];
-    const size_t own = (Bytes + shared_alignment - 1) / shared_alignment * shared_alignment;
-    bytes = own > bytes ? own : bytes;
+const bool shared_declaration<Declaration, Bytes>::is_recorded = [] {
+    static_assert(Declaration < max_declarations, "too many __shared__ declarations");
+    size_t &bytes = declaration_bytes[Declaration];
+    const size_t aligned = (Bytes + shared_alignment - 1) / shared_alignment * shared_alignment;
+    bytes = aligned > bytes ? aligned : bytes;
     return true;
 }();
 
-inline size_t bytes_before(unsigned declaration)
+inline size_t declaration_offset(unsigned declaration)
 {
     size_t bytes = 0;
     for (unsigned k = 0; k < declaration; k++)
-        bytes += bytes_of_declarations[k];
+        bytes += declaration_bytes[k];
     return bytes;
 }
 
@@ -124,15 +124,15 @@ memory<T> shared_at(size_t offset)
 template <unsigned Declaration, class T, size_t N>
 memory<T> static_shared()
 {
-    (void)noted<Declaration, N * sizeof(T)>::is_noted;
-    return shared_at<T>(bytes_before(Declaration));
+    (void)shared_declaration<Declaration, N * sizeof(T)>::is_recorded;
+    return shared_at<T>(declaration_offset(Declaration));
 }
 
 /* extern __shared__ T name[]; */
 template <class T>
 memory<T> dynamic_shared()
 {
-    return shared_at<T>(bytes_before(most_declarations));
+    return shared_at<T>(declaration_offset(max_declarations));
 }
 
 } // namespace KERNELS

@@ -19,11 +19,11 @@ inline void count(enum simulator_event event, const volatile void *address, size
 
 /* The memory space of a pointer: known from its type, or, in an ordinary kernel, at run time. */
 template <bool Shared>
-struct known_space {
+struct static_space {
     static constexpr bool is_shared = Shared;
 };
 
-struct any_space {
+struct dynamic_space {
     bool is_shared;
 };
 
@@ -31,7 +31,7 @@ template <class T, class Space>
 class pointer;
 
 template <class T>
-using memory = pointer<T, any_space>;
+using memory = pointer<T, dynamic_space>;
 
 /* A reference to memory: reading it counts a load, assigning to it a store. */
 template <class T>
@@ -169,10 +169,10 @@ class pointer : Space
 };
 
 template <class T>
-using global = pointer<T, known_space<false>>;
+using global = pointer<T, static_space<false>>;
 
 template <class T>
-using shared = pointer<T, known_space<true>>;
+using shared = pointer<T, static_space<true>>;
 
 template <class To, class From, class Space>
 pointer<To, Space> pointer_cast(pointer<From, Space> memory)

@@ -86,45 +86,45 @@ T atomicCAS(P at, T expected, T desired, CALLER)
     return expected;
 }
 
-/* Atomically replaces the value at an address by left_of(value), and returns the old value. */
-template <class P, class Left>
-auto exchanged(P at, Left left_of, const char *file, unsigned line)
+/* Atomically replaces the value at an address by update(value), and returns the old value. */
+template <class P, class Update>
+auto atomic_update(P at, Update update, const char *file, unsigned line)
 {
     auto *const address = plain(at);
-    std::remove_reference_t<decltype(*address)> seen, left;
-    __atomic_load(address, &seen, __ATOMIC_SEQ_CST);
-    left = left_of(seen);
-    count_at(SIMULATOR_ATOMIC, at, sizeof left, file, line, &left);
-    while (!__atomic_compare_exchange(address, &seen, &left, false, __ATOMIC_SEQ_CST,
+    std::remove_reference_t<decltype(*address)> old, updated;
+    __atomic_load(address, &old, __ATOMIC_SEQ_CST);
+    updated = update(old);
+    count_at(SIMULATOR_ATOMIC, at, sizeof updated, file, line, &updated);
+    while (!__atomic_compare_exchange(address, &old, &updated, false, __ATOMIC_SEQ_CST,
                                       __ATOMIC_SEQ_CST))
-        left = left_of(seen);
-    return seen;
+        updated = update(old);
+    return old;
 }
 
 template <class P, class X>
 auto atomicAdd(P at, const X &x, CALLER)
 {
     const plain_value<X> value = x;
-    const auto left_of = [=](auto seen) { return decltype(seen)(seen + decltype(seen)(value)); };
-    return exchanged(at, left_of, file, line);
+    const auto update = [=](auto old) { return decltype(old)(old + decltype(old)(value)); };
+    return atomic_update(at, update, file, line);
 }
 
 template <class P, class T>
 T atomicMax(P at, T value, CALLER)
 {
-    return exchanged(at, [=](T seen) { return seen < value ? value : seen; }, file, line);
+    return atomic_update(at, [=](T old) { return old < value ? value : old; }, file, line);
 }
 
 template <class P>
 unsigned atomicOr(P at, unsigned bits, CALLER)
 {
-    return exchanged(at, [=](unsigned seen) { return seen | bits; }, file, line);
+    return atomic_update(at, [=](unsigned old) { return old | bits; }, file, line);
 }
 
 template <class P>
 unsigned atomicInc(P at, unsigned limit, CALLER)
 {
-    return exchanged(at, [=](unsigned seen) { return seen >= limit ? 0 : seen + 1; }, file, line);
+    return atomic_update(at, [=](unsigned old) { return old >= limit ? 0 : old + 1; }, file, line);
 }
 
 /* ---- bits ---- */
@@ -179,19 +179,19 @@ void grid_barrier(P arrived, CALLER)
 
 /* ---- shuffles, optionally within segments of a warp ---- */
 
-inline int own_lane()
+inline int lane_index()
 {
     return int(threadIdx.x % SIMULATOR_WARP);
 }
 
 /* Lane `to` if it is in the own segment, else the own lane. */
-inline unsigned lane_within(int own, int to, int width)
+inline unsigned segment_lane(int own, int to, int width)
 {
     return unsigned((own & -width) == (to & -width) ? to : own);
 }
 
 template <class X>
-auto shuffled(unsigned mask, const X &x, unsigned from, const char *file, unsigned line)
+auto shuffle_lanes(unsigned mask, const X &x, unsigned from, const char *file, unsigned line)
 {
     plain_value<X> value = x;
     static_assert(sizeof value <= sizeof(uint64_t), "a shuffle moves at most 8 bytes");
@@ -206,35 +206,35 @@ auto shuffled(unsigned mask, const X &x, unsigned from, const char *file, unsign
 template <class X>
 auto __shfl_down_sync(unsigned mask, const X &x, unsigned offset, int width = 32, CALLER)
 {
-    const int own = own_lane();
-    return shuffled(mask, x, lane_within(own, own + int(offset), width), file, line);
+    const int own = lane_index();
+    return shuffle_lanes(mask, x, segment_lane(own, own + int(offset), width), file, line);
 }
 
 template <class X>
 auto __shfl_up_sync(unsigned mask, const X &x, unsigned offset, int width = 32, CALLER)
 {
-    const int own = own_lane();
-    return shuffled(mask, x, lane_within(own, own - int(offset), width), file, line);
+    const int own = lane_index();
+    return shuffle_lanes(mask, x, segment_lane(own, own - int(offset), width), file, line);
 }
 
 template <class X>
 auto __shfl_xor_sync(unsigned mask, const X &x, int bits, int width = 32, CALLER)
 {
-    const int own = own_lane();
-    return shuffled(mask, x, lane_within(own, own ^ bits, width), file, line);
+    const int own = lane_index();
+    return shuffle_lanes(mask, x, segment_lane(own, own ^ bits, width), file, line);
 }
 
 template <class X>
 auto __shfl_sync(unsigned mask, const X &x, int lane, int width = 32, CALLER)
 {
-    const int first = own_lane() & -width;
-    return shuffled(mask, x, unsigned(first + (lane & (width - 1))), file, line);
+    const int first = lane_index() & -width;
+    return shuffle_lanes(mask, x, unsigned(first + (lane & (width - 1))), file, line);
 }
 
 /* Collects all lanes' votes by a butterfly exchange. */
 inline unsigned __ballot_sync(unsigned mask, int vote)
 {
-    const unsigned own = unsigned(own_lane());
+    const unsigned own = unsigned(lane_index());
     unsigned votes = unsigned(vote != 0) << own;
     for (unsigned bit = 1; bit < SIMULATOR_WARP; bit *= 2)
         votes |= unsigned(simulator_shuffle(mask, votes, own ^ bit));
