@@ -41,7 +41,7 @@ struct dot_lanes {
     static constexpr unsigned count = pack<In>::size < 4 ? pack<In>::size : 4;
     Acc at[count] = {};
 
-    __device__ __forceinline__ void take(const pack<In> &a, const pack<In> &b)
+    __device__ __forceinline__ void accumulate(const pack<In> &a, const pack<In> &b)
     {
 #pragma unroll
         for (unsigned k = 0; k < pack<In>::size; k++)
@@ -75,11 +75,11 @@ __device__ __forceinline__ Acc dot_of_packs(const in_packs<In> &x, const factor_
         }
 #pragma unroll
         for (unsigned k = 0; k < in_flight; k++)
-            lanes.take(a[k], b[k]);
+            lanes.accumulate(a[k], b[k]);
     }
 #pragma unroll 1
     for (; i < x.count; i += threads)
-        lanes.take(x.packs[i], factors[i]);
+        lanes.accumulate(x.packs[i], factors[i]);
     return lanes.total();
 }
 

@@ -56,7 +56,7 @@ struct pair {
     using in = In;
     using acc = Acc;
 
-    static constexpr bool is(enum element input, enum element accumulator)
+    static constexpr bool matches(enum element input, enum element accumulator)
     {
         return input == Input && accumulator == Accumulator;
     }
@@ -71,26 +71,26 @@ struct pairs {
                       [[maybe_unused]] enum element accumulator, [[maybe_unused]] Entry entry)
     {
         Found found = nullptr;
-        (void)((Pairs::is(input, accumulator) &&
+        (void)((Pairs::matches(input, accumulator) &&
                 (found = entry(typename Pairs::in(), typename Pairs::acc()), true)) ||
                ...);
         return found;
     }
 
     template <class... More>
-    static pairs<Pairs..., More...> joined(pairs<More...>);
+    static pairs<Pairs..., More...> concatenate(pairs<More...>);
 };
 
 /* The concatenation of several lists. */
 template <class First, class... Lists>
-struct joined_pairs;
+struct concat_pairs;
 
 template <class... Pairs>
-struct joined_pairs<pairs<Pairs...>> : pairs<Pairs...> {};
+struct concat_pairs<pairs<Pairs...>> : pairs<Pairs...> {};
 
 template <class First, class Second, class... Lists>
-struct joined_pairs<First, Second, Lists...>
-    : joined_pairs<decltype(First::joined(Second())), Lists...> {};
+struct concat_pairs<First, Second, Lists...>
+    : concat_pairs<decltype(First::concatenate(Second())), Lists...> {};
 
 template <enum element Accumulator, enum element... Inputs>
 using accumulated_in = pairs<pair<Inputs, Accumulator>...>;

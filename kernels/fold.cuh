@@ -11,7 +11,7 @@
  * If reducing several values together is faster than merging them one by one, it also has
  *
  *     template <unsigned N, class Positions, class Valid>
- *     static void absorb(state &s, const value (&x)[N], Positions at, Valid valid);
+ *     static void accumulate(state &s, const value (&x)[N], Positions at, Valid valid);
  *
  * where x[k] is the array's element at(k), which rises with k, and is included if valid(k).
  *
@@ -53,7 +53,7 @@ template <class Fold>
 struct is_indexed<Fold, std::void_t<typename Fold::needs_positions>> : std::true_type {};
 
 /* Consecutive positions. */
-struct in_a_row {
+struct consecutive_positions {
     uint64_t first;
 
     __host__ __device__ __forceinline__ uint64_t operator()(unsigned k) const
@@ -64,7 +64,7 @@ struct in_a_row {
 
 /* Runs of Length consecutive positions, whose beginnings are `pitch` apart. */
 template <unsigned Length>
-struct in_runs {
+struct run_positions {
     uint64_t first, pitch;
 
     __host__ __device__ __forceinline__ uint64_t operator()(unsigned k) const
@@ -74,7 +74,7 @@ struct in_runs {
 };
 
 /* Positions `pitch` apart. */
-using strided_positions = in_runs<1>;
+using strided_positions = run_positions<1>;
 
 /* A predicate that is true for all values. */
 struct all_valid {
@@ -91,7 +91,7 @@ struct all_valid {
 };
 
 /* Population count, by sums of 2, 4 and 8 bits. */
-__host__ __device__ __forceinline__ unsigned bits_set(uint32_t word)
+__host__ __device__ __forceinline__ unsigned popcount(uint32_t word)
 {
     word -= word >> 1 & 0x55555555;
     word = (word & 0x33333333) + (word >> 2 & 0x33333333);
@@ -114,24 +114,25 @@ struct valid_bits {
 
     __host__ __device__ __forceinline__ unsigned count(unsigned first, unsigned n) const
     {
-        return bits_set(bits >> first & low_bits(n));
+        return popcount(bits >> first & low_bits(n));
     }
 };
 
-/* Whether a fold has `absorb`. */
+/* Whether a fold has `accumulate`. */
 template <class Fold, class = void>
-struct absorbs : std::false_type {};
+struct has_accumulate : std::false_type {};
 
 template <class Fold>
-struct absorbs<Fold, std::void_t<decltype(Fold::absorb(std::declval<state_of<Fold> &>(),
-                                                       std::declval<const value_of<Fold> (&)[1]>(),
-                                                       in_a_row(), all_valid()))>>
+struct has_accumulate<
+    Fold, std::void_t<decltype(Fold::accumulate(std::declval<state_of<Fold> &>(),
+                                                std::declval<const value_of<Fold> (&)[1]>(),
+                                                consecutive_positions(), all_valid()))>>
     : std::true_type {};
 
 /* Sum N numbers in a few independent lanes: enough for vector registers, and few enough for a
  * thread's registers. */
 template <unsigned N, class T, class Number>
-__host__ __device__ __forceinline__ T added_in_lanes(Number number)
+__host__ __device__ __forceinline__ T sum_in_lanes(Number number)
 {
     constexpr unsigned lanes = N < 4 ? N : 4;
     T totals[lanes];

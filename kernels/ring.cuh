@@ -43,7 +43,7 @@ struct ring {
     }
 
     /* Initialize the barriers and start the first copies. Called by all threads. */
-    __device__ __forceinline__ void open() const
+    __device__ __forceinline__ void start() const
     {
         if (threadIdx.x == 0) {
             for (unsigned stage = 0; stage < RING_STAGES; stage++)
@@ -56,7 +56,7 @@ struct ring {
     }
 
     /* Wait for a chunk and return its packs. */
-    __device__ __forceinline__ shared<const pack<In>> await(unsigned k) const
+    __device__ __forceinline__ shared<const pack<In>> wait(unsigned k) const
     {
         const unsigned stage = k % RING_STAGES;
         mbarrier_wait(filled + stage, k / RING_STAGES % 2);
@@ -70,10 +70,10 @@ __device__ __forceinline__ state_of<Fold> fold_through_ring(const in_packs<In> &
 {
     const ring<In> ring{x};
     state_of<Fold> state = Fold::identity();
-    ring.open();
+    ring.start();
 #pragma unroll 1
     for (unsigned k = 0; ring.count(k) > 0; k++) {
-        state = fold_packs<Fold, In>(state, ring.await(k), ring.count(k), threadIdx.x, blockDim.x,
+        state = fold_packs<Fold, In>(state, ring.wait(k), ring.count(k), threadIdx.x, blockDim.x,
                                      x.head + ring.first(k) * pack<In>::size);
         __syncthreads();
         if (threadIdx.x == 0)

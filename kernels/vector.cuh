@@ -54,29 +54,29 @@ __device__ __forceinline__ double widened_element(float16 x)
 constexpr unsigned packs_in_flight = 4;
 
 template <unsigned Packs, class In>
-__device__ __forceinline__ in_words<In, 4 * Packs> words_of(const pack<In> *loaded)
+__device__ __forceinline__ word_batch<In, 4 * Packs> words_of(const pack<In> *loaded)
 {
     uint32_t bits[4 * Packs];
-    in_words<In, 4 * Packs> words;
+    word_batch<In, 4 * Packs> words;
     memcpy(bits, loaded, sizeof bits);
 #pragma unroll
     for (unsigned k = 0; k < 4 * Packs; k++)
-        words.at[k] = packing<In>::from(bits[k]);
+        words.at[k] = packing<In>::from_bits(bits[k]);
     return words;
 }
 
 /* How many packs, at most `Packs`, are reduced together: their values must fit into registers, and
  * so must their widened values if the state is large. */
 template <class Fold, class In, unsigned Packs>
-__host__ __device__ constexpr unsigned packs_together()
+__host__ __device__ constexpr unsigned packs_per_batch()
 {
     using value = value_of<Fold>;
     constexpr bool large = sizeof(state_of<Fold>) > 40;
-    constexpr size_t as_taken = packed<Fold, In>::value ? sizeof(In) * (large ? 2 : 1)
-                                : large                 ? sizeof(wide_of<value>)
-                                                        : sizeof(value);
-    constexpr unsigned together = 64 / (pack<In>::size * as_taken);
-    return together == 0 ? 1 : together < Packs ? together : Packs;
+    constexpr size_t element_bytes = packed<Fold, In>::value ? sizeof(In) * (large ? 2 : 1)
+                                     : large                 ? sizeof(wide_of<value>)
+                                                             : sizeof(value);
+    constexpr unsigned batch = 64 / (pack<In>::size * element_bytes);
+    return batch == 0 ? 1 : batch < Packs ? batch : Packs;
 }
 
 /* Merge the valid ones of several values into the state; x[k] is the array's element at(k). */
@@ -84,8 +84,8 @@ template <class Fold, unsigned N, class Positions, class Valid>
 __device__ __forceinline__ void
 accumulate_values(state_of<Fold> &state, const value_of<Fold> (&x)[N], Positions at, Valid valid)
 {
-    if constexpr (absorbs<Fold>::value) {
-        Fold::absorb(state, x, at, valid);
+    if constexpr (has_accumulate<Fold>::value) {
+        Fold::accumulate(state, x, at, valid);
     } else {
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
@@ -96,19 +96,20 @@ accumulate_values(state_of<Fold> &state, const value_of<Fold> (&x)[N], Positions
 /* Merge packs into the state. The first begins at position `first`, and their beginnings are
  * `pitch` elements apart. */
 template <class Fold, unsigned Packs, class In>
-__device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In> (&loaded)[Packs],
-                                           uint64_t first, uint64_t pitch)
+__device__ __forceinline__ void accumulate_packs(state_of<Fold> &state,
+                                                 const pack<In> (&loaded)[Packs], uint64_t first,
+                                                 uint64_t pitch)
 {
-    constexpr unsigned size = pack<In>::size, together = packs_together<Fold, In, Packs>();
+    constexpr unsigned size = pack<In>::size, batch = packs_per_batch<Fold, In, Packs>();
 #pragma unroll
-    for (unsigned p = 0; p < Packs; p += together) {
-        const in_runs<size> at = {first + p * pitch, pitch};
+    for (unsigned p = 0; p < Packs; p += batch) {
+        const run_positions<size> at = {first + p * pitch, pitch};
         if constexpr (packed<Fold, In>::value) {
-            packed<Fold, In>::take(state, words_of<together>(loaded + p), at);
+            packed<Fold, In>::accumulate(state, words_of<batch>(loaded + p), at);
         } else {
-            value_of<Fold> values[together * size];
+            value_of<Fold> values[batch * size];
 #pragma unroll
-            for (unsigned k = 0; k < together * size; k++)
+            for (unsigned k = 0; k < batch * size; k++)
                 values[k] = value_of<Fold>(loaded[p + k / size].at[k % size]);
             accumulate_values<Fold>(state, values, at, all_valid());
         }
@@ -117,7 +118,7 @@ __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In>
 
 /* Merge N values as a binary tree, neighbors first. */
 template <class Op, unsigned N, class V, class Value>
-__device__ __forceinline__ V merged_in_pairs(Value value)
+__device__ __forceinline__ V pairwise_merge(Value value)
 {
     V values[N];
 #pragma unroll
@@ -153,12 +154,12 @@ __device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state, Packs
 #pragma unroll
         for (unsigned k = 0; k < packs_in_flight; k++)
             loaded[k] = packs[i + k * threads];
-        take_packs<Fold>(state, loaded, first + uint64_t(i) * size, uint64_t(threads) * size);
+        accumulate_packs<Fold>(state, loaded, first + uint64_t(i) * size, uint64_t(threads) * size);
     }
 #pragma unroll 1
     for (; i < count; i += threads) {
         const pack<In> loaded[1] = {packs[i]};
-        take_packs<Fold>(state, loaded, first + uint64_t(i) * size, 0);
+        accumulate_packs<Fold>(state, loaded, first + uint64_t(i) * size, 0);
     }
     return state;
 }

@@ -18,7 +18,7 @@ struct words {
 
 /* Apply `move`, such as a shuffle, to each of a value's words. */
 template <class T, class Move>
-__device__ __forceinline__ T moved_by_words(T value, Move move)
+__device__ __forceinline__ T map_words(T value, Move move)
 {
     words<T> moved;
     memcpy(&moved, &value, sizeof value);
@@ -32,27 +32,24 @@ __device__ __forceinline__ T moved_by_words(T value, Move move)
 template <class T>
 __device__ __forceinline__ T shuffle_down(T value, unsigned offset)
 {
-    return moved_by_words(value,
-                          [=](auto word) { return __shfl_down_sync(whole_warp, word, offset); });
+    return map_words(value, [=](auto word) { return __shfl_down_sync(whole_warp, word, offset); });
 }
 
 template <class T>
 __device__ __forceinline__ T shuffle_up(T value, unsigned offset)
 {
-    return moved_by_words(value,
-                          [=](auto word) { return __shfl_up_sync(whole_warp, word, offset); });
+    return map_words(value, [=](auto word) { return __shfl_up_sync(whole_warp, word, offset); });
 }
 
 template <class T>
 __device__ __forceinline__ T shuffle_xor(T value, unsigned bits)
 {
-    return moved_by_words(value,
-                          [=](auto word) { return __shfl_xor_sync(whole_warp, word, bits); });
+    return map_words(value, [=](auto word) { return __shfl_xor_sync(whole_warp, word, bits); });
 }
 
 /* How many levels of a warp's tree are unrolled: merging single words takes a few instructions,
  * merging larger states so many that a loop is better. */
-__host__ __device__ constexpr unsigned levels_written_out(size_t state_bytes)
+__host__ __device__ constexpr unsigned unrolled_levels(size_t state_bytes)
 {
     return state_bytes > sizeof(uint64_t) ? 1 : 5;
 }
@@ -61,7 +58,7 @@ __host__ __device__ constexpr unsigned levels_written_out(size_t state_bytes)
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> warp_fold(state_of<Fold> value)
 {
-#pragma unroll(levels_written_out(sizeof(state_of<Fold>)))
+#pragma unroll(unrolled_levels(sizeof(state_of<Fold>)))
     for (unsigned offset = warp_size / 2; offset > 0; offset /= 2)
         value = Fold::merge(value, shuffle_down(value, offset));
     return value;

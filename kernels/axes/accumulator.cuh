@@ -2,11 +2,11 @@
  * elements. Each element position of the vector (lane) has its own partial result, in as few
  * registers as possible. accumulator<Fold, In, Words> has
  *
- *     static constexpr unsigned columns;   lanes of a vector
- *     void take(rows, before, valid);      add a batch of vectors, after `before` others
- *     made(c, taken)                       lane c as input of result_of in row_folds.cuh
- *     state(c, taken)                      lane c as a state of the fold
- *     across(taken)                        all lanes merged: a state; if indexed, a found<V>
+ *     static constexpr unsigned columns;     lanes of a vector
+ *     void accumulate(rows, before, valid);  add a batch of vectors, after `before` others
+ *     partial(c, count)                      lane c as input of result_of in row_folds.cuh
+ *     state(c, rows)                         lane c as a state of the fold
+ *     merge_lanes(count)                     all lanes merged: a state; if indexed, a found<V>
  *
  * Vectors of a batch beyond `valid` are padding that changes no state (typed_rows.cuh). Lanes are
  * adjacent results and vectors are rows if columns are reduced; vectors are consecutive parts of a
@@ -25,11 +25,11 @@ namespace KERNELS
 struct accumulated_rows {
     uint32_t count;
     uint64_t first = 0, step = 1;
-    unsigned team = 0, own = 0, coalesced = 1, part = 0;
+    unsigned team = 0, rank = 0, coalesced = 1, part = 0;
 
-    __device__ __forceinline__ uint32_t number(uint32_t taken) const
+    __device__ __forceinline__ uint32_t number(uint32_t index) const
     {
-        return taken << team | own;
+        return index << team | rank;
     }
 
     __device__ __forceinline__ uint64_t row(uint32_t number) const
@@ -59,7 +59,7 @@ __device__ __forceinline__ void fill(T (&lanes)[N], T with)
         lanes[k] = with;
 }
 
-/* Base of accumulators whose words threads merge before converting them to states: own.merge()
+/* Base of accumulators whose words threads merge before converting them to states: acc.merge()
  * takes a function that returns the corresponding word of another thread. */
 struct merges_by_words {
     __device__ __forceinline__ void number_in_team(const accumulated_rows &) {}
@@ -71,10 +71,10 @@ struct is_register_bound {};
 /* An accumulator whose lanes are independent. A lane has
  *
  *     using fold;
- *     void take(values, before, valid);
- *     made(), state(taken)
+ *     void accumulate(values, before, valid);
+ *     partial(), state(rows)
  *
- * where `made` is needed only if results are not computed from states. */
+ * where `partial` is needed only if results are not computed from states. */
 template <class Lane, class In, unsigned Words>
 struct accumulator_of_lanes {
     static constexpr unsigned columns = lanes_of<In, Words>;
@@ -82,8 +82,8 @@ struct accumulator_of_lanes {
     Lane lanes[columns];
 
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before,
-                                         unsigned valid = Rows)
+    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t before,
+                                               unsigned valid = Rows)
     {
         using value = value_of<typename Lane::fold>;
 #pragma unroll
@@ -92,24 +92,24 @@ struct accumulator_of_lanes {
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
                 column[r] = value(element_at<In>(rows[r].at, c));
-            lanes[c].take(column, before, valid);
+            lanes[c].accumulate(column, before, valid);
         }
     }
 
-    __device__ __forceinline__ auto made(unsigned c, uint32_t) const
+    __device__ __forceinline__ auto partial(unsigned c, uint32_t) const
     {
-        return lanes[c].made();
+        return lanes[c].partial();
     }
 
-    __device__ __forceinline__ state_type state(unsigned c, const accumulated_rows &taken) const
+    __device__ __forceinline__ state_type state(unsigned c, const accumulated_rows &rows) const
     {
-        return lanes[c].state(taken);
+        return lanes[c].state(rows);
     }
 
-    __device__ __forceinline__ state_type across(uint32_t taken) const
+    __device__ __forceinline__ state_type merge_lanes(uint32_t count) const
     {
-        return merged_in_pairs<typename Lane::fold, columns, state_type>(
-            [&](unsigned c) { return lanes[c].state({taken}); });
+        return pairwise_merge<typename Lane::fold, columns, state_type>(
+            [&](unsigned c) { return lanes[c].state({count}); });
     }
 };
 
@@ -120,11 +120,11 @@ struct state_lane {
     state_of<Fold> all = Fold::identity();
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const value_of<Fold> (&x)[Rows], uint32_t before,
-                                         unsigned valid)
+    __device__ __forceinline__ void accumulate(const value_of<Fold> (&x)[Rows], uint32_t before,
+                                               unsigned valid)
     {
         static_assert(Rows <= 32, "a word has a bit for each");
-        accumulate_values<Fold>(all, x, in_a_row{before}, valid_bits{low_bits(valid)});
+        accumulate_values<Fold>(all, x, consecutive_positions{before}, valid_bits{low_bits(valid)});
     }
 
     __device__ __forceinline__ state_of<Fold> state(const accumulated_rows &) const
@@ -142,13 +142,13 @@ struct value_lane : state_lane<Fold> {
     using state_lane<Fold>::all;
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const value_of<Fold> (&x)[Rows], uint32_t, unsigned)
+    __device__ __forceinline__ void accumulate(const value_of<Fold> (&x)[Rows], uint32_t, unsigned)
     {
         all = Fold::merge(
-            all, merged_in_pairs<Fold, Rows, value_of<Fold>>([&](unsigned r) { return x[r]; }));
+            all, pairwise_merge<Fold, Rows, value_of<Fold>>([&](unsigned r) { return x[r]; }));
     }
 
-    __device__ __forceinline__ value_of<Fold> made() const
+    __device__ __forceinline__ value_of<Fold> partial() const
     {
         return all;
     }
@@ -169,7 +169,7 @@ struct nonzero_lane {
     uint32_t count = 0;
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const V (&x)[Rows], uint32_t, unsigned)
+    __device__ __forceinline__ void accumulate(const V (&x)[Rows], uint32_t, unsigned)
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++)
@@ -193,18 +193,18 @@ struct nansum_lane {
     uint32_t nans = 0;
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const V (&x)[Rows], uint32_t, unsigned)
+    __device__ __forceinline__ void accumulate(const V (&x)[Rows], uint32_t, unsigned)
     {
-        const V numbers = added_in_lanes<Rows, V>([&](unsigned r) {
+        const V numbers = sum_in_lanes<Rows, V>([&](unsigned r) {
             nans += is_nan(x[r]);
             return is_nan(x[r]) ? sum<V>::identity() : x[r];
         });
         all = sum<V>::merge(all, numbers);
     }
 
-    __device__ __forceinline__ state_of<fold> state(const accumulated_rows &taken) const
+    __device__ __forceinline__ state_of<fold> state(const accumulated_rows &rows) const
     {
-        return {typename fold::total(all), taken.count - nans};
+        return {typename fold::total(all), rows.count - nans};
     }
 };
 
@@ -218,9 +218,9 @@ struct square_lane {
     double squares = 0;
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const V (&x)[Rows], uint32_t, unsigned)
+    __device__ __forceinline__ void accumulate(const V (&x)[Rows], uint32_t, unsigned)
     {
-        squares += added_in_lanes<Rows, double>([&](unsigned r) { return squared(widen(x[r])); });
+        squares += sum_in_lanes<Rows, double>([&](unsigned r) { return squared(widen(x[r])); });
     }
 
     __device__ __forceinline__ state_of<fold> state(const accumulated_rows &) const
@@ -254,7 +254,7 @@ struct argmin_lane {
     uint32_t number = SkipsNan ? UINT32_MAX : 0;
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const V (&x)[Rows], uint32_t first, unsigned)
+    __device__ __forceinline__ void accumulate(const V (&x)[Rows], uint32_t first, unsigned)
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
@@ -264,21 +264,21 @@ struct argmin_lane {
         }
     }
 
-    __device__ __forceinline__ unsigned made() const
+    __device__ __forceinline__ unsigned partial() const
     {
         return number;
     }
 
-    __device__ __forceinline__ state_of<fold> state(const accumulated_rows &taken) const
+    __device__ __forceinline__ state_of<fold> state(const accumulated_rows &rows) const
     {
-        return taken.count ? fold::lift(best, taken.row(taken.number(number))) : fold::identity();
+        return rows.count ? fold::lift(best, rows.row(rows.number(number))) : fold::identity();
     }
 };
 
 template <class V, bool SkipsNan, class In, unsigned Words>
 struct accumulator<position_of_best<V, by_least, SkipsNan>, In, Words>
     : accumulator_of_lanes<argmin_lane<V, SkipsNan>, In, Words> {
-    __device__ __forceinline__ found<V> across(uint32_t) const
+    __device__ __forceinline__ found<V> merge_lanes(uint32_t) const
     {
         found<V> all = {this->lanes[0].best, this->lanes[0].number, 0};
 #pragma unroll

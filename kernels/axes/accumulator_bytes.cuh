@@ -15,16 +15,17 @@ struct byte_sums : merges_by_words {
     __device__ __forceinline__ byte_sums() : totals() {}
 
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
+    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t,
+                                               unsigned = Rows)
     {
         Vector numbers[Rows];
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++)
 #pragma unroll
             for (unsigned w = 0; w < Words; w++)
-                numbers[r].at[w] = numbers_of_bytes<In>(rows[r].at[w]);
-        each_column_of_bytes(numbers, [&](unsigned c, uint32_t bytes) {
-            using bytes_of = packing_of_numbers<In>;
+                numbers[r].at[w] = bytes_as_integers<In>(rows[r].at[w]);
+        for_each_byte_column(numbers, [&](unsigned c, uint32_t bytes) {
+            using bytes_of = integer_packing<In>;
             totals[c] = int32_t(bytes_of::sum(typename bytes_of::word(bytes), totals[c]));
         });
     }
@@ -37,7 +38,7 @@ struct byte_sums : merges_by_words {
             totals[c] += move(totals[c]);
     }
 
-    __device__ __forceinline__ int made(unsigned c, uint32_t) const
+    __device__ __forceinline__ int partial(unsigned c, uint32_t) const
     {
         return totals[c];
     }
@@ -47,10 +48,9 @@ struct byte_sums : merges_by_words {
         return State(totals[c]);
     }
 
-    __device__ __forceinline__ State across(uint32_t) const
+    __device__ __forceinline__ State merge_lanes(uint32_t) const
     {
-        return State(
-            merged_in_pairs<sum<int>, columns, int>([&](unsigned c) { return totals[c]; }));
+        return State(pairwise_merge<sum<int>, columns, int>([&](unsigned c) { return totals[c]; }));
     }
 };
 

@@ -26,9 +26,9 @@ struct least_of_halves {
             asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
 #else
         for (unsigned k = 0; k < 2; k++) {
-            const uint16_t own = uint16_t(a >> 16 * k), other = uint16_t(b >> 16 * k);
+            const uint16_t first = uint16_t(a >> 16 * k), other = uint16_t(b >> 16 * k);
             const float x = float(element_at<In>({a}, k)), y = float(element_at<In>({b}, k));
-            best |= uint32_t(is_nan(x) || y >= x ? own : other) << 16 * k;
+            best |= uint32_t(is_nan(x) || y >= x ? first : other) << 16 * k;
         }
 #endif
         return best;
@@ -47,11 +47,12 @@ struct least_halves {
     __device__ __forceinline__ least_halves()
     {
         constexpr In greatest = ends<In>::greatest;
-        fill(best, vector_of(greatest).at[0]);
+        fill(best, broadcast_vector(greatest).at[0]);
     }
 
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
+    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t,
+                                               unsigned = Rows)
     {
 #pragma unroll
         for (unsigned w = 0; w < words; w++) {
@@ -63,7 +64,7 @@ struct least_halves {
                 for (unsigned r = 0; r < Rows; r++)
                     best[w] = least::merge(best[w], row(r));
             else
-                best[w] = least::merge(best[w], merged_in_pairs<least, Rows, uint32_t>(row));
+                best[w] = least::merge(best[w], pairwise_merge<least, Rows, uint32_t>(row));
         }
     }
 
@@ -75,7 +76,7 @@ struct least_halves {
                               (at + 1) * together - 1);
     }
 
-    __device__ __forceinline__ auto made(unsigned c, uint32_t) const
+    __device__ __forceinline__ auto partial(unsigned c, uint32_t) const
     {
         return std::conditional_t<std::is_integral_v<In>, int, V>(element(c));
     }
@@ -85,10 +86,10 @@ struct least_halves {
         return V(element(c));
     }
 
-    __device__ __forceinline__ V across(uint32_t) const
+    __device__ __forceinline__ V merge_lanes(uint32_t) const
     {
         const uint32_t all =
-            merged_in_pairs<least, words, uint32_t>([&](unsigned w) { return best[w]; });
+            pairwise_merge<least, words, uint32_t>([&](unsigned w) { return best[w]; });
         return V(element_at<In>({least::merge(all, all << 16)}, 4 / sizeof(In) - 1));
     }
 };
@@ -135,7 +136,7 @@ __device__ __forceinline__ uint32_t ranks_of_word(uint32_t word)
         : "r"(negative), "r"(signs), "r"(0x7fff7fff));
 #else
     constexpr In greatest = ends<In>::greatest;
-    const uint16_t infinity = uint16_t(vector_of(greatest).at[0]);
+    const uint16_t infinity = uint16_t(broadcast_vector(greatest).at[0]);
     for (unsigned k = 0; k < 2; k++) {
         const uint16_t half = uint16_t(word >> 16 * k), size = half & 0x7fff;
         const uint16_t rank = size > infinity ? 0x8000 : half > 0x8000 || size == 0 ? ~size : size;
@@ -170,8 +171,8 @@ struct least_keys {
     }
 
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t first,
-                                         unsigned = Rows)
+    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t first,
+                                               unsigned = Rows)
     {
         constexpr unsigned lowest = of_word == 4 ? 0x4210 : 0x5410,
                            next = of_word == 4 ? 0x1000 : 0x2200;
@@ -182,27 +183,27 @@ struct least_keys {
                 const uint32_t ranks = ranks_of_word<In>(rows[r].at[w]);
 #pragma unroll
                 for (unsigned k = 0; k < of_word; k++) {
-                    int32_t &own = key[of_word * w + k];
-                    own = min_of_numbers(
-                        own, int32_t(selected_bytes(first + r, ranks, lowest + k * next)));
+                    int32_t &best = key[of_word * w + k];
+                    best = min_of_numbers(
+                        best, int32_t(permute_bytes(first + r, ranks, lowest + k * next)));
                 }
             }
     }
 
-    __device__ __forceinline__ unsigned made(unsigned c, uint32_t count) const
+    __device__ __forceinline__ unsigned partial(unsigned c, uint32_t count) const
     {
         return count == 0 ? 0 : key[c] & numbers;
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const accumulated_rows &taken) const
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const accumulated_rows &rows) const
     {
-        const uint32_t number = made(c, taken.count);
-        return taken.count ? Fold::lift(element_of_rank<In>(key[c] >> bits),
-                                        taken.row(of_word == 4 ? number : taken.number(number)))
-                           : Fold::identity();
+        const uint32_t number = partial(c, rows.count);
+        return rows.count ? Fold::lift(element_of_rank<In>(key[c] >> bits),
+                                       rows.row(of_word == 4 ? number : rows.number(number)))
+                          : Fold::identity();
     }
 
-    __device__ __forceinline__ found<value_of<Fold>> across(uint32_t) const
+    __device__ __forceinline__ found<value_of<Fold>> merge_lanes(uint32_t) const
     {
         int32_t best = key[0];
         unsigned lane = 0;
@@ -222,19 +223,19 @@ struct accumulator<argmin<V>, int8_t, Words> : least_keys<argmin<V>, int8_t, Wor
     using keys::key;
 
     /* Replace the thread's own row numbers by numbers in the team. */
-    __device__ __forceinline__ void number_in_team(const accumulated_rows &taken)
+    __device__ __forceinline__ void number_in_team(const accumulated_rows &rows)
     {
 #pragma unroll
-        for (int32_t &own : key)
-            own = int32_t((uint32_t(own) & ~keys::numbers) | taken.number(own & keys::numbers));
+        for (int32_t &best : key)
+            best = int32_t((uint32_t(best) & ~keys::numbers) | rows.number(best & keys::numbers));
     }
 
     template <class Move>
     __device__ __forceinline__ void merge(Move move)
     {
 #pragma unroll
-        for (int32_t &own : key)
-            own = min_of_numbers(own, move(own));
+        for (int32_t &best : key)
+            best = min_of_numbers(best, move(best));
     }
 };
 

@@ -14,7 +14,7 @@ struct equals {
     static __device__ __forceinline__ variance_state<double> merge(variance_state<double> a,
                                                                    variance_state<double> b)
     {
-        return merged_equals(a, b);
+        return merge_equal_counts(a, b);
     }
 };
 
@@ -33,37 +33,37 @@ struct accumulator<variance<V>, In, Words> {
     __device__ __forceinline__ accumulator() : mean(), deviation() {}
 
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before,
-                                         unsigned valid = Rows)
+    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t before,
+                                               unsigned valid = Rows)
     {
         if (before < Rows)
-            take_first(rows, before, valid);
+            accumulate_first(rows, before, valid);
         else
-            take_more(rows, before, valid);
+            accumulate_more(rows, before, valid);
     }
 
-    __device__ __forceinline__ double made(unsigned c, uint32_t) const
+    __device__ __forceinline__ double partial(unsigned c, uint32_t) const
     {
         return deviation[c];
     }
 
     __device__ __forceinline__ state_of<variance<V>> state(unsigned c,
-                                                           const accumulated_rows &taken) const
+                                                           const accumulated_rows &rows) const
     {
-        return {double(taken.count), mean[c], deviation[c]};
+        return {double(rows.count), mean[c], deviation[c]};
     }
 
-    __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
+    __device__ __forceinline__ state_of<variance<V>> merge_lanes(uint32_t count) const
     {
-        return merged_in_pairs<equals, columns, variance_state<double>>([&](unsigned c) {
-            return variance_state<double>{double(taken), mean[c], deviation[c]};
+        return pairwise_merge<equals, columns, variance_state<double>>([&](unsigned c) {
+            return variance_state<double>{double(count), mean[c], deviation[c]};
         });
     }
 
   private:
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take_first(const Vector (&rows)[Rows], uint32_t before,
-                                               unsigned valid)
+    __device__ __forceinline__ void accumulate_first(const Vector (&rows)[Rows], uint32_t before,
+                                                     unsigned valid)
     {
         const double all = double(before) + valid, share = ratio_of_counts(valid, all),
                      weight = double(before) * share,
@@ -75,18 +75,18 @@ struct accumulator<variance<V>, In, Words> {
             for (unsigned r = 0; r < Rows; r++)
                 x[r] = widened_element(element_at<In>(rows[r].at, c));
             const double of_batch =
-                added_in_lanes<Rows, double>([&](unsigned r) { return x[r]; }) * inverse;
-            const double spread = added_in_lanes<Rows, double>(
+                sum_in_lanes<Rows, double>([&](unsigned r) { return x[r]; }) * inverse;
+            const double deviations = sum_in_lanes<Rows, double>(
                 [&](unsigned r) { return r < valid ? squared(x[r] - of_batch) : 0.0; });
             const double delta = of_batch - mean[c];
             mean[c] = before ? mean[c] + delta * share : of_batch;
-            deviation[c] = before ? deviation[c] + spread + delta * delta * weight : spread;
+            deviation[c] = before ? deviation[c] + deviations + delta * delta * weight : deviations;
         }
     }
 
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take_more(const Vector (&rows)[Rows], uint32_t before,
-                                              unsigned valid)
+    __device__ __forceinline__ void accumulate_more(const Vector (&rows)[Rows], uint32_t before,
+                                                    unsigned valid)
     {
         const double inverse = ratio_of_counts(1, double(before) + valid);
 #pragma unroll
@@ -115,21 +115,21 @@ struct accumulator<variance<complex<double>>, In, Words>
  * deviations is at least half of the largest square, of which there are at most 2^6, and the
  * rounding errors of 2^4 successive additions are as small relative to it as a variance allows. */
 template <class V, class In>
-struct spreads_of_halves {
+struct variances_of_halves {
     static constexpr unsigned columns = 2;
-    static constexpr uint32_t most = 1 << 6;
+    static constexpr uint32_t capacity = 1 << 6;
     double sum[columns], squares[columns], mean[columns], deviation[columns];
     uint32_t greatest = 0; /* largest word without its sign, i.e. with the largest second element */
-    uint32_t settled = 0;
+    uint32_t flushed = 0;
 
-    __device__ __forceinline__ spreads_of_halves() : sum(), squares(), mean(), deviation() {}
+    __device__ __forceinline__ variances_of_halves() : sum(), squares(), mean(), deviation() {}
 
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before,
-                                         unsigned = Rows)
+    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t before,
+                                               unsigned = Rows)
     {
-        if (before + Rows > settled + most)
-            settle(before);
+        if (before + Rows > flushed + capacity)
+            flush(before);
         double of_rows[columns] = {}, of_squares[columns] = {};
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
@@ -148,14 +148,14 @@ struct spreads_of_halves {
         }
     }
 
-    __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
+    __device__ __forceinline__ state_of<variance<V>> merge_lanes(uint32_t count) const
     {
-        const latest_rows latest(settled, taken);
+        const pending_rows pending(flushed, count);
         const double nan = not_a_number<double>();
         const variance_state<double> all =
-            merged_in_pairs<equals, columns, variance_state<double>>([&](unsigned c) {
-                const variance_state<double> own = all_of(c, latest);
-                return variance_state<double>{double(taken), own.mean, own.deviation};
+            pairwise_merge<equals, columns, variance_state<double>>([&](unsigned c) {
+                const variance_state<double> state = merged_state(c, pending);
+                return variance_state<double>{double(count), state.mean, state.deviation};
             });
         constexpr uint16_t infinity = ends<In>::greatest.bits;
         return greatest >> 16 < infinity ? all : variance_state<double>{all.count, nan, nan};
@@ -163,47 +163,47 @@ struct spreads_of_halves {
 
   private:
     /* Factors that both columns share. */
-    struct latest_rows {
+    struct pending_rows {
         double count, inverse, share, weight;
 
-        __device__ __forceinline__ latest_rows(uint32_t settled, uint32_t taken)
-            : count(double(taken - settled)), inverse(ratio_of_counts(1, count)),
-              share(ratio_of_counts(count, double(taken))), weight(double(settled) * share)
+        __device__ __forceinline__ pending_rows(uint32_t flushed, uint32_t total)
+            : count(double(total - flushed)), inverse(ratio_of_counts(1, count)),
+              share(ratio_of_counts(count, double(total))), weight(double(flushed) * share)
         {
         }
     };
 
-    __device__ __forceinline__ variance_state<double> all_of(unsigned c,
-                                                             const latest_rows &latest) const
+    __device__ __forceinline__ variance_state<double>
+    merged_state(unsigned c, const pending_rows &pending) const
     {
-        const variance_state<double> own =
-            variance_state_of_sums(sum[c], squares[c], latest.count, latest.inverse);
-        if (settled == 0)
-            return own;
-        const double delta = own.mean - mean[c];
-        return {latest.count, mean[c] + delta * latest.share,
-                deviation[c] + own.deviation + delta * delta * latest.weight};
+        const variance_state<double> state =
+            variance_state_of_sums(sum[c], squares[c], pending.count, pending.inverse);
+        if (flushed == 0)
+            return state;
+        const double delta = state.mean - mean[c];
+        return {pending.count, mean[c] + delta * pending.share,
+                deviation[c] + state.deviation + delta * delta * pending.weight};
     }
 
-    __device__ __forceinline__ void settle(uint32_t taken)
+    __device__ __forceinline__ void flush(uint32_t total)
     {
-        const latest_rows latest(settled, taken);
+        const pending_rows pending(flushed, total);
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            const variance_state<double> all = all_of(c, latest);
+            const variance_state<double> all = merged_state(c, pending);
             mean[c] = all.mean;
             deviation[c] = all.deviation;
             sum[c] = squares[c] = 0;
         }
-        settled = taken;
+        flushed = total;
     }
 };
 
 template <class V>
-struct accumulator<variance<V>, float16, 1> : spreads_of_halves<V, float16> {};
+struct accumulator<variance<V>, float16, 1> : variances_of_halves<V, float16> {};
 
 template <class V>
-struct accumulator<variance<V>, bfloat16, 1> : spreads_of_halves<V, bfloat16> {};
+struct accumulator<variance<V>, bfloat16, 1> : variances_of_halves<V, bfloat16> {};
 
 /* For columns whose results have the elements' own type, for which less precision suffices. */
 template <class Fold, class In, unsigned Words = 4>
@@ -218,67 +218,68 @@ struct result_accumulator : accumulator<Fold, In, Words> {};
 template <class V, unsigned Words>
 struct result_accumulator<variance<V>, float16, Words> {
     static constexpr unsigned columns = lanes_of<float16, Words>;
-    static constexpr uint32_t most = 1 << 6;
-    float from[columns], sum[columns], latest[columns], squares[columns];
-    uint32_t settled = 0;
+    static constexpr uint32_t capacity = 1 << 6;
+    float reference[columns], sum[columns], pending[columns], squares[columns];
+    uint32_t flushed = 0;
 
-    __device__ __forceinline__ result_accumulator() : from(), sum(), latest(), squares() {}
+    __device__ __forceinline__ result_accumulator() : reference(), sum(), pending(), squares() {}
 
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before)
+    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t before)
     {
-        if (before + Rows > settled + most)
-            settle(before);
+        if (before + Rows > flushed + capacity)
+            flush(before);
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             if (before == 0)
-                from[c] = float(element_at<float16>(rows[0].at, c));
+                reference[c] = float(element_at<float16>(rows[0].at, c));
             float of_rows = 0, of_squares = 0;
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++) {
-                const float d = float(element_at<float16>(rows[r].at, c)) - from[c];
+                const float d = float(element_at<float16>(rows[r].at, c)) - reference[c];
                 of_rows = r == 0 ? d : of_rows + d;
                 of_squares = r == 0 ? d * d : fmaf(d, d, of_squares);
             }
             sum[c] += of_rows;
-            latest[c] += of_squares;
+            pending[c] += of_squares;
         }
     }
 
     /* NaN if any element is not finite. */
-    __device__ __forceinline__ float made(unsigned c, uint32_t count) const
+    __device__ __forceinline__ float partial(unsigned c, uint32_t count) const
     {
-        const float all = fmaf(-sum[c], sum[c] * (1 / float(count)), squares[c] + latest[c]);
+        const float all = fmaf(-sum[c], sum[c] * (1 / float(count)), squares[c] + pending[c]);
         return all < 0 ? 0 : all;
     }
 
-    __device__ __forceinline__ state_of<variance<V>> across(uint32_t count) const
+    __device__ __forceinline__ state_of<variance<V>> merge_lanes(uint32_t count) const
     {
-        return merged_in_pairs<equals, columns, variance_state<double>>([&](unsigned c) {
-            return variance_state<double>{
-                double(count), double(from[c]) + sum[c] * (1 / float(count)), made(c, count)};
+        return pairwise_merge<equals, columns, variance_state<double>>([&](unsigned c) {
+            return variance_state<double>{double(count),
+                                          double(reference[c]) + sum[c] * (1 / float(count)),
+                                          partial(c, count)};
         });
     }
 
   private:
-    __device__ __forceinline__ void settle(uint32_t taken)
+    __device__ __forceinline__ void flush(uint32_t total)
     {
-        const float count = float(taken), inverse = 1 / count;
+        const float count = float(total), inverse = 1 / count;
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            const float next = fmaf(sum[c], inverse, from[c]), moved = next - from[c],
-                        left = fmaf(-count, moved, sum[c]);
-            squares[c] = fmaf(-moved, sum[c] + left, squares[c] + latest[c]);
-            latest[c] = 0;
-            sum[c] = left;
-            from[c] = next;
+            const float next = fmaf(sum[c], inverse, reference[c]), shift = next - reference[c],
+                        residual = fmaf(-count, shift, sum[c]);
+            squares[c] = fmaf(-shift, sum[c] + residual, squares[c] + pending[c]);
+            pending[c] = 0;
+            sum[c] = residual;
+            reference[c] = next;
         }
-        settled = taken;
+        flushed = total;
     }
 };
 
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
- * `made` computes: count * squares is less than 2^46. */
+ * `partial` computes: count * squares is less than 2^46. */
 template <class V, unsigned Words>
 struct accumulator<variance<V>, int8_t, Words> : merges_by_words, is_register_bound {
     static constexpr unsigned columns = 4 * Words;
@@ -287,9 +288,10 @@ struct accumulator<variance<V>, int8_t, Words> : merges_by_words, is_register_bo
     __device__ __forceinline__ accumulator() : totals(), squares() {}
 
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
+    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t,
+                                               unsigned = Rows)
     {
-        each_column_of_bytes(rows, [&](unsigned c, uint32_t bytes) {
+        for_each_byte_column(rows, [&](unsigned c, uint32_t bytes) {
             totals[c] = packing<int8_t>::sum(int32_t(bytes), totals[c]);
             squares[c] = int32_t(packing<int8_t>::squares(int32_t(bytes), squares[c]));
         });
@@ -305,24 +307,24 @@ struct accumulator<variance<V>, int8_t, Words> : merges_by_words, is_register_bo
         }
     }
 
-    __device__ __forceinline__ double made(unsigned c, uint32_t count) const
+    __device__ __forceinline__ double partial(unsigned c, uint32_t count) const
     {
         return double(int64_t(count) * squares[c] - int64_t(totals[c]) * totals[c]);
     }
 
     __device__ __forceinline__ state_of<variance<V>> state(unsigned c,
-                                                           const accumulated_rows &taken) const
+                                                           const accumulated_rows &rows) const
     {
-        const double count = double(taken.count);
-        return taken.count ? state_of<variance<V>>{count, ratio_of_counts(totals[c], count),
-                                                   ratio_of_counts(made(c, taken.count), count)}
-                           : variance<V>::identity();
+        const double count = double(rows.count);
+        return rows.count ? state_of<variance<V>>{count, ratio_of_counts(totals[c], count),
+                                                  ratio_of_counts(partial(c, rows.count), count)}
+                          : variance<V>::identity();
     }
 
     /* At most 2^20 elements: n * squares is less than 2^54. */
-    __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
+    __device__ __forceinline__ state_of<variance<V>> merge_lanes(uint32_t count) const
     {
-        const int64_t n = int64_t(taken) * columns;
+        const int64_t n = int64_t(count) * columns;
         int64_t total = 0, of_squares = 0;
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {

@@ -34,7 +34,7 @@ __device__ __forceinline__ const kernel_axes &loaded(const along &arguments)
 }
 
 /* A thread's place in its block. */
-struct teammate {
+struct team_member {
     unsigned result; /* in the block */
     unsigned number; /* in the team */
     unsigned pitch;  /* log2 of the threads between two teammates */
@@ -42,20 +42,20 @@ struct teammate {
 };
 
 /* Teammates are neighboring threads. */
-__device__ __forceinline__ teammate place_in_row(const kernel_axes &x, unsigned thread)
+__device__ __forceinline__ team_member place_in_row(const kernel_axes &x, unsigned thread)
 {
     const unsigned team = x.launch.team;
     return {thread >> team, thread & ((1u << team) - 1), 0, blockDim.x >> team};
 }
 
-__device__ __forceinline__ teammate place_in_team(const kernel_axes &x, unsigned thread)
+__device__ __forceinline__ team_member place_in_team(const kernel_axes &x, unsigned thread)
 {
     const unsigned teams = blockDim.x >> x.launch.team, pitch = x.launch.block - x.launch.team;
-    return x.launch.across ? teammate{thread & (teams - 1), thread >> pitch, pitch, teams}
+    return x.launch.across ? team_member{thread & (teams - 1), thread >> pitch, pitch, teams}
                            : place_in_row(x, thread);
 }
 
-__device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
+__device__ __forceinline__ team_member place_in_team(const kernel_axes &x)
 {
     return place_in_team(x, threadIdx.x);
 }
@@ -63,7 +63,7 @@ __device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
 /* ---- folding a team ---- */
 
 /* log2 of the number of teammates in one warp. */
-__device__ __forceinline__ unsigned teammates_in_warp(const kernel_axes &x, const teammate &me)
+__device__ __forceinline__ unsigned members_in_warp(const kernel_axes &x, const team_member &me)
 {
     const unsigned in_warp = me.pitch < warp_bits ? warp_bits - me.pitch : 0;
     return x.launch.team < in_warp ? x.launch.team : in_warp;
@@ -71,10 +71,10 @@ __device__ __forceinline__ unsigned teammates_in_warp(const kernel_axes &x, cons
 
 /* Fold the values of the teammates in a warp; the result is in the first of them. */
 template <class Fold, class T>
-__device__ __forceinline__ T fold_in_warp(const kernel_axes &x, const teammate &me, T value)
+__device__ __forceinline__ T fold_in_warp(const kernel_axes &x, const team_member &me, T value)
 {
 #pragma unroll 1
-    for (unsigned offset = 1u << teammates_in_warp(x, me) >> 1; offset > 0; offset /= 2)
+    for (unsigned offset = 1u << members_in_warp(x, me) >> 1; offset > 0; offset /= 2)
         value = Fold::merge(value, shuffle_down(value, offset << me.pitch));
     return value;
 }
@@ -82,9 +82,9 @@ __device__ __forceinline__ T fold_in_warp(const kernel_axes &x, const teammate &
 /* Fold the values of the whole team. Called by all threads of a block; a second call requires a
  * barrier in between. */
 template <class Fold, class T>
-__device__ __forceinline__ T team_fold(const kernel_axes &x, const teammate &me, T value)
+__device__ __forceinline__ T team_fold(const kernel_axes &x, const team_member &me, T value)
 {
-    const unsigned together = teammates_in_warp(x, me), warps = 1u << (x.launch.team - together);
+    const unsigned together = members_in_warp(x, me), warps = 1u << (x.launch.team - together);
     value = fold_in_warp<Fold>(x, me, value);
     if (warps == 1)
         return value;
@@ -107,13 +107,13 @@ struct counted_state {
 };
 
 template <class Fold>
-__device__ __forceinline__ void team_fold_counted(const kernel_axes &x, const teammate &me,
-                                                  counted_state<Fold> &own)
+__device__ __forceinline__ void team_fold_counted(const kernel_axes &x, const team_member &me,
+                                                  counted_state<Fold> &acc)
 {
-    own.state = team_fold<Fold>(x, me, own.state);
+    acc.state = team_fold<Fold>(x, me, acc.state);
     if (x.counts) {
         __syncthreads();
-        own.count = uint64_t(team_fold<sum<int64_t>>(x, me, int64_t(own.count)));
+        acc.count = uint64_t(team_fold<sum<int64_t>>(x, me, int64_t(acc.count)));
     }
 }
 
@@ -130,13 +130,13 @@ struct outer_dimension {
     int64_t stride, mask_stride, place;
 };
 
-__device__ __forceinline__ outer_dimension outer_of(const kernel_axes &x, unsigned k)
+__device__ __forceinline__ outer_dimension outer_at(const kernel_axes &x, unsigned k)
 {
     return {x.outer.shape[k], x.outer.strides[k], x.outer.mask_strides[k],
             x.outer.output_strides[k]};
 }
 
-__device__ __forceinline__ outer_dimension outer_of(const kernel_axes_of_any &x, unsigned k)
+__device__ __forceinline__ outer_dimension outer_at(const kernel_axes_of_any &x, unsigned k)
 {
     const unsigned at = x.from.dimensions + k;
     return {x.from.shape[at], x.from.strides[at], x.from.mask_strides[at], x.output_strides[k]};
@@ -149,18 +149,18 @@ __device__ __forceinline__ result_place place_among(const Axes &x, unsigned oute
 {
     result_place at = {{0, 0}, first};
     if (outer == 1) {
-        const outer_dimension only = outer_of(x, 0);
+        const outer_dimension only = outer_at(x, 0);
         const int64_t index = int64_t(result);
         return {{index * only.stride, index * only.mask_stride}, first + index * only.place};
     }
 #pragma unroll 1
     for (unsigned k = outer; k-- > 0;) {
-        const outer_dimension own = outer_of(x, k);
-        const uint64_t rest = k > 0 ? result / own.length : 0;
-        const int64_t index = int64_t(result - rest * own.length);
-        at.base.data += index * own.stride;
-        at.base.mask += index * own.mask_stride;
-        at.place += index * own.place;
+        const outer_dimension dimension = outer_at(x, k);
+        const uint64_t rest = k > 0 ? result / dimension.length : 0;
+        const int64_t index = int64_t(result - rest * dimension.length);
+        at.base.data += index * dimension.stride;
+        at.base.mask += index * dimension.mask_stride;
+        at.place += index * dimension.place;
         result = rest;
     }
     return at;
@@ -181,18 +181,18 @@ __device__ __forceinline__ result_place place_of_result(const kernel_axes_of_any
 
 /* Accumulate full windows by vectorized loads; returns where the next window would begin. */
 template <class Fold>
-__device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enum element input,
+__device__ __forceinline__ int64_t accumulate_windows(state_of<Fold> &state, enum element input,
                                                       const kernel_stretches &rows,
                                                       const stretch &row, int64_t begin,
                                                       int64_t end, unsigned lane)
 {
-    constexpr unsigned N = slots_of<value_of<Fold>>;
-    const unsigned packing = packs<Fold> ? rows.packing : 0,
-                   run = packs<Fold> ? 4 - rows.bytes : rows.run, pitch = run + rows.lanes;
+    constexpr unsigned N = slots_per_thread<value_of<Fold>>;
+    const unsigned packing = loads_packed<Fold> ? rows.packing : 0,
+                   run = loads_packed<Fold> ? 4 - rows.bytes : rows.run, pitch = run + rows.lanes;
     const int64_t window = int64_t(N) << (rows.lanes + packing), step = int64_t(1)
                                                                         << (pitch + rows.bytes);
     const char *at = row.data + ((begin + int64_t(lane << run)) << rows.bytes);
-    placing places = {row.position + uint64_t(begin) + (lane << run), run, pitch};
+    slot_positions slots = {row.position + uint64_t(begin) + (lane << run), run, pitch};
 #pragma unroll 1
     for (; end - begin >= window; begin += window) {
         typename slot<value_of<Fold>>::type words[N];
@@ -200,13 +200,13 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enu
         for (unsigned part = 0;;) {
             value_of<Fold> values[N];
             decode(values, words, input);
-            accumulate_values<Fold>(state, values, places, all_valid());
+            accumulate_values<Fold>(state, values, slots, all_valid());
             if (++part >> packing)
                 break;
             shift_words(words, 1u << rows.bytes);
         }
         at += window << rows.bytes;
-        places.first += uint64_t(window);
+        slots.first += uint64_t(window);
     }
     return begin;
 }
@@ -214,39 +214,40 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enu
 /* Accumulate, by vectorized loads where possible, a window in which the row begins or ends. Returns
  * where the next window would begin. */
 template <class Fold>
-__device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, enum element input,
+__device__ __forceinline__ int64_t accumulate_edge(state_of<Fold> &state, enum element input,
                                                    const kernel_stretches &rows, const stretch &row,
                                                    int64_t begin, int64_t end, unsigned lane)
 {
-    constexpr unsigned N = slots_of<value_of<Fold>>;
-    const unsigned pitch = rows.run + rows.lanes, own = lane << rows.run;
+    constexpr unsigned N = slots_per_thread<value_of<Fold>>;
+    const unsigned pitch = rows.run + rows.lanes, offset = lane << rows.run;
     const int window = int(N << rows.lanes), from = begin < 0 ? int(-begin) : 0,
               to = end - begin < window ? int(end - begin) : window;
-    const placing places = {row.position + uint64_t(begin + own), rows.run, pitch};
-    const uint32_t there =
-        places.cut_before(to - int(own)) & ~places.cut_before(from - int(own)) & low_bits(N);
+    const slot_positions slots = {row.position + uint64_t(begin + offset), rows.run, pitch};
+    const uint32_t present = slots.clipped_before(to - int(offset)) &
+                             ~slots.clipped_before(from - int(offset)) & low_bits(N);
     typename slot<value_of<Fold>>::type words[N];
     value_of<Fold> values[N];
     load_words(words, 1u << rows.bytes,
-               some_of_runs{row.data + (begin + int64_t(own)) * (int64_t(1) << rows.bytes),
-                            int64_t(1) << (pitch + rows.bytes), there, low_bits(1u << rows.run)});
+               clipped_runs{row.data + (begin + int64_t(offset)) * (int64_t(1) << rows.bytes),
+                            int64_t(1) << (pitch + rows.bytes), present, low_bits(1u << rows.run)});
     decode(values, words, input);
-    accumulate_values<Fold>(state, values, places, valid_bits{there});
+    accumulate_values<Fold>(state, values, slots, valid_bits{present});
     return begin + window;
 }
 
 /* Accumulate this thread's share of a result's elements, `base` from those of the first result. */
 template <class Fold>
-__device__ __forceinline__ void take_share(counted_state<Fold> &own, const kernel_axes_of_any &all,
-                                           const teammate &me, const offsets &base, uint64_t split)
+__device__ __forceinline__ void
+accumulate_share(counted_state<Fold> &acc, const kernel_axes_of_any &all, const team_member &me,
+                 const offsets &base, uint64_t split)
 {
     const layout &from = all.from;
     const kernel_axes &x = all.of_few;
     const kernel_stretches &rows = x.rows;
     const unsigned groups = 1u << (x.launch.team - rows.lanes),
                    lane = me.number & ((1u << rows.lanes) - 1);
-    const int64_t window = int64_t(slots_of<value_of<Fold>>)
-                           << (rows.lanes + (packs<Fold> ? rows.packing : 0));
+    const int64_t window = int64_t(slots_per_thread<value_of<Fold>>)
+                           << (rows.lanes + (loads_packed<Fold> ? rows.packing : 0));
 #pragma unroll 1
     for (uint64_t item = split * groups + (me.number >> rows.lanes); item < rows.items;
          item += x.launch.splits * groups) {
@@ -256,14 +257,14 @@ __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kerne
 #pragma unroll 1
         for (int64_t i = row.begin; i < end;) {
             if (!row.in_runs || row.mask)
-                i +=
-                    take_window<Fold, true, false>(own.state, valid, from, rows, row, i, end, lane);
+                i += accumulate_window<Fold, true, false>(acc.state, valid, from, rows, row, i, end,
+                                                          lane);
             else if (i < 0 || end - i < window)
-                i = take_cut_window<Fold>(own.state, from.input, rows, row, i, end, lane);
+                i = accumulate_edge<Fold>(acc.state, from.input, rows, row, i, end, lane);
             else
-                i = take_whole_windows<Fold>(own.state, from.input, rows, row, i, end, lane);
+                i = accumulate_windows<Fold>(acc.state, from.input, rows, row, i, end, lane);
         }
-        own.count += valid;
+        acc.count += valid;
     }
 }
 
@@ -273,25 +274,25 @@ __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kerne
  * thread's share of all of them and returns true; the others return false. */
 template <class Fold>
 __device__ __forceinline__ bool
-exchange_splits(const kernel_axes &x, const teammate &me, uint64_t result, uint64_t group,
-                uint64_t split, counted_state<Fold> &own, global<state_of<Fold>> partials,
+exchange_splits(const kernel_axes &x, const team_member &me, uint64_t result, uint64_t group,
+                uint64_t split, counted_state<Fold> &acc, global<state_of<Fold>> partials,
                 global<uint64_t> counts, global<unsigned> tickets)
 {
-    const bool there = result < x.results;
-    if (me.number == 0 && there) {
-        partials[split * x.results + result] = own.state;
+    const bool exists = result < x.results;
+    if (me.number == 0 && exists) {
+        partials[split * x.results + result] = acc.state;
         if (x.counts)
-            counts[split * x.results + result] = own.count;
+            counts[split * x.results + result] = acc.count;
     }
     if (!is_last_block(tickets + group, unsigned(x.launch.splits)))
         return false;
-    own = {Fold::identity(), 0};
+    acc = {Fold::identity(), 0};
 #pragma unroll 1
-    for (uint64_t s = me.number; there && s < x.launch.splits; s += 1u << x.launch.team) {
+    for (uint64_t s = me.number; exists && s < x.launch.splits; s += 1u << x.launch.team) {
         const uint64_t at = s * x.results + result;
-        own.state = Fold::merge(own.state, load_from_l2(partials + at));
+        acc.state = Fold::merge(acc.state, load_from_l2(partials + at));
         if (x.counts)
-            own.count += load_from_l2(counts + at);
+            acc.count += load_from_l2(counts + at);
     }
     return true;
 }
@@ -303,23 +304,23 @@ __global__ void fold_along(SHARED_PARAMETER(along_any) all, global<state_of<Fold
                            global<uint64_t> counts, global<unsigned> tickets)
 {
     const kernel_axes &x = all.of_few;
-    const teammate me = place_in_team(x);
+    const team_member me = place_in_team(x);
     const uint64_t group = blockIdx.x / x.launch.splits,
                    split = blockIdx.x - group * x.launch.splits,
                    result = group * me.teams + me.result;
-    counted_state<Fold> own = {Fold::identity(), 0};
+    counted_state<Fold> acc = {Fold::identity(), 0};
     if (result < x.results)
-        take_share<Fold>(own, all, me, place_of_result(all, result).base, split);
+        accumulate_share<Fold>(acc, all, me, place_of_result(all, result).base, split);
 #pragma unroll 1
     for (bool split_up = x.launch.splits > 1;; split_up = false) {
-        team_fold_counted<Fold>(x, me, own);
+        team_fold_counted<Fold>(x, me, acc);
         if (!split_up)
             break;
-        if (!exchange_splits<Fold>(x, me, result, group, split, own, partials, counts, tickets))
+        if (!exchange_splits<Fold>(x, me, result, group, split, acc, partials, counts, tickets))
             return;
     }
     if (me.number == 0 && result < x.results)
-        store_result<Fold>(x.result, own.state, x.counts ? own.count : x.result.finish.count,
+        store_result<Fold>(x.result, acc.state, x.counts ? acc.count : x.result.finish.count,
                            place_of_result(all, result).place);
 }
 

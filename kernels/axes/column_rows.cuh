@@ -14,12 +14,12 @@ namespace KERNELS
 /* ---- loads ---- */
 
 /* A thread's position in the rows of its columns; rows may span one or two reduced dimensions. */
-struct column_walk {
+struct row_cursor {
     const kernel_axes &x;
     const char *at; /* the thread's next row */
-    int64_t hop;    /* bytes from one of the thread's rows to the next, in the inner dimension */
+    int64_t stride; /* bytes from one of the thread's rows to the next, in the inner dimension */
     unsigned count; /* columns that exist */
-    uint32_t taken; /* rows */
+    uint32_t done;  /* rows */
     uint32_t left;  /* rows left in the inner dimension; 0 if there is only one dimension */
 
     /* Bytes from one of the thread's rows to the next in the outer dimension. */
@@ -31,10 +31,10 @@ struct column_walk {
     __device__ __forceinline__ const char *next()
     {
         const char *const row = at;
-        at += hop;
+        at += stride;
         if (--left == 0) {
             left = uint32_t(x.from.shape[1]);
-            at += outer_hop() - int64_t(left) * hop;
+            at += outer_hop() - int64_t(left) * stride;
         }
         return row;
     }
@@ -42,65 +42,65 @@ struct column_walk {
     /* The r-th row from here, if there is one dimension. */
     __device__ __forceinline__ const char *row(unsigned r) const
     {
-        return at + r * hop;
+        return at + r * stride;
     }
 };
 
 /* Bytes from the beginning of the first column to the end of the last. */
 template <class In, bool Strided>
-__device__ __forceinline__ unsigned extent_of(unsigned columns)
+__device__ __forceinline__ unsigned extent_bytes(unsigned columns)
 {
     return (Strided ? 2 * columns - 1 : columns) * unsigned(sizeof(In));
 }
 
 /* Every second element of three packs, from byte `begin` on: 16 bytes. */
 template <class In>
-__device__ __forceinline__ vec16 joined_every_second(const vec16 (&packs)[3], unsigned begin)
+__device__ __forceinline__ vec16 extract_every_second(const vec16 (&packs)[3], unsigned begin)
 {
     const unsigned first = begin / unsigned(sizeof(In));
     vec16 row, last;
-    take_every_second<In>(packs[0].at, packs[1].at, first % 2, row.at);
-    take_every_second<In>(packs[2].at, packs[2].at, first % 2, last.at);
-    return joined<In>(row, last, first / 2 * unsigned(sizeof(In)));
+    select_every_second<In>(packs[0].at, packs[1].at, first % 2, row.at);
+    select_every_second<In>(packs[2].at, packs[2].at, first % 2, last.at);
+    return extract_vector<In>(row, last, first / 2 * unsigned(sizeof(In)));
 }
 
 /* Load misaligned rows by two aligned loads each, or three for every second element. All but the
  * first are skipped if they would contain none of the thread's columns. */
-template <class In, bool Strided, bool Deep, unsigned Rows>
-__device__ __forceinline__ void load_shifted(vec16 (&rows)[Rows], column_walk &own)
+template <class In, bool Strided, bool Nested, unsigned Rows>
+__device__ __forceinline__ void load_shifted(vec16 (&rows)[Rows], row_cursor &cursor)
 {
     vec16 packs[Rows][Strided ? 3 : 2] = {};
     unsigned begin[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        const char *at = Deep ? own.next() : own.row(r);
+        const char *at = Nested ? cursor.next() : cursor.row(r);
         begin[r] = unsigned(address_of(at) % sizeof(vec16));
         const vec16 *const from = pointer_cast<const vec16>(at - begin[r]);
         packs[r][0] = from[0];
 #pragma unroll
         for (unsigned p = 1; p < (Strided ? 3 : 2); p++)
-            if (begin[r] + extent_of<In, Strided>(own.count) > p * sizeof(vec16))
+            if (begin[r] + extent_bytes<In, Strided>(cursor.count) > p * sizeof(vec16))
                 packs[r][p] = from[p];
     }
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
         if constexpr (Strided)
-            rows[r] = joined_every_second<In>(packs[r], begin[r]);
+            rows[r] = extract_every_second<In>(packs[r], begin[r]);
         else
-            rows[r] = joined<In>(packs[r][0], packs[r][1], begin[r]);
+            rows[r] = extract_vector<In>(packs[r][0], packs[r][1], begin[r]);
 }
 
 /* The same for rows that all have the same misalignment: one branch selects the words for all of
  * them. */
 template <class In, unsigned Rows>
-__device__ __forceinline__ void load_shifted_alike(vec16 (&rows)[Rows], const column_walk &own)
+__device__ __forceinline__ void load_shifted_uniform(vec16 (&rows)[Rows], const row_cursor &cursor)
 {
-    const unsigned begin = unsigned(address_of(own.at) % sizeof(vec16));
-    const bool both = begin + own.count * sizeof(In) > sizeof(vec16);
+    const unsigned begin = unsigned(address_of(cursor.at) % sizeof(vec16));
+    const bool both = begin + cursor.count * sizeof(In) > sizeof(vec16);
     vec16 high[Rows] = {};
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        const vec16 *const words = pointer_cast<const vec16>(own.row(r) - begin);
+        const vec16 *const words = pointer_cast<const vec16>(cursor.row(r) - begin);
         rows[r] = words[0];
         if (both)
             high[r] = words[1];
@@ -108,7 +108,7 @@ __device__ __forceinline__ void load_shifted_alike(vec16 (&rows)[Rows], const co
     const auto join_from = [&](unsigned word) {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++)
-            rows[r] = joined<In>(rows[r], high[r], word * sizeof(uint32_t) + begin % 4);
+            rows[r] = extract_vector<In>(rows[r], high[r], word * sizeof(uint32_t) + begin % 4);
     };
     if (begin < 4)
         join_from(0);
@@ -122,12 +122,12 @@ __device__ __forceinline__ void load_shifted_alike(vec16 (&rows)[Rows], const co
 
 /* Load aligned rows. For every second element, the first may be the second of its pair. */
 template <class In, bool Strided, unsigned Rows>
-__device__ __forceinline__ void load_whole(vec16 (&rows)[Rows], const column_walk &own)
+__device__ __forceinline__ void load_whole(vec16 (&rows)[Rows], const row_cursor &cursor)
 {
-    const bool odd = Strided && is_odd(pointer_cast<const In>(own.at));
+    const bool odd = Strided && is_odd(pointer_cast<const In>(cursor.at));
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        const auto from = pointer_cast<const vec16>(own.row(r) - odd * sizeof(In));
+        const auto from = pointer_cast<const vec16>(cursor.row(r) - odd * sizeof(In));
         if constexpr (Strided)
             rows[r] = load_every_second<In>(from, 0, odd);
         else
@@ -137,49 +137,50 @@ __device__ __forceinline__ void load_whole(vec16 (&rows)[Rows], const column_wal
 
 /* ---- rows ---- */
 
-enum class loads {
+enum class load_mode {
     whole,
     shifted,
-    shifted_alike,
-    deep /* aligned or not, two reduced dimensions */
+    shifted_uniform,
+    nested /* aligned or not, two reduced dimensions */
 };
 
 /* Load a batch and accumulate it by ROWS_AHEAD rows at a time, so that results have the same bits
  * as those of unsplit columns. */
-template <unsigned Rows, loads How, bool Strided, class In, class Columns>
-__device__ __forceinline__ void take_batch(Columns &columns, column_walk &own)
+template <unsigned Rows, load_mode Mode, bool Strided, class In, class Columns>
+__device__ __forceinline__ void accumulate_batch(Columns &columns, row_cursor &cursor)
 {
     constexpr unsigned few = Rows < ROWS_AHEAD ? Rows : unsigned(ROWS_AHEAD);
     vec16 rows[Rows];
-    if constexpr (How == loads::whole)
-        load_whole<In, Strided>(rows, own);
-    else if constexpr (How == loads::shifted_alike)
-        load_shifted_alike<In>(rows, own);
+    if constexpr (Mode == load_mode::whole)
+        load_whole<In, Strided>(rows, cursor);
+    else if constexpr (Mode == load_mode::shifted_uniform)
+        load_shifted_uniform<In>(rows, cursor);
     else
-        load_shifted<In, Strided, How == loads::deep>(rows, own);
-    if constexpr (How != loads::deep)
-        own.at = own.row(Rows);
+        load_shifted<In, Strided, Mode == load_mode::nested>(rows, cursor);
+    if constexpr (Mode != load_mode::nested)
+        cursor.at = cursor.row(Rows);
 #pragma unroll
     for (unsigned first = 0; first < Rows; first += few) {
         vec16 some[few];
 #pragma unroll
         for (unsigned r = 0; r < few; r++)
             some[r] = rows[first + r];
-        columns.take(some, own.taken + first);
+        columns.accumulate(some, cursor.done + first);
     }
-    own.taken += Rows;
+    cursor.done += Rows;
 }
 
 /* Accumulate batches of Rows rows up to `end`, then batches of half as many, and so on. */
-template <unsigned Rows, loads How, bool Strided, class In, class Columns>
-__device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
+template <unsigned Rows, load_mode Mode, bool Strided, class In, class Columns>
+__device__ __forceinline__ void accumulate_batches(Columns &columns, row_cursor &cursor,
+                                                   uint32_t end)
 {
 #pragma unroll 1
-    while (end - own.taken >= Rows)
-        take_batch<Rows, How, Strided, In>(columns, own);
-    if constexpr (How != loads::shifted_alike) /* the caller takes the rest */
-        for_each_static_power<Rows / 2>(end - own.taken, [&](auto rows) {
-            take_batch<decltype(rows)::value, How, Strided, In>(columns, own);
+    while (end - cursor.done >= Rows)
+        accumulate_batch<Rows, Mode, Strided, In>(columns, cursor);
+    if constexpr (Mode != load_mode::shifted_uniform) /* the caller takes the rest */
+        for_each_static_power<Rows / 2>(end - cursor.done, [&](auto rows) {
+            accumulate_batch<decltype(rows)::value, Mode, Strided, In>(columns, cursor);
         });
 }
 
@@ -189,7 +190,7 @@ constexpr unsigned COLUMNS_LARGE = 128;
 /* Whether there are registers for one more loop. If they are spilled instead, the spills take a
  * twentieth of the time of the reads. */
 template <class Columns>
-constexpr bool has_room = !std::is_base_of_v<is_register_bound, Columns>;
+constexpr bool has_registers = !std::is_base_of_v<is_register_bound, Columns>;
 
 /* Whether the loads of a row stay within the array. */
 template <class In, bool Strided>
@@ -202,44 +203,45 @@ __device__ __forceinline__ bool is_inside(const kernel_axes &x, const char *row,
     const unsigned odd = Strided && is_odd(pointer_cast<const In>(row)) ? unsigned(sizeof(In)) : 0,
                    begin = x.launch.column.shifted ? unsigned(address_of(row) % size) : odd,
                    least = Strided && !x.launch.column.shifted ? 2 * size : size,
-                   bytes = (begin + extent_of<In, Strided>(count) + size - 1) / size * size;
+                   bytes = (begin + extent_bytes<In, Strided>(count) + size - 1) / size * size;
     const char *const from = row - begin;
     return from >= data + x.lowest && from + (bytes > least ? bytes : least) <= data + x.end;
 }
 
 /* Accumulate this thread's `end` rows. If vectorized loads of the first or the last row would leave
  * the array, that row is loaded element by element. */
-template <bool Strided, unsigned Ahead, bool Deep, class In, class Columns>
-__device__ __forceinline__ void take_columns(Columns &columns, column_walk &own, const char *last,
-                                             uint32_t end)
+template <bool Strided, unsigned Ahead, bool Nested, class In, class Columns>
+__device__ __forceinline__ void accumulate_columns(Columns &columns, row_cursor &cursor,
+                                                   const char *last, uint32_t end)
 {
     constexpr unsigned off =
         Ahead > ROWS_AHEAD && sizeof(Columns) > COLUMNS_LARGE ? unsigned(ROWS_AHEAD) : Ahead;
     constexpr unsigned two = Strided ? Ahead / 2 : off; /* rows per batch if each takes two loads */
-    const kernel_axes &x = own.x;
-    const uint32_t inner = end - !is_inside<In, Strided>(x, last, own.count);
-    uint32_t edge = !is_inside<In, Strided>(x, own.at, own.count);
+    const kernel_axes &x = cursor.x;
+    const uint32_t inner = end - !is_inside<In, Strided>(x, last, cursor.count);
+    uint32_t edge = !is_inside<In, Strided>(x, cursor.at, cursor.count);
 #pragma unroll 1
     for (;; edge = end) {
 #pragma unroll 1
-        for (; own.taken < edge; own.taken++) {
-            const vec16 row[1] = {edge_of_row<In, Strided ? 2 : 1>(own.next(), own.count)};
-            columns.take(row, own.taken);
+        for (; cursor.done < edge; cursor.done++) {
+            const vec16 row[1] = {load_edge_row<In, Strided ? 2 : 1>(cursor.next(), cursor.count)};
+            columns.accumulate(row, cursor.done);
         }
-        if (own.taken == end)
+        if (cursor.done == end)
             return;
-        if constexpr (Deep)
+        if constexpr (Nested)
             if (x.from.dimensions > 1) {
-                take_many<two, loads::deep, Strided, In>(columns, own, inner);
+                accumulate_batches<two, load_mode::nested, Strided, In>(columns, cursor, inner);
                 continue;
             }
-        if constexpr (!Strided && has_room<Columns>)
-            if (x.launch.column.shifted && own.hop % int64_t(sizeof(vec16)) == 0)
-                take_many<off, loads::shifted_alike, Strided, In>(columns, own, inner);
+        if constexpr (!Strided && has_registers<Columns>)
+            if (x.launch.column.shifted && cursor.stride % int64_t(sizeof(vec16)) == 0)
+                accumulate_batches<off, load_mode::shifted_uniform, Strided, In>(columns, cursor,
+                                                                                 inner);
         if (x.launch.column.shifted)
-            take_many<two, loads::shifted, Strided, In>(columns, own, inner);
+            accumulate_batches<two, load_mode::shifted, Strided, In>(columns, cursor, inner);
         else
-            take_many<Ahead, loads::whole, Strided, In>(columns, own, inner);
+            accumulate_batches<Ahead, load_mode::whole, Strided, In>(columns, cursor, inner);
     }
 }
 

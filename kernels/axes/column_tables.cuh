@@ -12,7 +12,7 @@ namespace KERNELS
 /* ---- places ---- */
 
 /* Whether rows are coalesced within batches; a block then has the columns of one batch. */
-__device__ __forceinline__ bool are_batches(const kernel_axes &x)
+__device__ __forceinline__ bool is_batched(const kernel_axes &x)
 {
     return x.launch.column.coalesced > 1 && x.outer.count > 1;
 }
@@ -31,7 +31,7 @@ __device__ __forceinline__ column_place place_of_pack(const kernel_axes &x, uint
 }
 
 /* Columns of one row, if several are coalesced. */
-__device__ __forceinline__ unsigned columns_of_row(const kernel_axes &x)
+__device__ __forceinline__ unsigned columns_per_row(const kernel_axes &x)
 {
     return unsigned(x.outer.count > 1 ? x.outer.shape[x.outer.count - 1]
                                       : x.results * x.launch.inner);
@@ -39,11 +39,11 @@ __device__ __forceinline__ unsigned columns_of_row(const kernel_axes &x)
 
 /* The index of a block's result number `number` among all, or UINT64_MAX if it does not exist. */
 template <unsigned Columns>
-__device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t group,
-                                                  unsigned number)
+__device__ __forceinline__ uint64_t result_index(const kernel_axes &x, uint64_t group,
+                                                 unsigned number)
 {
-    if (are_batches(x))
-        return group * columns_of_row(x) + number;
+    if (is_batched(x))
+        return group * columns_per_row(x) + number;
     const uint64_t first_pack = group * (blockDim.x >> x.launch.team), first = first_pack * Columns;
     uint64_t result = (x.launch.inner > 1 ? first / x.launch.inner : first) + number;
     if (x.outer.count > 1) {
@@ -61,16 +61,16 @@ __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t
  * have been merged; and its slot among the block's adjacent columns. */
 struct column_part {
     unsigned number, count, slot;
-    bool there;
+    bool exists;
 
-    __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me)
-        : number(me.number), count(1u << x.launch.team), slot(me.result), there(true)
+    __device__ __forceinline__ column_part(const kernel_axes &x, const team_member &me)
+        : number(me.number), count(1u << x.launch.team), slot(me.result), exists(true)
     {
         if (me.teams < warp_size) {
             number = threadIdx.x / warp_size;
             count = blockDim.x / warp_size;
             slot = threadIdx.x % warp_size;
-            there = slot < me.teams;
+            exists = slot < me.teams;
         }
     }
 };
@@ -140,19 +140,19 @@ __device__ __forceinline__ void fold_halves(const column_table<T> &table, unsign
 
 /* Accumulate the rows that are left over when rows are coalesced. */
 template <bool Strided, class Fold, class In, class T>
-__device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table,
-                                              uint64_t group)
+__device__ __forceinline__ void accumulate_leftover(const kernel_axes &x,
+                                                    const column_table<T> &table, uint64_t group)
 {
     const uint64_t row = x.rows.items * x.launch.column.coalesced;
-    const unsigned columns = columns_of_row(x);
-    const inversion<Fold, In> inverted = {x.result.inverted};
-    const int64_t batch = are_batches(x) ? int64_t(group) * x.outer.strides[0] : 0;
+    const unsigned columns = columns_per_row(x);
+    const inversion<Fold, In> invert = {x.result.inverted};
+    const int64_t batch = is_batched(x) ? int64_t(group) * x.outer.strides[0] : 0;
     const global<const In> from = pointer_cast<const In>(
         static_cast<const char *>(x.from.data) + batch + int64_t(x.rows.items) * x.from.strides[0]);
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < x.launch.column.leftover * columns; k += blockDim.x) {
         const T state =
-            Fold::lift(value_of<Fold>(inverted(from[Strided ? 2 * k : k])), row + k / columns);
+            Fold::lift(value_of<Fold>(invert(from[Strided ? 2 * k : k])), row + k / columns);
         table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
     }
 }
@@ -163,7 +163,7 @@ __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table
                                         unsigned number, unsigned part, unsigned parts)
 {
     const unsigned first = number * x.launch.inner,
-                   pitch = x.launch.column.coalesced > 1 ? columns_of_row(x) : 0;
+                   pitch = x.launch.column.coalesced > 1 ? columns_per_row(x) : 0;
     T value = table.at[table.slot(first + part / x.launch.inner * pitch + part % x.launch.inner)];
 #pragma unroll 1
     for (unsigned k = part + parts; k < x.launch.inner * x.launch.column.coalesced; k += parts)
@@ -173,7 +173,7 @@ __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table
 }
 
 /* Into how many parts, at most `most`, results are divided to occupy all threads. */
-__device__ __forceinline__ unsigned parts_for(unsigned results, uint64_t most)
+__device__ __forceinline__ unsigned parts_per_result(unsigned results, uint64_t most)
 {
     unsigned parts = 1;
     while (2 * parts * results <= blockDim.x && 2 * parts <= most)
@@ -187,7 +187,7 @@ __device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
                                                         column_table<T> &table, unsigned count)
 {
     const unsigned columns = x.launch.inner * x.launch.column.coalesced,
-                   parts = parts_for(count, columns), number = threadIdx.x % count,
+                   parts = parts_per_result(count, columns), number = threadIdx.x % count,
                    part = threadIdx.x / count;
     T value = Fold::identity();
     if (part < parts)
@@ -208,23 +208,23 @@ fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
 {
     constexpr unsigned together = COLUMNS_PARTIALS(sizeof(state_of<Fold>));
     const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
-    const unsigned each = parts_for(count, splits);
+    const unsigned parts = parts_per_result(count, splits);
     const uint64_t step = pitch * x.results;
 #pragma unroll 1
-    for (unsigned k = threadIdx.x; k < count * each; k += blockDim.x) {
-        const uint64_t result = result_number<Columns>(x, group, k % count);
+    for (unsigned k = threadIdx.x; k < count * parts; k += blockDim.x) {
+        const uint64_t result = result_index<Columns>(x, group, k % count);
         state_of<Fold> state = Fold::identity();
 #pragma unroll 1
-        for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * each)
-            state =
-                Fold::merge(state, merged_in_pairs<Fold, together, state_of<Fold>>([&](unsigned u) {
-                                return s + u * each < splits
-                                           ? load_from_l2(partials + (s + u * each) * step + result)
-                                           : Fold::identity();
-                            }));
+        for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * parts)
+            state = Fold::merge(
+                state, pairwise_merge<Fold, together, state_of<Fold>>([&](unsigned u) {
+                    return s + u * parts < splits
+                               ? load_from_l2(partials + (s + u * parts) * step + result)
+                               : Fold::identity();
+                }));
         table.at[k] = state;
     }
-    fold_halves<Fold>(table, count, each);
+    fold_halves<Fold>(table, count, parts);
     return table;
 }
 
@@ -236,28 +236,28 @@ finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_
                unsigned split, unsigned count, global<state_of<Fold>> partials,
                global<unsigned> tickets)
 {
-    const unsigned all = unsigned(x.launch.splits), few = x.launch.column.split_group;
+    const unsigned all = unsigned(x.launch.splits), group_size = x.launch.column.split_group;
     unsigned at = split, from = 0, splits = all, pitch = 1, left = 0; /* left: merges still to do */
-    bool made = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
-    if (made)
+    bool merged = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
+    if (merged)
         fold_columns_of_results<Fold>(x, table, count);
     global<unsigned> ticket = tickets;
     if (all > 1) {
-        const unsigned fews = (all + few - 1) / few, own = split / few;
-        tickets += group * (fews + 1);
-        ticket = tickets + 1 + own;
-        from = own * few;
-        splits = all - from < few ? all - from : few;
-        left = fews > 1 ? 2 : 1;
+        const unsigned groups = (all + group_size - 1) / group_size, index = split / group_size;
+        tickets += group * (groups + 1);
+        ticket = tickets + 1 + index;
+        from = index * group_size;
+        splits = all - from < group_size ? all - from : group_size;
+        left = groups > 1 ? 2 : 1;
     }
 #pragma unroll 1
     for (;; left--) {
 #pragma unroll 1
         for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-            const uint64_t result = result_number<Columns>(x, group, k);
+            const uint64_t result = result_index<Columns>(x, group, k);
             if (result == UINT64_MAX)
                 continue;
-            const state_of<Fold> state = made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1);
+            const state_of<Fold> state = merged ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1);
             if (left > 0)
                 partials[at * x.results + result] = state;
             else
@@ -267,10 +267,10 @@ finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_
             return;
         table =
             fold_splits<Fold, Columns>(x, group, count, partials + from * x.results, splits, pitch);
-        made = true;
+        merged = true;
         at = from;
-        splits = (all + few - 1) / few;
-        pitch = few;
+        splits = (all + group_size - 1) / group_size;
+        pitch = group_size;
         from = 0;
         ticket = tickets;
     }

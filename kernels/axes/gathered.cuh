@@ -22,49 +22,48 @@ __device__ __forceinline__ unsigned swizzled_byte(const swizzle &swizzled, unsig
 
 /* The contiguous units of the rows: units per row, and the strides in bytes of units and of
  * rows. */
-struct units_of_rows {
+struct row_units {
     global<const char> from;
     unsigned count;
     int64_t stride, pitch;
 };
 
 /* Iterates over a thread's units. */
-struct unit_walk {
+struct unit_cursor {
     global<const char> at;
     unsigned number, step; /* of the unit in its row, and the increment */
-    int64_t hop, carry;    /* bytes per step, and more at a row's end */
+    int64_t stride, wrap;  /* bytes per step, and more at a row's end */
 
-    __device__ __forceinline__ unit_walk(const units_of_rows &units, unsigned first,
-                                         unsigned threads)
+    __device__ __forceinline__ unit_cursor(const row_units &units, unsigned first, unsigned threads)
     {
         const unsigned row = first / units.count, rows = threads / units.count;
         number = first - row * units.count;
         step = threads - rows * units.count;
         at = units.from + row * units.pitch + number * units.stride;
-        hop = rows * units.pitch + step * units.stride;
-        carry = units.pitch - units.count * units.stride;
+        stride = rows * units.pitch + step * units.stride;
+        wrap = units.pitch - units.count * units.stride;
     }
 
-    __device__ __forceinline__ void go(unsigned count)
+    __device__ __forceinline__ void advance(unsigned count)
     {
         number += step;
-        at += hop;
+        at += stride;
         if (number >= count) {
             number -= count;
-            at += carry;
+            at += wrap;
         }
     }
 };
 
 /* Copy units to shared memory, several at a time. Units below 4 bytes pass through registers. */
 template <unsigned Bytes>
-__device__ __forceinline__ void bring_units(shared<char> room, const units_of_rows &units,
-                                            unsigned rows, const swizzle &swizzled)
+__device__ __forceinline__ void copy_units(shared<char> buffer, const row_units &units,
+                                           unsigned rows, const swizzle &swizzled)
 {
     constexpr unsigned at_once = 8;
     using unit = std::conditional_t<Bytes == 1, uint8_t, uint16_t>;
     const unsigned all = rows * units.count;
-    unit_walk walk(units, threadIdx.x, blockDim.x);
+    unit_cursor walk(units, threadIdx.x, blockDim.x);
     unsigned k = threadIdx.x;
     if constexpr (Bytes < 4) {
 #pragma unroll 1
@@ -73,22 +72,22 @@ __device__ __forceinline__ void bring_units(shared<char> room, const units_of_ro
 #pragma unroll
             for (unsigned u = 0; u < at_once; u++) {
                 some[u] = *pointer_cast<const unit>(walk.at);
-                walk.go(units.count);
+                walk.advance(units.count);
             }
 #pragma unroll
             for (unsigned u = 0; u < at_once; u++)
-                *pointer_cast<unit>(room + swizzled_byte(swizzled, (k + u * blockDim.x) * Bytes)) =
-                    some[u];
+                *pointer_cast<unit>(
+                    buffer + swizzled_byte(swizzled, (k + u * blockDim.x) * Bytes)) = some[u];
         }
     }
 #pragma unroll(Bytes < 4 ? 1 : 4)
     for (; k < all; k += blockDim.x) {
-        const shared<char> to = room + swizzled_byte(swizzled, k * Bytes);
+        const shared<char> to = buffer + swizzled_byte(swizzled, k * Bytes);
         if constexpr (Bytes < 4)
             *pointer_cast<unit>(to) = *pointer_cast<const unit>(walk.at);
         else
             start_copy<Bytes>(to, walk.at);
-        walk.go(units.count);
+        walk.advance(units.count);
     }
 }
 
@@ -104,17 +103,18 @@ struct every_second_share {
  * whole array; the elements of these are copied singly. */
 template <class In>
 __device__ __forceinline__ shared<const char>
-bring_every_second(shared<char> room, global<const In> from, const every_second_share &own,
-                   const swizzle &swizzled)
+copy_every_second(shared<char> buffer, global<const In> from, const every_second_share &share,
+                  const swizzle &swizzled)
 {
     constexpr unsigned size = pack<In>::size, at_once = 2;
-    const unsigned beyond = unsigned(address_of(from) % sizeof(vec16) / sizeof(In)),
-                   before = beyond / 2, count = (before + own.n + size - 1) / size;
-    const uint64_t there = (beyond + 2 * own.left - 1) / (2 * size);
-    const unsigned first = beyond > 2 * own.before, last = there < count ? unsigned(there) : count;
+    const unsigned lead = unsigned(address_of(from) % sizeof(vec16) / sizeof(In)),
+                   before = lead / 2, count = (before + share.n + size - 1) / size;
+    const uint64_t available = (lead + 2 * share.left - 1) / (2 * size);
+    const unsigned first = lead > 2 * share.before,
+                   last = available < count ? unsigned(available) : count;
     const bool odd = is_odd(from);
-    const auto packs = pointer_cast<const vec16>(from - beyond);
-    const auto to = pointer_cast<vec16>(room);
+    const auto packs = pointer_cast<const vec16>(from - lead);
+    const auto to = pointer_cast<vec16>(buffer);
 #pragma unroll 1
     for (unsigned k = first + threadIdx.x; k < last; k += at_once * blockDim.x) {
         vec16 some[at_once];
@@ -127,42 +127,41 @@ bring_every_second(shared<char> room, global<const In> from, const every_second_
             if (k + u * blockDim.x < last)
                 to[swizzled(k + u * blockDim.x)] = some[u];
     }
-    const unsigned head = first * (size - before) < own.n ? first * (size - before) : own.n,
+    const unsigned head = first * (size - before) < share.n ? first * (size - before) : share.n,
                    behind = last * size > before ? last * size - before : 0,
                    tail = head > behind ? head : behind,
                    single = threadIdx.x < head ? threadIdx.x : tail + (threadIdx.x - head);
-    if (single < own.n)
-        *pointer_cast<In>(room +
+    if (single < share.n)
+        *pointer_cast<In>(buffer +
                           swizzled_byte(swizzled, (before + single) * unsigned(sizeof(In)))) =
             from[2 * single];
-    return room + before * sizeof(In);
+    return buffer + before * sizeof(In);
 }
 
 /* ---- rows ---- */
 
 /* Bring a block's rows to shared memory. */
 template <class In, class Rows>
-__device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, const Rows &rows,
-                                                       const swizzle &swizzled)
+__device__ __forceinline__ shared<const char> gather_rows(const kernel_axes &x, const Rows &rows,
+                                                          const swizzle &swizzled)
 {
-    const shared<char> room = block_memory<char>();
+    const shared<char> buffer = block_memory<char>();
     const int64_t stride = x.from.strides[0], pitch = x.outer.strides[rows.last(x)];
     const global<const char> from = rows.from + int64_t(rows.first) * pitch;
     const unsigned unit = x.launch.row.unit;
-    const units_of_rows units = {from, unsigned(x.launch.row.bytes) / unit,
-                                 stride == int64_t(sizeof(In)) ? unit : stride, pitch};
-    shared<const char> at = room;
+    const row_units units = {from, unsigned(x.launch.row.bytes) / unit,
+                             stride == int64_t(sizeof(In)) ? unit : stride, pitch};
+    shared<const char> at = buffer;
     if (x.launch.step == 2) {
         const uint64_t n = x.from.shape[0];
-        at =
-            bring_every_second(room, pointer_cast<const In>(from),
+        at = copy_every_second(buffer, pointer_cast<const In>(from),
                                {unsigned(rows.count * n), rows.first * n, rows.left * n}, swizzled);
     } else {
         with_static_power<16, sizeof(In)>(unit, [&](auto bytes) {
-            bring_units<decltype(bytes)::value>(room, units, rows.count, swizzled);
+            copy_units<decltype(bytes)::value>(buffer, units, rows.count, swizzled);
         });
     }
-    await_copies();
+    wait_for_copies();
     __syncthreads();
     return at;
 }

@@ -39,7 +39,7 @@ struct inversion {
 #pragma unroll
             for (unsigned k = 0; k < sizeof words / sizeof *words; k++) {
                 if constexpr (std::is_same_v<In, boolean>)
-                    words[k] = numbers_of_bytes<In>(words[k]);
+                    words[k] = bytes_as_integers<In>(words[k]);
                 words[k] = of_word(words[k], k);
             }
             memcpy(&x, words, sizeof x);
@@ -50,36 +50,36 @@ struct inversion {
 
 /* An accumulator whose elements are inverted first. */
 template <class Accumulator, class Fold, class In, bool = compares<Fold>>
-struct in_order : Accumulator {
-    __device__ __forceinline__ explicit in_order(const kernel_results &) {}
+struct inverted_accumulator : Accumulator {
+    __device__ __forceinline__ explicit inverted_accumulator(const kernel_results &) {}
 };
 
 template <class Accumulator, class Fold, class In>
-struct in_order<Accumulator, Fold, In, true> : Accumulator {
-    inversion<Fold, In> inverted;
+struct inverted_accumulator<Accumulator, Fold, In, true> : Accumulator {
+    inversion<Fold, In> invert;
 
-    __device__ __forceinline__ explicit in_order(const kernel_results &results)
-        : inverted{results.inverted}
+    __device__ __forceinline__ explicit inverted_accumulator(const kernel_results &results)
+        : invert{results.inverted}
     {
     }
 
     template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before,
-                                         unsigned valid = Rows)
+    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t before,
+                                               unsigned valid = Rows)
     {
-        Vector own[Rows];
+        Vector inverted[Rows];
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++)
-            own[r] = inverted(rows[r]);
-        Accumulator::take(own, before, valid);
+            inverted[r] = invert(rows[r]);
+        Accumulator::accumulate(inverted, before, valid);
     }
 };
 
 /* A short row (row_folds.cuh) whose elements are inverted. */
 template <class Row, class Fold, class In>
-struct row_in_order {
+struct inverted_row {
     const Row &row;
-    inversion<Fold, In> inverted;
+    inversion<Fold, In> invert;
 
     __device__ __forceinline__ unsigned begin() const
     {
@@ -87,21 +87,21 @@ struct row_in_order {
     }
 
     template <class F>
-    __device__ __forceinline__ void each(uint32_t fill, F f) const
+    __device__ __forceinline__ void for_each(uint32_t fill, F f) const
     {
-        row.each(inverted.of_word(fill, 0), [&](const auto &x, unsigned at) {
+        row.for_each(invert.of_word(fill, 0), [&](const auto &x, unsigned at) {
             struct elements {
                 std::remove_const_t<std::remove_reference_t<decltype(x)>> at;
-            } own;
-            memcpy(&own, x, sizeof own);
-            f(inverted(own).at, at);
+            } copy;
+            memcpy(&copy, x, sizeof copy);
+            f(invert(copy).at, at);
         });
     }
 
     template <class T, class F>
-    __device__ __forceinline__ T together(T x, F merge) const
+    __device__ __forceinline__ T all_reduce(T x, F merge) const
     {
-        return row.together(x, merge);
+        return row.all_reduce(x, merge);
     }
 };
 

@@ -1,17 +1,17 @@
 /* How a fold reduces a short row of elements of a known type. A row hands out its elements, a few
  * at a time and in order, and merges its threads' values:
  *
- *     row.each(fill, f)        f(x, at) gets an array of elements from number `at` on; 1-byte
- *                              elements come as words, padded with `fill`
- *     row.begin()              number of the first element that this thread gets; not needed for
- *                              1-byte elements
- *     row.together(x, merge)   x merged over the row's threads, all of which get the result
+ *     row.for_each(fill, f)     f(x, at) gets an array of elements from number `at` on; 1-byte
+ *                               elements come as words, padded with `fill`
+ *     row.begin()               number of the first element that this thread gets; not needed for
+ *                               1-byte elements
+ *     row.all_reduce(x, merge)  x merged over the row's threads, all of which get the result
  *
  * row_fold<Fold, In> has
  *
- *     static made of(row, numbers);             a state, or a narrower value if there is `result`
- *     using result = ...;                       the type of NumPy's result, if there is
- *     static result result_of(made, numbers);   this conversion */
+ *     static partial reduce(row, numbers);        a state, or a narrower value if `result` exists
+ *     using result = ...;                         the type of NumPy's result, if there is
+ *     static result result_of(partial, numbers);  this conversion */
 #pragma once
 
 #include "../vector.cuh"
@@ -26,7 +26,7 @@ namespace KERNELS
 
 /* Convert a number to a result type, rounding once if that is a float type. */
 template <class To, class Number>
-__device__ __forceinline__ To rounded_to(Number x)
+__device__ __forceinline__ To round_to(Number x)
 {
     if constexpr (std::is_same_v<To, float16>)
         return {half_rounded_once(x)};
@@ -50,18 +50,18 @@ struct row_fold_by_states {
     using state = state_of<Fold>;
 
     template <class Row>
-    static __device__ __forceinline__ state of(const Row &row, const row_numbers &)
+    static __device__ __forceinline__ state reduce(const Row &row, const row_numbers &)
     {
         state all = Fold::identity();
-        row.each(neutral_bytes<Fold, In>, [&](const auto &x, unsigned at) {
+        row.for_each(neutral_bytes<Fold, In>, [&](const auto &x, unsigned at) {
             constexpr unsigned size = sizeof(In), n = sizeof x / size;
             value some[n];
 #pragma unroll
             for (unsigned k = 0; k < n; k++)
                 some[k] = value(element_at<In>(x, k));
-            accumulate_values<Fold>(all, some, in_a_row{at}, all_valid());
+            accumulate_values<Fold>(all, some, consecutive_positions{at}, all_valid());
         });
-        return row.together(all, [](state a, state b) { return Fold::merge(a, b); });
+        return row.all_reduce(all, [](state a, state b) { return Fold::merge(a, b); });
     }
 };
 
@@ -84,15 +84,15 @@ struct row_fold_by_values {
     using result = Result;
 
     template <class Row>
-    static __device__ __forceinline__ value of(const Row &row, const row_numbers &)
+    static __device__ __forceinline__ value reduce(const Row &row, const row_numbers &)
     {
         value all = Fold::identity();
-        row.each(0, [&](const auto &x, unsigned) {
+        row.for_each(0, [&](const auto &x, unsigned) {
             constexpr unsigned n = sizeof x / sizeof(In);
             all = Fold::merge(
-                all, merged_in_pairs<Fold, n, value>([&](unsigned k) { return value(x[k]); }));
+                all, pairwise_merge<Fold, n, value>([&](unsigned k) { return value(x[k]); }));
         });
-        return row.together(all, [](value a, value b) { return Fold::merge(a, b); });
+        return row.all_reduce(all, [](value a, value b) { return Fold::merge(a, b); });
     }
 };
 
@@ -123,7 +123,7 @@ struct row_fold<sum<V>, In, false> : row_fold_by_values<sum<V>, In, sum_in_row<V
                 total = V(numbers.divisor.of_halves(float(total)));
             else if (numbers.divides)
                 total = numbers.divisor(total);
-            return rounded_to<sum_in_row<V, In>>(total);
+            return round_to<sum_in_row<V, In>>(total);
         }
     }
 };
@@ -140,7 +140,7 @@ struct row_fold<min<V>, In, false> : row_fold_by_values<min<compared_as<V, In>>,
     static __device__ __forceinline__ In result_of(compared_as<V, In> best,
                                                    const row_numbers &numbers)
     {
-        return inversion<min<V>, In>{numbers.inverted}(rounded_to<In>(best));
+        return inversion<min<V>, In>{numbers.inverted}(round_to<In>(best));
     }
 };
 
@@ -149,16 +149,16 @@ struct row_fold<sum<V>, In, true> {
     using result = V;
 
     template <class Row>
-    static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
+    static __device__ __forceinline__ int reduce(const Row &row, const row_numbers &)
     {
-        using bytes = packing_of_numbers<In>;
+        using bytes = integer_packing<In>;
         typename bytes::word all = 0;
-        row.each(0, [&](const auto &x, unsigned) {
+        row.for_each(0, [&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
-                all = bytes::sum(typename bytes::word(numbers_of_bytes<In>(word)), all);
+                all = bytes::sum(typename bytes::word(bytes_as_integers<In>(word)), all);
         });
-        return row.together(int(all), [](int a, int b) { return a + b; });
+        return row.all_reduce(int(all), [](int a, int b) { return a + b; });
     }
 
     static __device__ __forceinline__ V result_of(int total, const row_numbers &numbers)
@@ -171,9 +171,9 @@ struct row_fold<sum<V>, In, true> {
 template <class V>
 struct row_fold_of_truth {
     template <class Row>
-    static __device__ __forceinline__ uint64_t of(const Row &row, const row_numbers &numbers)
+    static __device__ __forceinline__ uint64_t reduce(const Row &row, const row_numbers &numbers)
     {
-        return uint64_t(row_fold<sum<V>, boolean>::of(row, numbers));
+        return uint64_t(row_fold<sum<V>, boolean>::reduce(row, numbers));
     }
 };
 
@@ -187,7 +187,7 @@ struct row_fold<nonzero<V>, boolean, true> : row_fold_of_truth<V> {
 
     static __device__ __forceinline__ uint8_t result_of(uint64_t count, const row_numbers &numbers)
     {
-        return numbers.all ? count == numbers.n : count > 0;
+        return numbers.is_all ? count == numbers.n : count > 0;
     }
 };
 
@@ -201,17 +201,17 @@ struct row_fold<min<V>, In, true> {
     using result = In;
 
     template <class Row>
-    static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
+    static __device__ __forceinline__ int reduce(const Row &row, const row_numbers &)
     {
         uint32_t all = greatest_bytes<In>;
-        row.each(greatest_bytes<In>, [&](const auto &x, unsigned) {
+        row.for_each(greatest_bytes<In>, [&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
                 all =
                     best_of_signed_halves<true>(all, best_of_signed_halves<true>(word, word << 8));
         });
-        const int best = row.together(min_of_numbers(int(all), int(all << 16)),
-                                      [](int a, int b) { return min_of_numbers(a, b); });
+        const int best = row.all_reduce(min_of_numbers(int(all), int(all << 16)),
+                                        [](int a, int b) { return min_of_numbers(a, b); });
         return int8_t(best >> 24);
     }
 
@@ -225,17 +225,17 @@ struct row_fold<min<V>, In, true> {
 template <class V, class In, bool Bytes>
 struct row_fold<extremes<V>, In, Bytes> {
     template <class Row>
-    static __device__ __forceinline__ state_of<extremes<V>> of(const Row &row,
-                                                               const row_numbers &numbers)
+    static __device__ __forceinline__ state_of<extremes<V>> reduce(const Row &row,
+                                                                   const row_numbers &numbers)
     {
         constexpr bool integers = std::is_integral_v<In>;
         constexpr uint64_t signs = sizeof(In) == 2   ? 0x8000800080008000
                                    : sizeof(In) == 4 ? 0x8000000080000000
                                                      : 0x8000000000000000;
         using fold = row_fold<min<V>, In>;
-        const V least = V(fold::of(row, numbers)),
-                other = V(fold::of(
-                    row_in_order<Row, min<V>, In>{row, {integers ? UINT64_MAX : signs}}, numbers));
+        const V least = V(fold::reduce(row, numbers)),
+                other = V(fold::reduce(
+                    inverted_row<Row, min<V>, In>{row, {integers ? UINT64_MAX : signs}}, numbers));
         return {least, integers ? V(-1) - other : -other};
     }
 };
@@ -267,21 +267,21 @@ struct row_fold<position_of_best<V, by_least, SkipsNan>, In, false> : row_fold_o
     }
 
     template <class Row>
-    static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
+    static __device__ __forceinline__ unsigned reduce(const Row &row, const row_numbers &)
     {
         constexpr value worst = SkipsNan ? ends<value>::nan : ends<value>::greatest;
         best all = {worst, SkipsNan ? UINT32_MAX : row.begin()};
-        row.each(0, [&](const auto &x, unsigned at) {
+        row.for_each(0, [&](const auto &x, unsigned at) {
             constexpr unsigned n = sizeof x / sizeof(In);
 #pragma unroll
             for (unsigned k = 0; k < n; k++) {
-                const value own = value(x[k]);
-                const bool other = comes_before<SkipsNan>(own, all.value);
-                all.value = other ? own : all.value;
+                const value candidate = value(x[k]);
+                const bool other = comes_before<SkipsNan>(candidate, all.value);
+                all.value = other ? candidate : all.value;
                 all.index = other ? at + k : all.index;
             }
         });
-        return row.together(all, better).index;
+        return row.all_reduce(all, better).index;
     }
 };
 
@@ -289,25 +289,25 @@ struct row_fold<position_of_best<V, by_least, SkipsNan>, In, false> : row_fold_o
 template <class V, class In>
 struct row_fold<argmin<V>, In, true> : row_fold_of_positions {
     template <class Row>
-    static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
+    static __device__ __forceinline__ unsigned reduce(const Row &row, const row_numbers &)
     {
         const auto least = [](int a, int b) { return min_of_numbers(a, b); };
         int of_byte[4]; /* positions that are multiples of 4, to which up to 3 is added */
         fill(of_byte, INT32_MAX - 3);
-        row.each(greatest_bytes<In>, [&](const auto &x, unsigned at) {
+        row.for_each(greatest_bytes<In>, [&](const auto &x, unsigned at) {
 #pragma unroll
             for (unsigned w = 0; w < sizeof x / sizeof *x; w++) {
 #pragma unroll
                 for (unsigned k = 0; k < 4; k++)
                     of_byte[k] = least(of_byte[k],
-                                       int(selected_bytes(at + 4 * w, x[w], 0x4210 + k * 0x1000)));
+                                       int(permute_bytes(at + 4 * w, x[w], 0x4210 + k * 0x1000)));
             }
         });
         int all = of_byte[0];
 #pragma unroll
         for (unsigned k = 1; k < 4; k++)
             all = least(all, of_byte[k] + int(k));
-        return row.together(all, least) & 0xffffff;
+        return row.all_reduce(all, least) & 0xffffff;
     }
 };
 

@@ -8,11 +8,11 @@ namespace KERNELS
 {
 
 /* A divisor, such as the number of elements, and how to divide by it. */
-struct divided_by {
+struct divider {
     double number, inverse;
     bool exact; /* the inverse is exact (a power of two) */
 
-    __device__ __forceinline__ explicit divided_by(double n)
+    __device__ __forceinline__ explicit divider(double n)
         : number(n), inverse(n > 0 ? ratio_of_counts(1, n) : 0), exact(fma(n, inverse, -1.0) == 0)
     {
     }
@@ -48,15 +48,15 @@ struct divided_by {
 /* The numbers for a row's result; the same for all rows. */
 struct row_numbers {
     uint64_t n;
-    divided_by count, divisor, left, left_times_count;
-    bool divides, root, all;
+    divider count, divisor, dof, dof_times_count;
+    bool divides, root, is_all;
     uint64_t inverted;
 
     __device__ __forceinline__ row_numbers(const kernel_results &results)
         : n(results.finish.count), count(double(results.finish.count)), divisor(results.divisor),
-          left(double(results.finish.count) - results.finish.ddof),
-          left_times_count(left.number * count.number), divides(results.divisor != 0),
-          root(results.reduction == REDUCTION_std), all(results.reduction == REDUCTION_all),
+          dof(double(results.finish.count) - results.finish.ddof),
+          dof_times_count(dof.number * count.number), divides(results.divisor != 0),
+          root(results.reduction == REDUCTION_std), is_all(results.reduction == REDUCTION_all),
           inverted(results.inverted)
     {
     }

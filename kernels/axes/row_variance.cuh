@@ -7,18 +7,18 @@ namespace KERNELS
 {
 
 template <class Result>
-struct row_fold_of_spreads {
+struct row_fold_of_deviations {
     using result = Result; /* computed from the sum of squared deviations from the mean */
 
     static __device__ __forceinline__ Result result_of(double deviation, const row_numbers &numbers)
     {
-        return rounded(numbers.left(deviation), numbers);
+        return rounded(numbers.dof(deviation), numbers);
     }
 
   protected:
     static __device__ __forceinline__ Result rounded(double spread, const row_numbers &numbers)
     {
-        return rounded_to<Result>(numbers.root ? sqrt(spread) : spread);
+        return round_to<Result>(numbers.root ? sqrt(spread) : spread);
     }
 };
 
@@ -35,33 +35,33 @@ using float_of_variance = std::conditional_t<std::is_integral_v<In>, double, In>
  * to 2^11 squares is exact. Otherwise the squared deviations add up to at least half of the largest
  * square, of which there are at most n, so the relative error is at most 2 n^2 / 2^53. */
 template <class V, class In>
-struct row_fold<variance<V>, In, false> : row_fold_of_spreads<float_of_variance<In>> {
-    static constexpr bool keeps_lost = std::is_same_v<float_of_variance<In>, double>;
+struct row_fold<variance<V>, In, false> : row_fold_of_deviations<float_of_variance<In>> {
+    static constexpr bool compensated = std::is_same_v<float_of_variance<In>, double>;
     static constexpr unsigned lanes = 2;
 
-    struct two_sums {
-        double sum, squares, lost; /* excess of squares */
+    struct shifted_sums {
+        double sum, squares, error; /* excess of squares */
 
-        static __device__ __forceinline__ two_sums merge(two_sums a, two_sums b)
+        static __device__ __forceinline__ shifted_sums merge(shifted_sums a, shifted_sums b)
         {
-            return {a.sum + b.sum, a.squares + b.squares, keeps_lost ? a.lost + b.lost : 0};
+            return {a.sum + b.sum, a.squares + b.squares, compensated ? a.error + b.error : 0};
         }
     };
 
     template <class Row>
-    static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
+    static __device__ __forceinline__ double reduce(const Row &row, const row_numbers &numbers)
     {
-        const double mean = near_mean(row, numbers);
-        two_sums sums[lanes] = {};
-        row.each(0, [&](const auto &x, unsigned) {
+        const double mean = rough_mean(row, numbers);
+        shifted_sums sums[lanes] = {};
+        row.for_each(0, [&](const auto &x, unsigned) {
 #pragma unroll
             for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
                 add(sums[k % lanes], widened_element(x[k]) - mean);
         });
-        const two_sums all = row.together(
-            merged_in_pairs<two_sums, lanes, two_sums>([&](unsigned k) { return sums[k]; }),
-            two_sums::merge);
-        return variance_state_of_sums(all.sum, keeps_lost ? all.squares - all.lost : all.squares,
+        const shifted_sums all = row.all_reduce(
+            pairwise_merge<shifted_sums, lanes, shifted_sums>([&](unsigned k) { return sums[k]; }),
+            shifted_sums::merge);
+        return variance_state_of_sums(all.sum, compensated ? all.squares - all.error : all.squares,
                                       numbers.count.number, numbers.count.inverse)
             .deviation;
     }
@@ -69,21 +69,21 @@ struct row_fold<variance<V>, In, false> : row_fold_of_spreads<float_of_variance<
   private:
     /* A single thread may sum a whole row. In float64, where sums have no spare digits, it uses
      * compensated summation (Kahan 1965), unless the error is not finite. */
-    static __device__ __forceinline__ void add(two_sums &own, double d)
+    static __device__ __forceinline__ void add(shifted_sums &sums, double d)
     {
-        own.sum += d;
-        if constexpr (keeps_lost) {
-            const double term = fma(d, d, -own.lost), squares = own.squares + term;
-            own.lost = squares - squares == 0 ? (squares - own.squares) - term : 0;
-            own.squares = squares;
+        sums.sum += d;
+        if constexpr (compensated) {
+            const double term = fma(d, d, -sums.error), squares = sums.squares + term;
+            sums.error = squares - squares == 0 ? (squares - sums.squares) - term : 0;
+            sums.squares = squares;
         } else {
-            own.squares = fma(d, d, own.squares);
+            sums.squares = fma(d, d, sums.squares);
         }
     }
 
     /* Sums half of each element, so that the largest numbers do not overflow. */
     template <class Row>
-    static __device__ __forceinline__ double near_mean(const Row &row, const row_numbers &numbers)
+    static __device__ __forceinline__ double rough_mean(const Row &row, const row_numbers &numbers)
     {
         if constexpr (sizeof(In) == 2 && !std::is_integral_v<In>) {
             return 0;
@@ -91,14 +91,14 @@ struct row_fold<variance<V>, In, false> : row_fold_of_spreads<float_of_variance<
             using number = float_of_variance<In>;
             const number share = number(0.5 * numbers.count.inverse);
             number sums[lanes] = {};
-            row.each(0, [&](const auto &x, unsigned) {
+            row.for_each(0, [&](const auto &x, unsigned) {
 #pragma unroll
                 for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
                     sums[k % lanes] += number(x[k]) * share;
             });
-            return 2.0 * row.together(merged_in_pairs<sum<number>, lanes, number>(
-                                          [&](unsigned k) { return sums[k]; }),
-                                      [](number a, number b) { return a + b; });
+            return 2.0 * row.all_reduce(pairwise_merge<sum<number>, lanes, number>(
+                                            [&](unsigned k) { return sums[k]; }),
+                                        [](number a, number b) { return a + b; });
         }
     }
 };
@@ -112,34 +112,34 @@ struct sums_of_bytes {
     int64_t sum, squares;
 
     template <class In, class Row>
-    static __device__ __forceinline__ sums_of_bytes of(In, const Row &row)
+    static __device__ __forceinline__ sums_of_bytes reduce(In, const Row &row)
     {
-        using bytes = packing_of_numbers<In>;
+        using bytes = integer_packing<In>;
         const auto plus = [](int a, int b) { return a + b; };
         typename bytes::word sum = 0, squares = 0;
-        row.each(0, [&](const auto &x, unsigned) {
+        row.for_each(0, [&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x) {
-                const auto numbers = typename bytes::word(numbers_of_bytes<In>(word));
+                const auto numbers = typename bytes::word(bytes_as_integers<In>(word));
                 sum = bytes::sum(numbers, sum);
                 squares = typename bytes::word(bytes::squares(numbers, squares));
             }
         });
-        return {row.together(int(sum), plus), row.together(int(squares), plus)};
+        return {row.all_reduce(int(sum), plus), row.all_reduce(int(squares), plus)};
     }
 };
 
 template <class V, class In>
-struct row_fold<variance<V>, In, true> : row_fold_of_spreads<double> {
+struct row_fold<variance<V>, In, true> : row_fold_of_deviations<double> {
     static __device__ __forceinline__ double result_of(double times_n, const row_numbers &numbers)
     {
-        return rounded(numbers.left_times_count(times_n), numbers);
+        return rounded(numbers.dof_times_count(times_n), numbers);
     }
 
     template <class Row>
-    static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
+    static __device__ __forceinline__ double reduce(const Row &row, const row_numbers &numbers)
     {
-        const sums_of_bytes all = sums_of_bytes::of(In(), row);
+        const sums_of_bytes all = sums_of_bytes::reduce(In(), row);
         return double(int64_t(numbers.n) * all.squares - all.sum * all.sum);
     }
 };
@@ -147,9 +147,9 @@ struct row_fold<variance<V>, In, true> : row_fold_of_spreads<double> {
 template <class V, class In>
 struct row_fold<norm2<V>, In, true> {
     template <class Row>
-    static __device__ __forceinline__ state_of<norm2<V>> of(const Row &row, const row_numbers &)
+    static __device__ __forceinline__ state_of<norm2<V>> reduce(const Row &row, const row_numbers &)
     {
-        return norm2<V>::of_plain(double(sums_of_bytes::of(In(), row).squares));
+        return norm2<V>::of_plain(double(sums_of_bytes::reduce(In(), row).squares));
     }
 };
 

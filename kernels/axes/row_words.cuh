@@ -25,7 +25,7 @@ __device__ __forceinline__ In element_at(const Unit (&units)[N], unsigned k)
 
 /* A vector that repeats one element. */
 template <class In>
-__device__ __forceinline__ vec16 vector_of(In element)
+__device__ __forceinline__ vec16 broadcast_vector(In element)
 {
     pack<In> elements;
     vec16 vector;
@@ -38,7 +38,7 @@ __device__ __forceinline__ vec16 vector_of(In element)
 
 /* 16 bytes from byte `begin` of 32; `begin` is a multiple of the element size. */
 template <class In>
-__device__ __forceinline__ vec16 joined(const vec16 &low, const vec16 &high, unsigned begin)
+__device__ __forceinline__ vec16 extract_vector(const vec16 &low, const vec16 &high, unsigned begin)
 {
     uint32_t words[8] = {low.at[0],  low.at[1],  low.at[2],  low.at[3],
                          high.at[0], high.at[1], high.at[2], high.at[3]};
@@ -52,13 +52,13 @@ __device__ __forceinline__ vec16 joined(const vec16 &low, const vec16 &high, uns
 #pragma unroll
     for (unsigned k = 0; k < 4; k++)
         row.at[k] =
-            sizeof(In) < 4 ? shifted_right_by_bytes(words[k], words[k + 1], begin % 4) : words[k];
+            sizeof(In) < 4 ? funnel_shift_right(words[k], words[k + 1], begin % 4) : words[k];
     return row;
 }
 
 /* Load `count` elements one by one, `Step` apart; the rest of the vector repeats the first. */
 template <class In, unsigned Step = 1>
-__device__ __forceinline__ vec16 edge_of_row(const char *at, unsigned count)
+__device__ __forceinline__ vec16 load_edge_row(const char *at, unsigned count)
 {
     constexpr unsigned columns = pack<In>::size;
     pack<In> elements;
@@ -83,37 +83,37 @@ __device__ __forceinline__ void for_each_static_power(unsigned count, F f)
 
 /* A word's bytes as numbers: booleans become 0 or 1. */
 template <class In>
-__device__ __forceinline__ uint32_t numbers_of_bytes(uint32_t word)
+__device__ __forceinline__ uint32_t bytes_as_integers(uint32_t word)
 {
     static_assert(sizeof(In) == 1, "bytes only");
-    return std::is_same_v<In, boolean> ? truth_of_bytes(word) >> 7 : word;
+    return std::is_same_v<In, boolean> ? nonzero_bytes(word) >> 7 : word;
 }
 
 /* The packing that adds and multiplies such numbers. */
 template <class In>
-using packing_of_numbers = packing<std::conditional_t<std::is_same_v<In, uint8_t>, In, int8_t>>;
+using integer_packing = packing<std::conditional_t<std::is_same_v<In, uint8_t>, In, int8_t>>;
 
 /* Transpose four rows of four bytes: byte k of column c is byte c of row k. */
-struct four_columns {
+struct transposed_bytes {
     uint32_t at[4];
 
-    __device__ __forceinline__ four_columns(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+    __device__ __forceinline__ transposed_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
     {
-        const uint32_t low = selected_bytes(a, b, 0x5140),
-                       low_of_others = selected_bytes(c, d, 0x5140),
-                       high = selected_bytes(a, b, 0x7362),
-                       high_of_others = selected_bytes(c, d, 0x7362);
-        at[0] = selected_bytes(low, low_of_others, 0x5410);
-        at[1] = selected_bytes(low, low_of_others, 0x7632);
-        at[2] = selected_bytes(high, high_of_others, 0x5410);
-        at[3] = selected_bytes(high, high_of_others, 0x7632);
+        const uint32_t low = permute_bytes(a, b, 0x5140),
+                       low_of_others = permute_bytes(c, d, 0x5140),
+                       high = permute_bytes(a, b, 0x7362),
+                       high_of_others = permute_bytes(c, d, 0x7362);
+        at[0] = permute_bytes(low, low_of_others, 0x5410);
+        at[1] = permute_bytes(low, low_of_others, 0x7632);
+        at[2] = permute_bytes(high, high_of_others, 0x5410);
+        at[3] = permute_bytes(high, high_of_others, 0x7632);
     }
 };
 
-/* Call take(column, word) with the bytes of up to four rows of a column in one word; missing rows
+/* Call visit(column, word) with the bytes of up to four rows of a column in one word; missing rows
  * are 0. */
-template <unsigned Rows, class Vector, class Take>
-__device__ __forceinline__ void each_column_of_bytes(const Vector (&rows)[Rows], Take take)
+template <unsigned Rows, class Vector, class Visit>
+__device__ __forceinline__ void for_each_byte_column(const Vector (&rows)[Rows], Visit visit)
 {
     constexpr unsigned words = sizeof(Vector) / sizeof(uint32_t);
 #pragma unroll
@@ -124,10 +124,10 @@ __device__ __forceinline__ void each_column_of_bytes(const Vector (&rows)[Rows],
             few[r] = rows[first + r];
 #pragma unroll
         for (unsigned w = 0; w < words; w++) {
-            const four_columns columns(few[0].at[w], few[1].at[w], few[2].at[w], few[3].at[w]);
+            const transposed_bytes columns(few[0].at[w], few[1].at[w], few[2].at[w], few[3].at[w]);
 #pragma unroll
             for (unsigned c = 0; c < 4; c++)
-                take(4 * w + c, columns.at[c]);
+                visit(4 * w + c, columns.at[c]);
         }
     }
 }

@@ -51,19 +51,19 @@ struct row_in_registers {
     }
 
     template <class F>
-    __device__ __forceinline__ void each(uint32_t fill, F f) const
+    __device__ __forceinline__ void for_each(uint32_t fill, F f) const
     {
         constexpr unsigned of_unit = sizeof(unit_of<In>) / sizeof(In);
         unit_of<In> x[(N + of_unit - 1) / of_unit];
 #pragma unroll
         for (unsigned k = 0; k < N; k += of_unit) {
-            const unsigned at = first + k, beyond = at % of_unit,
+            const unsigned at = first + k, offset = at % of_unit,
                            count = N - k < of_unit ? N - k : of_unit;
             auto unit = units[at / of_unit];
             if constexpr (of_unit > 1) {
-                if (beyond)
-                    unit = shifted_right_by_bytes(unit, beyond + count > 4 ? units[at / 4 + 1] : 0,
-                                                  beyond);
+                if (offset)
+                    unit = funnel_shift_right(unit, offset + count > 4 ? units[at / 4 + 1] : 0,
+                                              offset);
                 if (count < of_unit)
                     unit = padded_elements(unit, count, fill);
             }
@@ -73,7 +73,7 @@ struct row_in_registers {
     }
 
     template <class T, class F>
-    __device__ __forceinline__ T together(T x, F) const
+    __device__ __forceinline__ T all_reduce(T x, F) const
     {
         return x;
     }
@@ -106,7 +106,7 @@ struct row_of_team {
 
     /* merge must be commutative. */
     template <class T, class F>
-    __device__ __forceinline__ T together(T x, F merge) const
+    __device__ __forceinline__ T all_reduce(T x, F merge) const
     {
 #pragma unroll 1
         for (unsigned bits = 1u << share.team >> 1; bits > 0; bits /= 2)
@@ -116,7 +116,7 @@ struct row_of_team {
 };
 
 /* A row that is a multiple of `Bytes`, the size of a load, read by a team or by one thread. */
-template <class In, unsigned Bytes, bool Alone>
+template <class In, unsigned Bytes, bool SingleThread>
 struct row_of_loads : row_of_team<In> {
     using row_of_team<In>::share;
     using row_of_team<In>::at;
@@ -143,11 +143,11 @@ struct row_of_loads : row_of_team<In> {
     }
 
     template <class F>
-    __device__ __forceinline__ void each(uint32_t, F f) const
+    __device__ __forceinline__ void for_each(uint32_t, F f) const
     {
-        const unsigned step = Alone ? 1 : 1u << share.team;
-        unsigned k = Alone ? 0 : share.number;
-        if constexpr (Alone && at_once > 1) {
+        const unsigned step = SingleThread ? 1 : 1u << share.team;
+        unsigned k = SingleThread ? 0 : share.number;
+        if constexpr (SingleThread && at_once > 1) {
 #pragma unroll 1
             for (; k + at_once <= share.loads; k += at_once) {
                 unit_of<In> x[at_once * units];
@@ -178,21 +178,21 @@ struct row_of_bytes : row_of_team<int8_t> {
     }
 
     template <class F>
-    __device__ __forceinline__ void each(uint32_t fill, F f) const
+    __device__ __forceinline__ void for_each(uint32_t fill, F f) const
     {
-        const unsigned beyond = unsigned(address_of(at) % 4), words = share.n / 4;
-        const shared<const uint32_t> from = pointer_cast<const uint32_t>(at - beyond);
+        const unsigned offset = unsigned(address_of(at) % 4), words = share.n / 4;
+        const shared<const uint32_t> from = pointer_cast<const uint32_t>(at - offset);
         const unsigned step = 1u << share.team;
         unsigned k = share.number;
 #pragma unroll 4
         for (; k < words; k += step) {
-            const uint32_t x[1] = {shifted_right_by_bytes(from[k], from[k + 1], beyond)};
+            const uint32_t x[1] = {funnel_shift_right(from[k], from[k + 1], offset)};
             f(x, 4 * k);
         }
         const unsigned rest = share.n % 4;
         if (k == words && rest) {
             const uint32_t x[1] = {
-                padded_elements(shifted_right_by_bytes(from[k], from[k + 1], beyond), rest, fill)};
+                padded_elements(funnel_shift_right(from[k], from[k + 1], offset), rest, fill)};
             f(x, 4 * k);
         }
     }

@@ -22,33 +22,33 @@ constexpr bool columns_merge = std::is_base_of_v<merges_by_words, Columns>;
 /* Merge the words of a team's threads: first within each warp, then across warps, into the team's
  * first thread. */
 template <class Columns>
-__device__ __forceinline__ void merge_words(Columns &own, accumulated_rows &taken,
-                                            const teammate &me, const column_part &part)
+__device__ __forceinline__ void merge_words(Columns &acc, accumulated_rows &accumulated,
+                                            const team_member &me, const column_part &part)
 {
     const shared<uint32_t> words = block_memory<uint32_t>();
     const unsigned pitch = blockDim.x / 2;
-    if (taken.count)
-        own.number_in_team(taken);
-    taken.own = 0;
+    if (accumulated.count)
+        acc.number_in_team(accumulated);
+    accumulated.rank = 0;
 #pragma unroll 1
     for (unsigned offset = warp_size / 2; offset >= me.teams; offset /= 2) {
-        own.merge([&](auto word) { return __shfl_down_sync(whole_warp, word, offset); });
-        taken.count += __shfl_down_sync(whole_warp, taken.count, offset);
+        acc.merge([&](auto word) { return __shfl_down_sync(whole_warp, word, offset); });
+        accumulated.count += __shfl_down_sync(whole_warp, accumulated.count, offset);
     }
 #pragma unroll 1
     for (unsigned half = part.count / 2; half > 0; half /= 2) {
         unsigned place = (part.number & (half - 1)) * me.teams + part.slot;
-        if (part.there && part.number >= half && part.number < 2 * half) {
-            words[place] = taken.count;
-            own.merge([&](auto word) {
+        if (part.exists && part.number >= half && part.number < 2 * half) {
+            words[place] = accumulated.count;
+            acc.merge([&](auto word) {
                 words[place += pitch] = uint32_t(word);
                 return word;
             });
         }
         __syncthreads();
-        if (part.there && part.number < half) {
-            taken.count += words[place];
-            own.merge([&](auto word) { return decltype(word)(words[place += pitch]); });
+        if (part.exists && part.number < half) {
+            accumulated.count += words[place];
+            acc.merge([&](auto word) { return decltype(word)(words[place += pitch]); });
         }
         __syncthreads();
     }
@@ -67,9 +67,9 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 }
 
 /* Columns in the last outer dimension. */
-__device__ __forceinline__ uint64_t columns_in_a_row(const kernel_axes &x)
+__device__ __forceinline__ uint64_t columns_in_dimension(const kernel_axes &x)
 {
-    return x.launch.column.coalesced > 1 ? uint64_t(columns_of_row(x)) * x.launch.column.coalesced
+    return x.launch.column.coalesced > 1 ? uint64_t(columns_per_row(x)) * x.launch.column.coalesced
            : x.outer.count > 1           ? x.outer.shape[x.outer.count - 1]
                                          : x.results * x.launch.inner;
 }
@@ -80,19 +80,19 @@ struct columns_share {
     column_place place;
     uint64_t step; /* rows from one of the thread's to the next */
 
-    __device__ __forceinline__ columns_share(const kernel_axes &x, const teammate &me,
+    __device__ __forceinline__ columns_share(const kernel_axes &x, const team_member &me,
                                              unsigned columns)
         : group(x.launch.splits > 1 ? blockIdx.x / unsigned(x.launch.splits) : blockIdx.x),
           split(blockIdx.x - group * unsigned(x.launch.splits)),
-          place(are_batches(x) ? column_place{group, uint64_t(me.result) * columns}
-                               : place_of_pack(x, uint64_t(group) * me.teams + me.result, columns)),
+          place(is_batched(x) ? column_place{group, uint64_t(me.result) * columns}
+                              : place_of_pack(x, uint64_t(group) * me.teams + me.result, columns)),
           step(x.launch.splits << x.launch.team)
     {
     }
 
-    __device__ __forceinline__ bool is_there(const kernel_axes &x) const
+    __device__ __forceinline__ bool exists(const kernel_axes &x) const
     {
-        const uint64_t length = columns_in_a_row(x);
+        const uint64_t length = columns_in_dimension(x);
         return place.first < length && place.outer * length + place.first <
                                            x.results * x.launch.inner * x.launch.column.coalesced;
     }
@@ -100,16 +100,16 @@ struct columns_share {
     /* Columns from the thread's first on. */
     __device__ __forceinline__ uint64_t left(const kernel_axes &x) const
     {
-        return columns_in_a_row(x) - place.first;
+        return columns_in_dimension(x) - place.first;
     }
 
-    /* The first of the thread's columns, which are `beside` bytes apart, and of its results. */
-    __device__ __forceinline__ result_place at(const kernel_axes &x, int64_t beside) const
+    /* The first of the thread's columns, which are `pitch` bytes apart, and of its results. */
+    __device__ __forceinline__ result_place at(const kernel_axes &x, int64_t pitch) const
     {
         const unsigned last = x.outer.count - 1;
         const int64_t first = int64_t(place.first);
         result_place at = place_among(x, last, x.outer.first, place.outer);
-        at.base.data += first * beside;
+        at.base.data += first * pitch;
         at.place += first * x.outer.output_strides[last];
         return at;
     }
@@ -118,7 +118,7 @@ struct columns_share {
 /* The thread's place, recomputed after the rows have been read to save registers meanwhile. If a
  * multiprocessor has 512 threads, there are enough registers to keep it. */
 template <class Fold, class In>
-__device__ __forceinline__ teammate place_found_again(const kernel_axes &x)
+__device__ __forceinline__ team_member recompute_place(const kernel_axes &x)
 {
     constexpr bool kept = COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) <= 512;
     return place_in_team(x, kept ? threadIdx.x : opaque_value(threadIdx.x));
@@ -126,42 +126,42 @@ __device__ __forceinline__ teammate place_found_again(const kernel_axes &x)
 
 /* Accumulate a thread's rows and return how many there were. With two reduced dimensions, the
  * thread takes all rows of the inner one for each of its indices in the outer one. */
-template <bool Strided, unsigned Ahead, bool Deep, class In, class Columns>
-__device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x)
+template <bool Strided, unsigned Ahead, bool Nested, class In, class Columns>
+__device__ __forceinline__ uint32_t accumulate_rows(Columns &acc, const kernel_axes &x)
 {
     constexpr unsigned columns = Columns::columns;
-    const teammate me = place_in_team(x);
+    const team_member me = place_in_team(x);
     const columns_share share(x, me, columns);
     const uint64_t rows = x.rows.items, left = share.left(x),
                    first = (uint64_t(share.split) << x.launch.team) + me.number;
-    if (!share.is_there(x) || first >= rows)
+    if (!share.exists(x) || first >= rows)
         return 0;
     const uint64_t turns = (rows - first + share.step - 1) >> x.launch.team;
     const uint32_t count = uint32_t(x.launch.splits > 1 ? turns / x.launch.splits : turns);
-    const int64_t stride = x.from.strides[0], beside = int64_t((Strided ? 2 : 1) * sizeof(In));
-    const char *const at = static_cast<const char *>(x.from.data) + share.at(x, beside).base.data +
+    const int64_t stride = x.from.strides[0], pitch = int64_t((Strided ? 2 : 1) * sizeof(In));
+    const char *const at = static_cast<const char *>(x.from.data) + share.at(x, pitch).base.data +
                            int64_t(first) * stride;
-    column_walk walk = {
+    row_cursor walk = {
         x, at, int64_t(share.step) * stride, left < columns ? unsigned(left) : columns, 0, 0};
     uint32_t end = count;
     const char *last = at + int64_t(count - 1) * walk.outer_hop();
-    if (Deep && x.from.dimensions > 1) {
-        walk.hop = x.from.strides[1];
+    if (Nested && x.from.dimensions > 1) {
+        walk.stride = x.from.strides[1];
         walk.left = uint32_t(x.from.shape[1]);
         end *= walk.left;
-        last += int64_t(walk.left - 1) * walk.hop;
+        last += int64_t(walk.left - 1) * walk.stride;
     }
-    take_columns<Strided, Ahead, Deep, In>(own, walk, last, end);
+    accumulate_columns<Strided, Ahead, Nested, In>(acc, walk, last, end);
     return end;
 }
 
 /* Bring the states of the first parts to shared memory, after words have been merged. */
 template <class T, unsigned Columns>
-__device__ __forceinline__ column_table<T> bring_merged(const T (&states)[Columns],
-                                                        const teammate &me, const column_part &part)
+__device__ __forceinline__ column_table<T>
+store_merged(const T (&states)[Columns], const team_member &me, const column_part &part)
 {
     const column_table<T> table = {block_memory<T>(), me.teams + 1, Columns};
-    if (part.there && part.number == 0)
+    if (part.exists && part.number == 0)
 #pragma unroll
         for (unsigned c = 0; c < Columns; c++)
             table.at[c * table.pitch + part.slot] = states[c];
@@ -187,32 +187,32 @@ struct results_place {
 
 /* Compute the states of a thread's columns. Returns false if results have already been stored. */
 template <class Columns, bool Strided, unsigned Ahead, class Fold, class In, unsigned N>
-__device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x)
+__device__ __forceinline__ bool compute_states(state_of<Fold> (&states)[N], const kernel_axes &x)
 {
-    Columns own(x.result);
-    const uint32_t rows = take_rows_of_share<Strided, Ahead, !is_indexed<Fold>::value, In>(own, x);
-    const teammate me = place_found_again<Fold, In>(x);
+    Columns acc(x.result);
+    const uint32_t rows = accumulate_rows<Strided, Ahead, !is_indexed<Fold>::value, In>(acc, x);
+    const team_member me = recompute_place<Fold, In>(x);
     const columns_share share(x, me, N);
     if constexpr (Strided && stores_native<Fold, In>)
         if (x.launch.column.stores_native) {
-            const uint64_t left = share.is_there(x) ? share.left(x) : 0;
+            const uint64_t left = share.exists(x) ? share.left(x) : 0;
             const results_place mine = {share.at(x, 0).place, left < N ? unsigned(left) : N};
-            store_native<Fold, In, N>(x, row_numbers(x.result), own, mine);
+            store_native<Fold, In, N>(x, row_numbers(x.result), acc, mine);
             return false;
         }
-    accumulated_rows taken = {rows,       uint64_t(share.split) << x.launch.team,
-                              share.step, x.launch.team,
-                              me.number,  unsigned(x.launch.column.coalesced)};
+    accumulated_rows accumulated = {rows,       uint64_t(share.split) << x.launch.team,
+                                    share.step, x.launch.team,
+                                    me.number,  unsigned(x.launch.column.coalesced)};
     constexpr bool merges = columns_merge<Columns>;
     const column_part part(x, me);
     if constexpr (merges)
-        merge_words(own, taken, me, part);
-    const bool has_all = !merges || (part.there && part.number == 0);
+        merge_words(acc, accumulated, me, part);
+    const bool has_all = !merges || (part.exists && part.number == 0);
 #pragma unroll
     for (unsigned c = 0; c < N && has_all; c++) {
         if (is_indexed<Fold>::value && x.launch.column.coalesced > 1)
-            taken.part = (me.result * N + c) / columns_of_row(x);
-        states[c] = own.state(c, taken);
+            accumulated.part = (me.result * N + c) / columns_per_row(x);
+        states[c] = acc.state(c, accumulated);
     }
     return true;
 }
@@ -224,34 +224,34 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     fold_columns_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
                          global<uint64_t>, global<unsigned> tickets)
 {
-    using columns_type = in_order<accumulator<Fold, In>, Fold, In>;
+    using columns_type = inverted_accumulator<accumulator<Fold, In>, Fold, In>;
     constexpr unsigned columns = columns_type::columns;
     constexpr bool merges = columns_merge<columns_type>;
     static_assert(!merges || sizeof(columns_type) + sizeof(uint32_t) <=
                                  COLUMNS_MERGE_BYTES(sizeof(state_of<Fold>), sizeof(In)),
-                  "a thread leaves what there is room for");
+                  "the words of a thread fit");
     state_of<Fold> states[columns];
     constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>));
-    if (!make_states<columns_type, Strided, ahead, Fold, In>(states, x))
+    if (!compute_states<columns_type, Strided, ahead, Fold, In>(states, x))
         return;
-    const teammate me = place_found_again<Fold, In>(x);
+    const team_member me = recompute_place<Fold, In>(x);
     const columns_share share(x, me, columns);
     if (stores_packs<Fold>(x, columns)) {
-        if (share.is_there(x))
+        if (share.exists(x))
             store_results_directly<Fold>(x.result, states, share.at(x, 0).place,
                                          share.left(x) < columns ? unsigned(share.left(x))
                                                                  : columns);
         return;
     }
-    const unsigned count = x.launch.column.coalesced > 1 ? columns_of_row(x) / x.launch.inner
+    const unsigned count = x.launch.column.coalesced > 1 ? columns_per_row(x) / x.launch.inner
                                                          : me.teams * columns / x.launch.inner;
     column_table<state_of<Fold>> table;
     if constexpr (merges)
-        table = bring_merged(states, me, column_part(x, me));
+        table = store_merged(states, me, column_part(x, me));
     else
         table = fold_teams<Fold>(x, states);
     if (x.launch.column.leftover && share.split == 0) {
-        take_leftover<Strided, Fold, In>(x, table, share.group);
+        accumulate_leftover<Strided, Fold, In>(x, table, share.group);
         __syncthreads();
     }
     finish_columns<Fold, columns>(x, table, share.group, share.split, count, partials, tickets);

@@ -20,11 +20,11 @@ using real_floats =
 
 using complex_floats = pairs<pair<ELEMENT_COMPLEX64, ELEMENT_COMPLEX128>, pair<ELEMENT_COMPLEX128>>;
 
-using all_floats = joined_pairs<real_floats, complex_floats>;
+using all_floats = concat_pairs<real_floats, complex_floats>;
 
 /* Sums and products of unsigned integers have the same bits as those of signed ones. Sums for means
  * are all of int64. */
-using integers_in_64_bits = joined_pairs<
+using integers_in_64_bits = concat_pairs<
     accumulated_in<ELEMENT_INT64, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16, ELEMENT_INT32,
                    ELEMENT_INT64, ELEMENT_UINT8, ELEMENT_UINT16, ELEMENT_UINT32>,
     pairs<pair<ELEMENT_UINT8, ELEMENT_UINT64, int64_t>,
@@ -33,7 +33,7 @@ using integers_in_64_bits = joined_pairs<
           pair<ELEMENT_UINT64, ELEMENT_UINT64, int64_t>>>;
 
 /* Unsigned integers are reduced as signed ones. */
-using signed_integers = joined_pairs<
+using signed_integers = concat_pairs<
     accumulated_in<ELEMENT_INT64, ELEMENT_INT8, ELEMENT_INT16, ELEMENT_INT32, ELEMENT_INT64>,
     pairs<pair<ELEMENT_UINT8, ELEMENT_INT64, int64_t, int8_t>,
           pair<ELEMENT_UINT16, ELEMENT_INT64, int64_t, int16_t>,
@@ -44,14 +44,14 @@ using truth_values = accumulated_in<ELEMENT_INT64, ELEMENT_BOOL>;
 
 /* Elements that are compared (order.cuh), and elements that are only tested for zero, for which any
  * type with the same zero will do. */
-using compared = joined_pairs<real_floats, signed_integers>;
+using compared = concat_pairs<real_floats, signed_integers>;
 using zero_or_not_floats = pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>,
                                  pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32, float, float16>,
                                  pair<ELEMENT_FLOAT32>, pair<ELEMENT_FLOAT64>>;
-using zero_or_not = joined_pairs<zero_or_not_floats, complex_floats, signed_integers, truth_values>;
+using zero_or_not = concat_pairs<zero_or_not_floats, complex_floats, signed_integers, truth_values>;
 
 /* Elements whose states are in float64. */
-using numbers = joined_pairs<all_floats, integers_in<ELEMENT_FLOAT64>>;
+using numbers = concat_pairs<all_floats, integers_in<ELEMENT_FLOAT64>>;
 
 /* Columns, split or not; there are kernels for every second element of some types only. */
 template <template <class> class Fold, class Pairs, class Strided, class Unsplit>

@@ -54,49 +54,49 @@ template <class Fold, class In>
 struct row_accumulator {
     static constexpr unsigned words = sizeof(In) < sizeof(uint32_t) ? 1 : 4, parts = 4 / words;
     using accumulator_type = accumulator<Fold, In, words>;
-    in_order<accumulator_type, Fold, In> lanes;
-    inversion<Fold, In> inverted;
-    uint32_t taken = 0; /* parts of vectors in lanes */
+    inverted_accumulator<accumulator_type, Fold, In> lanes;
+    inversion<Fold, In> invert;
+    uint32_t count = 0; /* parts of vectors in lanes */
     state_of<Fold> state = Fold::identity();
 
     __device__ __forceinline__ explicit row_accumulator(const kernel_results &results)
-        : lanes(results), inverted{results.inverted}
+        : lanes(results), invert{results.inverted}
     {
     }
 
     template <unsigned N>
-    __device__ __forceinline__ void take(const vec16 (&loaded)[N], unsigned valid)
+    __device__ __forceinline__ void accumulate(const vec16 (&loaded)[N], unsigned valid)
     {
         pack<uint32_t, words> all[N * parts];
         memcpy(all, loaded, sizeof all);
-        lanes.take(all, taken, valid * parts);
-        taken += valid * parts;
+        lanes.accumulate(all, count, valid * parts);
+        count += valid * parts;
     }
 
-    __device__ __forceinline__ void take_single(In x, uint64_t position)
+    __device__ __forceinline__ void accumulate_single(In x, uint64_t position)
     {
-        state = Fold::merge(state, Fold::lift(value_of<Fold>(inverted(x)), position));
+        state = Fold::merge(state, Fold::lift(value_of<Fold>(invert(x)), position));
     }
 
     __device__ __forceinline__ bool is_full() const
     {
-        return taken > ROWS_PER_BLOCK - 2 * parts * packs_of_row<Fold, In>;
+        return count > ROWS_PER_BLOCK - 2 * parts * packs_of_row<Fold, In>;
     }
 
     /* Merge the accumulator into the state and reset it. Vector k begins at first + k * pitch. */
     __device__ __forceinline__ void flush(uint64_t first, uint64_t pitch)
     {
-        const auto all = lanes.across(taken);
+        const auto all = lanes.merge_lanes(count);
         if constexpr (is_indexed<Fold>::value) {
             const uint64_t position = first + all.number / parts * pitch +
                                       all.number % parts * lanes_of<In, words> + all.lane;
-            if (taken)
+            if (count)
                 state = Fold::merge(state, Fold::lift(value_of<Fold>(all.value), position));
         } else {
-            state = taken ? Fold::merge(state, all) : state;
+            state = count ? Fold::merge(state, all) : state;
         }
         static_cast<accumulator_type &>(lanes) = accumulator_type();
-        taken = 0;
+        count = 0;
     }
 };
 
@@ -126,9 +126,9 @@ __device__ __forceinline__ In neutral_element()
  * may differ by a vector; then no thread takes the last batch as a full one, so that a warp does
  * not diverge. */
 template <class Fold, class In, class Packs>
-__device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, const Packs &packs,
-                                              unsigned count, const reader &me, uint64_t first,
-                                              bool even)
+__device__ __forceinline__ void accumulate_row_packs(row_accumulator<Fold, In> &acc,
+                                                     const Packs &packs, unsigned count,
+                                                     const reader &me, uint64_t first, bool even)
 {
     constexpr unsigned N = packs_of_row<Fold, In>;
     const uint64_t pitch = uint64_t(me.threads) * packs.step;
@@ -141,11 +141,11 @@ __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, co
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             loaded[k] = packs[i + k * me.threads];
-        if (own.is_full()) {
-            own.flush(first + uint64_t(start) * packs.step, pitch);
+        if (acc.is_full()) {
+            acc.flush(first + uint64_t(start) * packs.step, pitch);
             start = i;
         }
-        own.take(loaded, N);
+        acc.accumulate(loaded, N);
     }
     if (i < count) {
         vec16 loaded[N];
@@ -157,22 +157,22 @@ __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, co
         }
 #pragma unroll
         for (unsigned k = 1; k < N; k++) {
-            const bool is_there = i + k * me.threads < count;
-            const vec16 none = vector_of(neutral_element<Fold, In>());
+            const bool exists = i + k * me.threads < count;
+            const vec16 none = broadcast_vector(neutral_element<Fold, In>());
 #pragma unroll
             for (unsigned w = 0; w < 4; w++)
-                loaded[k].at[w] = is_there ? loaded[k].at[w] : own.inverted.of_word(none.at[w], w);
-            valid += is_there;
+                loaded[k].at[w] = exists ? loaded[k].at[w] : acc.invert.of_word(none.at[w], w);
+            valid += exists;
         }
-        own.take(loaded, valid);
+        acc.accumulate(loaded, valid);
     }
     if (is_indexed<Fold>::value)
-        own.flush(first + uint64_t(start) * packs.step, pitch);
+        acc.flush(first + uint64_t(start) * packs.step, pitch);
 }
 
 /* The consecutive packs of a row, and its single elements. */
 template <class In, bool Strided>
-struct row_of_packs : in_packs<In> {
+struct row_packs : in_packs<In> {
     using in_packs<In>::in_packs;
     static constexpr unsigned step = pack<In>::size;
 
@@ -183,7 +183,7 @@ struct row_of_packs : in_packs<In> {
 };
 
 template <class In>
-struct row_of_packs<In, true> : strided_packs<In> {
+struct row_packs<In, true> : strided_packs<In> {
     using strided_packs<In>::strided_packs;
     static constexpr unsigned step = pack<In>::size;
 
@@ -203,12 +203,12 @@ constexpr unsigned early_singles = singles_of_row<In, Strided> / 8 + 1;
 
 /* Accumulate n elements from `position` on: consecutive ones, or every second. */
 template <bool Strided, class Fold, class In>
-__device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
+__device__ __forceinline__ void accumulate_row(row_accumulator<Fold, In> &acc,
                                                global<const In> data, uint64_t n, const reader &me,
                                                uint64_t position)
 {
     constexpr unsigned step = Strided ? 2 : 1, ahead = early_singles<In, Strided>;
-    const row_of_packs<In, Strided> x(data, n);
+    const row_packs<In, Strided> x(data, n);
     const unsigned singles = unsigned(x.head + (n - x.tail));
     In early[ahead] = {};
 #pragma unroll
@@ -220,13 +220,13 @@ __device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
 #pragma unroll 1
             for (unsigned k = me.rank + ahead * me.threads; k < singles; k += me.threads) {
                 const uint64_t at = x.single(k);
-                own.take_single(data[at * step], position + at);
+                acc.accumulate_single(data[at * step], position + at);
             }
-    take_packs_of<Fold, In>(own, x, unsigned(x.count), me, position + x.head, singles == 0);
+    accumulate_row_packs<Fold, In>(acc, x, unsigned(x.count), me, position + x.head, singles == 0);
 #pragma unroll
     for (unsigned k = 0; k < ahead; k++)
         if (me.rank + k * me.threads < singles)
-            own.take_single(early[k], position + x.single(me.rank + k * me.threads));
+            acc.accumulate_single(early[k], position + x.single(me.rank + k * me.threads));
 }
 
 /* ---- a result ---- */
@@ -234,15 +234,16 @@ __device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
 /* Accumulate this thread's share of a stack of rows, which are whole packs at a constant distance:
  * the same pack of some of the rows. */
 template <class Fold, class In>
-__device__ __forceinline__ void take_typed_stack(row_accumulator<Fold, In> &all,
-                                                 const kernel_axes &x, unsigned own,
+__device__ __forceinline__ void accumulate_stack(row_accumulator<Fold, In> &acc,
+                                                 const kernel_axes &x, unsigned rank,
                                                  const reader &me, global<const char> data)
 {
     const layout_of_few &from = x.from;
-    const uint64_t n = from.shape[1], first = uint64_t(own) * pack<In>::size;
+    const uint64_t n = from.shape[1], first = uint64_t(rank) * pack<In>::size;
     if (first < n)
-        take_packs_of<Fold, In>(all, packs_in_stack{data + own * sizeof(vec16), from.strides[0], n},
-                                unsigned(x.rows.items), me, x.rows.base + first, true);
+        accumulate_row_packs<Fold, In>(
+            acc, packs_in_stack{data + rank * sizeof(vec16), from.strides[0], n},
+            unsigned(x.rows.items), me, x.rows.base + first, true);
 }
 
 /* The rows of a result, of n elements each; or, for a list of arrays, the first of its tiles. */
@@ -266,12 +267,12 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     const reader me = {rank - group * readers, readers};
     uint64_t n = rows.n, position = rows.position;
     global<const char> data = rows.data;
-    row_accumulator<Fold, In> own(x.result);
+    row_accumulator<Fold, In> acc(x.result);
     if constexpr (!Strided && !is_indexed<Fold>::value) {
         if (x.launch.long_row.stacked) {
-            take_typed_stack<Fold, In>(own, x, me.rank, reader{group, groups}, data);
-            own.flush(0, 0);
-            return own.state;
+            accumulate_stack<Fold, In>(acc, x, me.rank, reader{group, groups}, data);
+            acc.flush(0, 0);
+            return acc.state;
         }
     }
 #pragma unroll 1
@@ -286,11 +287,11 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
             position = tile.position - row * n;
         }
         const global<const In> first = pointer_cast<const In>(data + at);
-        take_typed_row<Strided>(own, first, n, me, position + row * n);
+        accumulate_row<Strided>(acc, first, n, me, position + row * n);
     }
     if (!is_indexed<Fold>::value)
-        own.flush(0, 0);
-    return own.state;
+        acc.flush(0, 0);
+    return acc.state;
 }
 
 /* Store this block's partial result. The last of the blocks that share the result merges all of
@@ -317,7 +318,7 @@ exchange_rows(unsigned splits, unsigned split, state_of<Fold> &state,
 }
 
 /* This block's number among those that share a result, and where their partial results are. */
-struct share_of_result {
+struct result_share {
     unsigned splits, split;
     uint64_t result, first;
 };
@@ -329,7 +330,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
     fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                       global<unsigned> tickets)
 {
-    const teammate me = place_in_row(x, threadIdx.x);
+    const team_member me = place_in_row(x, threadIdx.x);
     const global<const list_tile> tile = !Strided && x.list ? x.list + blockIdx.x : nullptr;
     const unsigned team = x.launch.team, splits = unsigned(x.launch.splits);
     const unsigned group = splits == 1 ? blockIdx.x : blockIdx.x / splits,
@@ -339,8 +340,8 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
     for (unsigned round = 0; round < x.launch.rounds; round++, result += me.teams) {
         state_of<Fold> state = Fold::identity();
         int64_t place = 0;
-        const bool there = result < x.results;
-        if (there) {
+        const bool exists = result < x.results;
+        if (exists) {
             rows_of_result rows;
             if (tile) {
                 rows = {static_cast<const char *>(tile->data), tile->n, uint64_t(tile->more) + 1,
@@ -356,7 +357,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
         if (round > 0 && 1u << team > warp_size)
             __syncthreads();
         state = team_fold<Fold>(x, me, state);
-        share_of_result share = {splits, split, result, result * splits};
+        result_share share = {splits, split, result, result * splits};
         kernel_results results = x.result;
         if (tile) {
             share = {tile->blocks, blockIdx.x - tile->first, tile->result, tile->first};
@@ -368,7 +369,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
             !exchange_rows<Fold>(share.splits, share.split, state, partials + share.first,
                                  tickets + share.result))
             return;
-        if (me.number == 0 && there)
+        if (me.number == 0 && exists)
             store_results_directly<Fold>(results, {state}, place);
     }
 }

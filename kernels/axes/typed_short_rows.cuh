@@ -18,24 +18,24 @@ namespace KERNELS
 
 /* Fold a row to a result or, if its type has none here, to a state. */
 template <class Fold, class In, class Row>
-__device__ __forceinline__ auto folded(const Row &row, const row_numbers &numbers)
+__device__ __forceinline__ auto fold_row(const Row &row, const row_numbers &numbers)
 {
-    const auto made =
-        row_fold<Fold, In>::of(row_in_order<Row, Fold, In>{row, {numbers.inverted}}, numbers);
+    const auto partial =
+        row_fold<Fold, In>::reduce(inverted_row<Row, Fold, In>{row, {numbers.inverted}}, numbers);
     if constexpr (stores_native<Fold, In>)
-        return row_fold<Fold, In>::result_of(made, numbers);
+        return row_fold<Fold, In>::result_of(partial, numbers);
     else
-        return made;
+        return partial;
 }
 
 template <class Fold, class In>
-using folded_row = decltype(folded<Fold, In>(std::declval<row_in_registers<In, 2>>(),
-                                             std::declval<row_numbers>()));
+using row_result = decltype(fold_row<Fold, In>(std::declval<row_in_registers<In, 2>>(),
+                                               std::declval<row_numbers>()));
 
 template <class Fold, class In>
-__device__ __forceinline__ global<folded_row<Fold, In>> results_of(const kernel_axes &x)
+__device__ __forceinline__ global<row_result<Fold, In>> results_of(const kernel_axes &x)
 {
-    return static_cast<folded_row<Fold, In> *>(x.result.at[0]) + x.outer.first;
+    return static_cast<row_result<Fold, In> *>(x.result.at[0]) + x.outer.first;
 }
 
 /* A block's rows, at a constant distance: some of all rows or, if Batches, of one batch. */
@@ -49,9 +49,9 @@ struct rows_of_block {
     __device__ __forceinline__ explicit rows_of_block(const kernel_axes &x)
         : from(static_cast<const char *>(x.from.data)), place(x.outer.first)
     {
-        const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds;
+        const unsigned capacity = (blockDim.x >> x.launch.team) * x.launch.rounds;
         left = x.results;
-        first = uint64_t(blockIdx.x) * most;
+        first = uint64_t(blockIdx.x) * capacity;
         if (Batches && x.outer.count > 1) {
             const row_tile &row = x.launch.row;
             const unsigned batch = blockIdx.x / row.blocks;
@@ -59,18 +59,18 @@ struct rows_of_block {
                 place_among(x, x.outer.count - row.dimensions, x.outer.first, batch);
             from += begin.base.data;
             place = begin.place;
-            first = uint64_t(blockIdx.x - batch * row.blocks) * most;
+            first = uint64_t(blockIdx.x - batch * row.blocks) * capacity;
             left = row.batch;
         }
         left -= first;
-        count = left < most ? unsigned(left) : most;
+        count = left < capacity ? unsigned(left) : capacity;
     }
 
     /* The place of a row's result. */
     __device__ __forceinline__ int64_t place_of(const kernel_axes &x, uint64_t row) const
     {
         int64_t outer = 0;
-        if (are_in_two(x)) {
+        if (span_two_dimensions(x)) {
             const unsigned above = unsigned(row) / unsigned(x.outer.shape[last(x)]);
             row -= above * x.outer.shape[last(x)];
             outer = int64_t(above) * x.outer.output_strides[last(x) - 1];
@@ -85,67 +85,67 @@ struct rows_of_block {
     }
 
     /* Whether rows span two dimensions, so that their results are not at one distance. */
-    __device__ __forceinline__ bool are_in_two(const kernel_axes &x) const
+    __device__ __forceinline__ bool span_two_dimensions(const kernel_axes &x) const
     {
         return Batches && x.launch.row.dimensions > 1;
     }
 };
 
-/* A thread's results, `apart` rows from each other. */
+/* A thread's results, `pitch` rows from each other. */
 template <class Fold, class In, class Rows>
 struct results_of_thread {
     const kernel_axes &x;
     const Rows &rows;
     uint64_t row;
-    unsigned apart;
+    unsigned pitch;
     int64_t place, step;
 
     __device__ __forceinline__ results_of_thread(const kernel_axes &x, const Rows &rows,
-                                                 uint64_t first, unsigned apart)
-        : x(x), rows(rows), row(first), apart(apart), place(rows.place_of(x, first)),
-          step(int64_t(apart) * x.outer.output_strides[Rows::last(x)])
+                                                 uint64_t first, unsigned pitch)
+        : x(x), rows(rows), row(first), pitch(pitch), place(rows.place_of(x, first)),
+          step(int64_t(pitch) * x.outer.output_strides[Rows::last(x)])
     {
     }
 
-    __device__ __forceinline__ void store(const folded_row<Fold, In> &made) const
+    __device__ __forceinline__ void store(const row_result<Fold, In> &result) const
     {
         if constexpr (stores_native<Fold, In>)
-            static_cast<folded_row<Fold, In> *>(x.result.at[0])[place] = made;
+            static_cast<row_result<Fold, In> *>(x.result.at[0])[place] = result;
         else
-            store_results_directly<Fold>(x.result, {made}, place);
+            store_results_directly<Fold>(x.result, {result}, place);
     }
 
-    __device__ __forceinline__ void go()
+    __device__ __forceinline__ void advance()
     {
-        row += apart;
-        place = rows.are_in_two(x) ? rows.place_of(x, row) : place + step;
+        row += pitch;
+        place = rows.span_two_dimensions(x) ? rows.place_of(x, row) : place + step;
     }
 };
 
 /* Rows of `row` bytes per thread; csrc/schedule/launch_typed_rows.c uses this, too. */
 __host__ __device__ constexpr unsigned rows_in_registers(unsigned row)
 {
-    constexpr unsigned most = ROWS_IN_REGISTERS;
-    return BYTES_IN_REGISTERS / row < most ? BYTES_IN_REGISTERS / row : most;
+    constexpr unsigned capacity = ROWS_IN_REGISTERS;
+    return BYTES_IN_REGISTERS / row < capacity ? BYTES_IN_REGISTERS / row : capacity;
 }
 
 /* Results of Count consecutive rows in registers, which make one store. */
 template <class Fold, class In, unsigned Count>
-struct rows_together {
-    using store = pack<folded_row<Fold, In>, Count>;
+struct row_group {
+    using store = pack<row_result<Fold, In>, Count>;
 
     template <unsigned N>
     static __device__ __forceinline__ store fold(const unit_of<In> *loaded,
                                                  const row_numbers &numbers)
     {
-        store made;
+        store results;
 #pragma unroll
         for (unsigned r = 0; r < Count; r++)
-            made.at[r] = folded<Fold, In>(row_in_registers<In, N>(loaded, r), numbers);
-        return made;
+            results.at[r] = fold_row<Fold, In>(row_in_registers<In, N>(loaded, r), numbers);
+        return results;
     }
 
-    static __device__ __forceinline__ bool may_be_stored(const kernel_axes &x, uint64_t result)
+    static __device__ __forceinline__ bool can_store(const kernel_axes &x, uint64_t result)
     {
         return x.outer.output_strides[0] == 1 &&
                address_of(results_of<Fold, In>(x) + result) % sizeof(store) == 0;
@@ -155,11 +155,11 @@ struct rows_together {
 /* The rows of one load whose results make one store: as many as fit both. */
 template <class Fold, class In, unsigned N>
 struct rows_of_load {
-    static constexpr unsigned row = N * sizeof(In), result = sizeof(folded_row<Fold, In>),
+    static constexpr unsigned row = N * sizeof(In), result = sizeof(row_result<Fold, In>),
                               count = 16 / (result > row ? result : row),
                               loads = rows_in_registers(row) / count;
     using load = pack<unit_of<In>, count * row / sizeof(unit_of<In>)>;
-    using together = rows_together<Fold, In, count>;
+    using together = row_group<Fold, In, count>;
 };
 
 /* The rows of the last block, one by one. */
@@ -167,14 +167,14 @@ template <class Fold, class In, unsigned N>
 __device__ __forceinline__ void fold_last_in_registers(const kernel_axes &x,
                                                        const row_numbers &numbers, uint64_t first)
 {
-    const global<folded_row<Fold, In>> results = results_of<Fold, In>(x);
+    const global<row_result<Fold, In>> results = results_of<Fold, In>(x);
     const global<const In> from = static_cast<const In *>(x.from.data);
 #pragma unroll 1
     for (uint64_t row = first + threadIdx.x; row < x.results; row += blockDim.x) {
-        unit_of<In> own[(N * sizeof(In) + sizeof(unit_of<In>) - 1) / sizeof(unit_of<In>)] = {};
-        memcpy(own, from + row * N, N * sizeof(In));
+        unit_of<In> units[(N * sizeof(In) + sizeof(unit_of<In>) - 1) / sizeof(unit_of<In>)] = {};
+        memcpy(units, from + row * N, N * sizeof(In));
         results[int64_t(row) * x.outer.output_strides[0]] =
-            folded<Fold, In>(row_in_registers<In, N>(own, 0), numbers);
+            fold_row<Fold, In>(row_in_registers<In, N>(units, 0), numbers);
     }
 }
 
@@ -183,9 +183,9 @@ __device__ __forceinline__ void fold_in_registers(const kernel_axes &x)
 {
     using rows = rows_of_load<Fold, In, N>;
     const row_numbers numbers(x.result);
-    const unsigned most = blockDim.x * rows::count * rows::loads;
-    const uint64_t first = uint64_t(blockIdx.x) * most;
-    if (x.results - first < most || !rows::together::may_be_stored(x, 0))
+    const unsigned capacity = blockDim.x * rows::count * rows::loads;
+    const uint64_t first = uint64_t(blockIdx.x) * capacity;
+    if (x.results - first < capacity || !rows::together::can_store(x, 0))
         return fold_last_in_registers<Fold, In, N>(x, numbers, first);
     const auto from =
         static_cast<const typename rows::load *>(x.from.data) + first / rows::count + threadIdx.x;
@@ -215,16 +215,16 @@ start_swizzled(shared<char> to, global<const char> from, unsigned vectors, swizz
 /* One thread folds as many rows as their results fill a store; together these are an odd number of
  * packs. Returns the number of rows that this covers. */
 template <class Fold, class In, unsigned N>
-__device__ __forceinline__ unsigned
-fold_rows_together(const kernel_axes &x, shared<const char> staged, unsigned rows, uint64_t result)
+__device__ __forceinline__ unsigned fold_row_groups(const kernel_axes &x, shared<const char> staged,
+                                                    unsigned rows, uint64_t result)
 {
     constexpr unsigned odd = N % 2 ? N : N / 2, count = 16 / sizeof(In) / (N / odd);
-    using together = rows_together<Fold, In, count>;
+    using together = row_group<Fold, In, count>;
     using load = pack<unit_of<In>>;
     const row_numbers numbers(x.result);
     const auto from = pointer_cast<const load>(staged);
     const auto to = pointer_cast<typename together::store>(results_of<Fold, In>(x) + result);
-    if (address_of(staged) % 16 || !together::may_be_stored(x, result))
+    if (address_of(staged) % 16 || !together::can_store(x, result))
         return 0;
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < rows / count; k += blockDim.x) {
@@ -242,14 +242,14 @@ fold_rows_together(const kernel_axes &x, shared<const char> staged, unsigned row
 /* The same for some row lengths, if results are no larger than elements; otherwise returns 0. */
 template <class Fold, class In>
 __device__ __forceinline__ unsigned
-fold_some_together(const kernel_axes &x, shared<const char> staged, unsigned rows, uint64_t result)
+fold_some_groups(const kernel_axes &x, shared<const char> staged, unsigned rows, uint64_t result)
 {
-    if constexpr (stores_native<Fold, In> && sizeof(folded_row<Fold, In>) == sizeof(In)) {
+    if constexpr (stores_native<Fold, In> && sizeof(row_result<Fold, In>) == sizeof(In)) {
         if (x.from.shape[0] == 3)
-            return fold_rows_together<Fold, In, 3>(x, staged, rows, result);
+            return fold_row_groups<Fold, In, 3>(x, staged, rows, result);
         if constexpr (sizeof(In) <= 2)
             if (x.from.shape[0] == 6)
-                return fold_rows_together<Fold, In, 6>(x, staged, rows, result);
+                return fold_row_groups<Fold, In, 6>(x, staged, rows, result);
     }
     return 0;
 }
@@ -260,14 +260,14 @@ __device__ __forceinline__ void fold_rows_of_team(const kernel_axes &x, const te
                                                   shared<const char> staged, unsigned first,
                                                   const Rows &rows)
 {
-    const unsigned teams = blockDim.x >> share.team, own = threadIdx.x >> share.team;
+    const unsigned teams = blockDim.x >> share.team, team = threadIdx.x >> share.team;
     const row_numbers numbers(x.result);
-    results_of_thread<Fold, In, Rows> results(x, rows, rows.first + first + own, teams);
+    results_of_thread<Fold, In, Rows> results(x, rows, rows.first + first + team, teams);
 #pragma unroll 1
-    for (; first < rows.count; first += teams, results.go()) {
-        const bool there = first + own < rows.count;
-        const auto row = folded<Fold, In>(Row(share, staged, there ? first + own : 0), numbers);
-        if (share.number == 0 && there)
+    for (; first < rows.count; first += teams, results.advance()) {
+        const bool exists = first + team < rows.count;
+        const auto row = fold_row<Fold, In>(Row(share, staged, exists ? first + team : 0), numbers);
+        if (share.number == 0 && exists)
             results.store(row);
     }
 }
@@ -285,20 +285,20 @@ staged_rows(const kernel_axes &x, const rows_of_block<Strided> &rows, const swiz
 {
     if constexpr (Strided)
         if (x.launch.row.unit)
-            return gathered<In>(x, rows, swizzled);
+            return gather_rows<In>(x, rows, swizzled);
     const unsigned bytes = unsigned(x.launch.row.bytes);
     const global<const char> from = rows.from + rows.first * bytes;
     const shared<char> to = block_memory<char>();
     const shared<const char> begin =
         x.launch.row.swizzle_mask ? start_swizzled(to, from, rows.count * (bytes / 16), swizzled)
                                   : start_copies(to, from, rows.count * bytes);
-    await_copies();
+    wait_for_copies();
     __syncthreads();
     return begin;
 }
 
 template <class Fold, class In, bool Strided>
-__device__ __forceinline__ void fold_brought(const kernel_axes &x)
+__device__ __forceinline__ void fold_staged_rows(const kernel_axes &x)
 {
     const rows_of_block<Strided> rows(x);
     const unsigned bytes = unsigned(x.launch.row.bytes);
@@ -313,7 +313,7 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
     const shared<const char> staged = staged_rows<In, Strided>(x, rows, share.swizzled);
     const unsigned first = Strided && x.outer.count > 1
                                ? 0
-                               : fold_some_together<Fold, In>(x, staged, rows.count, rows.first);
+                               : fold_some_groups<Fold, In>(x, staged, rows.count, rows.first);
     if (size == 16)
         return fold_rows_of_team<Fold, In, row_of_loads<In, 16, false>>(x, share, staged, first,
                                                                         rows);
@@ -341,7 +341,7 @@ __device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
             return with_static_power<16 / sizeof(In), 2>(x.launch.row.packed, [&](auto n) {
                 fold_in_registers<Fold, In, decltype(n)::value>(x);
             });
-    fold_brought<Fold, In, false>(x);
+    fold_staged_rows<Fold, In, false>(x);
 }
 
 /* ---- the kernel ---- */
@@ -361,7 +361,7 @@ __global__ void __launch_bounds__(1 << SHORT_ROWS_BLOCK, short_rows_blocks)
 {
     const kernel_axes &x = loaded<Fold>(arguments);
     if constexpr (Strided)
-        fold_brought<Fold, In, true>(x);
+        fold_staged_rows<Fold, In, true>(x);
     else
         fold_flat_rows<Fold, In>(x);
 }

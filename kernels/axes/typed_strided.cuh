@@ -31,7 +31,7 @@ struct column_share {
     unsigned k, step;
     unsigned place, inner; /* the column's index in a run of `inner`, for positions */
 
-    __device__ __forceinline__ strided_positions places() const
+    __device__ __forceinline__ strided_positions positions() const
     {
         return {uint64_t(k) * inner + place, uint64_t(step) * inner};
     }
@@ -39,15 +39,15 @@ struct column_share {
 
 template <class Fold, class In, class Valid>
 __device__ __forceinline__ void
-take_loaded(state_of<Fold> &state, const In (&loaded)[strided_loads<In>], const kernel_axes &x,
-            const strided_positions &places, Valid valid)
+accumulate_loaded(state_of<Fold> &state, const In (&loaded)[strided_loads<In>],
+                  const kernel_axes &x, const strided_positions &positions, Valid valid)
 {
-    const inversion<Fold, In> inverted = {x.result.inverted};
+    const inversion<Fold, In> invert = {x.result.inverted};
     value_of<Fold> values[strided_loads<In>];
 #pragma unroll
     for (unsigned u = 0; u < strided_loads<In>; u++)
-        values[u] = value_of<Fold>(inverted(loaded[u]));
-    accumulate_values<Fold>(state, values, places, valid);
+        values[u] = value_of<Fold>(invert(loaded[u]));
+    accumulate_values<Fold>(state, values, positions, valid);
 }
 
 /* Fold rows of one dimension. */
@@ -56,27 +56,27 @@ __device__ __forceinline__ state_of<Fold> fold_column(const kernel_axes &x, colu
                                                       unsigned count, int64_t stride)
 {
     constexpr unsigned N = strided_loads<In>;
-    const int64_t pace = int64_t(share.step) * stride;
+    const int64_t step_bytes = int64_t(share.step) * stride;
     global<const char> at = share.column + int64_t(share.k) * stride;
     state_of<Fold> state = Fold::identity();
 #pragma unroll 1
     for (; share.k + uint64_t(N - 1) * share.step < count; share.k += N * share.step) {
         In loaded[N];
 #pragma unroll
-        for (unsigned u = 0; u < N; u++, at += pace)
+        for (unsigned u = 0; u < N; u++, at += step_bytes)
             loaded[u] = *pointer_cast<const In>(at);
-        take_loaded<Fold>(state, loaded, x, share.places(), all_valid());
+        accumulate_loaded<Fold>(state, loaded, x, share.positions(), all_valid());
     }
     In loaded[N] = {};
-    uint32_t there = 0;
+    uint32_t present = 0;
 #pragma unroll
-    for (unsigned u = 0; u < N; u++, at += pace)
+    for (unsigned u = 0; u < N; u++, at += step_bytes)
         if (share.k + u * share.step < count) {
             loaded[u] = *pointer_cast<const In>(at);
-            there |= 1u << u;
+            present |= 1u << u;
         }
-    if (there)
-        take_loaded<Fold>(state, loaded, x, share.places(), valid_bits{there});
+    if (present)
+        accumulate_loaded<Fold>(state, loaded, x, share.positions(), valid_bits{present});
     return state;
 }
 
@@ -90,30 +90,30 @@ __device__ __forceinline__ state_of<Fold> fold_column_of_two(const kernel_axes &
     const int64_t outer = x.from.strides[0], inner = x.from.strides[1];
     const unsigned down = share.step / length, along = share.step - down * length,
                    i = share.k / length;
-    const int64_t hop = int64_t(down) * outer + int64_t(along) * inner,
+    const int64_t step_bytes = int64_t(down) * outer + int64_t(along) * inner,
                   wrap = outer - int64_t(length) * inner;
     unsigned j = share.k - i * length;
     int64_t at = int64_t(i) * outer + int64_t(j) * inner;
     state_of<Fold> state = Fold::identity();
 #pragma unroll 1
     while (share.k < count) {
-        const strided_positions places = share.places();
+        const strided_positions positions = share.positions();
         In loaded[N];
-        uint32_t there = 0;
+        uint32_t present = 0;
 #pragma unroll
         for (unsigned u = 0; u < N; u++) {
-            const bool is_there = share.k < count;
-            loaded[u] = *pointer_cast<const In>(share.column + (is_there ? at : 0));
-            there |= uint32_t(is_there) << u;
+            const bool exists = share.k < count;
+            loaded[u] = *pointer_cast<const In>(share.column + (exists ? at : 0));
+            present |= uint32_t(exists) << u;
             share.k += share.step;
             j += along;
-            at += hop;
+            at += step_bytes;
             if (j >= length) {
                 j -= length;
                 at += wrap;
             }
         }
-        take_loaded<Fold>(state, loaded, x, places, valid_bits{there});
+        accumulate_loaded<Fold>(state, loaded, x, positions, valid_bits{present});
     }
     return state;
 }
@@ -150,16 +150,16 @@ __global__ void __launch_bounds__(threads_of_strided, strided_blocks<sizeof(stat
     const strided_tile &tile = x.launch.strided;
     const unsigned inner = x.launch.inner, lanes = tile.results * inner,
                    row = threadIdx.x * tile.reciprocal >> 16, lane = threadIdx.x - row * lanes,
-                   own = inner == 1 ? lane : lane / inner, place = lane - own * inner,
-                   splits = unsigned(x.launch.splits),
+                   result_in_block = inner == 1 ? lane : lane / inner,
+                   place = lane - result_in_block * inner, splits = unsigned(x.launch.splits),
                    block = splits == 1 ? blockIdx.x : blockIdx.x / splits,
                    split = blockIdx.x - block * splits, members = tile.rows * inner,
                    member = row < tile.rows ? row * inner + place : members;
-    const uint64_t result = uint64_t(block) * tile.results + own;
-    const bool there = member < members && result < x.results;
+    const uint64_t result = uint64_t(block) * tile.results + result_in_block;
+    const bool exists = member < members && result < x.results;
     state_of<Fold> state = Fold::identity();
     result_place at = {{0, 0}, 0};
-    if (there) {
+    if (exists) {
         const layout_of_few &from = x.from;
         const unsigned dimensions = from.dimensions - (inner > 1);
         at = place_of_result(x, result);
@@ -173,21 +173,21 @@ __global__ void __launch_bounds__(threads_of_strided, strided_blocks<sizeof(stat
             state = fold_column<Fold, In>(x, share, dimensions > 0 ? unsigned(from.shape[0]) : 1,
                                           dimensions > 0 ? from.strides[0] : 0);
     }
-    state = fold_members<Fold>(state, member, members, own, tile.results);
+    state = fold_members<Fold>(state, member, members, result_in_block, tile.results);
     if (splits > 1) {
         partials += result * splits;
-        if (member == 0 && there)
+        if (member == 0 && exists)
             partials[split] = state;
         if (!is_last_block(tickets + block, splits))
             return;
         state = Fold::identity();
-        if (there)
+        if (exists)
 #pragma unroll 4
             for (unsigned k = member; k < splits; k += members)
                 state = Fold::merge(state, load_from_l2<state_of<Fold>>(partials + k));
-        state = fold_members<Fold>(state, member, members, own, tile.results);
+        state = fold_members<Fold>(state, member, members, result_in_block, tile.results);
     }
-    if (member == 0 && there)
+    if (member == 0 && exists)
         store_results_directly<Fold>(x.result, {state}, at.place);
 }
 

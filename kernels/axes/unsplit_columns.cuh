@@ -66,9 +66,9 @@ struct unsplit_vector {
             place = x.outer.first + int64_t(outer) * x.outer.output_strides[0] + int64_t(column);
             return;
         }
-        const result_place own = place_of_result(x, loads ? pack * columns : 0);
-        at = static_cast<const char *>(x.from.data) + own.base.data;
-        place = own.place;
+        const result_place result = place_of_result(x, loads ? pack * columns : 0);
+        at = static_cast<const char *>(x.from.data) + result.base.data;
+        place = result.place;
     }
 
     /* The last lane has no columns of its own; one lane beyond a batch's end still loads. */
@@ -85,7 +85,7 @@ struct unsplit_vector {
 
     /* If rows are misaligned, columns beyond the last are computed, too, but not stored. */
     __device__ __forceinline__ void find(const kernel_axes &x, unsigned batch, uint64_t column,
-                                         bool makes)
+                                         bool stores)
     {
         const bool several = Batches && x.outer.count > 1;
         const uint64_t length = several ? x.outer.shape[1] : x.results * x.launch.inner,
@@ -98,7 +98,7 @@ struct unsplit_vector {
             place += int64_t(batch) * x.outer.output_strides[0];
             last = (x.outer.shape[0] - 1) * uint64_t(x.outer.strides[0]);
         }
-        count = !makes || column >= length ? 0 : left < columns ? unsigned(left) : columns;
+        count = !stores || column >= length ? 0 : left < columns ? unsigned(left) : columns;
         loads = whole = count == columns;
         if (x.launch.column.shifted)
             find_boundaries(x, last + length * sizeof(In));
@@ -121,16 +121,15 @@ struct unsplit_vector {
 /* Load the next rows; missing ones are 0. */
 template <unsigned Loads, class Vector, class Pack>
 __device__ __forceinline__ void load_unsplit(Vector (&loaded)[Loads], const kernel_axes &x,
-                                             const Pack &own, uint32_t taken)
+                                             const Pack &vec, uint32_t done)
 {
-    const int64_t hop = x.from.strides[0];
-    const unsigned rows = unsigned(x.rows.items),
-                   left = own.loads && taken < rows ? rows - taken : 0,
-                   beyond = x.launch.column.shifted ? unsigned(sizeof(Vector)) - 1 : 0;
-    const char *row = own.at + taken * hop;
+    const int64_t stride = x.from.strides[0];
+    const unsigned rows = unsigned(x.rows.items), left = vec.loads && done < rows ? rows - done : 0,
+                   misaligned = x.launch.column.shifted ? unsigned(sizeof(Vector)) - 1 : 0;
+    const char *row = vec.at + done * stride;
     const auto load = [&](unsigned k) {
-        loaded[k] = *pointer_cast<const Vector>(row - (unsigned(address_of(row)) & beyond));
-        row += hop;
+        loaded[k] = *pointer_cast<const Vector>(row - (unsigned(address_of(row)) & misaligned));
+        row += stride;
     };
     if (left >= Loads) {
 #pragma unroll
@@ -149,9 +148,9 @@ __device__ __forceinline__ void load_unsplit(Vector (&loaded)[Loads], const kern
 /* Shift aligned loads into the thread's columns. Called by all threads of a warp. */
 template <class In, unsigned Loads, class Pack>
 __device__ __forceinline__ void join_shifted(vec16 (&loaded)[Loads], const kernel_axes &x,
-                                             const Pack &own, uint32_t taken)
+                                             const Pack &vec, uint32_t done)
 {
-    const char *const at = own.at + taken * x.from.strides[0];
+    const char *const at = vec.at + done * x.from.strides[0];
 #pragma unroll
     for (unsigned k = 0; k < Loads; k++) {
         const unsigned begin = unsigned(address_of(at + k * x.from.strides[0]) % sizeof(vec16));
@@ -159,7 +158,7 @@ __device__ __forceinline__ void join_shifted(vec16 (&loaded)[Loads], const kerne
 #pragma unroll
         for (unsigned w = 0; w < 4; w++)
             high.at[w] = __shfl_down_sync(whole_warp, loaded[k].at[w], 1);
-        loaded[k] = joined<In>(loaded[k], high, begin);
+        loaded[k] = extract_vector<In>(loaded[k], high, begin);
     }
 }
 
@@ -167,15 +166,15 @@ __device__ __forceinline__ void join_shifted(vec16 (&loaded)[Loads], const kerne
 
 /* Accumulate the first Rows rows and move the others up: one copy of code per number of rows. */
 template <unsigned Rows, class Columns, class Vector, unsigned Loads>
-__device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Loads],
-                                           uint32_t &taken)
+__device__ __forceinline__ void accumulate_first(Columns &columns, Vector (&loaded)[Loads],
+                                                 uint32_t &done)
 {
     Vector rows[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
         rows[r] = loaded[r];
-    columns.take(rows, taken);
-    taken += Rows;
+    columns.accumulate(rows, done);
+    done += Rows;
 #pragma unroll
     for (unsigned k = 0; k + Rows < Loads; k++)
         loaded[k] = loaded[k + Rows];
@@ -183,30 +182,30 @@ __device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Lo
 
 /* Accumulate `left` rows: Rows at a time, then half as many, and so on. */
 template <unsigned Rows, class Columns, class Vector, unsigned Loads>
-__device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Loads],
-                                           uint32_t taken, unsigned left)
+__device__ __forceinline__ void accumulate_batch(Columns &columns, Vector (&loaded)[Loads],
+                                                 uint32_t done, unsigned left)
 {
     if constexpr (Rows == Loads) {
         if (left == Rows)
-            return take_first<Rows>(columns, loaded, taken);
+            return accumulate_first<Rows>(columns, loaded, done);
     } else {
 #pragma unroll 1
         for (; left >= Rows; left -= Rows)
-            take_first<Rows>(columns, loaded, taken);
+            accumulate_first<Rows>(columns, loaded, done);
     }
     for_each_static_power<Rows / 2>(
-        left, [&](auto rows) { take_first<decltype(rows)::value>(columns, loaded, taken); });
+        left, [&](auto rows) { accumulate_first<decltype(rows)::value>(columns, loaded, done); });
 }
 
 /* Accumulate rows element by element, if vectorized loads would leave the array. */
 template <class In, class Columns, class Pack>
-__device__ __forceinline__ void take_edge_rows(Columns &columns, const kernel_axes &x,
-                                               const Pack &own)
+__device__ __forceinline__ void accumulate_edge_rows(Columns &columns, const kernel_axes &x,
+                                                     const Pack &vec)
 {
 #pragma unroll 1
     for (uint32_t r = 0; r < uint32_t(x.rows.items); r++) {
-        const vec16 row[1] = {edge_of_row<In>(own.at + r * x.from.strides[0], own.count)};
-        columns.take(row, r);
+        const vec16 row[1] = {load_edge_row<In>(vec.at + r * x.from.strides[0], vec.count)};
+        columns.accumulate(row, r);
     }
 }
 
@@ -223,11 +222,11 @@ __device__ __forceinline__ void transpose_in_warp(T (&pieces)[N])
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             if (!(k & bit)) {
-                const T got = shuffle_xor(upper ? pieces[k] : pieces[k | bit], bit);
+                const T received = shuffle_xor(upper ? pieces[k] : pieces[k | bit], bit);
                 if (upper)
-                    pieces[k] = got;
+                    pieces[k] = received;
                 else
-                    pieces[k | bit] = got;
+                    pieces[k | bit] = received;
             }
     }
 }
@@ -235,78 +234,78 @@ __device__ __forceinline__ void transpose_in_warp(T (&pieces)[N])
 /* Store a thread's results, of any type. */
 template <class Fold, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_states(const kernel_axes &x, const Columns &columns,
-                                             const Pack &own)
+                                             const Pack &vec)
 {
     const accumulated_rows all = {uint32_t(x.rows.items)};
     state_of<Fold> states[Count];
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
         states[c] = columns.state(c, all);
-    if (own.count > 0)
-        store_results_directly<Fold>(x.result, states, own.place, own.count);
+    if (vec.count > 0)
+        store_results_directly<Fold>(x.result, states, vec.place, vec.count);
 }
 
 /* Store a result whose columns span 2^team threads. Called by all threads of a warp. */
 template <class Fold, class Columns, class Pack>
-__device__ __forceinline__ void store_across(const kernel_axes &x, const Columns &columns,
-                                             const Pack &own)
+__device__ __forceinline__ void store_merged_lanes(const kernel_axes &x, const Columns &columns,
+                                                   const Pack &vec)
 {
     const unsigned team = x.launch.team;
-    state_of<Fold> state[1] = {columns.across(uint32_t(x.rows.items))};
+    state_of<Fold> state[1] = {columns.merge_lanes(uint32_t(x.rows.items))};
 #pragma unroll 1
     for (unsigned distance = 1; distance < 1u << team; distance *= 2)
         state[0] = Fold::merge(state[0], shuffle_xor(state[0], distance));
-    if (own.count > 0 && (threadIdx.x & ((1u << team) - 1)) == 0)
+    if (vec.count > 0 && (threadIdx.x & ((1u << team) - 1)) == 0)
         store_results_directly<Fold>(x.result, state,
                                      x.outer.first +
-                                         ((own.place - x.outer.first) >> (x.launch.load + team)));
+                                         ((vec.place - x.outer.first) >> (x.launch.load + team)));
 }
 
 /* Store results of NumPy's usual type. Called by all threads of a warp. */
 template <class Fold, class In, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_native(const kernel_axes &x, const row_numbers &numbers,
-                                             const Columns &columns, const Pack &own)
+                                             const Columns &columns, const Pack &vec)
 {
     using result = typename row_fold<Fold, In>::result;
     constexpr unsigned piece = Count * sizeof(result) > 16 ? 16 / sizeof(result) : Count,
                        pieces = Count / piece;
     using store = pack<result, piece>;
-    using made_type = decltype(columns.made(0, 0));
-    pack<made_type, piece> made[pieces];
+    using partial_type = decltype(columns.partial(0, 0));
+    pack<partial_type, piece> partials[pieces];
     const global<result> results = static_cast<result *>(x.result.at[0]);
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
-        made[c / piece].at[c % piece] = columns.made(c, uint32_t(x.rows.items));
-    transpose_in_warp(made);
+        partials[c / piece].at[c % piece] = columns.partial(c, uint32_t(x.rows.items));
+    transpose_in_warp(partials);
     const unsigned lane = threadIdx.x % warp_size, first = lane % pieces * piece;
 #pragma unroll
     for (unsigned k = 0; k < pieces; k++) {
         const unsigned from = lane - lane % pieces + k;
-        const unsigned there = pieces > 1 ? __shfl_sync(whole_warp, own.count, from) : own.count;
+        const unsigned count = pieces > 1 ? __shfl_sync(whole_warp, vec.count, from) : vec.count;
         const global<result> to =
-            results + first + (pieces > 1 ? __shfl_sync(whole_warp, own.place, from) : own.place);
+            results + first + (pieces > 1 ? __shfl_sync(whole_warp, vec.place, from) : vec.place);
         store stored;
 #pragma unroll
         for (unsigned c = 0; c < piece; c++)
-            stored.at[c] = row_fold<Fold, In>::result_of(made[k].at[c], numbers);
-        if (there >= first + piece && address_of(to) % sizeof stored == 0)
+            stored.at[c] = row_fold<Fold, In>::result_of(partials[k].at[c], numbers);
+        if (count >= first + piece && address_of(to) % sizeof stored == 0)
             *pointer_cast<store>(to) = stored;
         else
 #pragma unroll
             for (unsigned c = 0; c < piece; c++)
-                if (first + c < there)
+                if (first + c < count)
                     to[c] = stored.at[c];
     }
 }
 
 template <class Fold, class In, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_columns(const kernel_axes &x, const row_numbers &numbers,
-                                              const Columns &columns, const Pack &own)
+                                              const Columns &columns, const Pack &vec)
 {
     if constexpr (stores_native<Fold, In>)
-        store_native<Fold, In, Count>(x, numbers, columns, own);
+        store_native<Fold, In, Count>(x, numbers, columns, vec);
     else
-        store_states<Fold, Count>(x, columns, own);
+        store_states<Fold, Count>(x, columns, vec);
 }
 
 /* ---- the kernel ---- */
@@ -319,38 +318,38 @@ __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
     constexpr unsigned loads = 16 / Words, columns = lanes_of<In, Words>;
     constexpr bool whole = Words == 4;
     using vector = pack<uint32_t, Words>;
-    const unsplit_vector<In, true, Words> own(x, 0);
+    const unsplit_vector<In, true, Words> vec(x, 0);
     const uint32_t rows = uint32_t(x.rows.items);
     vector loaded[2][loads];
 #pragma unroll
     for (unsigned h = 0; h < 2; h++)
-        load_unsplit<loads>(loaded[h], x, own, h * loads);
+        load_unsplit<loads>(loaded[h], x, vec, h * loads);
     const row_numbers numbers(x.result);
-    in_order<result_accumulator<Fold, In, Words>, Fold, In> made(x.result);
+    inverted_accumulator<result_accumulator<Fold, In, Words>, Fold, In> acc(x.result);
 #pragma unroll 1
-    for (uint32_t taken = 0; taken < rows;) {
+    for (uint32_t done = 0; done < rows;) {
 #pragma unroll
         for (unsigned h = 0; h < 2; h++) {
-            if (h > 0 && taken >= rows)
+            if (h > 0 && done >= rows)
                 break;
             if constexpr (whole)
                 if (x.launch.column.shifted)
-                    join_shifted<In>(loaded[h], x, own, taken);
-            if (own.whole)
-                take_batch<ROWS_AHEAD>(made, loaded[h], taken,
-                                       rows - taken < loads ? rows - taken : loads);
-            load_unsplit<loads>(loaded[h], x, own, taken + 2 * loads);
-            taken += loads;
+                    join_shifted<In>(loaded[h], x, vec, done);
+            if (vec.whole)
+                accumulate_batch<ROWS_AHEAD>(acc, loaded[h], done,
+                                             rows - done < loads ? rows - done : loads);
+            load_unsplit<loads>(loaded[h], x, vec, done + 2 * loads);
+            done += loads;
         }
     }
     if constexpr (whole) {
-        if (!own.whole && own.count > 0)
-            take_edge_rows<In>(made, x, own);
+        if (!vec.whole && vec.count > 0)
+            accumulate_edge_rows<In>(acc, x, vec);
         if constexpr (!is_indexed<Fold>::value)
             if (x.launch.inner > 1)
-                return store_across<Fold>(x, made, own);
+                return store_merged_lanes<Fold>(x, acc, vec);
     }
-    store_columns<Fold, In, columns>(x, numbers, made, own);
+    store_columns<Fold, In, columns>(x, numbers, acc, vec);
 }
 
 /* Fold the columns of several loads; rows are so few that all loads are in flight together. */
@@ -361,25 +360,25 @@ __device__ __forceinline__ void fold_unsplit_vectors(const kernel_axes &x)
     using pack_type = unsplit_vector<In, false>;
     const uint32_t rows = uint32_t(x.rows.items);
     vec16 loaded[Packs][loads];
-    pack_type own(x, 0);
-    load_unsplit<loads>(loaded[0], x, own, 0);
+    pack_type vec(x, 0);
+    load_unsplit<loads>(loaded[0], x, vec, 0);
 #pragma unroll
     for (unsigned p = 1; p < Packs; p++)
         load_unsplit<loads>(loaded[p], x, pack_type(x, p), 0);
     const row_numbers numbers(x.result);
 #pragma unroll 1
     for (unsigned p = 0;;) {
-        in_order<result_accumulator<Fold, In>, Fold, In> made(x.result);
+        inverted_accumulator<result_accumulator<Fold, In>, Fold, In> acc(x.result);
         if (x.launch.column.shifted)
-            join_shifted<In>(loaded[0], x, own, 0);
-        if (own.whole)
-            take_batch<loads>(made, loaded[0], 0, rows);
-        else if (own.count > 0)
-            take_edge_rows<In>(made, x, own);
-        store_columns<Fold, In, columns>(x, numbers, made, own);
+            join_shifted<In>(loaded[0], x, vec, 0);
+        if (vec.whole)
+            accumulate_batch<loads>(acc, loaded[0], 0, rows);
+        else if (vec.count > 0)
+            accumulate_edge_rows<In>(acc, x, vec);
+        store_columns<Fold, In, columns>(x, numbers, acc, vec);
         if (++p == Packs)
             return;
-        own = pack_type(x, p);
+        vec = pack_type(x, p);
 #pragma unroll
         for (unsigned k = 0; k + 1 < Packs; k++)
 #pragma unroll

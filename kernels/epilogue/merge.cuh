@@ -23,9 +23,9 @@ __device__ __forceinline__ void merge_typed(global<const void> states, uint64_t 
 }
 
 /* Merge n states, in order, in one thread. */
-__global__ void merge_few(global<const void> states, uint64_t n, global<void> merged,
-                          global<unsigned>, struct epilogue, enum fold fold,
-                          enum element accumulator)
+__global__ void merge_in_order(global<const void> states, uint64_t n, global<void> merged,
+                               global<unsigned>, struct epilogue, enum fold fold,
+                               enum element accumulator)
 {
     if (blockIdx.x || threadIdx.x)
         return;

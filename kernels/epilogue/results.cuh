@@ -58,7 +58,7 @@ __device__ __forceinline__ uint16_t half_rounded_once(Number value)
 
 /* The bits of a value converted to a type of the same kind that is no wider. */
 template <class Bits, class V>
-__device__ __forceinline__ Bits narrowed(enum element type, V value)
+__device__ __forceinline__ Bits narrow_bits(enum element type, V value)
 {
     Bits bits;
     if constexpr (sizeof(Bits) == sizeof(V)) {
@@ -85,7 +85,7 @@ __device__ __forceinline__ void store_run(enum element type, global<void> at, in
     const global<Bits> target = static_cast<Bits *>(at) + place;
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
-        run.at[k] = narrowed<Bits>(type, values[k]);
+        run.at[k] = narrow_bits<Bits>(type, values[k]);
     if (count == N && address_of(target) % alignof(decltype(run)) == 0)
         *pointer_cast<decltype(run)>(target) = run;
     else
@@ -132,7 +132,7 @@ struct is_extreme<best_number<V, Order>> : std::true_type {};
 
 /* Undo the inversion of bits that kernels of a known type apply before comparing. */
 template <class V>
-__device__ __forceinline__ V in_own_order(const struct kernel_results &results, V value)
+__device__ __forceinline__ V undo_inversion(const struct kernel_results &results, V value)
 {
     std::conditional_t<sizeof(V) == sizeof(uint64_t), uint64_t, uint32_t> bits;
     memcpy(&bits, &value, sizeof bits);
@@ -143,10 +143,10 @@ __device__ __forceinline__ V in_own_order(const struct kernel_results &results, 
 
 /* The same for extremes; other values are returned unchanged. */
 template <class Fold, class V>
-__device__ __forceinline__ V in_order_of(const struct kernel_results &results, V value)
+__device__ __forceinline__ V undo_extreme_inversion(const struct kernel_results &results, V value)
 {
     if constexpr (is_extreme<Fold>::value)
-        return in_own_order(results, value);
+        return undo_inversion(results, value);
     return value;
 }
 
@@ -204,14 +204,14 @@ __device__ __forceinline__ void store_finished(const struct kernel_results &resu
         store_complex_values<Finishing, Fold>(results, states, place, count);
     else if constexpr (has_own<Finishing, Fold>::value)
         store_as_values<Fold>(results, states, place, count, [&](const state &s) {
-            return in_order_of<Fold>(results, Finishing::template own<Fold>(s));
+            return undo_extreme_inversion<Fold>(results, Finishing::template own<Fold>(s));
         });
     else if constexpr (std::is_same_v<Finishing, finishing<REDUCTION_minmax>>) {
         store_as_values<Fold>(results, states, place, count,
-                              [&](const state &s) { return in_own_order(results, s.least); });
+                              [&](const state &s) { return undo_inversion(results, s.least); });
         store_as_values<Fold>(
             results, states, place, count,
-            [&](const state &s) { return in_own_order(results, s.greatest); }, 1);
+            [&](const state &s) { return undo_inversion(results, s.greatest); }, 1);
     }
 }
 
@@ -221,18 +221,18 @@ __device__ __forceinline__ void store_run_of_states(const struct kernel_results 
                                                     int64_t place, unsigned count)
 {
     using state = state_of<Fold>;
-    constexpr bool is_stored_as_it_is =
+    constexpr bool is_stored_directly =
         is_stored<Fold>::value && std::is_arithmetic_v<value_of<Fold>>;
     constexpr bool integers = std::is_same_v<Fold, sum<int64_t>>;
     /* Divide in float64: the quotient is rounded only once, and that of integers is no integer. */
-    if constexpr (is_stored_as_it_is && (integers || std::is_same_v<state, float>))
+    if constexpr (is_stored_directly && (integers || std::is_same_v<state, float>))
         if (results.divisor != 0 && (integers || results.bytes[0] < sizeof(float)))
             return store_as_values<Fold>(results, states, place, count, [&](const state &s) {
                 return double(Fold::stored(s, 0)) / results.divisor;
             });
-    if constexpr (is_stored_as_it_is)
+    if constexpr (is_stored_directly)
         return store_as_values<Fold>(results, states, place, count, [&](const state &s) {
-            return in_order_of<Fold>(results, Fold::stored(s, results.divisor));
+            return undo_extreme_inversion<Fold>(results, Fold::stored(s, results.divisor));
         });
     with_finishing<Fold>(results.reduction, [&](auto of) {
         store_finished<decltype(of), Fold>(results, states, place, count);
@@ -249,11 +249,11 @@ __device__ __forceinline__ void store_results_directly(const struct kernel_resul
     using V = value_of<Fold>;
     if constexpr (std::is_same_v<state_of<Fold>, V> && std::is_arithmetic_v<V> &&
                   !std::is_same_v<Fold, sum<V>>) {
-        V begun[N];
+        V initialized[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            begun[k] = with_initial<Fold>(results.finish, states[k]);
-        store_run_of_states<Fold>(results, begun, place, count);
+            initialized[k] = with_initial<Fold>(results.finish, states[k]);
+        store_run_of_states<Fold>(results, initialized, place, count);
     } else {
         store_run_of_states<Fold>(results, states, place, count);
     }
@@ -267,9 +267,9 @@ __device__ __forceinline__ global<unsigned char> result_at(const struct kernel_r
 
 /* Store a result by way of a struct answer. */
 template <class Fold>
-__device__ __forceinline__ void store_answer_of(const struct kernel_results &results,
-                                                const state_of<Fold> &state, uint64_t count,
-                                                int64_t place)
+__device__ __forceinline__ void store_answer(const struct kernel_results &results,
+                                             const state_of<Fold> &state, uint64_t count,
+                                             int64_t place)
 {
     struct finish how = results.finish;
     struct answer answer;
@@ -300,7 +300,7 @@ __device__ __forceinline__ void store_result(const struct kernel_results &result
     if (results.at_once)
         store_results_directly<Fold>(results, {state}, place);
     else
-        store_answer_of<Fold>(results, state, count, place);
+        store_answer<Fold>(results, state, count, place);
 }
 
 } // namespace KERNELS

@@ -21,7 +21,7 @@ __device__ __forceinline__ void start_copy(shared<void> to, global<const void> f
 }
 
 /* Wait for all copies that this thread has started. */
-__device__ __forceinline__ void await_copies()
+__device__ __forceinline__ void wait_for_copies()
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
@@ -35,7 +35,7 @@ __device__ __forceinline__ void start_copy(shared<void> to, global<const void> f
     *static_cast<unit *>(to) = *static_cast<const unit *>(from);
 }
 
-__device__ __forceinline__ void await_copies() {}
+__device__ __forceinline__ void wait_for_copies() {}
 
 #endif
 

@@ -10,7 +10,7 @@ namespace KERNELS
 {
 
 /* Add the number of unmasked elements to *counted. */
-__global__ void count_selected(SHARED_PARAMETER(layout) from, uint64_t n,
+__global__ void count_unmasked(SHARED_PARAMETER(layout) from, uint64_t n,
                                global<unsigned long long> counted)
 {
     const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;

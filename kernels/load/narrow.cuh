@@ -10,7 +10,7 @@ namespace KERNELS
 /* ---- words ---- */
 
 /* The bytes selected from a (0 to 3) and b (4 to 7) by hexadecimal digits, lowest first. */
-__device__ __forceinline__ uint32_t selected_bytes(uint32_t a, uint32_t b, uint32_t selector)
+__device__ __forceinline__ uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector)
 {
 #ifdef __CUDA_ARCH__
     return __byte_perm(a, b, selector);
@@ -40,8 +40,7 @@ __device__ __forceinline__ uint32_t best_of_signed_halves(uint32_t a, uint32_t b
 }
 
 /* The low word of 8 bytes that are shifted right by `bytes`. */
-__device__ __forceinline__ uint32_t shifted_right_by_bytes(uint32_t low, uint32_t high,
-                                                           unsigned bytes)
+__device__ __forceinline__ uint32_t funnel_shift_right(uint32_t low, uint32_t high, unsigned bytes)
 {
 #ifdef __CUDA_ARCH__
     return __funnelshift_r(low, high, 8 * bytes);
@@ -51,32 +50,32 @@ __device__ __forceinline__ uint32_t shifted_right_by_bytes(uint32_t low, uint32_
 }
 
 template <class Word>
-__device__ __forceinline__ Word moved_up(Word word, unsigned by)
+__device__ __forceinline__ Word shift_left(Word word, unsigned by)
 {
     return Word(uint32_t(word) << by);
 }
 
 /* Element k of a word, counted from its lowest bits; sign-extended if Word is signed. */
 template <unsigned Bits, class Word>
-__device__ __forceinline__ Word element_of_word(Word word, unsigned k)
+__device__ __forceinline__ Word extract_element(Word word, unsigned k)
 {
-    return moved_up(word, 32 - Bits - Bits * k) >> (32 - Bits);
+    return shift_left(word, 32 - Bits - Bits * k) >> (32 - Bits);
 }
 
 /* Two or four elements per word. */
 template <unsigned Bits, class Word>
-struct elements_in {
+struct packed_elements {
     using word = Word;
     static constexpr unsigned bits = Bits, count = 32 / Bits;
     static constexpr Word one = 1;
 
-    FOLD_FUNCTION Word from(uint32_t bits_of_word)
+    FOLD_FUNCTION Word from_bits(uint32_t bits_of_word)
     {
         return Word(bits_of_word);
     }
 
     /* A word that repeats an element. */
-    FOLD_FUNCTION uint32_t repeated(Word x)
+    FOLD_FUNCTION uint32_t broadcast(Word x)
     {
         constexpr uint32_t mask = (1u << Bits) - 1;
         return (uint32_t(x) & mask) * (~0u / mask);
@@ -91,7 +90,7 @@ struct elements_in {
             return __dp2a_lo(x, Word(0x0101), onto);
 #else
         for (unsigned k = 0; k < count; k++)
-            onto += element_of_word<Bits>(x, k);
+            onto += extract_element<Bits>(x, k);
         return onto;
 #endif
     }
@@ -105,17 +104,17 @@ struct elements_in {
 #endif
 #pragma unroll
             for (unsigned k = 0; k < count; k++)
-                onto += int64_t(element_of_word<Bits>(x, k)) * element_of_word<Bits>(x, k);
+                onto += int64_t(extract_element<Bits>(x, k)) * extract_element<Bits>(x, k);
         return onto;
     }
 
     /* The product fits into a word. */
     FOLD_FUNCTION Word product(Word x)
     {
-        Word whole = element_of_word<Bits>(x, 0);
+        Word whole = extract_element<Bits>(x, 0);
 #pragma unroll
         for (unsigned k = 1; k < count; k++)
-            whole *= element_of_word<Bits>(x, k);
+            whole *= extract_element<Bits>(x, k);
         return whole;
     }
 };
@@ -127,53 +126,53 @@ struct packing {
 };
 
 template <>
-struct packing<int8_t> : elements_in<8, int> {};
+struct packing<int8_t> : packed_elements<8, int> {};
 template <>
-struct packing<uint8_t> : elements_in<8, unsigned> {};
+struct packing<uint8_t> : packed_elements<8, unsigned> {};
 template <>
-struct packing<int16_t> : elements_in<16, int> {};
+struct packing<int16_t> : packed_elements<16, int> {};
 template <>
-struct packing<uint16_t> : elements_in<16, unsigned> {};
+struct packing<uint16_t> : packed_elements<16, unsigned> {};
 
 /* Sets the highest bit of elements that are 0, and possibly of some above them. */
 template <unsigned Bits>
-__host__ __device__ __forceinline__ uint32_t zeros_of(uint32_t x)
+__host__ __device__ __forceinline__ uint32_t zero_elements(uint32_t x)
 {
     constexpr uint32_t ones = ~0u / ((1u << Bits) - 1); /* 1 in each element */
     return (x - ones) & ~x & (ones << (Bits - 1));
 }
 
 /* 0x80 in every byte that is not 0: adding 0x7f to the low bits carries into the highest bit. */
-__host__ __device__ __forceinline__ uint32_t truth_of_bytes(uint32_t x)
+__host__ __device__ __forceinline__ uint32_t nonzero_bytes(uint32_t x)
 {
     constexpr uint32_t low = 0x7f7f7f7f;
     return (((x & low) + low) | x) & ~low;
 }
 
 template <>
-struct packing<boolean> : elements_in<8, unsigned> {
+struct packing<boolean> : packed_elements<8, unsigned> {
     static constexpr word one = 0x80;
 
-    FOLD_FUNCTION word from(uint32_t bits_of_word)
+    FOLD_FUNCTION word from_bits(uint32_t bits_of_word)
     {
-        return truth_of_bytes(bits_of_word);
+        return nonzero_bytes(bits_of_word);
     }
 
-    FOLD_FUNCTION uint32_t repeated(bool x)
+    FOLD_FUNCTION uint32_t broadcast(bool x)
     {
-        return x ? truth_of_bytes(~0u) : 0;
+        return x ? nonzero_bytes(~0u) : 0;
     }
 };
 
 template <class In, unsigned N>
-struct in_words {
+struct word_batch {
     typename packing<In>::word at[N];
 };
 
 /* ---- many words ---- */
 
 template <class In, unsigned N>
-__device__ __forceinline__ int64_t sum_of(const in_words<In, N> &x)
+__device__ __forceinline__ int64_t sum_of(const word_batch<In, N> &x)
 {
     typename packing<In>::word sum = 0;
 #pragma unroll
@@ -183,7 +182,7 @@ __device__ __forceinline__ int64_t sum_of(const in_words<In, N> &x)
 }
 
 template <class In, unsigned N>
-__device__ __forceinline__ int64_t squares_of(const in_words<In, N> &x)
+__device__ __forceinline__ int64_t squares_of(const word_batch<In, N> &x)
 {
     int64_t sum = 0;
 #pragma unroll
@@ -193,7 +192,7 @@ __device__ __forceinline__ int64_t squares_of(const in_words<In, N> &x)
 }
 
 template <unsigned N>
-__device__ __forceinline__ int64_t squares_of(const in_words<boolean, N> &x)
+__device__ __forceinline__ int64_t squares_of(const word_batch<boolean, N> &x)
 {
     return sum_of(x);
 }
@@ -207,17 +206,17 @@ struct least_and_greatest {
  * best words, for each of the positions from which elements can be shifted to the top. */
 template <class In, unsigned N>
 __device__ __forceinline__ least_and_greatest<typename packing<In>::word>
-extremes_of(const in_words<In, N> &x)
+extremes_of(const word_batch<In, N> &x)
 {
     using word = typename packing<In>::word;
     constexpr unsigned bits = packing<In>::bits;
     least_and_greatest<word> all = {by_least<word>::worst, by_greatest<word>::worst};
 #pragma unroll
     for (unsigned up = 0; up < 32; up += bits) {
-        word low = moved_up(x.at[0], up), high = low;
+        word low = shift_left(x.at[0], up), high = low;
 #pragma unroll
         for (unsigned k = 1; k < N; k++) {
-            const word top = moved_up(x.at[k], up);
+            const word top = shift_left(x.at[k], up);
             low = min_of_numbers(low, top);
             high = max_of_numbers(high, top);
         }
@@ -229,7 +228,7 @@ extremes_of(const in_words<In, N> &x)
 
 /* The minimum of booleans is whether all are true, the maximum whether any is. */
 template <unsigned N>
-__device__ __forceinline__ least_and_greatest<unsigned> extremes_of(const in_words<boolean, N> &x)
+__device__ __forceinline__ least_and_greatest<unsigned> extremes_of(const word_batch<boolean, N> &x)
 {
     unsigned all = x.at[0], any = x.at[0];
 #pragma unroll
@@ -237,11 +236,11 @@ __device__ __forceinline__ least_and_greatest<unsigned> extremes_of(const in_wor
         all &= x.at[k];
         any |= x.at[k];
     }
-    return {all == truth_of_bytes(~0u), any != 0};
+    return {all == nonzero_bytes(~0u), any != 0};
 }
 
 template <template <class> class Order, class In, unsigned N>
-__device__ __forceinline__ typename packing<In>::word best_of(const in_words<In, N> &x)
+__device__ __forceinline__ typename packing<In>::word best_of(const word_batch<In, N> &x)
 {
     const auto all = extremes_of(x);
     constexpr bool is_least = Order<int>::worst > 0;

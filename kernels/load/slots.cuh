@@ -15,11 +15,11 @@ namespace KERNELS
 
 /* 16 loads of 4 bytes in flight, or 4 of 16. */
 template <class V>
-constexpr unsigned slots_of = SLOTS_BYTES / sizeof(V);
+constexpr unsigned slots_per_thread = SLOTS_BYTES / sizeof(V);
 
 /* Positions of the slots: runs of 2^run adjacent elements, whose beginnings are 2^pitch elements
  * apart. Slot 0 is element `first` of the array. */
-struct placing {
+struct slot_positions {
     uint64_t first;
     unsigned run, pitch;
 
@@ -41,7 +41,7 @@ struct placing {
     }
 
     /* The same if runs may be cut. */
-    __device__ __forceinline__ uint32_t cut_before(int distance) const
+    __device__ __forceinline__ uint32_t clipped_before(int distance) const
     {
         if (distance <= 0)
             return 0;
@@ -55,16 +55,16 @@ struct placing {
 
 /* The maximum number of elements per load. */
 template <class In>
-constexpr unsigned longest_load = 16 / sizeof(In);
+constexpr unsigned elements_per_load = 16 / sizeof(In);
 
 /* Addresses of a thread's slots: single elements that are `step` bytes apart, or runs that are, of
  * as many elements as one load takes. */
-struct slots_in_memory {
+struct slot_addresses {
     const char *at;
     int64_t step;
 
     template <class In, unsigned N>
-    static constexpr unsigned length = longest_load<In> < N ? longest_load<In> : N;
+    static constexpr unsigned length = elements_per_load<In> < N ? elements_per_load<In> : N;
 
     template <class In, unsigned Length>
     __device__ __forceinline__ const char *run(unsigned k) const
@@ -74,9 +74,9 @@ struct slots_in_memory {
 };
 
 /* All slots. */
-struct all_slots : slots_in_memory {
+struct all_slots : slot_addresses {
     bool in_runs;
-    static constexpr bool cuts = false;
+    static constexpr bool can_clip = false;
 
     __device__ __forceinline__ constexpr bool has(unsigned) const
     {
@@ -85,9 +85,9 @@ struct all_slots : slots_in_memory {
 };
 
 /* The slots whose bits are set. */
-struct some_slots : slots_in_memory {
+struct some_slots : slot_addresses {
     uint32_t bits;
-    static constexpr bool in_runs = false, cuts = false;
+    static constexpr bool in_runs = false, can_clip = false;
 
     template <class In, unsigned N>
     static constexpr unsigned length = 1;
@@ -99,9 +99,9 @@ struct some_slots : slots_in_memory {
 };
 
 /* The same in runs, which may be cut. */
-struct some_of_runs : slots_in_memory {
+struct clipped_runs : slot_addresses {
     uint32_t bits, whole; /* whole: those of a run that is not cut */
-    static constexpr bool in_runs = true, cuts = true;
+    static constexpr bool in_runs = true, can_clip = true;
 
     __device__ __forceinline__ bool has(unsigned k) const
     {
@@ -111,11 +111,11 @@ struct some_of_runs : slots_in_memory {
 
 /* Load the existing elements of a run. */
 template <class In, unsigned Length>
-__device__ __forceinline__ void load_cut(In (&run)[Length], const char *at, uint32_t there)
+__device__ __forceinline__ void load_clipped(In (&run)[Length], const char *at, uint32_t present)
 {
 #pragma unroll
     for (unsigned j = 0; j < Length; j++)
-        if (there >> j & 1)
+        if (present >> j & 1)
             run[j] = reinterpret_cast<const In *>(at)[j];
 }
 
@@ -130,8 +130,8 @@ __device__ __forceinline__ void load_elements(In (&x)[N], const Slots &from)
             pack<In, length> run = {};
             if (from.has(k))
                 run = *reinterpret_cast<const pack<In, length> *>(at);
-            else if constexpr (Slots::cuts)
-                load_cut(run.at, at, from.bits >> k);
+            else if constexpr (Slots::can_clip)
+                load_clipped(run.at, at, from.bits >> k);
 #pragma unroll
             for (unsigned j = 0; j < length; j++)
                 x[k + j] = run.at[j];
@@ -171,12 +171,12 @@ __device__ __forceinline__ void convert(V (&x)[N], const Word (&words)[N])
 /* Whether elements of type In, other than V, convert to V without rounding or overflow;
  * strided_entry.cuh has the same for enumerators. */
 template <class V, class In>
-constexpr bool becomes = std::is_same_v<V, float>     ? sizeof(In) == 2 && !std::is_integral_v<In>
-                         : std::is_same_v<V, double>  ? std::is_integral_v<In> || sizeof(In) == 4
-                         : std::is_same_v<V, int64_t> ? std::is_integral_v<In> && sizeof(In) < 8
-                                                      : false;
+constexpr bool lossless = std::is_same_v<V, float>     ? sizeof(In) == 2 && !std::is_integral_v<In>
+                          : std::is_same_v<V, double>  ? std::is_integral_v<In> || sizeof(In) == 4
+                          : std::is_same_v<V, int64_t> ? std::is_integral_v<In> && sizeof(In) < 8
+                                                       : false;
 template <class V>
-constexpr bool becomes<V, boolean> = std::is_same_v<V, double> || std::is_same_v<V, int64_t>;
+constexpr bool lossless<V, boolean> = std::is_same_v<V, double> || std::is_same_v<V, int64_t>;
 
 /* The word into which elements that convert to V are loaded. */
 template <class V>
@@ -233,7 +233,7 @@ __device__ __forceinline__ void decode(V (&x)[N], const Word (&words)[N], enum e
 {
 #define DECODE(NAME, In)                                                                           \
     case ELEMENT_##NAME:                                                                           \
-        if constexpr (becomes<V, In>)                                                              \
+        if constexpr (lossless<V, In>)                                                             \
             return convert<In>(x, words);                                                          \
         break;
     switch (input) {
@@ -269,44 +269,45 @@ __device__ __forceinline__ void shift_words(Word (&words)[N], unsigned bytes)
 /* ---- masks ---- */
 
 /* Bit k is set if byte k is not 0. */
-__device__ __forceinline__ uint32_t bytes_set(uint32_t word)
+__device__ __forceinline__ uint32_t byte_movemask(uint32_t word)
 {
-    return ((truth_of_bytes(word) >> 7) * 0x10204080) >> 28;
+    return ((nonzero_bytes(word) >> 7) * 0x10204080) >> 28;
 }
 
 /* The slots whose byte in the mask is not 0, if the bytes of four slots are adjacent; that of slot
  * 0 is at `at`. Reads aligned words, so up to 3 bytes beyond either end. */
 template <unsigned N>
-__device__ __forceinline__ uint32_t valid_by_words(const unsigned char *at, const placing &places)
+__device__ __forceinline__ uint32_t mask_by_words(const unsigned char *at,
+                                                  const slot_positions &slots)
 {
-    const unsigned beyond = reinterpret_cast<uintptr_t>(at) % 4;
+    const unsigned shift = reinterpret_cast<uintptr_t>(at) % 4;
     uint32_t words[N / 4], next[N / 4] = {};
 #pragma unroll
     for (unsigned k = 0; k < N; k += 4)
-        words[k / 4] = *reinterpret_cast<const uint32_t *>(at - beyond + places.offset(k));
-    if (beyond) {
+        words[k / 4] = *reinterpret_cast<const uint32_t *>(at - shift + slots.offset(k));
+    if (shift) {
 #pragma unroll
         for (unsigned k = 0; k < N; k += 4)
-            next[k / 4] = *reinterpret_cast<const uint32_t *>(at - beyond + places.offset(k) + 4);
+            next[k / 4] = *reinterpret_cast<const uint32_t *>(at - shift + slots.offset(k) + 4);
     }
     uint32_t valid = 0;
 #pragma unroll
     for (unsigned k = 0; k < N; k += 4)
-        valid |= bytes_set(uint32_t((uint64_t(next[k / 4]) << 32 | words[k / 4]) >> 8 * beyond))
+        valid |= byte_movemask(uint32_t((uint64_t(next[k / 4]) << 32 | words[k / 4]) >> 8 * shift))
                  << k;
     return valid;
 }
 
-/* The same byte by byte, for the slots in `there`. */
+/* The same byte by byte, for the slots in `present`. */
 template <unsigned N>
-__device__ __forceinline__ uint32_t valid_by_bytes(const unsigned char *at, int64_t stride,
-                                                   const placing &places, uint32_t there)
+__device__ __forceinline__ uint32_t mask_by_bytes(const unsigned char *at, int64_t stride,
+                                                  const slot_positions &slots, uint32_t present)
 {
     uint32_t valid = 0;
 #pragma unroll 8
     for (unsigned k = 0; k < N; k++)
-        if (there >> k & 1)
-            valid |= uint32_t(at[places.offset(k) * stride] != 0) << k;
+        if (present >> k & 1)
+            valid |= uint32_t(at[slots.offset(k) * stride] != 0) << k;
     return valid;
 }
 

@@ -16,8 +16,9 @@ __device__ __forceinline__ bool is_odd(global<const In> data)
 
 /* Select four words of eight: elements 0, 2, ... or, if `odd`, 1, 3, ... */
 template <class In>
-__device__ __forceinline__ void
-take_every_second(const uint32_t (&low)[4], const uint32_t (&high)[4], bool odd, uint32_t (&to)[4])
+__device__ __forceinline__ void select_every_second(const uint32_t (&low)[4],
+                                                    const uint32_t (&high)[4], bool odd,
+                                                    uint32_t (&to)[4])
 {
     constexpr unsigned words = sizeof(In) > 4 ? sizeof(In) / 4 : 1;
     static_assert(sizeof(In) <= 8, "a pack has two elements at least");
@@ -26,9 +27,9 @@ take_every_second(const uint32_t (&low)[4], const uint32_t (&high)[4], bool odd,
         const uint32_t *const from = k < 2 ? low : high;
         const unsigned half = k % 2;
         if constexpr (sizeof(In) == 1) {
-            to[k] = selected_bytes(from[2 * half], from[2 * half + 1], odd ? 0x7531 : 0x6420);
+            to[k] = permute_bytes(from[2 * half], from[2 * half + 1], odd ? 0x7531 : 0x6420);
         } else if constexpr (sizeof(In) == 2) {
-            to[k] = selected_bytes(from[2 * half], from[2 * half + 1], odd ? 0x7632 : 0x5410);
+            to[k] = permute_bytes(from[2 * half], from[2 * half + 1], odd ? 0x7632 : 0x5410);
         } else {
             const unsigned even = words == 1 ? 2 * half : half;
             to[k] = odd ? from[even + words] : from[even];
@@ -41,9 +42,9 @@ template <class In>
 __device__ __forceinline__ vec16 load_every_second(global<const vec16> from, uint64_t k, bool odd)
 {
     const vec16 low = from[2 * k], high = from[2 * k + 1];
-    vec16 made;
-    take_every_second<In>(low.at, high.at, odd, made.at);
-    return made;
+    vec16 selected;
+    select_every_second<In>(low.at, high.at, odd, selected.at);
+    return selected;
 }
 
 /* n elements, every second from `data` on, as packs (see in_packs). Each pack's 32 bytes are

@@ -56,68 +56,69 @@ __device__ __forceinline__ int64_t end_of(const Layout &from, const kernel_stret
 /* Whether several narrow elements are loaded per slot, out of order: if the fold has a small state,
  * there are registers for it. */
 template <class Fold>
-constexpr bool packs = !is_indexed<Fold>::value && sizeof(state_of<Fold>) <= sizeof(uint64_t) &&
-                       sizeof(value_of<Fold>) <= sizeof(uint64_t);
+constexpr bool loads_packed =
+    !is_indexed<Fold>::value && sizeof(state_of<Fold>) <= sizeof(uint64_t) &&
+    sizeof(value_of<Fold>) <= sizeof(uint64_t);
 
 /* Whether the fold is used for means of floats, so that unmasked elements are counted; the host's
  * counterpart is fold_makes_means. Other folds lack the registers to count. */
 template <class Fold>
-constexpr bool makes_means = false;
+constexpr bool used_for_means = false;
 
 template <class V>
-constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
+constexpr bool used_for_means<sum<V>> = !std::is_integral_v<V>;
 
 /* Accumulate a thread's part (`lane` of its group) of the window that begins at element `begin` of
  * the row, in a stretch that ends at `end`. Returns the number of elements in the window and, if
- * `Counts`, adds the number of unmasked ones to `valid`. If `Twice`, a second copy of the code
+ * `Counts`, adds the number of unmasked ones to `valid`. If `FastPath`, a second copy of the code
  * handles the case that all slots are filled without checking them. */
-template <class Fold, bool Counts = makes_means<Fold>, bool Twice = true, class Layout>
-__device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &valid,
-                                                const Layout &from, const kernel_stretches &array,
-                                                const stretch &x, int64_t begin, int64_t end,
-                                                unsigned lane)
+template <class Fold, bool Counts = used_for_means<Fold>, bool FastPath = true, class Layout>
+__device__ __forceinline__ unsigned
+accumulate_window(state_of<Fold> &state, unsigned &valid, const Layout &from,
+                  const kernel_stretches &array, const stretch &x, int64_t begin, int64_t end,
+                  unsigned lane)
 {
-    constexpr unsigned N = slots_of<value_of<Fold>>;
+    constexpr unsigned N = slots_per_thread<value_of<Fold>>;
     using word = typename slot<value_of<Fold>>::type;
     const unsigned inner = from.dimensions - 1, window = N << array.lanes;
     const int64_t stride = from.strides[inner], rest = end - begin;
     const bool whole = begin >= 0 && rest >= window;
-    const bool packed = packs<Fold> && x.in_runs && !x.mask && begin >= 0 &&
+    const bool packed = loads_packed<Fold> && x.in_runs && !x.mask && begin >= 0 &&
                         rest >= int64_t(window) << array.packing;
     const unsigned packing = packed ? array.packing : 0;
     const unsigned run = packed ? 4 - array.bytes : whole && x.in_runs ? array.run : 0;
     const unsigned pitch = run + array.lanes;
-    const int own = int(lane << run);
-    const placing places = {x.position + uint64_t(begin + own), run, pitch};
-    const char *const at = x.data + (begin + own) * stride;
+    const int offset = int(lane << run);
+    const slot_positions slots = {x.position + uint64_t(begin + offset), run, pitch};
+    const char *const at = x.data + (begin + offset) * stride;
     const int64_t step = stride * (int64_t(1) << pitch);
-    uint32_t there = low_bits(N);
+    uint32_t present = low_bits(N);
     word words[N];
     if (whole) {
         load_words(words, 1u << (array.bytes + packing), all_slots{at, step, run > 0});
     } else {
-        there = places.before(rest < window ? int(rest) - own : int(window)) &
-                ~places.before(begin < 0 ? int(-begin) - own : 0);
-        load_words(words, 1u << array.bytes, some_slots{at, step, there});
+        present = slots.before(rest < window ? int(rest) - offset : int(window)) &
+                  ~slots.before(begin < 0 ? int(-begin) - offset : 0);
+        load_words(words, 1u << array.bytes, some_slots{at, step, present});
     }
     if (x.mask) {
         const int64_t mask_stride = from.mask_strides[inner];
-        const unsigned char *const mask = x.mask + (begin + own) * mask_stride;
+        const unsigned char *const mask = x.mask + (begin + offset) * mask_stride;
         if (N >= 4 && run >= 2 && mask_stride == 1 && begin >= 4 &&
             int64_t(from.shape[inner]) - begin >= window + 4)
-            there = valid_by_words<N>(mask, places);
+            present = mask_by_words<N>(mask, slots);
         else
-            there = valid_by_bytes<N>(mask, mask_stride, places, there);
+            present = mask_by_bytes<N>(mask, mask_stride, slots, present);
         if (Counts)
-            valid += __popc(there);
+            valid += __popc(present);
     }
     for (unsigned part = 0;;) {
         value_of<Fold> values[N];
         decode(values, words, from.input);
-        if (Twice && there == low_bits(N))
-            accumulate_values<Fold>(state, values, places, all_valid());
+        if (FastPath && present == low_bits(N))
+            accumulate_values<Fold>(state, values, slots, all_valid());
         else
-            accumulate_values<Fold>(state, values, places, valid_bits{there});
+            accumulate_values<Fold>(state, values, slots, valid_bits{present});
         if (++part >> packing)
             return window << packing;
         shift_words(words, 1u << array.bytes);
@@ -139,9 +140,9 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(const strided &rows, uint
         const int64_t end = end_of(from, array, x);
 #pragma unroll 1
         for (int64_t i = x.begin; i < end;)
-            i += take_window<Fold>(state, valid, from, array, x, i, end, lane);
+            i += accumulate_window<Fold>(state, valid, from, array, x, i, end, lane);
     }
-    if (makes_means<Fold> && array.counted)
+    if (used_for_means<Fold> && array.counted)
         add_count(array.counted, valid);
     return state;
 }

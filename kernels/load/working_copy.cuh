@@ -34,9 +34,9 @@ __global__ void gathered_copy(SHARED_PARAMETER(layout) from, uint64_t n, global<
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
         const offsets at = offsets_of(from, from.dimensions, first + i);
-        const bool there = !from.mask || from.mask[at.mask];
+        const bool selected = !from.mask || from.mask[at.mask];
         union scalar value = fill;
-        if (there) {
+        if (selected) {
             value = scalar_load(static_cast<const char *>(from.data) + at.data, from.input);
             value = scalar_convert(value, from.input, from.type);
             value = scalar_convert(value, from.type, accumulator);
@@ -47,7 +47,7 @@ __global__ void gathered_copy(SHARED_PARAMETER(layout) from, uint64_t n, global<
         if (words > 1)
             target[i * words + 1] = stored.at[1];
         if (valid)
-            valid[i] = there;
+            valid[i] = selected;
     }
 }
 

@@ -206,14 +206,14 @@ struct position_of_best {
         return state::of(worst, UINT64_MAX);
     }
 
-    FOLD_FUNCTION bool takes(V x)
+    FOLD_FUNCTION bool is_candidate(V x)
     {
         return !SkipsNan || !is_nan(x);
     }
 
     FOLD_FUNCTION state lift(V x, uint64_t index)
     {
-        return takes(x) ? state::of(x, index) : identity();
+        return is_candidate(x) ? state::of(x, index) : identity();
     }
 
     FOLD_FUNCTION state merge(state a, state b)
@@ -230,14 +230,14 @@ struct position_of_best {
 
     /* Finds the best value first, and its position only if it improves the state. */
     template <unsigned N, class Positions, class Valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid)
+    FOLD_FUNCTION void accumulate(state &s, const V (&x)[N], Positions at, Valid valid)
     {
         constexpr V worst = Order<V>::worst;
         V best = worst;
         bool nan = false;
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
-            best = valid(k) && takes(x[k]) ? Order<V>::best(best, x[k]) : best;
+            best = valid(k) && is_candidate(x[k]) ? Order<V>::best(best, x[k]) : best;
             nan = nan || (!SkipsNan && valid(k) && is_nan(x[k]));
         }
         if (s.index != UINT64_MAX && !Order<V>::better(best, s.value) && !nan)

@@ -77,14 +77,14 @@ struct logsumexp {
     {
         const double greatest =
             a.greatest >= b.greatest || is_nan(a.greatest) ? a.greatest : b.greatest;
-        return {greatest, sum_beside(a, greatest) + sum_beside(b, greatest)};
+        return {greatest, rescaled_sum(a, greatest) + rescaled_sum(b, greatest)};
     }
 
     template <unsigned N, class Positions, class Valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
+    FOLD_FUNCTION void accumulate(state &s, const V (&x)[N], Positions, Valid valid)
     {
         if constexpr (std::is_same_v<wide, double>) {
-            absorb_real(s, x, valid);
+            accumulate_real(s, x, valid);
         } else {
 #pragma unroll
             for (unsigned k = 0; k < N; k++)
@@ -94,24 +94,24 @@ struct logsumexp {
 
   private:
     /* Equal maxima are compared first, since inf - inf is NaN. */
-    FOLD_FUNCTION wide sum_beside(const state &s, double greatest)
+    FOLD_FUNCTION wide rescaled_sum(const state &s, double greatest)
     {
         return s.greatest == greatest ? s.sum : s.sum * ratio(s.greatest - greatest);
     }
 
     template <unsigned N, class Valid>
-    FOLD_FUNCTION void absorb_real(state &s, const V (&x)[N], Valid valid)
+    FOLD_FUNCTION void accumulate_real(state &s, const V (&x)[N], Valid valid)
     {
         V greatest = V(s.greatest);
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             greatest = valid(k) && (x[k] > greatest || is_nan(x[k])) ? x[k] : greatest;
-        s = {double(greatest), sum_beside(s, double(greatest))};
+        s = {double(greatest), rescaled_sum(s, double(greatest))};
         if (!(greatest - greatest == 0)) { /* an infinity or NaN: the sum does not matter */
             s.sum = 1;
             return;
         }
-        s.sum += double(added_in_lanes<N, V>(
+        s.sum += double(sum_in_lanes<N, V>(
             [&](unsigned k) { return valid(k) ? exponential(x[k] - greatest) : V(0); }));
     }
 };

@@ -42,13 +42,13 @@ struct nansum {
     }
 
     template <unsigned N, class Positions, class Valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
+    FOLD_FUNCTION void accumulate(state &s, const V (&x)[N], Positions, Valid valid)
     {
         unsigned count = 0;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             count += valid(k) && !is_nan(x[k]);
-        const V numbers = added_in_lanes<N, V>(
+        const V numbers = sum_in_lanes<N, V>(
             [&](unsigned k) { return valid(k) && !is_nan(x[k]) ? x[k] : sum<V>::identity(); });
         s = {sum<total>::merge(s.sum, total(numbers)), s.count + count};
     }
@@ -72,19 +72,19 @@ struct nanvariance : variance<V> {
     }
 
     template <unsigned N, class Positions, class Valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid)
+    FOLD_FUNCTION void accumulate(state &s, const V (&x)[N], Positions at, Valid valid)
     {
         static_assert(N <= 32, "a word has a bit for each");
         valid_bits numbers = {0};
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             numbers.bits |= uint32_t(valid(k) && !is_nan(x[k])) << k;
-        variance<V>::absorb(s, x, at, numbers);
+        variance<V>::accumulate(s, x, at, numbers);
     }
 };
 
 template <bool Root>
-struct finishing_spread_of_numbers : finishing_spread<Root> {
+struct finishing_nanvariance : finishing_variance<Root> {
     template <class Fold>
     FOLD_FUNCTION unsigned findings(const struct finish &how, const state_of<Fold> &state)
     {
@@ -93,10 +93,10 @@ struct finishing_spread_of_numbers : finishing_spread<Root> {
 };
 
 template <>
-struct finishing<REDUCTION_nanvar> : finishing_spread_of_numbers<false> {};
+struct finishing<REDUCTION_nanvar> : finishing_nanvariance<false> {};
 
 template <>
-struct finishing<REDUCTION_nanstd> : finishing_spread_of_numbers<true> {};
+struct finishing<REDUCTION_nanstd> : finishing_nanvariance<true> {};
 
 /* NaN is the identity: it loses to any number. */
 template <class V, template <class> class Order>

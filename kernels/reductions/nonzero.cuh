@@ -27,7 +27,7 @@ struct nonzero {
     }
 
     template <unsigned N, class Positions, class Valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
+    FOLD_FUNCTION void accumulate(state &s, const V (&x)[N], Positions, Valid valid)
     {
         unsigned count = 0;
 #pragma unroll

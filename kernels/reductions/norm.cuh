@@ -60,14 +60,14 @@ struct norm2 {
     }
 
     template <unsigned N, class Positions, class Valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
+    FOLD_FUNCTION void accumulate(state &s, const V (&x)[N], Positions, Valid valid)
     {
         bool plain = true;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             plain = plain && (!valid(k) || is_plain(widen(x[k])));
         if (plain) {
-            s.middle += added_in_lanes<N, double>(
+            s.middle += sum_in_lanes<N, double>(
                 [&](unsigned k) { return valid(k) ? squared(widen(x[k])) : 0.0; });
             return;
         }

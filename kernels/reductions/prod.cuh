@@ -20,7 +20,7 @@ struct prod : value_fold<V> {
     }
 
     /* The result of a state. */
-    FOLD_FUNCTION V ended(V x)
+    FOLD_FUNCTION V result(V x)
     {
         return x;
     }
@@ -52,7 +52,7 @@ struct prod<complex<T>> : value_fold<complex<T>> {
         return is_identity(a) ? b : is_identity(b) ? a : a * b;
     }
 
-    FOLD_FUNCTION complex<T> ended(complex<T> x)
+    FOLD_FUNCTION complex<T> result(complex<T> x)
     {
         return is_identity(x) ? complex<T>(1) : x;
     }
@@ -64,7 +64,7 @@ struct finishing<REDUCTION_prod> {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
     {
-        return Fold::ended(state);
+        return Fold::result(state);
     }
 
     template <class Fold>
@@ -72,7 +72,7 @@ struct finishing<REDUCTION_prod> {
                              struct answer &answer)
     {
         using fold = prod<value_of<Fold>>;
-        answer.values[0] = value_answer(fold::ended(with_initial<fold>(how, state)));
+        answer.values[0] = value_answer(fold::result(with_initial<fold>(how, state)));
     }
 };
 

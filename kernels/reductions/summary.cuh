@@ -10,8 +10,8 @@ namespace KERNELS
 
 /* The rare case, so its code is small: values indexed at run time are not in registers. */
 template <class Fold, unsigned N, class V, class Valid>
-__host__ __device__ __forceinline__ void take_one_by_one(state_of<Fold> &s, const V (&x)[N],
-                                                         Valid valid)
+__host__ __device__ __forceinline__ void accumulate_one_by_one(state_of<Fold> &s, const V (&x)[N],
+                                                               Valid valid)
 {
     V values[N];
 #pragma unroll
@@ -25,13 +25,12 @@ __host__ __device__ __forceinline__ void take_one_by_one(state_of<Fold> &s, cons
 
 /* The sum of the valid values; `whole` is their sum in float64. */
 template <class Total, unsigned N, class V, class Valid>
-__host__ __device__ __forceinline__ Total total_of_batch(const V (&x)[N], wide_of<V> whole,
-                                                         Valid valid)
+__host__ __device__ __forceinline__ Total batch_sum(const V (&x)[N], wide_of<V> whole, Valid valid)
 {
     if constexpr (std::is_integral_v<V> && sizeof(V) < sizeof(double)) /* `whole` is exact */
         return Total(whole);
     else if constexpr (std::is_integral_v<V>)
-        return added_in_lanes<N, Total>(
+        return sum_in_lanes<N, Total>(
             [&](unsigned k) { return valid(k) ? Total(x[k]) : Total(0); });
     else
         return whole;
@@ -73,15 +72,15 @@ struct summary {
     }
 
     template <unsigned N, class Positions, class Valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
+    FOLD_FUNCTION void accumulate(state &s, const V (&x)[N], Positions, Valid valid)
     {
         constexpr unsigned part = 8 * sizeof(double) / sizeof(wide);
         wide whole = wide(0);
         const variance_state<wide> numbers = variance_state_of<part, N>(x, whole, valid);
         if (is_nan(whole)) /* one of them is NaN, or there are infinities of both signs */
-            return take_one_by_one<summary>(s, x, valid);
+            return accumulate_one_by_one<summary>(s, x, valid);
         s.numbers = merged(s.numbers, numbers);
-        s.sum = sum<total>::merge(s.sum, total_of_batch<total>(x, whole, valid));
+        s.sum = sum<total>::merge(s.sum, batch_sum<total>(x, whole, valid));
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
             s.ends.least = valid(k) ? min_of_numbers(x[k], s.ends.least) : s.ends.least;

@@ -50,8 +50,8 @@ __host__ __device__ __forceinline__ variance_state<W> merged(variance_state<W> a
 
 /* The same for states of equal counts, which takes no division. */
 template <class W>
-__host__ __device__ __forceinline__ variance_state<W> merged_equals(variance_state<W> a,
-                                                                    variance_state<W> b)
+__host__ __device__ __forceinline__ variance_state<W> merge_equal_counts(variance_state<W> a,
+                                                                         variance_state<W> b)
 {
     const W delta = difference(b.mean, a.mean);
     return {2 * a.count, a.mean + delta * 0.5,
@@ -71,7 +71,7 @@ variance_state_of(const V (&x)[All], wide_of<V> &total, Valid valid)
                                    of_high =
                                        variance_state_of<Part, half, First + half>(x, total, valid);
         if constexpr (std::is_same_v<Valid, all_valid>)
-            return merged_equals(of_low, of_high);
+            return merge_equal_counts(of_low, of_high);
         else
             return merged(of_low, of_high);
     } else {
@@ -80,10 +80,10 @@ variance_state_of(const V (&x)[All], wide_of<V> &total, Valid valid)
         for (unsigned k = 0; k < N; k++)
             numbers[k] = valid(First + k) ? widen(x[First + k]) : wide(0);
         const double count = valid.count(First, N);
-        const wide sum = added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; }),
+        const wide sum = sum_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; }),
                    mean = sum * (count > 0 ? 1 / count : 0);
         total = total + sum;
-        return {count, mean, added_in_lanes<N, double>([&](unsigned k) {
+        return {count, mean, sum_in_lanes<N, double>([&](unsigned k) {
                     return valid(First + k) ? squared(difference(numbers[k], mean)) : 0.0;
                 })};
     }
@@ -113,10 +113,10 @@ struct variance {
     }
 
     template <unsigned N, class Positions, class Valid>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid)
+    FOLD_FUNCTION void accumulate(state &s, const V (&x)[N], Positions, Valid valid)
     {
-        wide unwanted = wide(0);
-        s = merged(s, variance_state_of<16, N>(x, unwanted, valid));
+        wide unused_sum = wide(0);
+        s = merged(s, variance_state_of<16, N>(x, unused_sum, valid));
     }
 };
 
@@ -135,13 +135,13 @@ __host__ __device__ __forceinline__ double deviation_about(const struct complex1
 template <class State>
 __host__ __device__ __forceinline__ double variance_of(const struct finish &how, const State &state)
 {
-    const double left = state.count - how.ddof,
+    const double dof = state.count - how.ddof,
                  deviation = how.has_mean ? deviation_about(how.mean, state) : state.deviation;
-    return deviation / (left <= 0 ? 0.0 : left);
+    return deviation / (dof <= 0 ? 0.0 : dof);
 }
 
 template <bool Root>
-struct finishing_spread {
+struct finishing_variance {
     template <class Fold>
     FOLD_FUNCTION double number(const struct finish &how, const state_of<Fold> &state)
     {
@@ -159,9 +159,9 @@ struct finishing_spread {
 };
 
 template <>
-struct finishing<REDUCTION_var> : finishing_spread<false> {};
+struct finishing<REDUCTION_var> : finishing_variance<false> {};
 
 template <>
-struct finishing<REDUCTION_std> : finishing_spread<true> {};
+struct finishing<REDUCTION_std> : finishing_variance<true> {};
 
 } // namespace KERNELS

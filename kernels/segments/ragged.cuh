@@ -44,15 +44,15 @@ __device__ __forceinline__ const char *element_at(const ragged &x, uint64_t elem
     return static_cast<const char *>(x.data) + (element << x.bytes);
 }
 
-constexpr unsigned neighbours_at_once = 4;
+constexpr unsigned elements_per_batch = 4;
 
-/* Call take(values, places, valid) with this thread's share of contiguous elements: every
+/* Call visit(values, positions, valid) with this thread's share of contiguous elements: every
  * 2^team-th, four at a time. */
-template <class Fold, class Count, class Take>
-__device__ __forceinline__ void each_neighbours(const ragged &x, const char *at, Count n,
-                                                unsigned number, unsigned team, Take take)
+template <class Fold, class Count, class Visit>
+__device__ __forceinline__ void for_each_batch(const ragged &x, const char *at, Count n,
+                                               unsigned number, unsigned team, Visit visit)
 {
-    constexpr unsigned N = neighbours_at_once;
+    constexpr unsigned N = elements_per_batch;
     const std::make_signed_t<Count> step = std::make_signed_t<Count>(1) << (team + x.bytes);
     at += Count(number) << x.bytes;
 #pragma unroll 1
@@ -60,29 +60,29 @@ __device__ __forceinline__ void each_neighbours(const ragged &x, const char *at,
         typename slot<value_of<Fold>>::type words[N];
         value_of<Fold> values[N];
         const Count left = ((n - i - 1) >> team) + 1;
-        const strided_positions places = {i, uint64_t(1) << team};
+        const strided_positions positions = {i, uint64_t(1) << team};
         if (left >= N) {
             load_words(words, 1u << x.bytes, all_slots{at, step, false});
             decode(values, words, x.input);
-            take(values, places, all_valid());
+            visit(values, positions, all_valid());
         } else {
-            const uint32_t there = low_bits(unsigned(left));
-            load_words(words, 1u << x.bytes, some_slots{at, step, there});
+            const uint32_t present = low_bits(unsigned(left));
+            load_words(words, 1u << x.bytes, some_slots{at, step, present});
             decode(values, words, x.input);
-            take(values, places, valid_bits{there});
+            visit(values, positions, valid_bits{present});
         }
     }
 }
 
 template <class Fold, class Count>
-__device__ __forceinline__ void take_neighbours(state_of<Fold> &state, const ragged &x,
-                                                const char *at, Count n, unsigned number,
-                                                unsigned team)
+__device__ __forceinline__ void accumulate_elements(state_of<Fold> &state, const ragged &x,
+                                                    const char *at, Count n, unsigned number,
+                                                    unsigned team)
 {
-    each_neighbours<Fold>(x, at, n, number, team,
-                          [&](const auto &values, const auto &places, auto valid) {
-                              accumulate_values<Fold>(state, values, places, valid);
-                          });
+    for_each_batch<Fold>(x, at, n, number, team,
+                         [&](const auto &values, const auto &positions, auto valid) {
+                             accumulate_values<Fold>(state, values, positions, valid);
+                         });
 }
 
 template <class Fold>
@@ -99,15 +99,15 @@ __device__ __forceinline__ void store_segment(const ragged &x, const state_of<Fo
 /* ---- tiles ---- */
 
 /* A tile: some elements and segment ends. The first segment may have begun in an earlier tile. */
-struct tile_of_segments {
+struct segment_tile {
     uint64_t element, segment; /* indices of the first of each */
     unsigned elements, ends;
 
-    tile_of_segments() = default;
+    segment_tile() = default;
 
     /* `first` and `last` are the numbers of ends before this tile and before the next. */
-    __device__ __forceinline__ tile_of_segments(const ragged &x, uint64_t number, uint64_t first,
-                                                uint64_t last)
+    __device__ __forceinline__ segment_tile(const ragged &x, uint64_t number, uint64_t first,
+                                            uint64_t last)
     {
         const uint64_t all = x.of.elements + x.of.count, place = number * x.tile,
                        next = number + 1 < x.tiles ? place + x.tile : all;
@@ -121,47 +121,47 @@ struct tile_of_segments {
 /* The beginning of a tile's first segment. */
 struct first_segment {
     uint64_t begins;
-    unsigned lead; /* elements of the tile before the segment */
-    bool carries;  /* it began in an earlier tile */
+    unsigned lead;     /* elements of the tile before the segment */
+    bool is_continued; /* it began in an earlier tile */
 
-    __device__ __forceinline__ first_segment(const ragged &x, const tile_of_segments &tile)
+    __device__ __forceinline__ first_segment(const ragged &x, const segment_tile &tile)
         : begins(tile.segment < x.of.count ? uint64_t(x.of.offsets[tile.segment]) : x.of.elements)
     {
         const uint64_t pitch = begins > tile.element ? begins - tile.element : 0;
         lead = pitch < tile.elements ? unsigned(pitch) : tile.elements;
-        carries = begins < tile.element;
+        is_continued = begins < tile.element;
     }
 };
 
 /* The part of a segment in a tile; after the last end, of the segment that continues beyond it. */
-struct part_of_segment {
+struct segment_part {
     unsigned begin, n;
-    bool ends;
-    bool alone; /* an empty range: its first element */
+    bool is_complete;
+    bool is_single; /* an empty range: its first element */
 
-    __device__ __forceinline__ part_of_segment(const ragged &x, const tile_of_segments &tile,
-                                               const first_segment &first,
-                                               shared<const uint16_t> ends_of, unsigned k)
-        : ends(k < tile.ends)
+    __device__ __forceinline__ segment_part(const ragged &x, const segment_tile &tile,
+                                            const first_segment &first,
+                                            shared<const uint16_t> ends_of, unsigned k)
+        : is_complete(k < tile.ends)
     {
-        const unsigned end = ends ? ends_of[k] : tile.elements;
+        const unsigned end = is_complete ? ends_of[k] : tile.elements;
         begin = k > 0 ? ends_of[k - 1] : first.lead;
         n = end - begin;
-        alone = n == 0 && ends && !x.of.may_be_empty && !(k == 0 && first.carries);
-        if (alone)
+        is_single = n == 0 && is_complete && !x.of.may_be_empty && !(k == 0 && first.is_continued);
+        if (is_single)
             n = 1;
     }
 };
 
 template <class Fold>
 __device__ __forceinline__ void
-store_part(const ragged &x, const tile_of_segments &tile, bool carries, const part_of_segment &part,
+store_part(const ragged &x, const segment_tile &tile, bool is_continued, const segment_part &part,
            unsigned k, const state_of<Fold> &state, global<state_of<Fold>> heads,
            global<state_of<Fold>> tails)
 {
-    if (!part.ends)
+    if (!part.is_complete)
         tails[blockIdx.x] = state;
-    else if (k == 0 && carries)
+    else if (k == 0 && is_continued)
         heads[blockIdx.x] = state;
     else
         store_segment<Fold>(x, state, part.n, tile.segment + k);

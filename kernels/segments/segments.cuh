@@ -27,17 +27,17 @@ __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
     const shared<uint64_t> places = block_memory<uint64_t>();
     const uint64_t first = uint64_t(blockIdx.x) * SURVEYED, left = x.of.count - first;
     const unsigned count = left < SURVEYED ? unsigned(left) : unsigned(SURVEYED);
-    bool broken = false;
+    bool unsorted = false;
     allow_next_launch();
     for (unsigned j = threadIdx.x; j < count; j += blockDim.x) {
         const uint64_t k = first + j, end = end_of_segment(x.of, k);
-        broken |= !segment_is_within(&x.of, k) || uint64_t(x.of.offsets[k]) > end;
+        unsorted |= !segment_is_within(&x.of, k) || uint64_t(x.of.offsets[k]) > end;
         places[j] = end + k;
     }
-    broken = __syncthreads_or(broken);
-    if (broken && threadIdx.x == 0)
+    unsorted = __syncthreads_or(unsorted);
+    if (unsorted && threadIdx.x == 0)
         atomicOr(x.order, unsigned(ORDER_BROKEN));
-    if (broken)
+    if (unsorted)
         return;
     const uint64_t begin = first ? (uint64_t(x.of.offsets[first]) + first - 1) / x.tile + 1 : 0,
                    last = places[count - 1] / x.tile;
@@ -55,14 +55,14 @@ struct work_item {
     uint64_t parts; /* elements or states; may be 0 */
     uint64_t first; /* index of the first part */
     uint64_t n, k;  /* elements and number of the segment */
-    bool there;
+    bool exists;
 };
 
 /* A whole segment; one outside of the array has no elements. */
 __device__ __forceinline__ work_item whole_segment(const ragged &x, uint64_t k)
 {
     work_item item = {0, 0, 0, k, k < x.of.count};
-    if (!item.there)
+    if (!item.exists)
         return item;
     if (segment_is_within(&x.of, k)) {
         const segment found = segment_at(&x.of, k);
@@ -81,11 +81,11 @@ __device__ __forceinline__ work_item carried_segment(const ragged &x, uint64_t n
     work_item item = {0, 0, 0, 0, false};
     if (number >= x.tiles)
         return item;
-    const tile_of_segments tile(x, number, x.splits[number], x.splits[number + 1]);
+    const segment_tile tile(x, number, x.splits[number], x.splits[number + 1]);
     const first_segment first(x, tile);
-    if (!first.carries || tile.ends == 0)
+    if (!first.is_continued || tile.ends == 0)
         return item;
-    item.there = true;
+    item.exists = true;
     item.k = tile.segment;
     item.n = end_of_segment(x.of, item.k) - first.begins;
     item.first = (first.begins + item.k) / x.tile;
@@ -95,7 +95,7 @@ __device__ __forceinline__ work_item carried_segment(const ragged &x, uint64_t n
 
 template <class Fold>
 __device__ __forceinline__ void
-take_states(state_of<Fold> &state, const work_item &item, global<const state_of<Fold>> heads,
+merge_parts(state_of<Fold> &state, const work_item &item, global<const state_of<Fold>> heads,
             global<const state_of<Fold>> tails, unsigned number, unsigned team)
 {
     const uint64_t last = item.parts - 1;
@@ -124,11 +124,11 @@ __device__ __forceinline__ state_of<Fold> fold_team_or_block(unsigned team, stat
 }
 
 /* Most segments that span tiles have two states, and few have more than a handful. */
-constexpr unsigned carried_team = 2, carried_most = 16 << carried_team;
+constexpr unsigned carried_team = 2, max_carried_parts = 16 << carried_team;
 
 /* The index of the first set bit at or after `from`, or `count`. */
-__device__ __forceinline__ unsigned next_set(shared<const uint32_t> bits, unsigned from,
-                                             unsigned count)
+__device__ __forceinline__ unsigned next_set_bit(shared<const uint32_t> bits, unsigned from,
+                                                 unsigned count)
 {
 #pragma unroll 1
     while (from < count) {
@@ -147,43 +147,44 @@ __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>>
                               global<state_of<Fold>> tails)
 {
     constexpr size_t of_warp = sizeof(state_of<Fold>) > 8 ? sizeof(state_of<Fold>) : 8;
-    const shared<uint32_t> longs =
+    const shared<uint32_t> long_segments =
         pointer_cast<uint32_t>(block_memory<char>() + blockDim.x / warp_size * of_warp);
     const bool clears = threadIdx.x < blockDim.x / 32;
     if (clears)
-        longs[threadIdx.x] = 0;
+        long_segments[threadIdx.x] = 0;
     __syncthreads();
     wait_for_previous_launch();
     const bool carried = x.order && !*x.order;
-    const unsigned few = carried ? carried_team : x.team, most = carried ? carried_most : x.most,
-                   teams = blockDim.x >> few;
+    const unsigned few = carried ? carried_team : x.team,
+                   most = carried ? max_carried_parts : x.most, teams = blockDim.x >> few;
     const uint64_t count = carried ? x.tiles : x.of.count;
     uint64_t first = uint64_t(blockIdx.x) * teams;
 #pragma unroll 1
     for (unsigned turn = teams; first < count;) { /* a long segment, or all others */
-        const bool alone = turn < teams;
-        const unsigned team = alone ? x.block : few, number = threadIdx.x & ((1u << team) - 1),
-                       at = alone ? turn : threadIdx.x >> few;
+        const bool by_block = turn < teams;
+        const unsigned team = by_block ? x.block : few, number = threadIdx.x & ((1u << team) - 1),
+                       at = by_block ? turn : threadIdx.x >> few;
         const work_item item =
             carried ? carried_segment(x, first + at) : whole_segment(x, first + at);
-        const bool is_long = item.parts > most, takes = item.there && is_long == alone;
+        const bool is_long = item.parts > most, is_active = item.exists && is_long == by_block;
         state_of<Fold> state = Fold::identity();
-        if (takes && carried)
-            take_states<Fold>(state, item, heads, tails, number, team);
-        else if (takes)
-            take_neighbours<Fold>(state, x, element_at(x, item.first), item.parts, number, team);
+        if (is_active && carried)
+            merge_parts<Fold>(state, item, heads, tails, number, team);
+        else if (is_active)
+            accumulate_elements<Fold>(state, x, element_at(x, item.first), item.parts, number,
+                                      team);
         state = fold_team_or_block<Fold>(team, state);
-        if (number == 0 && takes)
+        if (number == 0 && is_active)
             store_segment<Fold>(x, state, item.n, item.k);
-        if (number == 0 && is_long && !alone)
-            atomicOr(longs + at / 32, 1u << at % 32);
+        if (number == 0 && is_long && !by_block)
+            atomicOr(long_segments + at / 32, 1u << at % 32);
         if (__syncthreads_or(is_long)) {
-            turn = next_set(longs, alone ? turn + 1 : 0, teams);
+            turn = next_set_bit(long_segments, by_block ? turn + 1 : 0, teams);
             if (turn < teams)
                 continue;
             __syncthreads();
             if (clears)
-                longs[threadIdx.x] = 0;
+                long_segments[threadIdx.x] = 0;
             __syncthreads();
         }
         first += uint64_t(gridDim.x) * teams;

@@ -10,7 +10,7 @@ namespace KERNELS
 
 const void *exact_kernel(kernel_key key)
 {
-    using inputs = joined_pairs<pairs<pair<ELEMENT_INT64>, pair<ELEMENT_UINT64>>, exact_floats>;
+    using inputs = concat_pairs<pairs<pair<ELEMENT_INT64>, pair<ELEMENT_UINT64>>, exact_floats>;
     if (key.kind == KERNEL_EXACT_MERGE)
         return KERNEL_ENTRY(exact_merge);
     if (key.kind == KERNEL_EXACT_FINISH)

@@ -10,12 +10,12 @@ namespace
 {
 
 /* Types without a kernel are converted to the widest type of their kind by a gathering copy. */
-using own_values =
-    joined_pairs<accumulated_in<ELEMENT_INT32, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16,
+using native_values =
+    concat_pairs<accumulated_in<ELEMENT_INT32, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16,
                                 ELEMENT_UINT8, ELEMENT_UINT16, ELEMENT_INT32>,
                  accumulated_in<ELEMENT_INT64, ELEMENT_INT64, ELEMENT_UINT32>,
                  pairs<pair<ELEMENT_UINT64>>, floating_pairs>;
-using averages = joined_pairs<integers_in<ELEMENT_FLOAT64>, floating_pairs>;
+using averages = concat_pairs<integers_in<ELEMENT_FLOAT64>, floating_pairs>;
 
 template <template <class> class Fold, class Pairs>
 const void *flat_kernel(const kernel_key &key)
@@ -46,14 +46,14 @@ const void *kernel_of_fold(const kernel_key &key)
 
 /* GROUP_name(FOLD) lists FOLD(fold, pairs for flat arrays, values for others, pairs for kernels
  * along axes of a known type, unless typed.cu compiles these, and pairs for unsplit columns). */
-#define GROUP_argmins(FOLD)       FOLD(argmin, own_values, all_values<>, pairs<>)
-#define GROUP_argmaxs(FOLD)       FOLD(argmax, own_values, all_values<>, pairs<>)
+#define GROUP_argmins(FOLD)       FOLD(argmin, native_values, all_values<>, pairs<>)
+#define GROUP_argmaxs(FOLD)       FOLD(argmax, native_values, all_values<>, pairs<>)
 #define GROUP_nan_variances(FOLD) FOLD(nanvariance, floating_pairs, floats_only, all_floats)
 #define GROUP_nan_positions(FOLD)                                                                  \
     FOLD(nanargmin, floating_pairs, floats_only, real_floats, real_floats)                         \
     FOLD(nanargmax, floating_pairs, floats_only, pairs<>)
-#define GROUP_ranges(FOLD)       FOLD(extremes, own_values, all_values<>, compared)
-#define GROUP_nonzeros(FOLD)     FOLD(nonzero, own_values, all_values<>, pairs<>)
+#define GROUP_ranges(FOLD)       FOLD(extremes, native_values, all_values<>, compared)
+#define GROUP_nonzeros(FOLD)     FOLD(nonzero, native_values, all_values<>, pairs<>)
 #define GROUP_exponentials(FOLD) FOLD(logsumexp, floating_pairs, floats_only, real_floats)
 #define GROUP_norm1s(FOLD)       FOLD(norm1, floating_pairs, floats_only, all_floats, real_floats)
 #define GROUP_norm2s(FOLD)       FOLD(norm2, averages, floats_only, numbers, real_floats)
@@ -68,7 +68,7 @@ const void *kernel_of_fold(const kernel_key &key)
     FOLD(nanmax, floating_pairs, floats_only, pairs<>)
 #define GROUP_variances(FOLD)                                                                      \
     FOLD(variance, averages, floats_only, pairs<>)                                                 \
-    FOLD(summary, own_values, all_values<>, pairs<>)
+    FOLD(summary, native_values, all_values<>, pairs<>)
 
 /* Larger groups, for compilers that need little time per kernel. */
 #define GROUP_norms(FOLD) GROUP_norm1s(FOLD) GROUP_norm2s(FOLD) GROUP_infinity_norms(FOLD)

@@ -100,7 +100,7 @@ const void *other_kernel(kernel_key key)
 {
     switch (key.kind) {
     case KERNEL_MERGE:
-        return KERNEL_ENTRY(merge_few);
+        return KERNEL_ENTRY(merge_in_order);
     case KERNEL_COPY_FLAT:
         return pairs_of_rungs<true>::find(key.input, key.accumulator, [](auto in, auto acc) {
             return KERNEL_ENTRY(flat_copy<decltype(in), decltype(acc)>);
@@ -112,7 +112,7 @@ const void *other_kernel(kernel_key key)
     case KERNEL_STORE:
         return KERNEL_ENTRY(store);
     case KERNEL_COUNT:
-        return KERNEL_ENTRY(count_selected);
+        return KERNEL_ENTRY(count_unmasked);
     case KERNEL_WRITE:
         return KERNEL_ENTRY(write);
     case KERNEL_UNPACK:

@@ -16,11 +16,11 @@ namespace
  * signed ones. Minima and maxima use the smallest sufficient accumulator. */
 using integers = std::conditional_t<
     widens<GRED_FOLD>,
-    joined_pairs<accumulated_in<ELEMENT_INT64, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16>,
+    concat_pairs<accumulated_in<ELEMENT_INT64, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16>,
                  pairs<pair<ELEMENT_UINT8, ELEMENT_UINT64, int64_t>,
                        pair<ELEMENT_UINT16, ELEMENT_UINT64, int64_t>,
                        pair<ELEMENT_UINT32, ELEMENT_UINT64, int64_t>>>,
-    joined_pairs<accumulated_in<ELEMENT_INT32, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16,
+    concat_pairs<accumulated_in<ELEMENT_INT32, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16,
                                 ELEMENT_UINT8, ELEMENT_UINT16>,
                  accumulated_in<ELEMENT_INT64, ELEMENT_UINT32>>>;
 using floats =
@@ -29,7 +29,7 @@ using floats =
 /* Sums for means, in which integers are accumulated as float64. */
 using means = std::conditional_t<
     std::is_same_v<GRED_FOLD<double>, sum<double>>,
-    joined_pairs<integers_in<ELEMENT_FLOAT64>, accumulated_in<ELEMENT_FLOAT64, ELEMENT_FLOAT32>,
+    concat_pairs<integers_in<ELEMENT_FLOAT64>, accumulated_in<ELEMENT_FLOAT64, ELEMENT_FLOAT32>,
                  integers_in<ELEMENT_FLOAT32>>,
     pairs<>>;
 
@@ -42,7 +42,7 @@ const void *flat_kernel(const kernel_key &key)
     const auto entry = [](auto in, auto acc) {
         return KERNEL_ENTRY(last_block<GRED_FOLD<decltype(acc)>, global<const decltype(in)>>);
     };
-    return joined_pairs<integers, floats, means>::find(key.input, key.accumulator, entry);
+    return concat_pairs<integers, floats, means>::find(key.input, key.accumulator, entry);
 }
 
 } // namespace

@@ -50,16 +50,16 @@ const void *of_fold(const kernel_key &key)
 #ifdef __CUDA_ARCH_LIST__
 /* A GPU may run code compiled for an earlier one, which does not wait. */
 constexpr int compiled_for[] = {__CUDA_ARCH_LIST__};
-constexpr bool all_wait = compiled_for[0] >= WAITING_ARCHITECTURE; /* the list is in rising order */
+constexpr bool can_wait = compiled_for[0] >= WAITING_ARCHITECTURE; /* the list is in rising order */
 #else
-constexpr bool all_wait = false;
+constexpr bool can_wait = false;
 #endif
 
 } // namespace
 
 bool segments_follow()
 {
-    return all_wait;
+    return can_wait;
 }
 
 const void *segments_kernel(kernel_key key)

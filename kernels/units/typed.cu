@@ -8,13 +8,13 @@ namespace
 {
 
 /* The most used types. Booleans matter only to sum and nonzero, and int8 not to nonzero. */
-using often = joined_pairs<real_floats, accumulated_in<ELEMENT_INT64, ELEMENT_INT8>>;
+using common_types = concat_pairs<real_floats, accumulated_in<ELEMENT_INT64, ELEMENT_INT8>>;
 
 /* A fold's types, the types with kernels for every second element, and those of unsplit columns. */
-template <class All, class Often = often, class Unsplit = Often>
+template <class All, class Common = common_types, class Unsplit = Common>
 struct types {
     using all = All;
-    using every_second = Often;
+    using every_second = Common;
     using unsplit = Unsplit;
 };
 
@@ -24,29 +24,29 @@ template <class Fold>
 struct types_of : types<compared> {};
 
 template <>
-struct types_of<argmin<double>> : types<joined_pairs<compared, truth_values>> {};
+struct types_of<argmin<double>> : types<concat_pairs<compared, truth_values>> {};
 
 template <>
 struct types_of<sum<double>>
-    : types<joined_pairs<
+    : types<concat_pairs<
                 all_floats, integers_in_64_bits,
                 accumulated_in<ELEMENT_FLOAT64, ELEMENT_INT64, ELEMENT_UINT64, ELEMENT_FLOAT32>>,
-            joined_pairs<often, truth_values>> {};
+            concat_pairs<common_types, truth_values>> {};
 
 template <>
 struct types_of<prod<double>>
-    : types<joined_pairs<all_floats, integers_in_64_bits>, pairs<>, real_floats> {};
+    : types<concat_pairs<all_floats, integers_in_64_bits>, pairs<>, real_floats> {};
 
 template <>
 struct types_of<nonzero<double>>
-    : types<zero_or_not, truth_values, joined_pairs<zero_or_not_floats, truth_values>> {};
+    : types<zero_or_not, truth_values, concat_pairs<zero_or_not_floats, truth_values>> {};
 
 template <>
 struct types_of<variance<double>>
-    : types<joined_pairs<numbers, accumulated_in<ELEMENT_FLOAT64, ELEMENT_FLOAT32>>,
-            joined_pairs<real_floats, accumulated_in<ELEMENT_FLOAT64, ELEMENT_INT8>>> {};
+    : types<concat_pairs<numbers, accumulated_in<ELEMENT_FLOAT64, ELEMENT_FLOAT32>>,
+            concat_pairs<real_floats, accumulated_in<ELEMENT_FLOAT64, ELEMENT_INT8>>> {};
 
-using own_types = types_of<GRED_FOLD<double>>;
+using fold_types = types_of<GRED_FOLD<double>>;
 
 } // namespace
 
@@ -54,8 +54,8 @@ using own_types = types_of<GRED_FOLD<double>>;
 
 const void *OF_FOLD(columns_kernel)(kernel_key key)
 {
-    return kernel_of_columns<GRED_FOLD, own_types::all, own_types::every_second,
-                             own_types::unsplit>(key);
+    return kernel_of_columns<GRED_FOLD, fold_types::all, fold_types::every_second,
+                             fold_types::unsplit>(key);
 }
 
 #endif
@@ -63,7 +63,7 @@ const void *OF_FOLD(columns_kernel)(kernel_key key)
 
 const void *OF_FOLD(rows_kernel)(kernel_key key)
 {
-    return kernel_of_rows<GRED_FOLD, own_types::all, own_types::every_second>(key);
+    return kernel_of_rows<GRED_FOLD, fold_types::all, fold_types::every_second>(key);
 }
 
 #endif
