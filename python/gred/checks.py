@@ -57,15 +57,15 @@ def needed(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
 
     The leading numbers of the module's version must be at least `version`.
     """
-    brings = f"pip install 'gred[{extra}]' brings it"
+    hint = f"run pip install 'gred[{extra}]'"
     try:
         module = importlib.import_module(name)
     except ImportError as error:
-        why = f"this needs {name}, which cannot be imported ({error}); {brings}"
+        why = f"this needs {name}, which cannot be imported ({error}); {hint}"
         raise ImportError(why, name=name) from error
     if version and tuple(map(int, module.__version__.split(".")[: len(version)])) < version:
         least = ".".join(map(str, version))
-        why = f"this needs {name} {least} or later, and {module.__version__} is installed; {brings}"
+        why = f"this needs {name} {least} or later, but {module.__version__} is installed; {hint}"
         raise ImportError(why, name=name)
     return module
 
@@ -151,12 +151,12 @@ def tell_why(given: Any, name: str) -> None:
     torch, tensor = sys.modules["torch"], given
     if tensor.requires_grad and name != "out":
         raise RuntimeError(
-            f"{name} requires grad, and gred's own functions have no gradients: those of "
-            f"gred.torch have, or pass {name}.detach()"
+            f"{name} requires grad, but gred's own functions have no gradients; use those of "
+            f"gred.torch, or pass {name}.detach()"
         )
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         raise RuntimeError(
-            f"{name} is traced by a transform of torch.func; the functions of gred.torch can be"
+            f"{name} is traced by a torch.func transform; use the functions of gred.torch"
         )
     device, why = tensor.device.type, None
     if tensor.is_nested:
@@ -166,7 +166,7 @@ def tell_why(given: Any, name: str) -> None:
     elif tensor.layout != torch.strided:
         why = f"has the layout {tensor.layout}; pass {name}.to_dense()"
     elif device == "meta" or "fake" in type(tensor).__name__.lower():
-        why = "has a shape and no elements; the functions of gred.torch take such tensors"
+        why = "has only a shape, no elements; use the functions of gred.torch"
     elif device not in ("cpu", "cuda"):
         why = f"is on {device!r}; gred reduces tensors on the CPU and on CUDA devices"
     if why is not None:
@@ -189,8 +189,8 @@ def indexable(given: Any, name: str = "a") -> Any:
     array = array_of(given, name)
     if not hasattr(array, "reshape"):
         raise TypeError(
-            f"a {type(given).__name__} offers its memory, and nothing to take parts of it with; "
-            f"copy it to the host, or to CuPy, PyTorch or JAX"
+            f"a {type(given).__name__} cannot be reshaped and indexed; copy it to the host, or to "
+            f"CuPy, PyTorch or JAX"
         )
     return array
 
@@ -206,19 +206,19 @@ def without_nulls(a: Any, name: str) -> Any:
             without_nulls(one, name)
     if hasattr(type(a), "tocsr"):
         raise TypeError(
-            f"{name} is sparse; {name}.data has the elements that are not 0, as of "
-            f"{name}.tocsr(), whose rows gred.reduceat reduces; {name}.toarray() has all"
+            f"{name} is sparse; pass {name}.data for its nonzero elements, {name}.toarray() for "
+            f"all, or reduce the rows of {name}.tocsr() by gred.reduceat"
         )
     if type(a).__module__.startswith("xarray."):
         if not hasattr(a, "data"):
-            raise TypeError(f"{name} is a {type(a).__name__} of xarray's; reduce one of its arrays")
+            raise TypeError(f"{name} is an xarray {type(a).__name__}; pass one of its arrays")
         if any(hasattr(a.data, dropped) for dropped in ("units", "unit", "mask")):
             _core.element(a.data, name)  # raises TypeError
     nulls = _count_nulls(a)
     if nulls:
         raise TypeError(
-            f"{name}: {nulls} of the elements are null, and would become NaN; drop them by "
-            f"{name}.drop_nulls() or {name}.dropna(), or fill them in"
+            f"{name}: {nulls} of the elements are null, and would become NaN; drop them with "
+            f"{name}.drop_nulls() or {name}.dropna(), or fill them"
         )
     return a
 

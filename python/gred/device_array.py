@@ -40,8 +40,8 @@ def _by_the_other(name: str, reflected: bool = False) -> Callable[[Any, Any], An
         library = space() if space else library_of(other)
         if library is None:
             raise TypeError(
-                "a gred.DeviceArray has no arithmetic of its own: take it to CuPy, PyTorch or JAX "
-                "by from_dlpack, or to the host by to_numpy()"
+                "a gred.DeviceArray does not support arithmetic; convert it to CuPy, PyTorch or "
+                "JAX with from_dlpack, or to NumPy with to_numpy()"
             )
         own = library.from_dlpack(self)
         return getattr(operator, name)(*((other, own) if reflected else (own, other)))
@@ -113,13 +113,13 @@ class DeviceArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Copy the array to the host for NumPy; ``copy=False`` raises ValueError."""
         if copy is False:
-            raise ValueError("an array on a device cannot become NumPy's without a copy")
+            raise ValueError("a device array cannot be converted to NumPy without a copy")
         return self.to_numpy().astype(dtype or self.dtype, copy=False)
 
     def __len__(self) -> int:
         """Return the length of the first dimension."""
         if not self.shape:
-            raise TypeError("len() of an array without dimensions")
+            raise TypeError("len() of a 0-d array")
         return self.shape[0]
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class DeviceArray:
         Raises ValueError if it is 0 or invalid, BufferError for a copy or another device.
         """
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
-            raise BufferError("a gred.DeviceArray is lent where it lies, and never copied")
+            raise BufferError("a gred.DeviceArray is exported on its own device, without a copy")
         if stream == 0:
             raise ValueError("stream 0 is ambiguous: 1 is the legacy default, 2 the per-thread one")
         reader = 1 if stream is None else 0 if stream == -1 else stream

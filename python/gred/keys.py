@@ -111,9 +111,9 @@ def _weighted(
 ) -> Any:
     """Compute weighted sums, means, variances and standard deviations by key."""
     if name not in ("sum", "mean", "var", "std") or isinstance(keys, tuple):
-        raise ValueError(f"weights are for 'sum', 'mean', 'var' and 'std' by one key, not {name!r}")
+        raise ValueError(f"weights support 'sum', 'mean', 'var' and 'std' by one key, not {name!r}")
     if rest.method != "auto":
-        raise ValueError("by_key with weights takes method 'auto' only")
+        raise ValueError("by_key with weights supports only method 'auto'")
     xp, key, weights = library_of(values), _keys(keys), beside(weights, values)
     _check_library(xp if library_of(weights) is xp else None, values)
     axis = normalize_axis_index(axis, values.ndim)
@@ -142,16 +142,16 @@ def _described(
 
     xp, (drops, dtype, ddof, method) = library_of(values), rest
     if axis or weights is not None:
-        raise ValueError("describe by key is along axis 0, and takes no weights")
+        raise ValueError("describe by key supports only axis 0, and no weights")
     if method == "exact" and xp is not np:
         raise TypeError(
-            f"describe by key by method 'exact' takes NumPy's arrays; got a {type(values).__name__}"
+            f"describe by key with method 'exact' takes NumPy arrays; got a {type(values).__name__}"
         )
     _check_library(xp, values)
     if method not in ("auto", "exact"):
         raise ValueError(f"describe by key takes method 'auto' or 'exact', not {method!r}")
     if values.ndim == 0:
-        raise ValueError("values must have a dimension")
+        raise ValueError("values must have at least one dimension")
     if dtype is not None:
         values = cast(values, type_in(xp, values, _core.element(np.empty(0, dtype))))
     code, counts = _code_of(keys, num_keys, xp, values, values.shape[0])
@@ -186,9 +186,9 @@ def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[An
     codes = [_keys(key) for key in (keys if isinstance(keys, tuple) else (keys,))]
     for shape in map(_shape, codes):
         if len(shape) != 1:
-            raise ValueError(f"keys must have one dimension; they have {len(shape)}")
+            raise ValueError(f"keys must have one dimension; got {len(shape)}")
         if shape[0] != n:
-            raise ValueError(f"there are {shape[0]} keys, and {n} values along the axis")
+            raise ValueError(f"got {shape[0]} keys for {n} values along the axis")
     here = not on_device(values)
     if here and any(map(on_device, codes)):
         raise TypeError("keys and values must be in one place, on the host or on one device")
@@ -260,7 +260,7 @@ def _wide(xp: Any, key: Any, count: int) -> Any:
     """Convert keys to int64, or the library's widest integer; large uint64 keys become negative."""
     wide = cast(key, xp.int64)
     if count > np.iinfo(dtype_name(wide.dtype)).max:
-        raise OverflowError(f"{count} keys are more than {wide.dtype} tells apart")
+        raise OverflowError(f"{count} keys exceed the range of {wide.dtype}")
     return wide
 
 
@@ -287,9 +287,8 @@ _BY_KERNELS = (*_SUMS, "count_nonzero", "min", "max", "nanmin", "nanmax")
 def _check_library(xp: Any, values: Any) -> None:
     if xp is None:
         raise TypeError(
-            f"by_key takes arrays of {type(values).__name__} for sums, means and extremes of one "
-            f"dimension by one key; others it sorts by their own library, CuPy, PyTorch or JAX: "
-            f"copy keys and values to the host, or to one of these"
+            f"by_key supports a {type(values).__name__} only for sums, means and extremes of one "
+            f"dimension by one key; copy keys and values to the host, or to CuPy, PyTorch or JAX"
         )
 
 
@@ -320,7 +319,7 @@ def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Reduce by key on a device: a stable sort by key, then a reduction of segments."""
     xp = library_of(values)
     if library_of(keys) is not xp:
-        raise TypeError("keys and values must be arrays of one library, on one device")
+        raise TypeError("keys and values must be arrays of the same library, on the same device")
     keys, is_torch = _wide(xp, keys, count), xp.__name__ == "torch"
     order = xp.argsort(keys, **({"stable": True} if is_torch else {}))
     place = {"device": keys.device} if is_torch else {}

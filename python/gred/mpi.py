@@ -60,11 +60,11 @@ def _agreed(part: Any, comm: Any, root: Any = 0) -> tuple[Any, Any, Words]:
     if error:
         raise error
     if failed:
-        raise TypeError("part, or root, was refused on another rank")
+        raise TypeError("part or root is invalid on another rank")
     if last != -first:
         raise ValueError(f"root must be the same on all ranks; got {-first} to {last}")
     if most != -least:
-        raise ValueError("part must be of one kind, shape and ddof on all ranks")
+        raise ValueError("part must have the same kind, shape and ddof on all ranks")
     return mpi, comm, words
 
 

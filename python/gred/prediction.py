@@ -247,8 +247,8 @@ def _gpu_here(device: str) -> Gpu:
     found = next((one for one in gpus if device in (one.name, "cuda")), None)
     if found is None:
         raise ValueError(
-            f"device must be a GPU that is here; got {device!r}. gred.devices() lists which are "
-            "here; without device= the prediction is an H200's"
+            f"device must be an available GPU; got {device!r}. gred.devices() lists them; without "
+            "device= the prediction is for an H200"
         )
     limit = read_limit(found.name)
     here = H200._replace(bandwidth=limit.nbytes / float(np.median(limit.seconds)))

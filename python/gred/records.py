@@ -133,7 +133,7 @@ class Reductions(Records):
     columns = (
         ("reduction", "name"),
         ("every rung", lambda r: "yes" if r.on_ladder else None),
-        ("what it is", "summary"),
+        ("summary", "summary"),
     )
 
 

@@ -177,7 +177,7 @@ def test_labels_stay_where_xarray_reduces():
     xr.testing.assert_equal(x.rolling(b=2).reduce(gred.max), x.rolling(b=2).max())
     xr.testing.assert_equal(x.to_dataset().reduce(gred.min, "a"), x.to_dataset().min("a"))
     assert gred.sum(x, axis=0).tolist() == [3, 5, 7]
-    with pytest.raises(TypeError, match="reduce one of its arrays"):
+    with pytest.raises(TypeError, match="pass one of its arrays"):
         gred.sum(x.to_dataset())
 
 

@@ -246,8 +246,8 @@ test_what_cannot_be_is_refused = refused_by(
 HERE = {"keys": np.array([0, 1]), "values": np.ones(2), "whole": np.array([1, 4])}
 HERE |= {"short": np.ones(1)}
 WRONG_THERE = [
-    ("var", "keys values", {}, TypeError, r"by_key takes arrays of .* for sums, means and"),
-    ("mean", "keys whole", {"dtype": int}, TypeError, "by_key takes arrays of"),  # sums only
+    ("var", "keys values", {}, TypeError, r"by_key supports a .* only for sums, means and"),
+    ("mean", "keys whole", {"dtype": int}, TypeError, "by_key supports a"),  # sums only
     ("sum", "keys values", {"method": "batch_invariant"}, ValueError, "method"),
     ("sum", "keys_here values", {}, TypeError, "one place"),
     ("sum", "keys values_here", {}, TypeError, "one place"),

@@ -173,7 +173,7 @@ def test_sweep_writes_json_csv_and_plots_and_says_what_it_left_out(screen, monke
     out = screen(*SWEEP, "--quick", "--json", "sweep.json")
     kept = record.read_json(tmp_path / "sweep.json")
     assert (kept["rows"], kept["run"]["left_out"]) == ([], "64, 128, 256, 512")
-    assert "left out to end in time: 64, 128, 256, 512" in out
+    assert "skipped to end in time: 64, 128, 256, 512" in out
 
 
 def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(screen):
@@ -262,7 +262,7 @@ BURNT = {"sum on host": str(sum(range(100_003))), "sum on simulated": "it burns:
 CASES = [
     ([], {}),
     ([INSTRUCTIONS], {"instructions": "GRED_INSTRUCTIONS=mmx.*unset it"}),
-    ([THREADS], {"threads": "OMP_NUM_THREADS=many: that is no number.*unset it"}),
+    ([THREADS], {"threads": "OMP_NUM_THREADS=many: not a number.*unset it"}),
     ([(metadata, "version", older)], {"gred": "pip knows 0.0.9"}),
     ([(gred, "sum", burning)], BURNT),
     (with_gpu("86", "90"), {}),

@@ -178,7 +178,7 @@ def test_everything_measured_is_written_and_shown(screen, tmp_path):
     table = [line for line in out.splitlines() if line.split()[:1] in (["sum"], ["argmax"])]
     assert len(table) == 16
     assert all("NumPy" in line and "x " in line for line in table)
-    assert "gred is ahead in " in out
+    assert "gred is faster in " in out
 
 
 def kept_of(rows, floor=None):
@@ -285,7 +285,7 @@ def test_runs_end_in_time_and_say_what_they_left_out(screen, monkeypatch, tmp_pa
     out = screen(*TINY[:5], "--quick", "--json", "kept.json")
     kept, count = record.read_json(tmp_path / "kept.json"), len(cases.cases(QUICK))
     assert (kept["rows"], len(kept["run"]["left_out"])) == ([], count)
-    assert f"left out to end in time: {count} cases" in out
+    assert f"skipped to end in time: {count} cases" in out
 
 
 def ends_its_process(*_):

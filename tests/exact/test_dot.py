@@ -271,7 +271,7 @@ test_what_vecdot_refuses_is_said = refused_by(
     ((M, X), {"dtype": int, "device": "simulated"}, TypeError, "float32, float64, or"),
     ((X, np.ones(4)), {}, ValueError, r"axis -1; got shapes \(3,\) and \(4,\)"),
     ((M, X), {"axis": 2}, ValueError, "out of bounds"),
-    ((M, X), {"axis": 0}, ValueError, "one length along axis 0"),
+    ((M, X), {"axis": 0}, ValueError, "equal lengths along axis 0"),
     ((1.0, X), {}, ValueError, "at least one dimension"),
     ((M, M), {"axis": (0, 1)}, TypeError, "axis must be an integer"),
     ((M, M), {"axis": True}, TypeError, "axis must be an integer"),

@@ -192,8 +192,8 @@ def test_types_and_degrees_of_freedom_are_asked_for_by_any_name():
 
 
 LIST = [SimulatedArray(np.ones(30)), SimulatedArray(np.ones(2))]
-NO_PARTS = "nothing to take parts of it with"
-NO_AXIS = "of a list of arrays takes no axis"
+NO_PARTS = "cannot be reshaped and indexed"
+NO_AXIS = "of a list of arrays does not take axis"
 test_what_cannot_be_is_refused = refused(
     *(
         (partial(call, [1.0, 2.0], dtype=name), TypeError, "dtype must be float16")

@@ -307,7 +307,7 @@ def test_partials_have_room_for_a_million_parts():
 FLOATS, WHOLE, SQUARE = da.ones(3), da.ones(3, dtype=int), da.ones((2, 2))
 SIX = da.ones(6, chunks=4)
 REFUSED = [
-    ("dot", (FLOATS, [1, 2, 3]), {}, TypeError, "b must be an array of Dask's, not list"),
+    ("dot", (FLOATS, [1, 2, 3]), {}, TypeError, "b must be a Dask array, not list"),
     ("dot", (FLOATS, da.ones(4)), {}, ValueError, "vectors of one length; got shapes"),
     ("dot", (SQUARE, SQUARE), {}, ValueError, "vectors of one length; got shapes"),
     ("sum", (WHOLE * 1j,), {"dtype": float}, TypeError, "must be complex; got float64"),
@@ -319,14 +319,14 @@ REFUSED = [
     ("by_key", ("sum", [0] * 5, SIX, 3), {}, ValueError, "keys must fit"),
     ("by_key", ("argmin", [0] * 6, SIX, 3), {}, ValueError, "op must be one of sum, mean"),
     ("by_key", ("sum", [0] * 6, SIX, -1), {}, ValueError, "must not be negative"),
-    ("by_key", ("sum", [0] * 6, np.ones(6), 3), {}, TypeError, "array of Dask's"),
+    ("by_key", ("sum", [0] * 6, np.ones(6), 3), {}, TypeError, "be a Dask array"),
     ("by_key", ("sum", [0] * 6, SIX, 3), {"outside": "x"}, ValueError, "outside must be"),
     ("quantile", (SIX, 1.5), {}, ValueError, r"in \[0, 1\]"),
     ("quantile", (SIX, 0.5), {"method": "fast"}, ValueError, "method must be"),
     ("quantile", (SIX * 1j, 0.5), {}, TypeError, "complex"),
     ("median", (SIX,), {"axis": 1}, np.exceptions.AxisError, "out of bounds"),
     *(
-        (f, (np.ones(3),), {}, TypeError, "array of Dask's")
+        (f, (np.ones(3),), {}, TypeError, "be a Dask array")
         for f in ("sum", "mean", "var", "median")
     ),
     *((name, (WHOLE,), {"where": [1, 0, 1]}, TypeError, "where must") for name in ("sum", "mean")),

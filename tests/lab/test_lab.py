@@ -176,7 +176,7 @@ def test_what_is_counted_and_timed_is_not_taken_on_trust(faults, monkeypatch):
 
     monkeypatch.setattr(processes, "answers", answers)
     for answer in (None, 5, {}, {"told": 1}, {"told": [], "launches": [[]]}, "gone"):
-        said, text = processes.Answer(0, answer), "what its process said cannot be read"
+        said, text = processes.Answer(0, answer), "its process gave an unreadable answer"
         if answer == "gone":
             said, text = processes.Answer(0, None, "crash", "gone"), "a crash: gone"
         for ask in (faults.counters, faults.accesses, faults.kernel_time):
@@ -188,7 +188,7 @@ def test_who_has_closed_its_pipe_may_take_its_time_to_end(tmp_path):
     late = ["sh", "-c", "sleep 1; exit 3"]
     with open(tmp_path / "words", "w+b") as words, subprocess.Popen(late) as child:
         told = processes._silence(child, words, time.monotonic() + PATIENT)
-    assert told == ("exit", "it has left its process, with status 3", ())
+    assert told == ("exit", "it exited with status 3", ())
 
 
 def test_a_check_raises_nothing_where_an_exercise_fails_as_it_is_counted(faults, monkeypatch):
@@ -260,7 +260,7 @@ LACKS = {
     2: ("unwritten", "shared element 1, which is uninitialized"),
     3: ("goal", "lanes"),
     4: ("goal", "bank conflicts"),
-    5: ("answer", "element 32 is left out"),
+    5: ("answer", "element 32 is skipped"),
     6: ("race", "stores shared element"),
     7: ("race", "shared element 0"),
 }

@@ -190,7 +190,7 @@ test_what_is_no_summary_or_no_part_of_one_is_refused = refused(
     (lambda: gred.by_key("describe", [0], 1.0), ValueError, "a dimension"),
     (lambda: gred.Summary.from_bytes(3.5), TypeError, None),
     *(
-        (lambda data=data: gred.Summary.from_bytes(data), ValueError, "not the bytes of a Summary")
+        (lambda data=data: gred.Summary.from_bytes(data), ValueError, "not a serialized Summary")
         for data in (b"", b"PK", DATA[:-1], DATA[: len(DATA) // 2], gred.ExactSum().to_bytes())
     ),
 )

@@ -37,12 +37,12 @@ _EVENTS = {
     **REQUESTS,
     "shuffle": "shuffles",
     "merge": "additions",
-    "block_barrier": "arrivals of warps at a block barrier",
+    "block_barrier": "warp arrivals at a block barrier",
     "warp_barrier": "warp barriers",
-    "grid_barrier": "arrivals of warps at a grid barrier",
+    "grid_barrier": "warp arrivals at a grid barrier",
     "dependent_global_load": "dependent global loads",
-    "mbarrier_wait": "waits of warps at an mbarrier",
-    "cluster_barrier": "arrivals of warps at a cluster barrier",
+    "mbarrier_wait": "warp waits at an mbarrier",
+    "cluster_barrier": "warp arrivals at a cluster barrier",
 }
 
 
@@ -53,7 +53,7 @@ shared_load_wavefronts shared_store_wavefronts bank_conflicts merge_requests act
 shuffle_requests atomic_requests block_barriers warp_barriers bulk_copy_sectors mbarrier_waits
 cluster_barriers
 """
-_CALLED = {"merge_requests": "warp-level additions", "active_lanes": "active lanes in these"}
+_CALLED = {"merge_requests": "warp-level additions", "active_lanes": "active lanes per addition"}
 _CALLED |= {"shuffle_requests": "shuffles", "atomic_requests": "atomics"}
 
 # A definition ends with a brace in the first column, where clang-format puts it.

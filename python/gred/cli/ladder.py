@@ -33,13 +33,13 @@ from gred.prediction import H200
 
 _NEXT = """\
 A rung's source with its counters: python -m gred explain shared_strided. Drawn step by step:
-python -m gred show shared_strided. What the simulated device itself takes: python -m gred --time"""
+python -m gred show shared_strided. Times of the simulated device itself: python -m gred --time"""
 
 # Elements of untimed runs, and of counts and predictions.
 _CHECKED, _COUNTED = 1 << 16, 1 << 28
 
 # Note on the simulated device's times, and the columns that are omitted for it.
-SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
+SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads, not a GPU's"),)
 _OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
 FIGURE = "gred.cli.plots.ladder_figure"
 
@@ -64,7 +64,7 @@ OPTIONS = (
     *COMMON,
     option("--block-size", "each method's own"),
     option("--time"),
-    option("--json", "write everything measured"),
+    option("--json", "write all measurements"),
     option("--plot", "the ladder (.svg, .png, .pdf)"),
     option("--version", "show the version", action="version", version=f"gred {gred.__version__}"),
 )
@@ -85,14 +85,14 @@ def run(given: argparse.Namespace, console: Console) -> int:
     sampling = Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0)
     cases = [(method, given.block_size) for method in methods]
     plan = Plan(device, cases, (size,), given.dtype, given.op, given.seed, sampling)
-    machine = output.introduce(console, device, "the ladder of parallel reduction, climbed")
+    machine = output.introduce(console, device, "the ladder of parallel reduction")
     rows, _ = measure_all(plan, console)
     lessons = None if timed or not rungs else _lessons(taught, console)
     files.write(record_of(machine, plan, rows))
     if lessons:
         _show_lessons(console, taught, lessons)
         array = f"{plan.sizes[0]:,} random {plan.dtype}"
-        _show_answers(console, rows, f": as NumPy's, for {array} on the simulated device")
+        _show_answers(console, rows, f": equal to NumPy's for {array} on the simulated device")
         console.text(_NEXT, "dim")
     else:
         show(console, plan, rows)
@@ -165,7 +165,7 @@ def show(console: Console, plan: Plan, rows: Sequence[Record]) -> None:
     console.table(Table.of(shown_of(_columns(console, first, peak, device), device), rows))
     counts = [len(row["samples_ns"]) for row in rows]
     samples = " to ".join(map(str, sorted({min(counts), max(counts)})))
-    about = f"time: median of {samples} samples, all passes; ±: half of the {record.SPREAD}, over"
+    about = f"time: median of {samples} samples, all passes; ±: half of the {record.SPREAD} over"
     faster = "" if simulated else f"; speed-up: over {first['method']}"
     console.text(f"{about} the median{faster}", "dim")
     _show_answers(console, rows)
@@ -209,7 +209,7 @@ def _show_answers(console: Console, rows: Sequence[Record], how: str = "") -> No
         console.text(verdict + how, "green")
     for row in wrong:
         within = f" within {row['bound']:.3g}" if row["bound"] else ""
-        told = f"{row['result']}, where NumPy has {row['expected']}{within}"
+        told = f"{row['result']} instead of {row['expected']}{within}"
         console.line(f"{row['method']}: {told}", "bold red")
 
 
@@ -233,11 +233,11 @@ _LESSON = (
     Column("#", style="dim", rank=4),
     Column("method", right=False, style="bold"),
     Column("launches", rank=7),
-    Column("traffic", rank=1, about="of global memory, over the array's bytes"),
-    Column("used", rank=5, about="bytes that lanes ask for, over bytes that global loads move"),
-    Column("conflicts", rank=2, about="bank conflicts of shared memory"),
-    Column("lanes", rank=3, about="of a warp's 32, active in the additions on average"),
-    Column("barriers", rank=6, about="of blocks"),
+    Column("traffic", rank=1, about="bytes of global memory moved, divided by the array's"),
+    Column("used", rank=5, about="requested bytes, divided by bytes moved by global loads"),
+    Column("conflicts", rank=2, about="shared-memory bank conflicts"),
+    Column("lanes", rank=3, about="active lanes per warp in additions, on average"),
+    Column("barriers", rank=6, about="block barriers"),
     Column("predicted", about="from these counts, for an H200"),
     Column("measured", style="bold", about="on an H200"),
     Column("GB/s", rank=8),
@@ -277,7 +277,7 @@ def _lessons(settings: counters.Settings, console: Console) -> Table:
 
 
 def _show_lessons(console: Console, settings: counters.Settings, lessons: Table) -> None:
-    gpu = ("GPU", f"{roofline.gpu_text(H200)}; its times, not those of this machine")
+    gpu = ("GPU", f"{roofline.gpu_text(H200)}; times are the GPU's, not this machine's")
     pairs, measured = [settings.array, gpu], roofline.packaged_times(settings)
     times = sorted((time, method) for method, time in measured.items())
     if len(times) > 1:

@@ -194,7 +194,7 @@ class CuPyCub(CuPy):
         super().__init__(device)
         cub = [self.module._core._accelerator.ACCELERATOR_CUB]
         if self._accelerators == (cub, cub):
-            raise LackingError("CuPy uses CUB by itself here")
+            raise LackingError("CuPy uses CUB by default here")
         self._accelerators = cub, cub
 
 
@@ -204,7 +204,7 @@ class PyTorch(Library):
     def __init__(self, device: str) -> None:
         super().__init__(device)
         if device != "host" and not self.module.cuda.is_available():
-            raise LackingError("it sees no GPU")
+            raise LackingError("it finds no GPU")
         self._place = "cpu" if device == "host" else f"cuda:{self.index}"
 
     def place(self, array: Array) -> Any:
@@ -333,7 +333,7 @@ def assemble(device: str, wanted: Sequence[str]) -> Field:
         others, _ = _imported(device, (*carriers, "jax"))
         mine = list(others.values())[:1]
     if not mine:
-        raise LackingError(f"arrays on {device} need CuPy, PyTorch or JAX, and none works here")
+        raise LackingError(f"arrays on {device} need CuPy, PyTorch or JAX, and none is usable")
     ours = [Gred(carrier, carrier is mine[0]) for carrier in mine]
     cub = [Cub(mine[0])] if Cub.key in wanted else []
     return Field((*ours, *here.values(), *cub), tuple(mine), absent)

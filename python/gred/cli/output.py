@@ -111,13 +111,13 @@ def check_places(places: Mapping[str, Path | None]) -> None:
             raise UsageError(f"{first[path]} and {option} both write to {where}")
     if plot := places.get("--plot"):
         if plot == STANDARD_OUTPUT:
-            raise UsageError("--plot -: a drawing does not go to standard output; name a file")
+            raise UsageError("--plot -: plots are not written to standard output; name a file")
         _require_matplotlib("--plot")
         from matplotlib.backend_bases import FigureCanvasBase
 
         endings = sorted(FigureCanvasBase.get_supported_filetypes())
         if plot.suffix[1:].lower() not in endings:
-            raise UsageError(f"--plot {plot}: the name has to end in one of .{', .'.join(endings)}")
+            raise UsageError(f"--plot {plot}: the name must end in one of .{', .'.join(endings)}")
     for option, path in places.items():
         if path:
             _check_file(option, path)
@@ -146,13 +146,13 @@ def _check_file(option: str, path: Path) -> None:
 
 def make_folder(option: str, path: Path) -> None:
     if path == STANDARD_OUTPUT:
-        raise UsageError(f"{option} -: standard output is no folder; name one")
+        raise UsageError(f"{option} -: standard output is not a folder; name one")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise UsageError(f"{option} {path}: this is a file; name a folder") from None
     except OSError as error:
-        raise UsageError(f"{option} {path}: cannot be made: {error.strerror}") from None
+        raise UsageError(f"{option} {path}: cannot be created: {error.strerror}") from None
 
 
 def _require_matplotlib(option: str) -> None:

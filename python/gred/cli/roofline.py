@@ -38,8 +38,8 @@ OPTIONS = (
     option("--dtype"),
     option("--block-size", "each method's own"),
     option("--device", "a GPU of this machine: cuda, cuda:1"),
-    option("--measured", "file of `python -m gred --json`", Path, "FILE"),
-    option("--json", "write everything predicted"),
+    option("--measured", "file written by `python -m gred --json`", Path, "FILE"),
+    option("--json", "write all predictions"),
     option("--plot", "the roofline (.svg, .png, .pdf)"),
 )
 
@@ -47,7 +47,7 @@ OPTIONS = (
 def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
     if given.measured and given.device:
-        raise options.UsageError("--measured and --device both say what was measured; give one")
+        raise options.UsageError("--measured and --device both give measured times; pass only one")
     methods = counters.countable(given.methods, "predicted")
     device = options.resolve_device(given.device or "simulated")
     name = device.name if given.device else None
@@ -95,12 +95,12 @@ def _measured(path: Path, settings: Settings) -> dict[str, float]:
     except (KeyError, TypeError):
         run, found = None, {}
     if run != ("ladder", settings.size, settings.dtype, "sum"):
-        what = f"not a ladder's sums of {settings.size} {settings.dtype}"
+        what = f"not a ladder of sums of {settings.size} {settings.dtype}"
         raise options.UsageError(f"--measured {path}: {what}")
     sizes = {m.name: settings.block_size or m.default_block_size for m in settings.methods}
     taken = {name: found[name, size] for name, size in sizes.items() if (name, size) in found}
     if not taken:
-        raise options.UsageError(f"--measured {path}: none of these methods in these blocks")
+        raise options.UsageError(f"--measured {path}: has none of these methods and block sizes")
     return taken
 
 
@@ -112,15 +112,15 @@ def _launches(told: gred.Roofline) -> str:
     return microseconds(told.seconds - sum(max(one.terms) for one in told.passes))
 
 
-_PREDICTED = "launches, and the longest of the other times"
+_PREDICTED = "launches, plus the longest of the other times"
 _COLUMNS = (
     Column("method", lambda t: t.method, right=False, style="bold"),
-    Column("block", lambda t: t.block_size, style="dim", rank=6, about="threads in a block"),
-    _term("memory", 2, "if bound by its bandwidth alone"),
-    _term("blocks", 5, "if bound by starting them alone"),
-    _term("work", 1, "if bound by the multiprocessors' pipelines alone"),
-    _term("waiting", 3, "if bound by the latency of loads and barriers alone"),
-    Column("launches", _launches, rank=4, about="of passes, and what one block does alone"),
+    Column("block", lambda t: t.block_size, style="dim", rank=6, about="threads per block"),
+    _term("memory", 2, "if bound only by its bandwidth"),
+    _term("blocks", 5, "if bound only by starting them"),
+    _term("work", 1, "if bound only by the multiprocessors' pipelines"),
+    _term("waiting", 3, "if bound only by the latency of loads and barriers"),
+    Column("launches", _launches, rank=4, about="of passes, and the last block's work"),
     Column("predicted", lambda t: microseconds(t.seconds), style="bold", about=_PREDICTED),
     Column("measured", lambda t: units.optional(microseconds, t.measured)),
     Column("error", lambda t: units.optional("{:+.0%}".format, t.error).replace("%", " %")),

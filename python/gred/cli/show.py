@@ -73,7 +73,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         raise options.UsageError("the following arguments are required: METHOD")
     out = given.out
     if out and out != options.STANDARD_OUTPUT and out.suffix.lower() != ".svg":
-        raise options.UsageError(f"--out {out}: the name has to end in .svg")
+        raise options.UsageError(f"--out {out}: the name must end in .svg")
     output.check_places({"--out": out})
     files = output.Output(console, {out: _picture})
     told = _recorded(given, given.method)
@@ -84,7 +84,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 def _draw_all(given: argparse.Namespace, console: Console) -> int:
     if given.method or not given.out:
-        raise options.UsageError("--all draws every rung, in the directory that --out names")
+        raise options.UsageError("--all draws every rung: pass a folder as --out, and no METHOD")
     output.make_folder("--out", given.out)
     texts: output.Files = {given.out / "hero.svg": lambda told: hero()}
     for method in counters.countable(None):
@@ -104,8 +104,8 @@ def _recorded(given: argparse.Namespace, method: Any) -> gred.Accesses:
     size = given.size or block_size * _ELEMENTS.get(method.name, 1)
     if size > SIZE_MAX:
         raise options.UsageError(
-            f"{size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
-            "`python -m gred counters` counts what more do"
+            f"{size} elements are too many to draw; at most {SIZE_MAX} are supported. "
+            "`python -m gred counters` takes more"
         )
     asked: dict[str, Any] = {"methods": (method,), "size": size, "block_size": block_size}
     settings = counters.settings_of(given, "drawn", **asked)

@@ -36,7 +36,7 @@ def library() -> Any:
 def array(x: Any, name: str = "x") -> Any:
     """Return a Dask array; raise TypeError for anything else."""
     if not isinstance(x, library().Array):
-        raise TypeError(f"{name} must be an array of Dask's, not {type(x).__name__}")
+        raise TypeError(f"{name} must be a Dask array, not {type(x).__name__}")
     return x
 
 
@@ -146,7 +146,7 @@ def _check_chunks(x: Any, name: str, other: Any, its: tuple[int, ...]) -> None:
         for one, of_x in zip(other.shape, lengths, strict=True)
     )
     if not fits:
-        raise ValueError(f"{name} must fit shape {x.shape}; its shape is {other.shape}")
+        raise ValueError(f"{name} must fit shape {x.shape}; got shape {other.shape}")
     if _is_unknown(x) or _is_unknown(other):
         for count, k, length in zip(other.numblocks, its, other.shape, strict=True):
             if length != 1 and count != x.numblocks[k]:
@@ -162,7 +162,7 @@ def _mask_beside(x: Any, where: Any) -> _Beside:
         return []
     mask = library().asanyarray(where)
     if mask.dtype != bool:
-        raise TypeError(f"where must be of bool; got {mask.dtype}")
+        raise TypeError(f"where must be a bool array; got {mask.dtype}")
     if mask.ndim > x.ndim:
-        raise ValueError(f"where must fit shape {x.shape}; its shape is {mask.shape}")
+        raise ValueError(f"where must fit shape {x.shape}; got shape {mask.shape}")
     return [("where", mask, tuple(range(x.ndim - mask.ndim, x.ndim)))]

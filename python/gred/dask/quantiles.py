@@ -93,7 +93,7 @@ def _begun(counts: Any, nans: int, asked: selection.Asked) -> _Search:
     """Compute the ranks from the number of elements."""
     n = int(counts.sum())
     if n + nans == 0:
-        raise ValueError("there are no elements to take a quantile of")
+        raise ValueError("quantiles of an empty array are not defined")
     # The same elements as gred.quantile interpolates.
     places = _core.quantile_places(asked, max(n, 1))
     ranks = np.array([rank for *both, _ in places for rank in both], np.int64)

@@ -61,7 +61,7 @@ def _known(partials: tuple[Any, Any], *, name: str, skips: bool) -> Any:
     if seen.all():
         return found
     if not skips or found.dtype.kind in "biu":
-        raise ValueError(f"{name} has no value where there are no elements")
+        raise ValueError(f"{name} of empty input has no value")
     warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)  # NumPy's words
     return np.where(seen, found, np.full_like(found, np.nan))
 
@@ -103,7 +103,7 @@ def finishing(name: str, x: Any, dtype: DTypeLike | None, ddof: float = 0) -> tu
         return MOMENTS, partial(variances, name, ddof=ddof, dtype=result), result
     loses_parts = kind not in ("", "c") and x.dtype.kind == "c" and name != "norm"
     if loses_parts or (kind and kind in "biu" and name == "mean"):
-        wanted = "complex" if x.dtype.kind == "c" else "a float's"
+        wanted = "complex" if x.dtype.kind == "c" else "a float type"
         raise TypeError(f"dtype of a {name} of {x.dtype} must be {wanted}; got {np.dtype(dtype)}")
     result = np.asarray(getattr(_core, name)(sample, dtype=dtype)).dtype
     if name == "norm":

@@ -11,8 +11,8 @@ from gred.drawing.steps import blocks
 from gred.recording import accesses
 
 _RUNGS = {
-    "neighbored": "neighbours fold, in global memory",
-    "shared_sequential": "in shared memory, lanes side by side",
+    "neighbored": "adjacent elements added, in global memory",
+    "shared_sequential": "in shared memory, by adjacent lanes",
     "shuffle": "lanes read each other's registers",
 }
 _LEFT, _COLUMN, _LEVEL, _LEVELS, _GAP, _TOP = 28, 10, 44, 5, 54, 84
@@ -31,7 +31,7 @@ def hero() -> str:
     facts = {rung: _facts(rung) for rung in _RUNGS}
     told = "; ".join(f"{rung}: {_RUNGS[rung]}, {', '.join(facts[rung])}" for rung in _RUNGS)
     title = "A tree reduction on three rungs of the ladder"
-    sheet = Sheet(title, f"32 lanes of a warp fold 32 elements in five levels. {told}.")
+    sheet = Sheet(title, f"32 lanes of a warp reduce 32 elements in five levels. {told}.")
     width = WARP * _COLUMN
     for number, rung in enumerate(_RUNGS):
         left = _LEFT + number * (width + _GAP)
@@ -49,7 +49,7 @@ def _facts(rung: str) -> tuple[str, ...]:
     return (
         f"{counted.active_lanes or 0:.0f} of 32 lanes active on average",
         f"{counted.global_load_efficiency or 0:.0%} of the loaded bytes are used",
-        f"{barriers} barrier{'s' if barriers > 1 else ''} a block of {_BLOCK_SIZE} threads",
+        f"{barriers} barrier{'s' if barriers > 1 else ''} per block of {_BLOCK_SIZE} threads",
     )
 
 

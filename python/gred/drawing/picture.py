@@ -138,7 +138,7 @@ class _Panel:
                 many = f"steps {skipped[0]} to {skipped[-1]}"
                 which = many if len(skipped) > 1 else f"step {skipped[0]}"
                 self.sheet.write("head label", _LEFT - 8, self.sheet.y + 8, which)
-                text, x = "merge the neutral element alone: no value changes", left + 2
+                text, x = "merge only the identity: no value changes", left + 2
                 self.sheet.write("note soft", self.sheet.x(x) - 4, self.sheet.y + 8, text)
                 self.sheet.y += _ROW + 4
             self._draw_boundary(number, here)
@@ -239,7 +239,7 @@ class _Panel:
             (atomic,) = written.values()
             ticket = (atomic.value or self.launch.blocks) - 1
             last = "" if atomic.value else ": the last block"
-            text = "arrives" if atomic.value is None else f"draws ticket {ticket}{last}"
+            text = "arrives" if atomic.value is None else f"takes ticket {ticket}{last}"
             sheet.write("note soft", self.sheet.x(track.left + 2), sheet.y - _CELL + 10, text)
 
     def _draw_cell(
@@ -346,12 +346,12 @@ def _clashing(step: Step) -> set[tuple[str, int]]:
 _EDGE, _COLUMN, _CHIP = 100, 26, 17
 _INTRODUCTION = (
     "Shared memory has 32 banks, and each serves one 4-byte word at a time. "
-    "Of every step one warp's request is shown:",
-    "its threads stand on the bank that they ask, and each row is a wavefront.",
+    "One warp's request of every step is shown:",
+    "its threads are at the banks that they access, and each row is a wavefront.",
 )
 _BANKS_LEGEND = {
-    ("rect", "read"): "a thread alone on its bank",
-    ("rect", "conflict"): "threads whose words share a bank: they are served one after the other",
+    ("rect", "read"): "a thread without a conflict",
+    ("rect", "conflict"): "threads with different words in one bank, which are serialized",
 }
 
 

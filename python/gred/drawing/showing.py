@@ -101,7 +101,7 @@ def told_rung(name: str) -> tuple[str, str]:
     for method in methods():
         if method.name == name:
             return f"{method.number} {name}: {method.title}", method.idea
-    return name, "a rung of one's own"
+    return name, "a user's own rung"
 
 
 def told_span(elements: range) -> str:
@@ -143,7 +143,7 @@ def told_costs(step: Step) -> list[tuple[str, str]]:
 
 def told_notes(steps: Sequence[Step], block_size: int) -> list[tuple[str, str]]:
     """Describe the first block's work in a step, for all blocks that are at that step."""
-    of_each = " a block" if len(steps) > 1 else ""
+    of_each = " per block" if len(steps) > 1 else ""
     return [("head", told_threads(steps[0], block_size) + of_each), *told_costs(steps[0])]
 
 

@@ -68,7 +68,7 @@ class ExactMoments(Mergeable):
         differs from before; nothing is added then.
         """
         if not variables:
-            raise ValueError("there has to be a variable at least")
+            raise ValueError("at least one variable is required")
         pairs = combinations_with_replacement(variables, 2)
         rows = [exact_words(a) for a in variables]
         self._merge(np.array(rows + [exact_words(a, b) for a, b in pairs]))
@@ -76,8 +76,8 @@ class ExactMoments(Mergeable):
     def _begun(self, given: Words) -> Words:
         mine = self._words if len(self._words) else np.zeros_like(given)
         if len(mine) != len(given):
-            counts = f"{_variables_of(len(mine))} variables, and {_variables_of(len(given))}"
-            raise ValueError(f"there are {counts} are given")
+            counts = f"{_variables_of(len(mine))} variables; got {_variables_of(len(given))}"
+            raise ValueError(f"there must be {counts}")
         return mine
 
     def _merge(self, given: Words, sign: int = 1) -> None:

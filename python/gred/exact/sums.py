@@ -78,8 +78,8 @@ def _opened(given: Words, salts: Words | int = 0) -> Words:
     sound = (parts >= 1) & (parts <= _PARTS_MOST) & (checks == _checksums(parts, words, salts))
     if not sound.all():
         raise ValueError(
-            "these are not the words of an ExactSum, or of sums of this kind and shape, or not the "
-            f"sum of those of at most {_PARTS_MOST}: something has changed them"
+            "words are corrupted, of sums of another kind or shape, or added up from more than "
+            f"{_PARTS_MOST} objects"
         )
     return normalised(words)
 
@@ -108,7 +108,7 @@ class Mergeable:
         """Return own words, after checking that others can be added to them."""
         if self._words.shape != given.shape:
             mine, theirs = self._words.shape[:-2], given.shape[:-2]
-            raise ValueError(f"shapes {mine} and {theirs}, or real and complex, do not add up")
+            raise ValueError(f"shapes {mine} and {theirs}, or real and complex, cannot be added")
         return self._words
 
     def _merge(self, given: Words, sign: int = 1) -> None:
@@ -174,7 +174,7 @@ class Mergeable:
         """
         words, limit = self._words, 2**63 // _PARTS_MOST
         if (most := np.abs(words[..., :COUNTS]).max(initial=0)) >= limit:
-            raise OverflowError(f"words of {limit} elements or more do not add up; count is {most}")
+            raise OverflowError(f"words of {limit} or more elements cannot be added; got {most}")
         shape = words.shape[:-1]
         return _sealed(words, _salts(self._named(shape), shape))
 
@@ -330,7 +330,7 @@ class ExactSum(Mergeable):
         try:
             magnitude = abs(units).to_bytes(4 * (WORDS - COUNTS), "little")
         except OverflowError:
-            raise OverflowError("the exact sum is beyond what an ExactSum holds") from None
+            raise OverflowError("the exact sum is out of the range of an ExactSum") from None
         digits = np.frombuffer(magnitude, "<u4").astype(np.int64)
         words[COUNTS:] = -digits if units < 0 else digits
         return of_words(normalised(words), ExactSum)
@@ -365,7 +365,7 @@ class ExactSum(Mergeable):
         if not beyond(_number(float(nearest)), _exact(words)):
             return nearest
         if type(nearest) is np.float32 and str(dtype) == "bfloat16":
-            raise TypeError("without ml_dtypes, bfloat16 is rounded to nearest alone")
+            raise TypeError("rounding bfloat16 down or up requires ml_dtypes")
         with np.errstate(over="ignore"):  # the next float may be infinity
             return np.nextafter(nearest, type(nearest)(toward))
 
@@ -401,14 +401,14 @@ class ExactSum(Mergeable):
         data = bytes(memoryview(data))
         *name, version = data[: len(_MAGIC)] or b"\0"
         if bytes(name) != _MAGIC[:-1]:
-            raise ValueError("these are not the bytes of an ExactSum")
+            raise ValueError("data is not a serialized ExactSum")
         if version != _MAGIC[-1]:
-            raise ValueError(f"an ExactSum of version {version}; this gred reads version 1")
+            raise ValueError(f"ExactSum version {version} is not supported; version 1 is")
         if len(data) != _BYTES:
-            raise ValueError(f"an ExactSum is {_BYTES} bytes; got {len(data)}")
+            raise ValueError(f"a serialized ExactSum has {_BYTES} bytes; got {len(data)}")
         words = np.frombuffer(data, "<i8", offset=len(_MAGIC)).astype(np.int64)
         if words[0] != 1:
-            raise ValueError("these are not the bytes of one ExactSum")
+            raise ValueError("data is not that of a single ExactSum")
         return of_words(_opened(words), ExactSum)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -34,7 +34,7 @@ def reduced(
     skips = name.startswith("nan")
     if arrays is not None:
         if axis is not None or keepdims or where is not True:
-            raise TypeError(f"{name} of a list of arrays takes no axis, keepdims or where")
+            raise TypeError(f"{name} of a list of arrays does not take axis, keepdims or where")
         sums = merged([sums_of(x, powers=MOMENTS, skips_nans=skips) for x in arrays])
         return variances(name, sums, ddof, type_of(arrays, dtype), 3)[()]
     if skips:

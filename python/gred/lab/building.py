@@ -44,9 +44,9 @@ def compiler() -> list[str]:
     for words in [said] if said else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(words[0]):
             return words
-    what = f"CXX is {' '.join(said)!r}, which is not there"
-    what = what if said else "there is no c++, g++ or clang++"
-    raise RuntimeError(f"a rung is compiled by the host's C++ compiler, and {what}; install g++")
+    what = f"CXX is {' '.join(said)!r}, which was not found"
+    what = what if said else "no c++, g++ or clang++ was found"
+    raise RuntimeError(f"compiling a rung needs the host's C++ compiler, but {what}; install g++")
 
 
 class Build:
@@ -93,7 +93,7 @@ class Build:
             status, text = _run_bounded(command, self.folder)
             if status:
                 said = first_error(text, str(self._user))
-                raise CompileError(said or f"the compiler ended with {status}")
+                raise CompileError(said or f"the compiler exited with status {status}")
             part.rename(made)
         return made
 
@@ -142,7 +142,7 @@ def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
         try:
             status = child.wait(_SECONDS)
         except subprocess.TimeoutExpired:
-            raise CompileError(f"the compiler was not done in {_SECONDS} seconds") from None
+            raise CompileError(f"the compiler did not finish within {_SECONDS} seconds") from None
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)

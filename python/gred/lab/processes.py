@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 SECONDS = 10  # timeout of a job
 MEMORY = 4 << 30  # bytes of address space without a GPU; the stacks of a core take 64 MiB of it
-UNREADABLE = "what its process said cannot be read"
+UNREADABLE = "its process gave an unreadable answer"
 # Raised when an answer does not have the form that a worker writes.
 UNREADABLE_ERRORS: tuple[type[Exception], ...] = (AttributeError, LookupError, OverflowError)
 UNREADABLE_ERRORS += (RecursionError, TypeError, ValueError)
@@ -76,7 +76,7 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
                 line, rest = _line(pipe, rest, until)
                 if line is None:
                     kind, text, frames = _silence(child, words, until)
-                    text = text or f"it was not done in {seconds:g} seconds"
+                    text = text or f"it did not finish within {seconds:g} seconds"
                     answer = Answer(number, None, kind, text, frames)
                 else:
                     answer = _read(line, child.pid, number)
@@ -110,7 +110,7 @@ def _read(line: bytes, process: int, number: int) -> Answer:
     try:
         said = json.loads(line)
         if said["process"] != process or said["forks"]:
-            return Answer(number, None, "fork", "it has made another process")
+            return Answer(number, None, "fork", "it created another process")
         if "error" in said:
             return Answer(number, None, "failed", printable(f"{said['error']}: {said['text']}"))
         if said["number"] != number:
@@ -143,11 +143,11 @@ def _silence(
     if status is None or status == -signal.SIGALRM:
         return "time", "", frames
     if any(words in said for words in _WANTING_MEMORY):
-        return "memory", f"it wants more than {MEMORY >> 30} GiB of memory", frames
-    kind, text = "exit", f"it has left its process, with status {status}"
+        return "memory", f"it needs more than {MEMORY >> 30} GiB of memory", frames
+    kind, text = "exit", f"it exited with status {status}"
     if status < 0:
         name = f"signal {-status}"
         with contextlib.suppress(ValueError):
             name = f"{signal.Signals(-status).name} ({signal.strsignal(-status)})"
-        kind, text = "crash", f"its process was ended by {name}"
+        kind, text = "crash", f"its process was killed by {name}"
     return kind, text + (said and f": {said}"), frames

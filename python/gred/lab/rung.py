@@ -229,7 +229,7 @@ def compile(
     >>> ladder = pathlib.Path(gred.__file__).parent / "kernels" / "ladder"
     >>> rung = gred.lab.compile(ladder / "03_interleaved.cuh")
     >>> rung.check()
-    nothing is wrong
+    no errors found
 
     """
     file = Path(path).absolute()
@@ -247,6 +247,6 @@ def _built(file: Path, like: str | None, data_blocks: int | None, device: str | 
     except CompileError as error:
         if device:
             raise
-        hint = "nvcc refuses what the host's compiler takes; device='simulated' does without nvcc"
+        hint = "nvcc rejects what the host's compiler accepts; device='simulated' needs no nvcc"
         raise CompileError(f"{error}\n{hint}") from None
     return build

@@ -111,7 +111,7 @@ def dots(
     is_complex = "complex" in _core.element(x) + _core.element(y)
     types = ("complex64", "complex128") if is_complex else _FLOATS
     if dtype is not None and dtype_name(dtype) not in types:
-        raise TypeError(f"dtype must be {', '.join(types)}, or be left out; got {dtype!r}")
+        raise TypeError(f"dtype must be {', '.join(types)}, or be omitted; got {dtype!r}")
     whole = shape
     if keepdims:
         place = normalize_axis_index(axis, len(shape) + 1)
@@ -154,11 +154,11 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     x, y = (xp.moveaxis(one, normalize_axis_index(axis, len(one.shape)), -1) for one in arrays)
     shapes = " and ".join(str(tuple(one.shape)) for one in arrays)
     if x.shape[-1] != y.shape[-1]:
-        raise ValueError(f"a and b must have one length along axis {axis}; got shapes {shapes}")
+        raise ValueError(f"a and b must have equal lengths along axis {axis}; got shapes {shapes}")
     try:
         return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
     except ValueError:
-        raise ValueError(f"a and b, {shapes}, do not fit together beside axis {axis}") from None
+        raise ValueError(f"shapes {shapes} cannot be broadcast outside axis {axis}") from None
 
 
 def _resolved(x: Any) -> Any:
@@ -171,10 +171,10 @@ def _checked(out: Any, shape: tuple[int, ...], kind: str) -> str:
     if not hasattr(out, "shape"):
         raise TypeError(f"out must be an array; got {type(out).__name__}")
     if (got := tuple(out.shape)) != shape:
-        raise ValueError(f"out must have the shape of the results, {shape}; it has {got}")
+        raise ValueError(f"out must have the shape of the results, {shape}; got {got}")
     wanted = _core.element(out, "out")
     if not np.can_cast(common([kind]), common([wanted]), "same_kind"):
-        raise TypeError(f"results of {kind} cannot be cast to out, which is of {wanted}")
+        raise TypeError(f"results of type {kind} cannot be cast to out of type {wanted}")
     return wanted
 
 

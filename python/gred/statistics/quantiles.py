@@ -145,7 +145,7 @@ def _quantile(
     array, shares = array_of(a), np.asarray(q, np.float64)
     element = _core.element(array)
     if element.startswith("complex"):
-        raise TypeError(f"complex numbers have no quantiles; got {element}")
+        raise TypeError(f"quantiles of complex numbers are not defined; got {element}")
     if is_tensor(array) and not on_device(array):
         numbers = array.float() if element == "bfloat16" else array.resolve_neg()
         found = _quantile(numbers.numpy(), q, axis, method, keepdims, leaves_out=leaves_out)
@@ -154,12 +154,12 @@ def _quantile(
     xp = library_of(array)
     if xp is None:
         raise TypeError(
-            f"quantiles of arrays on a device are for those of CuPy, PyTorch and JAX; copy "
-            f"a {type(a).__name__} to the host, or to one of these"
+            f"quantiles support device arrays of CuPy, PyTorch and JAX only; copy the "
+            f"{type(a).__name__} to the host, or to one of these"
         )
     blocks, results = _blocks(xp, array, axis, keepdims)
     if blocks.shape[1] == 0:
-        raise ValueError("there are no elements to take a quantile of")
+        raise ValueError("quantiles of an empty array are not defined")
     flat = shares.ravel()
     order = np.argsort(flat, kind="stable") if flat.size > 1 else None
     ascending = flat if order is None else flat[order]  # close quantiles share a selection

@@ -122,7 +122,7 @@ class Summary(_Fields):
             with np.load(file, allow_pickle=False) as kept:
                 return _read(dict(kept))
         except Exception as error:  # of zipfile, zlib or NumPy
-            raise ValueError("these are not the bytes of a Summary") from error
+            raise ValueError("data is not a serialized Summary") from error
 
     def _facts(self) -> list[tuple[str, str]]:
         fields = ("count", "nans", "min", "max", "mean", "var", "std", "sum")
@@ -163,13 +163,13 @@ def _read(kept: dict[str, Any]) -> Summary:
     types = [dtype_named(name) for name in kept["types"].tolist()]
     stored = [kept[name] for name in Summary._fields]
     if len({x.shape for x in stored}) != 1:
-        raise ValueError("fields of several shapes")
+        raise ValueError("fields have different shapes")
     fields = (x.astype(dtype)[()] for x, dtype in zip(stored, types, strict=True))
     sums = None
     if "digits" in kept:
         counts, digits = kept["counts"].astype(np.int64), kept["digits"].astype(np.int64)
         if not counts.shape[1] == digits.shape[1] == stored[0].size:
-            raise ValueError("sums of another shape")
+            raise ValueError("sums have another shape than the fields")
         parts = int(kept["first"]), bool(kept["is_complex"])
         sums = Partials(stored[0].shape, counts, digits, *parts)
     return made(fields, float(kept["ddof"]), sums)
@@ -182,7 +182,7 @@ def _wide(x: Any) -> Any:
 def _merged(a: Summary, b: Summary) -> Summary:
     a, b = (made(map(on_host, one), one.ddof) for one in (a, b))
     if a.ddof != b.ddof:
-        raise ValueError(f"one variance was divided with ddof={a.ddof:g}, another with {b.ddof:g}")
+        raise ValueError(f"the summaries have different ddof: {a.ddof:g} and {b.ddof:g}")
     m, n = np.asarray(a.count), np.asarray(b.count)
     if m.shape != n.shape:
         raise ValueError(f"the summaries have different shapes: {m.shape} and {n.shape}")
@@ -258,7 +258,7 @@ def _exactly(
     from gred.exact.partials import moments_of
 
     if given := [name for name, value in rest.items() if value is not None]:
-        raise TypeError(f"describe by method 'exact' takes no {', '.join(given)}")
+        raise TypeError(f"describe with method 'exact' does not take {', '.join(given)}")
     options: dict[str, Any] = {"where": where, "dtype": dtype}
     listed = isinstance(a, (list, tuple)) and a and all(getattr(part, "shape", ()) for part in a)
     if axis is None and not keepdims and (listed or hasattr(a, "__next__")):

@@ -15,7 +15,7 @@ from gred.statistics.nans import numbers_of
 
 _Function = Callable[[Any], Any]
 
-_NOTHING = "Weights sum to zero, or to no more than ddof: the mean or variance has no value"
+_NOTHING = "Weights sum to zero, or to no more than ddof: the mean or variance is undefined"
 _WIDE = ("complex128", "complex64", "float64", "float32")
 _NARROW = ("float16", "bfloat16")
 
@@ -82,14 +82,14 @@ def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
     array, weight = indexable(a), indexable(weights, "weights")
     xp, weight = library_of(array), beside(weight, array)
     if xp is None or library_of(weight) is not xp:
-        raise TypeError("an array and its weights have to be of NumPy, CuPy, PyTorch or JAX both")
+        raise TypeError("an array and its weights must both be of NumPy, CuPy, PyTorch or JAX")
     shape, given = tuple(array.shape), tuple(weight.shape)
     if given == shape:
         return array, weight, xp
     axes = () if axis is None else normalize_axis_tuple(axis, len(shape))
     if given != tuple(shape[k] for k in axes):
-        of_these = f"of a, {shape}, or of its axes that are reduced"
-        raise ValueError(f"weights must have the shape {of_these}; theirs is {given}")
+        of_these = f"of a, {shape}, or of its reduced axes"
+        raise ValueError(f"weights must have the shape {of_these}; got {given}")
     order = [axes.index(k) for k in sorted(axes)]
     moved = weight.permute(order) if hasattr(weight, "permute") else weight.transpose(order)
     spread = tuple(length if k in axes else 1 for k, length in enumerate(shape))
@@ -141,7 +141,7 @@ def _exactly(
     from gred.several import common
 
     if name != "mean" or axis is not None or keepdims or "complex" in kind:
-        raise TypeError("method 'exact' with weights is for means of whole arrays, and real ones")
+        raise TypeError("method 'exact' with weights supports only means of whole real arrays")
     if shown is not True:
         shown = library_of(array).broadcast_to(shown, array.shape)
         array, weight = array[shown], weight[shown]

@@ -30,10 +30,10 @@ def _dims(ndim: int, dim: Any) -> tuple[int, ...]:
     dims, most = (dim,) if isinstance(dim, int) else dim, max(ndim, 1)
     for k in dims:
         if not -most <= k < most:
-            raise IndexError(f"dim {k} is not one of {ndim} dimensions")
+            raise IndexError(f"dim {k} is out of range for {ndim} dimensions")
     found = tuple(k % most for k in dims)
     if len(set(found)) < len(found):
-        raise ValueError(f"dim {tuple(dims)} names a dimension twice")
+        raise ValueError(f"dim {tuple(dims)} contains a dimension twice")
     return found if ndim else ()
 
 
@@ -223,7 +223,7 @@ def _register_along(name: str, row: Along) -> None:
         dims = _dims(x.ndim, dim)
         if name in ("amin", "amax"):
             for k in dims:
-                torch._check_value(x.shape[k] != 0, lambda: f"{name} of no elements has no value")
+                torch._check_value(x.shape[k] != 0, lambda: f"{name} of empty input has no value")
         kept = enumerate(_kept(x.shape, dims))
         shape = [length for k, length in kept if keepdim or k not in dims]
         return x.new_empty(shape, dtype=result_type(name, x.dtype, dtype))
