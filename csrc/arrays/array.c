@@ -111,7 +111,7 @@ static PyObject *made_by_numpy(PyObject *object, const struct view_request *requ
 {
     if (!may_have_nulls(object))
         return PyArray_FROM_O(object);
-    const char *const check = request->present ? "nulls_apart" : "without_nulls";
+    const char *const check = request->present ? "values_and_validity" : "reject_nulls";
     OWNED *checked = python_call("gred.checks", check, "(Os)", object, request->name);
     if (!checked || !request->present)
         return checked ? PyArray_FROM_O(checked) : NULL;

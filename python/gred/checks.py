@@ -19,7 +19,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def takes_other_names(function: Callable[_P, _R]) -> Callable[_P, _R]:
+def torch_aliases(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Decorate a function to accept dim and keepdim for axis and keepdims, as the core does."""
 
     @functools.wraps(function)
@@ -52,7 +52,7 @@ def number_from(value: Any, name: str, most: int, least: int = 1, spelt: str = "
     return number
 
 
-def needed(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
+def import_extra(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
     """Import a module that one of gred's extras installs; the ImportError names the extra.
 
     The leading numbers of the module's version must be at least `version`.
@@ -105,7 +105,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return x.to(dtype) if hasattr(x, "to") else x.astype(dtype)
 
 
-def brought(host: Any, like: Any) -> Any:
+def to_library(host: Any, like: Any) -> Any:
     """Convert a NumPy array to the library and the device of `like`."""
     xp = library_of(like)
     if xp is None or xp is np:
@@ -117,11 +117,11 @@ def brought(host: Any, like: Any) -> Any:
     return xp.as_tensor(host, device=like.device)
 
 
-def beside(array: Any, other: Any) -> Any:
+def match_library(array: Any, other: Any) -> Any:
     """Convert a host array to the library of `other`, unless either is on a device."""
     if on_device(array) or on_device(other):
         return array
-    return np.asarray(array) if isinstance(other, np.ndarray) else brought(array, other)
+    return np.asarray(array) if isinstance(other, np.ndarray) else to_library(array, other)
 
 
 def array_of(given: Any, name: str = "a") -> Any:
@@ -133,7 +133,7 @@ def array_of(given: Any, name: str = "a") -> Any:
     return given if on_device(given) or is_tensor(given) else np.asarray(given)
 
 
-def tell_why(given: Any, name: str) -> None:
+def raise_unreadable(given: Any, name: str) -> None:
     """Raise the error that explains why an array's memory cannot be read, if the reason is known.
 
     RuntimeError for a deleted JAX array, and a tensor that requires grad or is traced by a
@@ -173,7 +173,7 @@ def tell_why(given: Any, name: str) -> None:
         raise TypeError(f"{name} is a tensor that {why}")
 
 
-def refuse_method(method: str) -> None:
+def raise_unknown_method(method: str) -> None:
     """Raise ValueError for an unknown method, listing all methods and suggesting the closest."""
     rows = _core.methods()
     names = ["auto", "exact", "batch_invariant", *(row[1] for row in rows)]
@@ -195,7 +195,7 @@ def indexable(given: Any, name: str = "a") -> Any:
     return array
 
 
-def without_nulls(a: Any, name: str) -> Any:
+def reject_nulls(a: Any, name: str) -> Any:
     """Raise TypeError for Arrow, Polars and pandas nulls, which NumPy would convert to NaN.
 
     Also for sparse matrices, which NumPy would convert to a single object; and for xarray Datasets
@@ -203,7 +203,7 @@ def without_nulls(a: Any, name: str) -> Any:
     """
     if isinstance(a, (list, tuple)):
         for one in a:
-            without_nulls(one, name)
+            reject_nulls(one, name)
     if hasattr(type(a), "tocsr"):
         raise TypeError(
             f"{name} is sparse; pass {name}.data for its nonzero elements, {name}.toarray() for "
@@ -223,7 +223,7 @@ def without_nulls(a: Any, name: str) -> Any:
     return a
 
 
-def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
+def values_and_validity(a: Any, name: str) -> tuple[Any, Any]:
     """Return an array and its mask, False at nulls, or None if it has no nulls.
 
     The array shares Arrow's buffer unless it is boolean; pandas exports one to pyarrow.
@@ -231,17 +231,17 @@ def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
     library = type(a).__module__.partition(".")[0]
     of_arrow = library in ("pyarrow", "polars", "pandas") and not hasattr(a, "columns")
     if not (of_arrow and _count_nulls(a)):
-        return without_nulls(a, name), None
-    arrow = needed("pyarrow", "arrow")
+        return reject_nulls(a, name), None
+    arrow = import_extra("pyarrow", "arrow")
     try:
         whole = arrow.array(a) if library == "pandas" else a
         whole = whole.to_arrow() if library == "polars" else whole
     except (TypeError, arrow.ArrowException):  # Arrow has no such type
-        return without_nulls(a, name), None
+        return reject_nulls(a, name), None
     whole = whole.combine_chunks() if isinstance(whole, arrow.ChunkedArray) else whole
     kinds = arrow.types.is_integer, arrow.types.is_floating, arrow.types.is_boolean
     if not (isinstance(whole, arrow.Array) and any(kind(whole.type) for kind in kinds)):
-        return without_nulls(a, name), None
+        return reject_nulls(a, name), None
     buffers = [None, *whole.buffers()[1:]]
     values = arrow.Array.from_buffers(whole.type, len(whole), buffers, offset=whole.offset)
     present = whole.is_valid().to_numpy(zero_copy_only=False)

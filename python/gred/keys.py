@@ -12,10 +12,10 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.checks import array_of, beside, brought, cast, dtype_name, library_of, on_device
+from gred.checks import array_of, cast, dtype_name, library_of, match_library, on_device, to_library
 from gred.segments import reduceat, reduction_named
-from gred.statistics.summary import Summary, exactly, made, on_host
-from gred.statistics.weights import real, type_in, typed, weighted
+from gred.statistics.summary import Summary, apply_sums, make_summary, on_host
+from gred.statistics.weights import library_type, real, typed, weighted
 
 
 class _Rest(NamedTuple):
@@ -95,7 +95,7 @@ def _reduced(name: str, keys: Any, values: Any, num_keys: Any, axis: int, rest: 
     code, counts = _code_of(keys, num_keys, xp, values, shape[dim])
     if math.prod(counts) == 0 < shape[dim] and not rest.drops:
         raise IndexError("a key is not in [0, 0)")
-    reduce = _on_device if on_device(values) else _at_once
+    reduce = _on_device if on_device(values) else _reduce_on_host
     if len(counts) == len(shape) == 1:
         return reduce(name, code, values, counts[0], rest)
     _check_library(xp, values)
@@ -114,7 +114,7 @@ def _weighted(
         raise ValueError(f"weights support 'sum', 'mean', 'var' and 'std' by one key, not {name!r}")
     if rest.method != "auto":
         raise ValueError("by_key with weights supports only method 'auto'")
-    xp, key, weights = library_of(values), _keys(keys), beside(weights, values)
+    xp, key, weights = library_of(values), _keys(keys), match_library(weights, values)
     _check_library(xp if library_of(weights) is xp else None, values)
     axis = normalize_axis_index(axis, values.ndim)
     if weights.ndim == 1 < values.ndim:
@@ -127,11 +127,11 @@ def _weighted(
         return _reduced("sum", key, x, count, axis, rest._replace(dtype=None))
 
     def own(mean: Any) -> Any:
-        places = xp.clip(_wide(xp, brought(key, array), count), 0, max(count - 1, 0))
+        places = xp.clip(_wide(xp, to_library(key, array), count), 0, max(count - 1, 0))
         return mean[(slice(None),) * axis + (places,)] if count else 0
 
     found, _ = weighted(name, xp, (array, weight), rest.ddof, added, own)
-    return cast(found, type_in(xp, values, real(kind) if name in ("var", "std") else kind))
+    return cast(found, library_type(xp, values, real(kind) if name in ("var", "std") else kind))
 
 
 def _described(
@@ -153,7 +153,7 @@ def _described(
     if values.ndim == 0:
         raise ValueError("values must have at least one dimension")
     if dtype is not None:
-        values = cast(values, type_in(xp, values, _core.element(np.empty(0, dtype))))
+        values = cast(values, library_type(xp, values, _core.element(np.empty(0, dtype))))
     code, counts = _code_of(keys, num_keys, xp, values, values.shape[0])
     total, numbers, element = math.prod(counts), values == values, _core.element(values)
     is_float = element.startswith(("float", "bfloat", "complex"))
@@ -167,18 +167,18 @@ def _described(
         return xp.where(count > 0, found, xp.full_like(found, np.nan))
 
     count = of("count_nonzero", numbers)
-    weights = cast(numbers, type_in(xp, values, real(element) if is_float else "float64"))
+    weights = cast(numbers, library_type(xp, values, real(element) if is_float else "float64"))
     known = xp.where(numbers, values, xp.zeros_like(values))
     fields = (
         *(count, of("count_nonzero", ~numbers), end("nanmin"), end("nanmax")),
         *(of("nanmean", values), of("var", known, weights=weights, ddof=ddof)),
         of("nansum", values),
     )
-    summary = made(fields, ddof)
+    summary = make_summary(fields, ddof)
     if method == "exact":
-        summary = exactly(summary, [sums_by_key(code, values, total, MOMENTS, skips_nans=True)])
+        summary = apply_sums(summary, [sums_by_key(code, values, total, MOMENTS, skips_nans=True)])
     shape = (*counts, *values.shape[1:])
-    return made((field.reshape(shape) for field in summary), ddof, summary.sums)
+    return make_summary((field.reshape(shape) for field in summary), ddof, summary.sums)
 
 
 def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[Any, tuple[int, ...]]:
@@ -264,7 +264,7 @@ def _wide(xp: Any, key: Any, count: int) -> Any:
     return wide
 
 
-def _at_once(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
+def _reduce_on_host(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Reduce on the host in one call, with separate keys for each column."""
     if name == "count":
         xp = library_of(values)

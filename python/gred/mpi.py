@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from gred.checks import needed, number_from
+from gred.checks import import_extra, number_from
 from gred.exact import ExactMoments, ExactSum, ExactSums
 from gred.exact.sums import Words
 from gred.statistics.summary import Summary
@@ -35,7 +35,7 @@ def _agreed(part: Any, comm: Any, root: Any = 0) -> tuple[Any, Any, Words]:
 
     Every rank raises unless all ranks have parts of the same kind and the same root.
     """
-    mpi: Any = needed("mpi4py.MPI", "mpi")
+    mpi: Any = import_extra("mpi4py.MPI", "mpi")
     comm = mpi.COMM_WORLD if comm is None else comm  # COMM_NULL is falsy
     if comm == mpi.COMM_NULL:
         raise ValueError("comm must be a communicator; got MPI.COMM_NULL")

@@ -173,7 +173,7 @@ def method_named(name: str) -> Method:
     return found
 
 
-def among_rungs(
+def inserted_after_like(
     rows: Sequence[Any], own: Any, like: str, number: Any = attrgetter("number")
 ) -> list[Any]:
     """Insert the row of a user's rung after the rungs up to the one that it is `like`."""

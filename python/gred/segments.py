@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
 from gred.checks import array_of, on_device
-from gred.statistics.summary import made
+from gred.statistics.summary import make_summary
 
 # Name of a NumPy ufunc -> name of the reduction.
 _UFUNCS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max"}
@@ -193,4 +193,4 @@ def each(
     if not listed:
         return np.empty(0)
     results = _core.each(op, listed, dtype, out, ord, ddof, initial, method, stream)
-    return made(results, ddof) if op == "describe" else results
+    return make_summary(results, ddof) if op == "describe" else results

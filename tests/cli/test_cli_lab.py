@@ -39,7 +39,7 @@ def test_a_right_rung_stands_beside_the_ladders(screen):
     assert [row.endswith(time) for row in rows] == [True, True, False]
     out = screen("lab", path, "--methods", "3", *SIMULATED, "--time")
     assert re.search(r"simulated +[\d.]+ .s; interleaved takes [\d.]+ .s", out)
-    assert "no GPU's" in out
+    assert "not a GPU's" in out
 
 
 def test_the_sheet_is_shown_and_answers_are_marked(screen, command, tmp_path):

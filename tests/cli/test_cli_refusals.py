@@ -29,7 +29,7 @@ REFUSED = {
         ("--plot -", "--plot -"),
         ("--plot ladder.docx", ".svg"),
         ("--json x.svg --plot x.svg", "--json and --plot both write to x.svg"),
-        ("shwo 1", "'shwo' is not a job; did you mean 'show'?"),
+        ("shwo 1", "'shwo' is not a command; did you mean 'show'?"),
         ("1", "'1' is not a command; choose from counters, doctor, explain, lab, "),
     ],
     "sweep": [
@@ -41,7 +41,7 @@ REFUSED = {
     ],
     "versus": [
         (SIMULATED, "no other library runs on simulated"),
-        ("--peers ,", "names no peer"),
+        ("--peers ,", "contains no peer"),
         ("--reductions median", "'median' is not a reduction"),
         ("--sizes 1KiB:2**20", "mixes elements and bytes"),
         ("--sizes 3MB", "'3MB' is not a size; write bytes with B, KiB, MiB, GiB, TiB"),
@@ -64,7 +64,7 @@ REFUSED = {
         ("--measured /nowhere", "No such file"),
         (f"--measured {HERE}", "Extra data"),
         (f"--methods 21 --measured {SWEEP}", "sweep.json: not a ladder of sums of"),
-        (f"--methods 21 --measured {LADDER} --block-size 128", "none of these methods in these bl"),
+        (f"--methods 21 --measured {LADDER} --block-size 128", "none of these methods and block"),
         (f"--measured {LADDER} --device cuda", "pass only one"),
         (f"--size 5000 --block-size 64 --measured {LADDER}", "not a ladder of sums of 5000 int32"),
     ],
@@ -79,7 +79,7 @@ REFUSED = {
     "lab": [
         ("--exercise 8", "from 1 to 7"),
         ("nothing.cuh", "there is no file"),
-        ("--out mine.cuh", "give --exercise"),
+        ("--out mine.cuh", "pass --exercise"),
         ("mine.cuh --picture no-folder/mine.svg", "there is no folder no-folder"),
     ],
 }

@@ -275,12 +275,12 @@ test_what_vecdot_refuses_is_said = refused_by(
     ((1.0, X), {}, ValueError, "at least one dimension"),
     ((M, M), {"axis": (0, 1)}, TypeError, "axis must be an integer"),
     ((M, M), {"axis": True}, TypeError, "axis must be an integer"),
-    ((M, np.ones((4, 3))), {}, ValueError, r"\(2, 3\) and \(4, 3\), do not fit"),
+    ((M, np.ones((4, 3))), {}, ValueError, r"\(2, 3\) and \(4, 3\) cannot be"),
     ((M, X), {"method": "last_block"}, ValueError, "'exact'; got 'last_block'"),
     ((M, X), {"dtype": "c16"}, TypeError, "dtype must be"),
     ((M + 0j, X), {"dtype": "f8"}, TypeError, "dtype must be complex64, complex128,"),
-    ((M.astype(int), X.astype(int)), {"dtype": "i4"}, TypeError, "out; got 'i4'"),
-    ((M, X), {"out": np.zeros(3)}, ValueError, r"the results, \(2,\); it has \(3,\)"),
+    ((M.astype(int), X.astype(int)), {"dtype": "i4"}, TypeError, "omitted; got 'i4'"),
+    ((M, X), {"out": np.zeros(3)}, ValueError, r"the results, \(2,\); got \(3,\)"),
     ((M, X), {"out": np.zeros(2, int)}, TypeError, "float64 cannot be cast to out"),
 )
 

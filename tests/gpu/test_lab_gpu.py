@@ -105,8 +105,8 @@ def test_what_cuda_says_is_told_as_a_kind_of_mistake():
     errors = {"IllegalAddress": "bounds", "MisalignedAddress": "alignment"}
     errors["LaunchFailure"] = "crash"
     answers = [(failed(f"cudaError{error}"), kind) for error, kind in errors.items()]
-    for answer, kind in (*answers, (processes.Answer(0, None, "time", "it did not finish"), "time")):
-        assert checking._heard(build, job, answer).kind == kind
+    for answer, kind in (*answers, (processes.Answer(0, None, "time", "not done"), "time")):
+        assert checking._finding_of(build, job, answer).kind == kind
 
 
 @pytest.fixture(scope="module")
@@ -124,9 +124,9 @@ def test_a_rung_runs_where_it_is_compiled_for(pretending, monkeypatch):
             pretending.kernel_time(np.ones(5), device=device)
     asked = []
     monkeypatch.setattr(pretending, "gpu", "cuda:1")
-    monkeypatch.setattr(pretending, "_one", lambda _what, _a, how, kind: asked.append((how, kind)))
+    monkeypatch.setattr(pretending, "_run", lambda _what, _a, how, kind: asked.append((how, kind)))
     for device in (None, "cuda", "simulated"):
-        with pytest.raises(RuntimeError, match="cannot be read"):  # nothing was measured
+        with pytest.raises(RuntimeError, match="unreadable answer"):  # nothing was measured
             pretending.kernel_time(np.ones(5), device=device)
     told = [(how["device"], kind) for how, kind in asked]
     assert told == [("cuda:1", "cuda"), ("cuda:1", "cuda"), ("simulated", "plain")]

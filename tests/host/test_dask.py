@@ -145,9 +145,9 @@ def test_nothing_has_no_extremes():
     nans, one = da.full(6, np.nan, chunks=2), da.ones((1, 3), chunks=1)
     for x, name in itertools.product((none, empty, da.ones((3, 2), chunks=1)), ("min", "max")):
         options = {"where": x != x} if x.size else {}
-        with pytest.raises(ValueError, match=f"{name} has no value"):
+        with pytest.raises(ValueError, match=f"{name} of empty input has no value"):
             computed(getattr(reductions, name)(x, axis=0, **options))
-    with pytest.raises(ValueError, match="nanmin has no value"):
+    with pytest.raises(ValueError, match="nanmin of empty input has no value"):
         computed(reductions.nanmin(none.astype(int)))
     lazy = {"All-NaN": reductions.nanmax(nans), "Degrees": reductions.std(one, 0, ddof=1)}
     for words, result in lazy.items():
@@ -311,7 +311,7 @@ REFUSED = [
     ("dot", (FLOATS, da.ones(4)), {}, ValueError, "vectors of one length; got shapes"),
     ("dot", (SQUARE, SQUARE), {}, ValueError, "vectors of one length; got shapes"),
     ("sum", (WHOLE * 1j,), {"dtype": float}, TypeError, "must be complex; got float64"),
-    ("mean", (FLOATS,), {"dtype": int}, TypeError, "must be a float's; got int64"),
+    ("mean", (FLOATS,), {"dtype": int}, TypeError, "must be a float type; got int64"),
     ("sum", (FLOATS,), {"axis": 3}, np.exceptions.AxisError, "out of bounds"),
     ("std", (FLOATS,), {"dtype": int}, TypeError, "must be float16"),
     ("by_key", ("sum", [0.0] * 6, SIX, 3), {}, TypeError, "must be integers"),

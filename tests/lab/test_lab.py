@@ -107,7 +107,7 @@ HOSTILE = {
     204: (PATIENT, "exit", "status 3", None),
     205: (PATIENT, "memory", "4 GiB", None),
     207: (SOON, "crash|time|exit", "SIGXFSZ|2 seconds|status", None),
-    209: (PATIENT, "crash", "cannot be read", None),
+    209: (PATIENT, "crash", "unreadable answer", None),
     210: (PATIENT, "crash", "SIGABRT.*: a word of shared memory", "aborts"),
     211: (PATIENT, "crash", processes.UNREADABLE, None),
     212: (PATIENT, "crash", "SIGKILL", None),
@@ -157,11 +157,11 @@ def test_an_answer_of_another_form_is_one_more_finding_and_no_line_ends_python(f
     wrong = checking.Finding("answer", "3 instead of 4", None, None, 5, 64, "forwards")
     for lie in LIES:
         answer = processes.Answer(0, lie)
-        finding = checking._heard(faults._build, job, answer)
-        assert "cannot be read" in str(finding)
+        finding = checking._finding_of(faults._build, job, answer)
+        assert "unreadable answer" in str(finding)
         assert hash(finding)
         monkeypatch.setattr(checking, "_answers", lambda *_, answer=answer: [answer] * 2)
-        assert checking._explained(faults._build, job, wrong) == wrong
+        assert checking._with_hint(faults._build, job, wrong) == wrong
     for line in (b"[" * 200_000, b"1" * 10_000, b"{}", b"\xff", b"null"):
         answer = processes._read(line, 1, 0)
         assert (answer.failure, answer.text) == ("crash", processes.UNREADABLE)
@@ -187,7 +187,7 @@ def test_what_is_counted_and_timed_is_not_taken_on_trust(faults, monkeypatch):
 def test_who_has_closed_its_pipe_may_take_its_time_to_end(tmp_path):
     late = ["sh", "-c", "sleep 1; exit 3"]
     with open(tmp_path / "words", "w+b") as words, subprocess.Popen(late) as child:
-        told = processes._silence(child, words, time.monotonic() + PATIENT)
+        told = processes._failure_of(child, words, time.monotonic() + PATIENT)
     assert told == ("exit", "it exited with status 3", ())
 
 
@@ -202,7 +202,10 @@ def test_a_check_raises_nothing_where_an_exercise_fails_as_it_is_counted(faults,
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [*((size, "an exit: .* status 3") for size in (204, 214, 215, 216)), (209, "cannot be read")],
+    [
+        *((size, "an exit: .* status 3") for size in (204, 214, 215, 216)),
+        (209, "unreadable answer"),
+    ],
 )
 def test_threads_that_exit_at_once_end_the_process_once_and_counting_raises(faults, size, text):
     with pytest.raises(RuntimeError, match=f"faults: .*{text}"):
@@ -235,7 +238,7 @@ def test_a_rung_gets_a_few_cores_however_many_there_are_since_each_takes_address
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(200)))
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, cores: asked.extend(cores))
     monkeypatch.setattr(resource, "setrlimit", limits.__setitem__)
-    worker._bound({"device": "simulated", "memory": 1 << 32, "seconds": 5})
+    worker._limit_resources({"device": "simulated", "memory": 1 << 32, "seconds": 5})
     assert asked == [*range(8)]
     assert limits[resource.RLIMIT_AS] == (1 << 32, 1 << 32)
 

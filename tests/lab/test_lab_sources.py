@@ -113,7 +113,7 @@ def like(rung):
 REFUSED = {
     "": "found none",
     RIGHT * 2: "found mine, mine",
-    RIGHT: "how is mine launched",
+    RIGHT: "the launch of mine is unknown",
     like("nothing"): "'nothing' is not a rung",
     like("cluster"): "rungs 0 to 22 can",
     like("shuffle").replace("class Array", "int Array"): "the supported forms are",
@@ -152,14 +152,14 @@ def test_no_source_or_no_compiler_is_refused(monkeypatch, tmp_path):
     for path in (tmp_path / "nothing.cuh", tmp_path, Path("/dev/zero")):
         with pytest.raises(FileNotFoundError):
             gred.lab.compile(path)
-    with pytest.raises(ValueError, match="no rung"):
+    with pytest.raises(ValueError, match="too many for a rung"):
         gred.lab.compile(saved(tmp_path, " " * (2 << 20)))
     monkeypatch.setenv("CXX", "no-such-compiler -x")
-    with pytest.raises(RuntimeError, match=r"no-such-compiler.* not there; install"):
+    with pytest.raises(RuntimeError, match=r"no-such-compiler.* not found; install"):
         gred.lab.compile(LADDER / "03_interleaved.cuh")
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(RuntimeError, match=r"no c\+\+, g\+\+ or clang\+\+; install g\+\+"):
+    with pytest.raises(RuntimeError, match=r"no c\+\+, g\+\+ or clang\+\+ was found; install g\+\+"):
         gred.lab.compile(LADDER / "03_interleaved.cuh")
 
 
@@ -221,7 +221,7 @@ def test_an_ordinary_kernel_is_checked_counted_drawn_and_timed(tmp_path, name):
     ("there", "instead", "sizes"),  # sizes of blocks, or the reason for the refusal
     [
         ("{", "{ f<<<1, 2>>>(in);", "line 4 is host code"),
-        ("tile[256]", "tile[16][16]", "line 5: of shared memory"),
+        ("tile[256]", "tile[16][16]", "line 5: shared memory"),
         ("const float *in", "const char *in", "one of int, long long"),
         (", int n", "", "the supported forms are"),
         ("", "", (256,)),

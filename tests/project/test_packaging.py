@@ -160,7 +160,7 @@ MISSING = {
     "old torch": (
         "torch",
         "sys.modules['torch'] = SimpleNamespace(__version__='2.4.1')",
-        r"needs torch( 2\.5 or later, and 2\.4\.1 is installed|\.distributed).*'gred\[torch\]'",
+        r"needs torch( 2\.5 or later, but 2\.4\.1 is installed|\.distributed).*'gred\[torch\]'",
     ),
     "jax": ("jax", "sys.modules['jax'] = None", r"needs jax, .*run pip install 'gred\[jax\]'"),
     "old jax": (

@@ -127,7 +127,7 @@ test_weights_that_cannot_be_and_places_of_nothing_but_nan_are_refused = refused(
     (lambda: gred.mean([1.0], weights=[1j]), TypeError, "weights must be real"),
     (lambda: gred.mean([1.0], weights=[1.0], out=np.zeros(())), TypeError, "no out"),
     (lambda: gred.mean([1], weights=[1], dtype=int), TypeError, "float or complex"),
-    (lambda: gred.var([1.0], weights=[1.0], method="exact"), TypeError, "for means"),
+    (lambda: gred.var([1.0], weights=[1.0], method="exact"), TypeError, "only means"),
     (lambda: gred.sum([1.0], weights=[1.0]), TypeError, "unexpected keyword argument 'weights'"),
     (lambda: gred.by_key("mean", [0], [1.0], weights=[1j]), TypeError, "weights must be real"),
     (lambda: gred.mean([1], weights=[1], method="unroll8"), ValueError, "'auto' or 'exact'"),

@@ -78,7 +78,7 @@ class Row(NamedTuple):
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    files = output.one_file_each(given, console, FIGURE)
+    files = output.file_outputs(given, console, FIGURE)
     settings = settings_of(given)
     device = options.resolve_device("simulated")
     machine = output.introduce(console, device, "memory accesses of the rungs")

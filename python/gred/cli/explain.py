@@ -45,7 +45,6 @@ _EVENTS = {
     "cluster_barrier": "warp arrivals at a cluster barrier",
 }
 
-
 # Counts that are compared between rungs, in addition to launches, and names for some of them.
 _COMPARED = """
 blocks global_load_requests global_load_sectors dependent_global_loads global_store_sectors
@@ -67,7 +66,7 @@ OPTIONS = (option("method"), *counters.COMMON, option("--json", "write the count
 def run(given: argparse.Namespace, console: Console) -> int:
     method = given.method
     settings = counters.settings_of(given, "explained", methods=(method,))
-    files = output.one_file_each(given, console)
+    files = output.file_outputs(given, console)
     machine = record.describe_machine(options.resolve_device("simulated"))
     near = range(method.number - 1, method.number + 2)
     neighbours = tuple(m for m in gred.methods() if m.number in near)

@@ -40,7 +40,7 @@ _CHECKED, _COUNTED = 1 << 16, 1 << 28
 
 # Note on the simulated device's times, and the columns that are omitted for it.
 SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads, not a GPU's"),)
-_OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
+_GPU_COLUMNS = ("GB/s", "share", "", "speed-up", "read limit")
 FIGURE = "gred.cli.plots.ladder_figure"
 
 _WRONG = Cell("WRONG", "bold red")
@@ -71,7 +71,7 @@ OPTIONS = (
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    files = output.one_file_each(given, console, FIGURE)
+    files = output.file_outputs(given, console, FIGURE)
     device = options.resolve_device(given.device)
     fast = device.name.startswith("cuda")
     timed = is_timed(given, device)
@@ -80,17 +80,17 @@ def run(given: argparse.Namespace, console: Console) -> int:
     methods = choose_methods(given.methods, device, host_too=timed)
     rungs = tuple(method for method in methods if method.number is not None)
     counted = given.size or _COUNTED
-    taught = counters.Settings(rungs, counted, given.dtype, given.block_size)
+    settings = counters.Settings(rungs, counted, given.dtype, given.block_size)
     size = size if timed else min(counted, _CHECKED)
     sampling = Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0)
     cases = [(method, given.block_size) for method in methods]
     plan = Plan(device, cases, (size,), given.dtype, given.op, given.seed, sampling)
     machine = output.introduce(console, device, "the ladder of parallel reduction")
     rows, _ = measure_all(plan, console)
-    lessons = None if timed or not rungs else _lessons(taught, console)
+    table = None if timed or not rungs else _rung_table(settings, console)
     files.write(record_of(machine, plan, rows))
-    if lessons:
-        _show_lessons(console, taught, lessons)
+    if table:
+        _show_rung_table(console, settings, table)
         array = f"{plan.sizes[0]:,} random {plan.dtype}"
         _show_answers(console, rows, f": equal to NumPy's for {array} on the simulated device")
         console.text(_NEXT, "dim")
@@ -162,7 +162,7 @@ def show(console: Console, plan: Plan, rows: Sequence[Record]) -> None:
         *(SIMULATED_TIMES if simulated else limits),
     )
     first = next((row for row in rows if row["number"] is not None), rows[0])
-    console.table(Table.of(shown_of(_columns(console, first, peak, device), device), rows))
+    console.table(Table.of(columns_for(_columns(console, first, peak, device), device), rows))
     counts = [len(row["samples_ns"]) for row in rows]
     samples = " to ".join(map(str, sorted({min(counts), max(counts)})))
     about = f"time: median of {samples} samples, all passes; ±: half of the {record.SPREAD} over"
@@ -171,9 +171,9 @@ def show(console: Console, plan: Plan, rows: Sequence[Record]) -> None:
     _show_answers(console, rows)
 
 
-def shown_of(columns: Sequence[Column], device: Any) -> list[Column]:
+def columns_for(columns: Sequence[Column], device: Any) -> list[Column]:
     """Drop columns that apply to GPUs only, for the simulated device."""
-    return [c for c in columns if device.name != "simulated" or c.title not in _OF_A_GPU]
+    return [c for c in columns if device.name != "simulated" or c.title not in _GPU_COLUMNS]
 
 
 def _columns(console: Console, first: Record, peak: float, device: Any) -> list[Column]:
@@ -229,7 +229,7 @@ def record_of(machine: Record, plan: Plan, rows: Sequence[Record]) -> Record:
 
 # ---- untimed runs ----
 
-_LESSON = (
+_RUNG_COLUMNS = (
     Column("#", style="dim", rank=4),
     Column("method", right=False, style="bold"),
     Column("launches", rank=7),
@@ -245,11 +245,11 @@ _LESSON = (
 )
 
 
-def _lessons(settings: counters.Settings, console: Console) -> Table:
+def _rung_table(settings: counters.Settings, console: Console) -> Table:
     """Count every rung, extrapolated to the array's size, and predict its time."""
     measured = roofline.packaged_times(settings)
 
-    def lesson(method: Any) -> tuple[list[str], str]:
+    def rung_row(method: Any) -> tuple[list[str], str]:
         how = settings.block_size, settings.dtype, settings.size
         counted = prediction.counted(method.name, *how, H200)
         predicted = prediction.predict(counted, H200)
@@ -271,12 +271,12 @@ def _lessons(settings: counters.Settings, console: Console) -> Table:
         ]
         return cells, f"{method.title}; {explain.limit(counted, predicted)}"
 
-    rows, notes = zip(*console.each(settings.methods, lesson), strict=True)
+    rows, notes = zip(*console.each(settings.methods, rung_row), strict=True)
     filled = [{*cells} != {"-"} for cells in zip(*rows, strict=True)]
-    return Table(_LESSON, rows, notes).where(filled)
+    return Table(_RUNG_COLUMNS, rows, notes).where(filled)
 
 
-def _show_lessons(console: Console, settings: counters.Settings, lessons: Table) -> None:
+def _show_rung_table(console: Console, settings: counters.Settings, table: Table) -> None:
     gpu = ("GPU", f"{roofline.gpu_text(H200)}; times are the GPU's, not this machine's")
     pairs, measured = [settings.array, gpu], roofline.packaged_times(settings)
     times = sorted((time, method) for method, time in measured.items())
@@ -286,4 +286,4 @@ def _show_lessons(console: Console, settings: counters.Settings, lessons: Table)
         climb = f"from {paces[0]} by {first} to {paces[1]} by {last}"
         pairs.append(("climb", f"{climb}: {units.speedup_text(worst / best)}, measured"))
     console.pairs(*pairs)
-    console.table(lessons)
+    console.table(table)

@@ -164,7 +164,7 @@ def check_name(name: str, known: Collection[str], noun: str, where: str) -> None
         raise UsageError(f"{name!r} is not {article} {noun}; {hint}")
 
 
-def parse_place(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """Parse the name of a file or folder; `-` is standard output, `./-` a file."""
     path = Path(text)
     return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
@@ -201,9 +201,9 @@ _SHARED: dict[str, dict[str, Any]] = {
         "time the simulated device, as output files do: this processor's times, not a GPU's",
         action="store_true",
     ),
-    "--json": _settings("{}; - is standard output", parse_place, "FILE"),
-    "--csv": _settings("write one line per row; - is standard output", parse_place, "FILE"),
-    "--plot": _settings("draw {}", parse_place, "FILE"),
+    "--json": _settings("{}; - is standard output", parse_path, "FILE"),
+    "--csv": _settings("write one line per row; - is standard output", parse_path, "FILE"),
+    "--plot": _settings("draw {}", parse_path, "FILE"),
 }
 
 
@@ -215,10 +215,10 @@ def option(names: str, said: str = "", *how: Any, **more: Any) -> Option:
 
 # Outputs of commands with many rows; without any of these, a default folder is used.
 PLACES = (
-    option("--out", "write JSON, CSV and plots here", parse_place, "DIR"),
+    option("--out", "write JSON, CSV and plots here", parse_path, "DIR"),
     option("--json", "write every sample"),
     option("--csv"),
-    option("--plots --plot", "draw here (SVG)", parse_place, "DIR"),
+    option("--plots --plot", "draw here (SVG)", parse_path, "DIR"),
 )
 
 _EXIT = """\

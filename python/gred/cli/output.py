@@ -71,14 +71,14 @@ def draw(path: Path, function: str, kept: record.Record) -> None:
         plots.save(getattr(importlib.import_module(module), name)(kept), path, kept)
 
 
-def one_file_each(given: argparse.Namespace, console: Console, figure: str = "") -> Output:
+def file_outputs(given: argparse.Namespace, console: Console, figure: str = "") -> Output:
     """Return outputs for --json and --plot, drawn by `figure`."""
     plot = getattr(given, "plot", None)
-    check_places({"--json": given.json, "--plot": plot})
+    check_paths({"--json": given.json, "--plot": plot})
     return Output(console, {given.json: record.json_text, plot: figure})
 
 
-def all_in_folders(
+def folder_outputs(
     given: argparse.Namespace, console: Console, command: str, figures: Mapping[str, str]
 ) -> Output:
     """Return outputs for `options.PLACES`, by default in the command's folder; create folders."""
@@ -87,7 +87,7 @@ def all_in_folders(
     plots, of_plots = given.plots or (out and out / "plots"), "--plots" if given.plots else "--out"
     if plots:
         _require_matplotlib(of_plots)
-    check_places({"--json": given.json, "--csv": given.csv})
+    check_paths({"--json": given.json, "--csv": given.csv})
     for option, folder in (("--out", out), (of_plots, plots)):
         if folder:
             make_folder(option, folder)
@@ -102,7 +102,7 @@ def all_in_folders(
     return Output(console, files)
 
 
-def check_places(places: Mapping[str, Path | None]) -> None:
+def check_paths(places: Mapping[str, Path | None]) -> None:
     """Raise if two options name the same file, or a file cannot be written."""
     first: dict[Path, str] = {}
     for option, path in places.items():

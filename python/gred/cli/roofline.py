@@ -45,7 +45,7 @@ OPTIONS = (
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    files = output.one_file_each(given, console, FIGURE)
+    files = output.file_outputs(given, console, FIGURE)
     if given.measured and given.device:
         raise options.UsageError("--measured and --device both give measured times; pass only one")
     methods = counters.countable(given.methods, "predicted")
@@ -60,16 +60,16 @@ def run(given: argparse.Namespace, console: Console) -> int:
     how: dict[str, Any] = {"block_size": given.block_size, "dtype": given.dtype, "device": name}
 
     def predicted(method: Any) -> gred.Roofline:
-        told = gred.roofline(given.size, method=method.name, **how)
-        return told._replace(measured=measured.get(method.name, told.measured))
+        found = gred.roofline(given.size, method=method.name, **how)
+        return found._replace(measured=measured.get(method.name, found.measured))
 
-    told = console.each(methods, predicted)
+    predictions = console.each(methods, predicted)
     machine = output.introduce(console, device, "predicted times of the rungs")
-    files.write(record_of(machine, settings, told))
-    console.pairs(settings.array, ("predicted for", gpu_text(told[0].gpu)))
-    console.table(Table.of(_COLUMNS, told))
+    files.write(record_of(machine, settings, predictions))
+    console.pairs(settings.array, ("predicted for", gpu_text(predictions[0].gpu)))
+    console.table(Table.of(_COLUMNS, predictions))
     console.text("times: us, over all passes", "dim")
-    if errors := [abs(one.error) for one in told if one.error is not None]:
+    if errors := [abs(one.error) for one in predictions if one.error is not None]:
         middle, most = (units.percent_text(f(errors)) for f in (np.median, max))
         console.text(f"errors: median {middle}, at most {most}", "dim")
     console.line()
@@ -108,8 +108,8 @@ def _term(name: str, rank: int, about: str) -> Column:
     return Column(name, lambda t: microseconds(total(t, name)), rank=rank, about=about)
 
 
-def _launches(told: gred.Roofline) -> str:
-    return microseconds(told.seconds - sum(max(one.terms) for one in told.passes))
+def _launches(predicted: gred.Roofline) -> str:
+    return microseconds(predicted.seconds - sum(max(one.terms) for one in predicted.passes))
 
 
 _PREDICTED = "launches, plus the longest of the other times"
@@ -128,8 +128,8 @@ _COLUMNS = (
 )
 
 
-def total(told: gred.Roofline, name: str) -> float:
-    return float(sum(getattr(one.terms, name) for one in told.passes))
+def total(predicted: gred.Roofline, name: str) -> float:
+    return float(sum(getattr(one.terms, name) for one in predicted.passes))
 
 
 def gpu_text(gpu: Gpu) -> str:
@@ -137,21 +137,21 @@ def gpu_text(gpu: Gpu) -> str:
     return f"one {gpu.title}: {gpu.multiprocessors} multiprocessors, reads {bandwidth}"
 
 
-def record_of(machine: Record, settings: Settings, told: Sequence[gred.Roofline]) -> Record:
-    run, gpu = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}, told[0].gpu._asdict()
-    return record.make("roofline", machine, run, list(map(row_record, told)), gpu=gpu)
+def record_of(machine: Record, settings: Settings, rows: Sequence[gred.Roofline]) -> Record:
+    run, gpu = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}, rows[0].gpu._asdict()
+    return record.make("roofline", machine, run, list(map(row_record, rows)), gpu=gpu)
 
 
-def row_record(told: gred.Roofline) -> Record:
+def row_record(predicted: gred.Roofline) -> Record:
     """Build a rung's object; times are in nanoseconds."""
     return {
-        "number": method_named(told.method).number,
-        "method": told.method,
-        "block_size": told.block_size,
-        "size": told.size,
-        "passes": len(told.passes),
-        "predicted_ns": record.digits(1e9 * told.seconds),
-        "measured_ns": told.measured and record.digits(1e9 * told.measured),
-        "limit": told.limit,
-        "terms_ns": {name: record.digits(1e9 * total(told, name)) for name in Terms._fields},
+        "number": method_named(predicted.method).number,
+        "method": predicted.method,
+        "block_size": predicted.block_size,
+        "size": predicted.size,
+        "passes": len(predicted.passes),
+        "predicted_ns": record.digits(1e9 * predicted.seconds),
+        "measured_ns": predicted.measured and record.digits(1e9 * predicted.measured),
+        "limit": predicted.limit,
+        "terms_ns": {name: record.digits(1e9 * total(predicted, name)) for name in Terms._fields},
     }

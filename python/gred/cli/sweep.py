@@ -78,7 +78,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     sampling = Sampling(given.samples or samples, 2 if fast else 1)
     seconds = _QUICK_SECONDS if given.quick else None
     plan = Plan(device, cases, sizes, given.dtype, given.op, given.seed, sampling, seconds)
-    files = output.all_in_folders(given, console, "sweep", FIGURES)
+    files = output.folder_outputs(given, console, "sweep", FIGURES)
     machine = output.introduce(console, device, "a sweep over array sizes and block sizes")
     _show_plan(console, plan, blocks)
     rows, left_out = measure_all(plan, console)
@@ -133,7 +133,7 @@ def _show_best(console: Console, device: Any, rows: Sequence[Record]) -> None:
         Column("share", lambda r: units.percent_text(r["gb_per_s"] * 1e9 / r["limit"]), rank=2),
         Column("answers", answers, right=False),
     ]
-    console.table(Table.of(ladder.shown_of(columns, device), best))
+    console.table(Table.of(ladder.columns_for(columns, device), best))
 
 
 # ---- untimed sweeps ----

@@ -29,9 +29,9 @@ from gred.cli.record import Record
 # Time of a quick comparison.
 _QUICK_SECONDS = 60.0
 # Most seconds, and largest share, of a limited time that are reserved for imports and drawing.
-_APART_SECONDS, _APART_SHARE = 20.0, 1 / 3
+_RESERVED_SECONDS, _RESERVED_SHARE = 20.0, 1 / 3
 # Overhead of a case, expressed in bytes that take as long.
-_BYTES_APART = 1 << 28
+_CASE_OVERHEAD_NBYTES = 1 << 28
 # (kind of device, --quick) -> sampling.
 _SAMPLINGS = {
     ("cuda", False): Sampling(25, 2, 0.5),
@@ -80,9 +80,9 @@ class Plan(NamedTuple):
 
 def run(given: argparse.Namespace, console: Console) -> int:
     seconds = given.seconds or (_QUICK_SECONDS if given.quick else None)
-    clock = Clock(seconds and seconds - min(_APART_SECONDS, _APART_SHARE * seconds))
+    clock = Clock(seconds and seconds - min(_RESERVED_SECONDS, _RESERVED_SHARE * seconds))
     plan = _plan(given)
-    files = output.all_in_folders(given, console, "versus", FIGURES)
+    files = output.folder_outputs(given, console, "versus", FIGURES)
     field = _field(plan, given.peers)
     machine = output.introduce(console, plan.device, "comparison with other libraries")
     _show_plan(console, plan, field)
@@ -161,10 +161,10 @@ def _measure_all(
                 compile_ahead(library, plan.cases)
         step("the latency floor")
         floor = latency_floor(plan.device)
-        left = sum(case.nbytes + _BYTES_APART for case in plan.cases)
+        left = sum(case.nbytes + _CASE_OVERHEAD_NBYTES for case in plan.cases)
         for case in plan.cases:
             step(str(case))
-            what, size = " ".join(case.series), case.nbytes + _BYTES_APART
+            what, size = " ".join(case.series), case.nbytes + _CASE_OVERHEAD_NBYTES
             if clock.affords(what, size) and clock.admits(left):
                 deadline = clock.deadline(size, left)
                 with clock.timing(what, size):

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import DTypeLike
 
-from gred.checks import needed
+from gred.checks import import_extra
 
 Axis = int | tuple[int, ...] | None
-_Beside = Sequence[tuple[str, Any, tuple[int, ...]]]
+_Operands = Sequence[tuple[str, Any, tuple[int, ...]]]
 
 
 class Reduction(NamedTuple):
@@ -30,7 +30,7 @@ class Reduction(NamedTuple):
 
 def library() -> Any:
     """Import dask.array."""
-    return needed("dask.array", "dask")
+    return import_extra("dask.array", "dask")
 
 
 def array(x: Any, name: str = "x") -> Any:
@@ -48,7 +48,7 @@ def axes_of(x: Any, axis: Axis) -> tuple[int, ...]:
 # ---- functions that run on workers ----
 
 
-def _as_it_is(block: Any, axis: Axis, keepdims: bool) -> Any:
+def _identity(block: Any, axis: Axis, keepdims: bool) -> Any:
     return block
 
 
@@ -79,18 +79,18 @@ def reduced(
     keepdims: bool = False,
     *,
     where: Any = True,
-    beside: _Beside = (),
+    operands: _Operands = (),
     split_every: int | None = None,
     size: int = 1,
 ) -> Any:
-    """Reduce a Dask array; `partial` also gets the blocks of `where`, if given, and of `beside`.
+    """Reduce a Dask array; `partial` also gets the blocks of `where` and of `operands`.
 
-    `beside` lists other arrays, each with its name and its axes of x. With `keepdims`, results have
-    `size` elements along a reduced axis.
+    `operands` lists other arrays, each with its name and its axes of x. With `keepdims`, results
+    have `size` elements along a reduced axis.
     """
     axes, inds = axes_of(x, axis), tuple(range(x.ndim))
     pairs = [x, inds]
-    for name, other, its in (*_mask_beside(x, where), *beside):
+    for name, other, its in (*_mask_operand(x, where), *operands):
         _check_chunks(x, name, other, its)
         pairs += [other, its]
     meta = np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), dtype)
@@ -105,7 +105,7 @@ def reduced(
     )
     return library().reduction(
         partials,
-        _as_it_is,
+        _identity,
         combine=partial(_merge, how=how),
         aggregate=partial(_finish, how=how),
         axis=axes,
@@ -156,8 +156,8 @@ def _check_chunks(x: Any, name: str, other: Any, its: tuple[int, ...]) -> None:
                 )
 
 
-def _mask_beside(x: Any, where: Any) -> _Beside:
-    """Return the mask as an array beside x, which it is broadcast to; empty without a mask."""
+def _mask_operand(x: Any, where: Any) -> _Operands:
+    """Return the mask as an operand that is broadcast to x; empty without a mask."""
     if where is True:
         return []
     mask = library().asanyarray(where)

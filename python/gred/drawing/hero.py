@@ -6,7 +6,7 @@ import numpy as np
 
 from gred.counting import WARP, counters
 from gred.drawing.sheet import Sheet
-from gred.drawing.showing import shown, told_rung
+from gred.drawing.showing import drawn_blocks, rung_text
 from gred.drawing.steps import blocks
 from gred.recording import accesses
 
@@ -56,13 +56,13 @@ def _facts(rung: str) -> tuple[str, ...]:
 def _draw_tree(sheet: Sheet, left: float, rung: str, facts: tuple[str, ...]) -> None:
     xs = [left + (lane + 0.5) * _COLUMN for lane in range(WARP)]
     sheet.group("tree")
-    sheet.write("title", left, 32, told_rung(rung)[0].partition(":")[0])
+    sheet.write("title", left, 32, rung_text(rung)[0].partition(":")[0])
     sheet.write("fact soft", left, 54, _RUNGS[rung])
     for x in xs:
         sheet.add("rect", "cell", x=x - _COLUMN / 2, y=_TOP - 10, width=_COLUMN, height=10)
     launch = accesses(np.arange(WARP), method=rung, block_size=WARP).passes[0]
-    (block,) = blocks(launch, shown(launch))
-    folding = {n for n in block.nodes if n.useful and n.terms > 1 and not n.changes_nothing}
+    (block,) = blocks(launch, drawn_blocks(launch))
+    folding = {n for n in block.nodes if n.useful and n.terms > 1 and not n.is_noop}
     levels = [s for s in block.steps if not folding.isdisjoint(s.nodes.values())][:_LEVELS]
     sheet.group("levels")
     for level, step in enumerate(levels):

@@ -51,7 +51,7 @@ class ExactMoments(Mergeable):
     _shape = f"(k (k + 3) / 2, {HEAD + WORDS})"
 
     @classmethod
-    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+    def _kind_and_shape(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
         k = _variables_of(shape[0] if shape else 0)
         return ("moments", (k,)) if shape == (k * (k + 3) // 2,) else None
 
@@ -73,7 +73,7 @@ class ExactMoments(Mergeable):
         rows = [exact_words(a) for a in variables]
         self._merge(np.array(rows + [exact_words(a, b) for a, b in pairs]))
 
-    def _begun(self, given: Words) -> Words:
+    def _addable_words(self, given: Words) -> Words:
         mine = self._words if len(self._words) else np.zeros_like(given)
         if len(mine) != len(given):
             counts = f"{_variables_of(len(mine))} variables; got {_variables_of(len(given))}"

@@ -253,7 +253,7 @@ class ExactSums(Mergeable):
     _shape = f"(..., 1, {HEAD + WORDS}), or (..., 2, {HEAD + WORDS}) for complex numbers"
 
     @classmethod
-    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+    def _kind_and_shape(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
         kinds = {_REAL: "sums", _COMPLEX: "complex sums"}
         return (kinds[shape[-1]], shape[:-1]) if shape and shape[-1] in kinds else None
 

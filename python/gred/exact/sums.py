@@ -66,13 +66,13 @@ def _checksums(parts: Words, words: Words, salts: Words | int) -> Words:
     return checks
 
 
-def _sealed(words: Words, salts: Words | int = 0) -> Words:
+def _with_head(words: Words, salts: Words | int = 0) -> Words:
     """Prepend the head of exported words: a count of 1 and the checksum."""
     one = np.ones((*words.shape[:-1], 1), np.int64)
     return np.concatenate([one, _checksums(one, words, salts), words], axis=-1)
 
 
-def _opened(given: Words, salts: Words | int = 0) -> Words:
+def _verified(given: Words, salts: Words | int = 0) -> Words:
     """Check and remove the head of exported words, which may have been added up elsewhere."""
     parts, checks, words = given[..., :1], given[..., 1:HEAD], given[..., HEAD:]
     sound = (parts >= 1) & (parts <= _PARTS_MOST) & (checks == _checksums(parts, words, salts))
@@ -104,7 +104,7 @@ class Mergeable:
         made._lock = threading.Lock()
         return made
 
-    def _begun(self, given: Words) -> Words:
+    def _addable_words(self, given: Words) -> Words:
         """Return own words, after checking that others can be added to them."""
         if self._words.shape != given.shape:
             mine, theirs = self._words.shape[:-2], given.shape[:-2]
@@ -114,7 +114,7 @@ class Mergeable:
     def _merge(self, given: Words, sign: int = 1) -> None:
         """Add normalized words, or subtract them."""
         with self._lock:
-            mine, theirs = self._begun(given), given if sign > 0 else -given
+            mine, theirs = self._addable_words(given), given if sign > 0 else -given
             total = mine + theirs
             counts = total[..., :COUNTS]
             wrapped = (counts ^ mine[..., :COUNTS]) & (counts ^ theirs[..., :COUNTS])
@@ -150,7 +150,7 @@ class Mergeable:
     # ---- as words ----
 
     @classmethod
-    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+    def _kind_and_shape(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
         """Return the kind and shape of the sums with words of a shape; None if it does not fit."""
         raise NotImplementedError
 
@@ -176,7 +176,7 @@ class Mergeable:
         if (most := np.abs(words[..., :COUNTS]).max(initial=0)) >= limit:
             raise OverflowError(f"words of {limit} or more elements cannot be added; got {most}")
         shape = words.shape[:-1]
-        return _sealed(words, _salts(self._named(shape), shape))
+        return _with_head(words, _salts(self._kind_and_shape(shape), shape))
 
     @classmethod
     def from_words(cls, words: ArrayLike) -> Self:
@@ -186,11 +186,11 @@ class Mergeable:
         """
         given = np.asarray(words)
         shape = given.shape[:-1]
-        named = cls._named(shape)
+        named = cls._kind_and_shape(shape)
         if given.shape[-1:] != (HEAD + WORDS,) or given.dtype != np.int64 or not named:
             got = f"shape {given.shape} of {given.dtype}"
             raise ValueError(f"words must be int64 of shape {cls._shape}; got {got}")
-        return of_words(_opened(given, _salts(named, shape)), cls)
+        return of_words(_verified(given, _salts(named, shape)), cls)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
@@ -277,7 +277,7 @@ class ExactSum(Mergeable):
     _shape = f"({HEAD + WORDS},)"
 
     @classmethod
-    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+    def _kind_and_shape(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
         return None if shape else ("sum", shape)
 
     def __init__(self, *arrays: ArrayLike | Any) -> None:
@@ -390,7 +390,7 @@ class ExactSum(Mergeable):
         The bytes are ``b"gredsum"``, a version byte of 1, and `words`, little-endian on every
         machine. Equal accumulators have equal bytes.
         """
-        return _MAGIC + _sealed(self._words).astype("<i8").tobytes()
+        return _MAGIC + _with_head(self._words).astype("<i8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> ExactSum:
@@ -409,7 +409,7 @@ class ExactSum(Mergeable):
         words = np.frombuffer(data, "<i8", offset=len(_MAGIC)).astype(np.int64)
         if words[0] != 1:
             raise ValueError("data is not that of a single ExactSum")
-        return of_words(_opened(words), ExactSum)
+        return of_words(_verified(words), ExactSum)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_bytes, (self.to_bytes(),)

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gred.checks import needed
+from gred.checks import import_extra
 
-jax: Any = needed("jax", "jax", (0, 6))
+jax: Any = import_extra("jax", "jax", (0, 6))
 try:
     targets: Any = importlib.import_module("gred._jax")
 except ImportError as _error:
@@ -18,11 +18,11 @@ except ImportError as _error:
     ) from _error
 
 
-jnp, ffi = needed("jax.numpy", "jax"), needed("jax.ffi", "jax")
+jnp, ffi = import_extra("jax.numpy", "jax"), import_extra("jax.ffi", "jax")
 ad, batching, mlir = (
-    needed(f"jax.interpreters.{one}", "jax") for one in ("ad", "batching", "mlir")
+    import_extra(f"jax.interpreters.{one}", "jax") for one in ("ad", "batching", "mlir")
 )
-Primitive: Any = needed("jax.extend.core", "jax").Primitive
+Primitive: Any = import_extra("jax.extend.core", "jax").Primitive
 
 # The version of this JAX's XLA FFI. XLA accepts handlers of older versions; after registering a
 # newer one none of its devices works.

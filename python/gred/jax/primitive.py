@@ -30,7 +30,7 @@ class How(NamedTuple):
         return self._replace(reduction="sum", axes=axes, elements=type_of, result=type_of)
 
 
-def settled(op: str, x: Any, axis: Any, dtype: Any, method: str, **options: Any) -> How:
+def resolve_call(op: str, x: Any, axis: Any, dtype: Any, method: str, **options: Any) -> How:
     """Let gred check a call and choose its types, as for NumPy arrays."""
     if method not in ("auto", "exact", "batch_invariant"):
         raise ValueError(

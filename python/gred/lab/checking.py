@@ -16,7 +16,7 @@ from gred.records import Records
 FINDINGS_MAX = 4
 _SECONDS_OF_A_FAULT = 3  # the search continues this long after the first finding
 _FRAMES_MAX = 16  # most frames of a reported stack that are resolved
-_SAID_BY_CUDA = {
+_KINDS_BY_CUDA_ERROR = {
     "cudaErrorIllegalAddress": "bounds",
     "cudaErrorInvalidAddressSpace": "bounds",
     "cudaErrorMisalignedAddress": "alignment",
@@ -107,9 +107,9 @@ def _check(build: Build, jobs: list[dict[str, Any]]) -> Report:
     enough = time.monotonic() + _SECONDS_OF_A_FAULT
     found: dict[tuple[Any, ...], Finding] = {}
     for answer in _answers(build, jobs):
-        finding = _heard(build, jobs[answer.number], answer)
+        finding = _finding_of(build, jobs[answer.number], answer)
         if finding and not _is_known(finding, found):
-            found[finding[:1] + finding[2:4]] = _explained(build, jobs[answer.number], finding)
+            found[finding[:1] + finding[2:4]] = _with_hint(build, jobs[answer.number], finding)
         if len(found) == FINDINGS_MAX or (found and time.monotonic() > enough):
             break
     return Report(found.values())
@@ -126,13 +126,13 @@ def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Ans
     return processes.answers({**build.asked(kind), "jobs": jobs})
 
 
-def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
+def _finding_of(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
     """Convert an answer to a finding, validating it, since the kernel may have forged it."""
     kind, text = answer.failure, answer.text
     place: tuple[str | None, int | None] | None = None
     try:
         if text.startswith("CudaError: "):  # most errors on a GPU have no details
-            named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in text)
+            named = (kind for name, kind in _KINDS_BY_CUDA_ERROR.items() if f"({name})" in text)
             kind = next(named, "crash")
         if kind:
             place = build.line_at(answer.frames)
@@ -165,7 +165,7 @@ def _result(answer: processes.Answer) -> int | float:
     return result
 
 
-def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
+def _with_hint(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
     """Explain a wrong answer by missing elements, found by two runs: of ones, and of indices."""
     dtype = build.form.dtype or "int64"
     is_exact = dtype != "float32" or job["size"] <= 4096  # sums of indices are below 2**24
@@ -261,7 +261,7 @@ _SHUFFLES = Goal(
     lambda total: "the goal is to use shuffles, and one block barrier",
     ("block_barrier",),
 )
-_SHEET: tuple[tuple[str, str, Goal | None], ...] = (
+_EXERCISES: tuple[tuple[str, str, Goal | None], ...] = (
     ("tail", "the end of the array: no load past it", None),
     ("barriers", "a tree in shared memory: where threads must wait", None),
     ("packed_threads", "divergence: the same pairs, by adjacent threads", _BUSY_LANES),
@@ -271,12 +271,12 @@ _SHEET: tuple[tuple[str, str, Goal | None], ...] = (
     ("lanes", "warp shuffles: from one warp to the whole block", _SHUFFLES),
 )
 # Kernel name of an exercise -> its goal.
-GOALS = {name: goal for name, _, goal in _SHEET}
+GOALS = {name: goal for name, _, goal in _EXERCISES}
 
 
 def exercises() -> Exercises:
     """List the seven exercises, as `exercise` returns them; the tuple prints as a table."""
-    return Exercises(exercise(number) for number in range(1, len(_SHEET) + 1))
+    return Exercises(exercise(number) for number in range(1, len(_EXERCISES) + 1))
 
 
 def exercise(number: int) -> Exercise:
@@ -286,8 +286,8 @@ def exercise(number: int) -> Exercise:
     `Rung.check` also checks a kernel of the exercise's name for the exercise's goal. Raises
     ValueError if the exercise does not exist.
     """
-    if not isinstance(number, int) or not 1 <= number <= len(_SHEET):
-        raise ValueError(f"exercises are numbered from 1 to {len(_SHEET)}; got {number!r}")
-    name, title, goal = _SHEET[number - 1]
+    if not isinstance(number, int) or not 1 <= number <= len(_EXERCISES):
+        raise ValueError(f"exercises are numbered from 1 to {len(_EXERCISES)}; got {number!r}")
+    name, title, goal = _EXERCISES[number - 1]
     path = resources.files("gred").joinpath(f"exercises/{number}_{name}.cuh")
     return Exercise(number, name, title, path.read_text(encoding="utf-8"), goal)

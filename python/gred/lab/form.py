@@ -324,7 +324,7 @@ def _on_host(text: str) -> str:
         lines = "\n" * found[0].count("\n")
         rest = text[found.end() :]
         for scalar in scalars:
-            rest = _elsewhere(rest, rf"\b{scalar}\b", f"{scalar}[0]")
+            rest = _substitute_code(rest, rf"\b{scalar}\b", f"{scalar}[0]")
         text = f"{text[: found.start()]}{texts}{lines}{rest}"
     named = re.findall(r"(?:class|typename)\s+(\w+)", code)
     types = _TYPE.format("".join(f"|{name}" for name in named))
@@ -337,7 +337,7 @@ def _on_host(text: str) -> str:
         const = "const " if "const" in found[1] + found[3] else ""
         return f"memory<{const}{found[2]}> {found[4]}" + "\n" * found[0].count("\n")
 
-    return _elsewhere(_elsewhere(text, pointers, memory), _INDIRECTION, r"\1here() *")
+    return _substitute_code(_substitute_code(text, pointers, memory), _INDIRECTION, r"\1here() *")
 
 
 def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
@@ -353,7 +353,7 @@ def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
     return " ".join(texts), scalars
 
 
-def _elsewhere(text: str, pattern: str, instead: str | Callable[[re.Match[str]], str]) -> str:
+def _substitute_code(text: str, pattern: str, instead: str | Callable[[re.Match[str]], str]) -> str:
     """Substitute a pattern outside of comments and strings."""
     code, pieces, last = _masked(text), [], 0
     for found in re.finditer(pattern, code):

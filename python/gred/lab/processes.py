@@ -27,7 +27,7 @@ UNREADABLE_ERRORS += (RecursionError, TypeError, ValueError)
 _CPU_SECONDS, _END_SECONDS = 600, 5
 _GRACE_SECONDS = 2  # for the worker to report the kernel's position
 _ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130 bytes
-_WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
+_OUT_OF_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
 
 class Answer(NamedTuple):
@@ -75,7 +75,7 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
                 until = time.monotonic() + most
                 line, rest = _line(pipe, rest, until)
                 if line is None:
-                    kind, text, frames = _silence(child, words, until)
+                    kind, text, frames = _failure_of(child, words, until)
                     text = text or f"it did not finish within {seconds:g} seconds"
                     answer = Answer(number, None, kind, text, frames)
                 else:
@@ -126,7 +126,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\t\n" else mark for c in text)
 
 
-def _silence(
+def _failure_of(
     child: subprocess.Popen[bytes], words: Any, until: float
 ) -> tuple[str, str, tuple[int, ...]]:
     """Determine why no answer came; after closing the pipe the process may be about to end."""
@@ -142,7 +142,7 @@ def _silence(
         said, frames = before.rstrip(), tuple(int(offset, 16) for offset in offsets.split())
     if status is None or status == -signal.SIGALRM:
         return "time", "", frames
-    if any(words in said for words in _WANTING_MEMORY):
+    if any(words in said for words in _OUT_OF_MEMORY):
         return "memory", f"it needs more than {MEMORY >> 30} GiB of memory", frames
     kind, text = "exit", f"it exited with status {status}"
     if status < 0:
