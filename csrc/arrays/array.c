@@ -111,7 +111,7 @@ static PyObject *convert_object(PyObject *object, const struct view_request *req
 {
     if (!may_have_nulls(object))
         return PyArray_FROM_O(object);
-    const char *const check = request->valid_mask ? "nulls_apart" : "without_nulls";
+    const char *const check = request->valid_mask ? "values_and_validity" : "reject_nulls";
     OWNED *checked = python_call("gred.checks", check, "(Os)", object, request->name);
     if (!checked || !request->valid_mask)
         return checked ? PyArray_FROM_O(checked) : NULL;

@@ -171,7 +171,7 @@ void library_explain_failure(PyObject *object, const char *name)
     if (!PyErr_ExceptionMatches(PyExc_Exception))
         return;
     const struct saved_exception saved = exception_save();
-    OWNED *checked = python_call("gred.checks", "tell_why", "(Os)", object, name);
+    OWNED *checked = python_call("gred.checks", "raise_unreadable", "(Os)", object, name);
     const bool explained = !checked && !PyErr_ExceptionMatches(PyExc_AttributeError) &&
                            !PyErr_ExceptionMatches(PyExc_ImportError);
     exception_restore(saved, !explained);
@@ -268,7 +268,7 @@ static const char device_array[] = "gred.device_array";
 /* As result_allocate, by gred/device_array.py. */
 static int allocate_in_python(const struct result_request *request, PyObject **array, void **data)
 {
-    OWNED *made = python_call(device_array, "made_like", "(ONsi)", request->like,
+    OWNED *made = python_call(device_array, "empty_like", "(ONsi)", request->like,
                               shape_tuple(request->dimensions, request->shape),
                               element_name(request->type), request->device);
     PyObject *one;
@@ -298,7 +298,7 @@ PyObject *result_array(const struct result_request *request, struct result_memor
     if (result->capsule)
         return exchange_array(result);
     if (result->is_device_array)
-        return python_call(device_array, "handed_over", "(OO)", result->array, request->like);
+        return python_call(device_array, "as_jax_array", "(OO)", result->array, request->like);
     OWNED *shape = shape_tuple(request->dimensions, request->shape);
     OWNED *type = PyUnicode_FromString(element_name(request->type));
     PyObject *const arguments[] = {shape, type, result->pointer};

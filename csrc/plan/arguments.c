@@ -38,7 +38,7 @@ const char *plain_text(PyObject *string)
 /* Raises the ValueError of gred/checks.py, which lists the methods and suggests the nearest. */
 static bool unknown_method(PyObject *method)
 {
-    OWNED *nothing = python_call("gred.checks", "refuse_method", "(O)", method);
+    OWNED *nothing = python_call("gred.checks", "raise_unknown_method", "(O)", method);
     return false;
 }
 

@@ -19,7 +19,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def takes_other_names(function: Callable[_P, _R]) -> Callable[_P, _R]:
+def torch_aliases(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Decorate a function to accept dim and keepdim for axis and keepdims, as the core does."""
 
     @functools.wraps(function)
@@ -52,20 +52,20 @@ def number_from(value: Any, name: str, most: int, least: int = 1, spelt: str = "
     return number
 
 
-def needed(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
+def import_extra(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
     """Import a module that one of gred's extras installs; the ImportError names the extra.
 
     The leading numbers of the module's version must be at least `version`.
     """
-    brings = f"pip install 'gred[{extra}]' brings it"
+    hint = f"run pip install 'gred[{extra}]'"
     try:
         module = importlib.import_module(name)
     except ImportError as error:
-        why = f"this needs {name}, which cannot be imported ({error}); {brings}"
+        why = f"this needs {name}, which cannot be imported ({error}); {hint}"
         raise ImportError(why, name=name) from error
     if version and tuple(map(int, module.__version__.split(".")[: len(version)])) < version:
         least = ".".join(map(str, version))
-        why = f"this needs {name} {least} or later, and {module.__version__} is installed; {brings}"
+        why = f"this needs {name} {least} or later, but {module.__version__} is installed; {hint}"
         raise ImportError(why, name=name)
     return module
 
@@ -105,7 +105,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return x.to(dtype) if hasattr(x, "to") else x.astype(dtype)
 
 
-def brought(host: Any, like: Any) -> Any:
+def to_library(host: Any, like: Any) -> Any:
     """Convert a NumPy array to the library and the device of `like`."""
     xp = library_of(like)
     if xp is None or xp is np:
@@ -117,11 +117,11 @@ def brought(host: Any, like: Any) -> Any:
     return xp.as_tensor(host, device=like.device)
 
 
-def beside(array: Any, other: Any) -> Any:
+def match_library(array: Any, other: Any) -> Any:
     """Convert a host array to the library of `other`, unless either is on a device."""
     if on_device(array) or on_device(other):
         return array
-    return np.asarray(array) if isinstance(other, np.ndarray) else brought(array, other)
+    return np.asarray(array) if isinstance(other, np.ndarray) else to_library(array, other)
 
 
 def array_of(given: Any, name: str = "a") -> Any:
@@ -133,7 +133,7 @@ def array_of(given: Any, name: str = "a") -> Any:
     return given if on_device(given) or is_tensor(given) else np.asarray(given)
 
 
-def tell_why(given: Any, name: str) -> None:
+def raise_unreadable(given: Any, name: str) -> None:
     """Raise the error that explains why an array's memory cannot be read, if the reason is known.
 
     RuntimeError for a deleted JAX array, and a tensor that requires grad or is traced by a
@@ -151,12 +151,12 @@ def tell_why(given: Any, name: str) -> None:
     torch, tensor = sys.modules["torch"], given
     if tensor.requires_grad and name != "out":
         raise RuntimeError(
-            f"{name} requires grad, and gred's own functions have no gradients: those of "
-            f"gred.torch have, or pass {name}.detach()"
+            f"{name} requires grad, but gred's own functions have no gradients; use those of "
+            f"gred.torch, or pass {name}.detach()"
         )
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         raise RuntimeError(
-            f"{name} is traced by a transform of torch.func; the functions of gred.torch can be"
+            f"{name} is traced by a torch.func transform; use the functions of gred.torch"
         )
     device, why = tensor.device.type, None
     if tensor.is_nested:
@@ -166,14 +166,14 @@ def tell_why(given: Any, name: str) -> None:
     elif tensor.layout != torch.strided:
         why = f"has the layout {tensor.layout}; pass {name}.to_dense()"
     elif device == "meta" or "fake" in type(tensor).__name__.lower():
-        why = "has a shape and no elements; the functions of gred.torch take such tensors"
+        why = "has only a shape, no elements; use the functions of gred.torch"
     elif device not in ("cpu", "cuda"):
         why = f"is on {device!r}; gred reduces tensors on the CPU and on CUDA devices"
     if why is not None:
         raise TypeError(f"{name} is a tensor that {why}")
 
 
-def refuse_method(method: str) -> None:
+def raise_unknown_method(method: str) -> None:
     """Raise ValueError for an unknown method, listing all methods and suggesting the closest."""
     rows = _core.methods()
     names = ["auto", "exact", "batch_invariant", *(row[1] for row in rows)]
@@ -189,13 +189,13 @@ def indexable(given: Any, name: str = "a") -> Any:
     array = array_of(given, name)
     if not hasattr(array, "reshape"):
         raise TypeError(
-            f"a {type(given).__name__} offers its memory, and nothing to take parts of it with; "
-            f"copy it to the host, or to CuPy, PyTorch or JAX"
+            f"a {type(given).__name__} cannot be reshaped and indexed; copy it to the host, or to "
+            f"CuPy, PyTorch or JAX"
         )
     return array
 
 
-def without_nulls(a: Any, name: str) -> Any:
+def reject_nulls(a: Any, name: str) -> Any:
     """Raise TypeError for Arrow, Polars and pandas nulls, which NumPy would convert to NaN.
 
     Also for sparse matrices, which NumPy would convert to a single object; and for xarray Datasets
@@ -203,27 +203,27 @@ def without_nulls(a: Any, name: str) -> Any:
     """
     if isinstance(a, (list, tuple)):
         for one in a:
-            without_nulls(one, name)
+            reject_nulls(one, name)
     if hasattr(type(a), "tocsr"):
         raise TypeError(
-            f"{name} is sparse; {name}.data has the elements that are not 0, as of "
-            f"{name}.tocsr(), whose rows gred.reduceat reduces; {name}.toarray() has all"
+            f"{name} is sparse; pass {name}.data for its nonzero elements, {name}.toarray() for "
+            f"all, or reduce the rows of {name}.tocsr() by gred.reduceat"
         )
     if type(a).__module__.startswith("xarray."):
         if not hasattr(a, "data"):
-            raise TypeError(f"{name} is a {type(a).__name__} of xarray's; reduce one of its arrays")
+            raise TypeError(f"{name} is an xarray {type(a).__name__}; pass one of its arrays")
         if any(hasattr(a.data, dropped) for dropped in ("units", "unit", "mask")):
             _core.element(a.data, name)  # raises TypeError
     nulls = _count_nulls(a)
     if nulls:
         raise TypeError(
-            f"{name}: {nulls} of the elements are null, and would become NaN; drop them by "
-            f"{name}.drop_nulls() or {name}.dropna(), or fill them in"
+            f"{name}: {nulls} of the elements are null, and would become NaN; drop them with "
+            f"{name}.drop_nulls() or {name}.dropna(), or fill them"
         )
     return a
 
 
-def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
+def values_and_validity(a: Any, name: str) -> tuple[Any, Any]:
     """Return an array and its mask, False at nulls, or None if it has no nulls.
 
     The array shares Arrow's buffer unless it is boolean; pandas exports one to pyarrow.
@@ -231,17 +231,17 @@ def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
     library = type(a).__module__.partition(".")[0]
     of_arrow = library in ("pyarrow", "polars", "pandas") and not hasattr(a, "columns")
     if not (of_arrow and _count_nulls(a)):
-        return without_nulls(a, name), None
-    arrow = needed("pyarrow", "arrow")
+        return reject_nulls(a, name), None
+    arrow = import_extra("pyarrow", "arrow")
     try:
         whole = arrow.array(a) if library == "pandas" else a
         whole = whole.to_arrow() if library == "polars" else whole
     except (TypeError, arrow.ArrowException):  # Arrow has no such type
-        return without_nulls(a, name), None
+        return reject_nulls(a, name), None
     whole = whole.combine_chunks() if isinstance(whole, arrow.ChunkedArray) else whole
     kinds = arrow.types.is_integer, arrow.types.is_floating, arrow.types.is_boolean
     if not (isinstance(whole, arrow.Array) and any(kind(whole.type) for kind in kinds)):
-        return without_nulls(a, name), None
+        return reject_nulls(a, name), None
     buffers = [None, *whole.buffers()[1:]]
     values = arrow.Array.from_buffers(whole.type, len(whole), buffers, offset=whole.offset)
     present = whole.is_valid().to_numpy(zero_copy_only=False)

@@ -170,7 +170,7 @@ _EVENTS = [
 ]
 
 
-def place_of(path: str) -> str:
+def rel_path(path: str) -> str:
     """Return a source's path relative to the kernels folder."""
     return normpath(path).rpartition("kernels/")[2]
 
@@ -206,7 +206,7 @@ def counts_of_launch(launch: Sequence[Any]) -> Counts:
     """Convert a launch's tallies from C to counts."""
     grid, block_size, tallies, *_ = launch
     lines = [
-        Line(place_of(path), number, event, requests, lanes, lanes * nbytes, transfers, conflicts)
+        Line(rel_path(path), number, event, requests, lanes, lanes * nbytes, transfers, conflicts)
         for path, number, event, nbytes, requests, lanes, transfers, conflicts in tallies
     ]
     return counts_of(grid, block_size, merged(lines))
@@ -221,7 +221,7 @@ def counters_of(call: Sequence[Any], result: Any, counts: Iterable[Counts]) -> C
     return Counters._make([*call, passes, total, result])
 
 
-def told_of(a: Any, op: str, room: int, multiprocessors: Any, **options: Any) -> tuple[Any, ...]:
+def count_run(a: Any, op: str, room: int, multiprocessors: Any, **options: Any) -> tuple[Any, ...]:
     """Run a rung, counting accesses and recording up to `room`; return call, result, launches."""
     number = number_from(multiprocessors, "multiprocessors", 1024)
     options |= {"device": "simulated", "multiprocessors": number, "room": room}
@@ -280,5 +280,5 @@ def counters(
     (95, 0.25...)
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
-    call, result, launches = told_of(a, op, 0, multiprocessors, **options)
+    call, result, launches = count_run(a, op, 0, multiprocessors, **options)
     return counters_of(call, result, map(counts_of_launch, launches))

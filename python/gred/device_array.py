@@ -15,7 +15,6 @@ from gred.checks import library_of
 _VERSION = 3  # of the CUDA Array Interface
 _Shape = tuple[int, ...]
 
-
 # A lookup takes a third of the time of np.dtype(name).
 _DTYPES: dict[str, np.dtype[Any]] = {
     np.dtype(code).name: np.dtype(code) for code in "?bhilBHILefdFD"
@@ -30,7 +29,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
     return dtype
 
 
-def _by_the_other(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+def _operator_of_other(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """Create an operator that is computed by the other operand's library."""
 
     def operate(self: DeviceArray, other: Any) -> Any:
@@ -40,8 +39,8 @@ def _by_the_other(name: str, reflected: bool = False) -> Callable[[Any, Any], An
         library = space() if space else library_of(other)
         if library is None:
             raise TypeError(
-                "a gred.DeviceArray has no arithmetic of its own: take it to CuPy, PyTorch or JAX "
-                "by from_dlpack, or to the host by to_numpy()"
+                "a gred.DeviceArray does not support arithmetic; convert it to CuPy, PyTorch or "
+                "JAX with from_dlpack, or to NumPy with to_numpy()"
             )
         own = library.from_dlpack(self)
         return getattr(operator, name)(*((other, own) if reflected else (own, other)))
@@ -79,10 +78,10 @@ class DeviceArray:
         self.shape = shape
         self.dtype = dtype_named(type_name)
 
-    __add__, __radd__ = _by_the_other("add"), _by_the_other("add", True)
-    __sub__, __rsub__ = _by_the_other("sub"), _by_the_other("sub", True)
-    __mul__, __rmul__ = _by_the_other("mul"), _by_the_other("mul", True)
-    __truediv__, __rtruediv__ = _by_the_other("truediv"), _by_the_other("truediv", True)
+    __add__, __radd__ = _operator_of_other("add"), _operator_of_other("add", True)
+    __sub__, __rsub__ = _operator_of_other("sub"), _operator_of_other("sub", True)
+    __mul__, __rmul__ = _operator_of_other("mul"), _operator_of_other("mul", True)
+    __truediv__, __rtruediv__ = _operator_of_other("truediv"), _operator_of_other("truediv", True)
 
     @property
     def device(self) -> str:
@@ -113,13 +112,13 @@ class DeviceArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Copy the array to the host for NumPy; ``copy=False`` raises ValueError."""
         if copy is False:
-            raise ValueError("an array on a device cannot become NumPy's without a copy")
+            raise ValueError("a device array cannot be converted to NumPy without a copy")
         return self.to_numpy().astype(dtype or self.dtype, copy=False)
 
     def __len__(self) -> int:
         """Return the length of the first dimension."""
         if not self.shape:
-            raise TypeError("len() of an array without dimensions")
+            raise TypeError("len() of a 0-d array")
         return self.shape[0]
 
     def __repr__(self) -> str:
@@ -159,7 +158,7 @@ class DeviceArray:
         Raises ValueError if it is 0 or invalid, BufferError for a copy or another device.
         """
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
-            raise BufferError("a gred.DeviceArray is lent where it lies, and never copied")
+            raise BufferError("a gred.DeviceArray is exported on its own device, without a copy")
         if stream == 0:
             raise ValueError("stream 0 is ambiguous: 1 is the legacy default, 2 the per-thread one")
         reader = 1 if stream is None else 0 if stream == -1 else stream
@@ -170,7 +169,7 @@ class DeviceArray:
 # ---- arrays of other libraries, allocated for the extension ----
 
 
-def _cupys(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]:
+def _cupy_array(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]:
     cupy = sys.modules["cupy"]
     if cupy.cuda.runtime.getDevice() == device:
         array = cupy.ndarray(shape, dtype_named(dtype))
@@ -180,20 +179,20 @@ def _cupys(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]
     return array, array.data.ptr
 
 
-def _numbas(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]:
+def _numba_array(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]:
     cuda = importlib.import_module("numba.cuda")
     with cuda.gpus[device]:
         array = cuda.device_array(shape, dtype_named(dtype), stream=like.stream)
     return array, array.__cuda_array_interface__["data"][0]
 
 
-def _torchs(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]:
+def _torch_array(like: Any, shape: _Shape, dtype: str, device: int) -> tuple[Any, int]:
     torch = sys.modules["torch"]
     array = torch.empty(shape, dtype=getattr(torch, dtype), device=like.device)
     return array, array.data_ptr()
 
 
-_MAKERS = {"cupy": _cupys, "numba": _numbas, "torch": _torchs}
+_MAKERS = {"cupy": _cupy_array, "numba": _numba_array, "torch": _torch_array}
 _LIBRARIES = {*_MAKERS, "jax", "jaxlib"}
 
 
@@ -203,13 +202,13 @@ def _library(array: Any) -> str:
     return next((name for name in names if name in _LIBRARIES), names[0])
 
 
-def made_like(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int] | None:
+def empty_like(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int] | None:
     """Allocate an uninitialized array of the library of `like`; return it and its address."""
     make = _MAKERS.get(_library(like))
     return make and make(like, shape, type_name, device)
 
 
-def handed_over(own: DeviceArray, like: Any) -> Any:
+def as_jax_array(own: DeviceArray, like: Any) -> Any:
     """Convert gred's own array to a JAX array by DLPack if `like` is one."""
     if _library(like) in ("jax", "jaxlib"):
         return importlib.import_module("jax").dlpack.from_dlpack(own)

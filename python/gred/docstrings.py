@@ -113,7 +113,7 @@ def filled(docstring: str, name: str, parameters: Mapping[str, Any], **texts: st
     return docstring.format(name=name, **texts)
 
 
-def made(
+def make_function(
     module: str,
     name: str,
     docstring: str,

@@ -140,7 +140,7 @@ def _steps(rows: tuple[tuple[Any, ...], ...], pieces: int) -> Steps:
     return Steps(steps)
 
 
-def _launched(row: tuple[Any, ...], given: bool) -> tuple[Any, ...]:
+def _launch_facts(row: tuple[Any, ...], given: bool) -> tuple[Any, ...]:
     """Describe a plan of launches from C's row; `given`: an array for the results was passed."""
     form, _, _, pieces, piece, steps, parts, total, result = row
     uploaded = any(name == "uploaded piece" for name, _, _ in parts)
@@ -151,7 +151,7 @@ def _launched(row: tuple[Any, ...], given: bool) -> tuple[Any, ...]:
     return array, pieces, piece, _steps(steps, pieces), taken, total, where
 
 
-def _looped(row: tuple[Any, ...], size: int) -> tuple[Any, ...]:
+def _host_facts(row: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     results, way, chunk, threads, instructions, copied = row
     nothing = (Steps(), Parts(), copied, "to the host")
     if way is None:
@@ -214,7 +214,7 @@ def explain(
     row = _core.explain(a, op, initial=initial, where=where, out=out, **options)
     name, place, why, method, block, elements, size, accumulator, *made, how = row
     launches = len(how) > 6
-    taken = _launched(how, out is not None) if launches else _looped(how, size)
+    taken = _launch_facts(how, out is not None) if launches else _host_facts(how, size)
     accumulator = how[1] if launches else accumulator
     told = (name, place, _REASONS[why], method, block or None, elements, size, accumulator)
     return Explanation(*told, *made, *taken)

@@ -12,10 +12,10 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.checks import array_of, beside, brought, cast, dtype_name, library_of, on_device
+from gred.checks import array_of, cast, dtype_name, library_of, match_library, on_device, to_library
 from gred.segments import reduceat, reduction_named
-from gred.statistics.summary import Summary, exactly, made, on_host
-from gred.statistics.weights import real, type_in, typed, weighted
+from gred.statistics.summary import Summary, apply_sums, make_summary, on_host
+from gred.statistics.weights import library_type, real, typed, weighted
 
 
 class _Rest(NamedTuple):
@@ -95,7 +95,7 @@ def _reduced(name: str, keys: Any, values: Any, num_keys: Any, axis: int, rest: 
     code, counts = _code_of(keys, num_keys, xp, values, shape[dim])
     if math.prod(counts) == 0 < shape[dim] and not rest.drops:
         raise IndexError("a key is not in [0, 0)")
-    reduce = _on_device if on_device(values) else _at_once
+    reduce = _on_device if on_device(values) else _reduce_on_host
     if len(counts) == len(shape) == 1:
         return reduce(name, code, values, counts[0], rest)
     _check_library(xp, values)
@@ -111,10 +111,10 @@ def _weighted(
 ) -> Any:
     """Compute weighted sums, means, variances and standard deviations by key."""
     if name not in ("sum", "mean", "var", "std") or isinstance(keys, tuple):
-        raise ValueError(f"weights are for 'sum', 'mean', 'var' and 'std' by one key, not {name!r}")
+        raise ValueError(f"weights support 'sum', 'mean', 'var' and 'std' by one key, not {name!r}")
     if rest.method != "auto":
-        raise ValueError("by_key with weights takes method 'auto' only")
-    xp, key, weights = library_of(values), _keys(keys), beside(weights, values)
+        raise ValueError("by_key with weights supports only method 'auto'")
+    xp, key, weights = library_of(values), _keys(keys), match_library(weights, values)
     _check_library(xp if library_of(weights) is xp else None, values)
     axis = normalize_axis_index(axis, values.ndim)
     if weights.ndim == 1 < values.ndim:
@@ -127,11 +127,11 @@ def _weighted(
         return _reduced("sum", key, x, count, axis, rest._replace(dtype=None))
 
     def own(mean: Any) -> Any:
-        places = xp.clip(_wide(xp, brought(key, array), count), 0, max(count - 1, 0))
+        places = xp.clip(_wide(xp, to_library(key, array), count), 0, max(count - 1, 0))
         return mean[(slice(None),) * axis + (places,)] if count else 0
 
     found, _ = weighted(name, xp, (array, weight), rest.ddof, added, own)
-    return cast(found, type_in(xp, values, real(kind) if name in ("var", "std") else kind))
+    return cast(found, library_type(xp, values, real(kind) if name in ("var", "std") else kind))
 
 
 def _described(
@@ -142,18 +142,18 @@ def _described(
 
     xp, (drops, dtype, ddof, method) = library_of(values), rest
     if axis or weights is not None:
-        raise ValueError("describe by key is along axis 0, and takes no weights")
+        raise ValueError("describe by key supports only axis 0, and no weights")
     if method == "exact" and xp is not np:
         raise TypeError(
-            f"describe by key by method 'exact' takes NumPy's arrays; got a {type(values).__name__}"
+            f"describe by key with method 'exact' takes NumPy arrays; got a {type(values).__name__}"
         )
     _check_library(xp, values)
     if method not in ("auto", "exact"):
         raise ValueError(f"describe by key takes method 'auto' or 'exact', not {method!r}")
     if values.ndim == 0:
-        raise ValueError("values must have a dimension")
+        raise ValueError("values must have at least one dimension")
     if dtype is not None:
-        values = cast(values, type_in(xp, values, _core.element(np.empty(0, dtype))))
+        values = cast(values, library_type(xp, values, _core.element(np.empty(0, dtype))))
     code, counts = _code_of(keys, num_keys, xp, values, values.shape[0])
     total, numbers, element = math.prod(counts), values == values, _core.element(values)
     is_float = element.startswith(("float", "bfloat", "complex"))
@@ -167,18 +167,18 @@ def _described(
         return xp.where(count > 0, found, xp.full_like(found, np.nan))
 
     count = of("count_nonzero", numbers)
-    weights = cast(numbers, type_in(xp, values, real(element) if is_float else "float64"))
+    weights = cast(numbers, library_type(xp, values, real(element) if is_float else "float64"))
     known = xp.where(numbers, values, xp.zeros_like(values))
     fields = (
         *(count, of("count_nonzero", ~numbers), end("nanmin"), end("nanmax")),
         *(of("nanmean", values), of("var", known, weights=weights, ddof=ddof)),
         of("nansum", values),
     )
-    summary = made(fields, ddof)
+    summary = make_summary(fields, ddof)
     if method == "exact":
-        summary = exactly(summary, [sums_by_key(code, values, total, MOMENTS, skips_nans=True)])
+        summary = apply_sums(summary, [sums_by_key(code, values, total, MOMENTS, skips_nans=True)])
     shape = (*counts, *values.shape[1:])
-    return made((field.reshape(shape) for field in summary), ddof, summary.sums)
+    return make_summary((field.reshape(shape) for field in summary), ddof, summary.sums)
 
 
 def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[Any, tuple[int, ...]]:
@@ -186,9 +186,9 @@ def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[An
     codes = [_keys(key) for key in (keys if isinstance(keys, tuple) else (keys,))]
     for shape in map(_shape, codes):
         if len(shape) != 1:
-            raise ValueError(f"keys must have one dimension; they have {len(shape)}")
+            raise ValueError(f"keys must have one dimension; got {len(shape)}")
         if shape[0] != n:
-            raise ValueError(f"there are {shape[0]} keys, and {n} values along the axis")
+            raise ValueError(f"got {shape[0]} keys for {n} values along the axis")
     here = not on_device(values)
     if here and any(map(on_device, codes)):
         raise TypeError("keys and values must be in one place, on the host or on one device")
@@ -260,11 +260,11 @@ def _wide(xp: Any, key: Any, count: int) -> Any:
     """Convert keys to int64, or the library's widest integer; large uint64 keys become negative."""
     wide = cast(key, xp.int64)
     if count > np.iinfo(dtype_name(wide.dtype)).max:
-        raise OverflowError(f"{count} keys are more than {wide.dtype} tells apart")
+        raise OverflowError(f"{count} keys exceed the range of {wide.dtype}")
     return wide
 
 
-def _at_once(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
+def _reduce_on_host(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Reduce on the host in one call, with separate keys for each column."""
     if name == "count":
         xp = library_of(values)
@@ -287,9 +287,8 @@ _BY_KERNELS = (*_SUMS, "count_nonzero", "min", "max", "nanmin", "nanmax")
 def _check_library(xp: Any, values: Any) -> None:
     if xp is None:
         raise TypeError(
-            f"by_key takes arrays of {type(values).__name__} for sums, means and extremes of one "
-            f"dimension by one key; others it sorts by their own library, CuPy, PyTorch or JAX: "
-            f"copy keys and values to the host, or to one of these"
+            f"by_key supports a {type(values).__name__} only for sums, means and extremes of one "
+            f"dimension by one key; copy keys and values to the host, or to CuPy, PyTorch or JAX"
         )
 
 
@@ -320,7 +319,7 @@ def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Reduce by key on a device: a stable sort by key, then a reduction of segments."""
     xp = library_of(values)
     if library_of(keys) is not xp:
-        raise TypeError("keys and values must be arrays of one library, on one device")
+        raise TypeError("keys and values must be arrays of the same library, on the same device")
     keys, is_torch = _wide(xp, keys, count), xp.__name__ == "torch"
     order = xp.argsort(keys, **({"stable": True} if is_torch else {}))
     place = {"device": keys.device} if is_torch else {}

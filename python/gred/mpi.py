@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from gred.checks import needed, number_from
+from gred.checks import import_extra, number_from
 from gred.exact import ExactMoments, ExactSum, ExactSums
 from gred.exact.sums import Words
 from gred.statistics.summary import Summary
@@ -35,7 +35,7 @@ def _agreed(part: Any, comm: Any, root: Any = 0) -> tuple[Any, Any, Words]:
 
     Every rank raises unless all ranks have parts of the same kind and the same root.
     """
-    mpi: Any = needed("mpi4py.MPI", "mpi")
+    mpi: Any = import_extra("mpi4py.MPI", "mpi")
     comm = mpi.COMM_WORLD if comm is None else comm  # COMM_NULL is falsy
     if comm == mpi.COMM_NULL:
         raise ValueError("comm must be a communicator; got MPI.COMM_NULL")
@@ -60,11 +60,11 @@ def _agreed(part: Any, comm: Any, root: Any = 0) -> tuple[Any, Any, Words]:
     if error:
         raise error
     if failed:
-        raise TypeError("part, or root, was refused on another rank")
+        raise TypeError("part or root is invalid on another rank")
     if last != -first:
         raise ValueError(f"root must be the same on all ranks; got {-first} to {last}")
     if most != -least:
-        raise ValueError("part must be of one kind, shape and ddof on all ranks")
+        raise ValueError("part must have the same kind, shape and ddof on all ranks")
     return mpi, comm, words
 
 

@@ -56,7 +56,7 @@ H200 = Gpu()
 
 
 class Terms(NamedTuple):
-    """The time of a pass, in seconds, if only one limit applied; described in `_WORDS`."""
+    """The time of a pass, in seconds, if only one limit applied; described in `_LIMIT_TEXTS`."""
 
     memory: float
     blocks: float
@@ -66,7 +66,7 @@ class Terms(NamedTuple):
 
 
 # Descriptions of the limits of a call: the terms, and the launches.
-_WORDS = {
+_LIMIT_TEXTS = {
     "memory": "memory bandwidth",
     "blocks": "the rate at which blocks start",
     "work": "multiprocessor throughput",
@@ -141,7 +141,7 @@ class Roofline(NamedTuple):
 
     def why(self) -> str:
         """Describe the limit in words."""
-        return _WORDS[self.limit]
+        return _LIMIT_TEXTS[self.limit]
 
     def _fact(self) -> str:
         fact = f"sum of {self.size:,} {self.dtype} by {self.method}, blocks of {self.block_size}"
@@ -247,8 +247,8 @@ def _gpu_here(device: str) -> Gpu:
     found = next((one for one in gpus if device in (one.name, "cuda")), None)
     if found is None:
         raise ValueError(
-            f"device must be a GPU that is here; got {device!r}. gred.devices() lists which are "
-            "here; without device= the prediction is an H200's"
+            f"device must be an available GPU; got {device!r}. gred.devices() lists them; without "
+            "device= the prediction is for an H200"
         )
     limit = read_limit(found.name)
     here = H200._replace(bandwidth=limit.nbytes / float(np.median(limit.seconds)))

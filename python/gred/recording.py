@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gred.counting import H200_MULTIPROCESSORS, SECTOR_NBYTES, place_of, told_of
+from gred.counting import H200_MULTIPROCESSORS, SECTOR_NBYTES, count_run, rel_path
 from gred.records import Records
 
 # Most accesses that are recorded. Arrays that need more are rejected.
@@ -104,9 +104,9 @@ class Accesses(NamedTuple):
 
         For a pass of more than four blocks, the first three and the last are drawn.
         """
-        from gred.drawing.picture import drawn
+        from gred.drawing.picture import draw_accesses
 
-        return drawn(self)
+        return draw_accesses(self)
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -150,7 +150,7 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
             values = struct.unpack_from(f"{count}{kind}", raw)
         element = offset // itemsize if memory else None
         what = event, memory, element, values, nbytes, source
-        return Access(block, thread, interval, *what, place_of(path), number)
+        return Access(block, thread, interval, *what, rel_path(path), number)
 
     told = Recorded(access(*one) for one in placed)
     return Launch(grid, block_size, memories["array"] % SECTOR_NBYTES, told)
@@ -208,4 +208,4 @@ def accesses(
     [(0, 'array', 4, (9,)), (1, 'array', 4, (22,))]
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
-    return accesses_of(*told_of(a, op, ROOM, multiprocessors, **options))
+    return accesses_of(*count_run(a, op, ROOM, multiprocessors, **options))

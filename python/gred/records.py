@@ -133,7 +133,7 @@ class Reductions(Records):
     columns = (
         ("reduction", "name"),
         ("every rung", lambda r: "yes" if r.on_ladder else None),
-        ("what it is", "summary"),
+        ("summary", "summary"),
     )
 
 
@@ -173,7 +173,7 @@ def method_named(name: str) -> Method:
     return found
 
 
-def among_rungs(
+def inserted_after_like(
     rows: Sequence[Any], own: Any, like: str, number: Any = attrgetter("number")
 ) -> list[Any]:
     """Insert the row of a user's rung after the rungs up to the one that it is `like`."""

@@ -106,25 +106,25 @@ def _pass(launch: Launch, size: int) -> Counts:
         least = max(stride.at_least * resident, grown)
         share = size // (launch.multiprocessors // stride.unit) // _VECTOR * _VECTOR
         if share > least:
-            return _of_share(launch, share, stride.per_iteration * resident, least, stride.unit)
+            return _share_counts(launch, share, stride.per_iteration * resident, least, stride.unit)
     if stride and stride is not _PAIRS:  # the loads in flight together depend on the grid
         return _first_pass(launch, size)
     period = _PER_THREAD * launch.block_size
     return _extrapolated(functools.partial(_first_pass, launch), size, period, period)
 
 
-def _of_share(launch: Launch, share: int, period: int, least: int, unit: int) -> Counts:
+def _share_counts(launch: Launch, share: int, period: int, least: int, unit: int) -> Counts:
     """Count one unit's share times the number of units, and the merge of partials by one block."""
     units = launch.multiprocessors // unit
     one = _extrapolated(lambda size: _first_pass(launch, size, unit), share, period, least)
     parts = [(units, one)]
     if launch.method.name in _FOLD_PARTIALS:
         short = _first_pass(launch, least, unit)
-        parts += [(1, _of_grid(launch, least, unit)), (-units, short)]
+        parts += [(1, _grid_counts(launch, least, unit)), (-units, short)]
     return _mixed(parts)
 
 
-def _of_grid(launch: Launch, share: int, unit: int) -> Counts:
+def _grid_counts(launch: Launch, share: int, unit: int) -> Counts:
     """Count short shares of all units; whole warps merge the partials of all of them."""
 
     def count(more: int) -> Counts:

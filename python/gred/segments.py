@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
 from gred.checks import array_of, on_device
-from gred.statistics.summary import made
+from gred.statistics.summary import make_summary
 
 # Name of a NumPy ufunc -> name of the reduction.
 _UFUNCS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max"}
@@ -33,7 +33,7 @@ def reduction_named(op: Any) -> str:
     """Return the reduction's name for a name of gred's or NumPy's, or a ufunc."""
     name = op.__name__ if isinstance(op, np.ufunc) else op
     if not isinstance(name, str):
-        raise TypeError(f"op must be a name or a ufunc of NumPy's, not {type(op).__name__}")
+        raise TypeError(f"op must be a name or a NumPy ufunc, not {type(op).__name__}")
     found = _UFUNCS.get(name, name)
     if found not in _OPS:
         raise ValueError(f"op must be one of {', '.join([*_OPS, *_UFUNCS])}; got {name!r}")
@@ -51,7 +51,7 @@ def _offsets(offsets: Any) -> Any:
     if array.size == 0 and not hasattr(offsets, "dtype"):
         array = array.astype(np.int64)
     if array.ndim != 1:
-        raise ValueError(f"offsets must have one dimension; they have {array.ndim}")
+        raise ValueError(f"offsets must have one dimension; got {array.ndim}")
     if array.dtype == np.uint64:  # offsets beyond int64 are out of bounds anyway
         array = np.minimum(array, np.uint64(np.iinfo(np.int64).max)).astype(np.int64)
     return np.ascontiguousarray(array.astype(np.int64, casting="safe", copy=False))
@@ -128,9 +128,9 @@ def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]
     if not -values.ndim <= axis < values.ndim:
         raise np.exceptions.AxisError(axis, values.ndim)
     if rest[1] is not None:
-        raise TypeError("reduceat along an axis of several takes no out")
+        raise TypeError("reduceat of values with several dimensions does not take out")
     if on_device(starts):
-        raise TypeError("offsets along an axis of several must be on the host")
+        raise TypeError("offsets for values with several dimensions must be on the host")
     if hasattr(starts, "mask"):
         raise TypeError("offsets: masked arrays are not supported")
     rows = values.swapaxes(axis, -1)
@@ -193,4 +193,4 @@ def each(
     if not listed:
         return np.empty(0)
     results = _core.each(op, listed, dtype, out, ord, ddof, initial, method, stream)
-    return made(results, ddof) if op == "describe" else results
+    return make_summary(results, ddof) if op == "describe" else results

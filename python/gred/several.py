@@ -28,13 +28,12 @@ from gred.explanation import explain
 
 _THREADS_MOST = 32
 
-
 # Threads that wait for devices; kept, since starting them takes as long as a sum.
 _pool = functools.cache(lambda: ThreadPoolExecutor(_THREADS_MOST, "gred-several"))
 os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
+def _map_concurrently(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
     """Call a function for all arrays concurrently, in the caller's context; wait for all."""
     others = [
         _pool().submit(contextvars.copy_context().run, function, array) for array in arrays[1:]
@@ -48,14 +47,14 @@ def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]
         raise
 
 
-def common(names: Sequence[str]) -> np.dtype[Any]:
+def common_type(names: Sequence[str]) -> np.dtype[Any]:
     """Promote types as NumPy does, bfloat16 as float32 unless bfloat16 can hold all the others."""
     fits = "bfloat16" in names and set(names) <= {"bfloat16", "bool", "int8", "uint8"}
     if fits and importlib.util.find_spec("ml_dtypes"):
         return dtype_named("bfloat16")
     known = ["float32" if name == "bfloat16" else name for name in names]
-    common: np.dtype[Any] = np.result_type(*known)
-    return common
+    promoted: np.dtype[Any] = np.result_type(*known)
+    return promoted
 
 
 def _place(array: Any) -> Any:
@@ -79,18 +78,18 @@ def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Sequence[floa
             total += share * float(part)
         return first.type(total)
     names = [part.dtype.name for part in parts]
-    result = common(names) if dtype is None else np.dtype(dtype_name(dtype))
+    result = common_type(names) if dtype is None else np.dtype(dtype_name(dtype))
     wide = np.dtype({"c": np.complex128, "f": np.float64}.get(result.kind, result))
     values = np.concatenate([np.atleast_1d(part).astype(wide) for part in parts])
     return result.type(_core.sum(values * (shares or 1), dtype=wide))
 
 
 def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
-    return common([_core.element(array) for array in arrays])
+    return common_type([_core.element(array) for array in arrays])
 
 
 def _total(arrays: Sequence[Any]) -> ExactSum:
-    return functools.reduce(operator.iadd, _on_each(ExactSum, arrays), ExactSum())
+    return functools.reduce(operator.iadd, _map_concurrently(ExactSum, arrays), ExactSum())
 
 
 def _reduced(
@@ -104,7 +103,7 @@ def _reduced(
         groups = tuple(map(tuple, places.values()))
         return _core.by_place(name, groups, dtype), groups
     reduce = partial(getattr(_core, name), dtype=dtype, method=method, block_size=block_size)
-    return _on_each(reduce, arrays), tuple((array,) for array in arrays)
+    return _map_concurrently(reduce, arrays), tuple((array,) for array in arrays)
 
 
 def sum(

@@ -24,8 +24,8 @@ def _plain(a: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
     array = np.asarray(a, dtype)
     if array.dtype.hasobject:
         raise TypeError(
-            f"a: elements of type {array.dtype} are references, which have no meaning in a "
-            "device's memory; give an array of numbers"
+            f"a: elements of type {array.dtype} are references, which have no meaning in "
+            "device memory; pass an array of numbers"
         )
     return array
 
@@ -101,7 +101,7 @@ class SimulatedArray:
             indices = (*indices, Ellipsis)  # a single element is a 0-d array
         part = self._view[indices]
         if not np.may_share_memory(part, self._view) and part.size:
-            raise IndexError("a part of a SimulatedArray has to share its memory")
+            raise IndexError("an index of a SimulatedArray must give a view")
         return self._like(part, self._changes)
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:

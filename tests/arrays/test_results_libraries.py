@@ -200,7 +200,7 @@ def test_cupys_arrays_come_back_on_their_own_device(cupy, monkeypatch, op, numbe
     seen, detour = [], Mock(side_effect=AssertionError("Python was asked"))
     module = cupy(number, is_class, lambda memory: seen.append(memory.get()))
     if number == 0 and is_class:
-        monkeypatch.setattr("gred.device_array.made_like", detour)
+        monkeypatch.setattr("gred.device_array.empty_like", detour)
     result, expected = getattr(gred, op)(module.array(X), 1), getattr(np, op)(X, 1)
     assert result is made.pop()
     assert entered == [0, None] * number

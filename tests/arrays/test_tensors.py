@@ -163,7 +163,7 @@ def bad_tensors():
     """Yield tensors that cannot be read, the error and its message."""
     x = torch.ones(3)
     yield torch.ones(3, requires_grad=True), RuntimeError, r"a\.detach\(\)"
-    yield torch.ones(3, device="meta"), TypeError, "has a shape and no elements"
+    yield torch.ones(3, device="meta"), TypeError, "has only a shape"
     yield torch.eye(3).to_sparse(), TypeError, r"sparse_coo; pass a\.to_dense\(\)"
     yield torch.eye(3).to_sparse_csr(), TypeError, r"sparse_csr; pass a\.to_dense\(\)"
     yield nested([x, x[1:]]), TypeError, r"is nested; reduce each of a\.unbind\(\)"
@@ -183,14 +183,14 @@ def test_a_tensor_that_cannot_be_read_is_refused_in_one_line():
 
 
 def test_a_tensor_under_a_transform_is_refused_in_one_line():
-    with pytest.raises(RuntimeError, match=r"functions of gred\.torch can be"):
+    with pytest.raises(RuntimeError, match="use the functions of gred"):
         torch.vmap(lambda x: torch.as_tensor(gred.sum(x)))(torch.ones(2, 3))
-    with pytest.raises(RuntimeError, match=r"those of gred\.torch have"):
+    with pytest.raises(RuntimeError, match="use those of gred"):
         torch.func.grad(lambda x: torch.as_tensor(gred.sum(x)))(torch.ones(3))
 
 
 def test_an_out_that_cannot_be_written_is_refused():
-    for options, words in (({"device": "meta"}, "has a shape"), ({"requires_grad": True}, "grad")):
+    for options, words in (({"device": "meta"}, "only a shape"), ({"requires_grad": True}, "grad")):
         with pytest.raises((TypeError, ValueError), match=f"out .*{words}"):
             gred.sum(torch.ones(3, 4), 0, out=torch.zeros(4, **options))
 

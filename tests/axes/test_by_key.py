@@ -230,7 +230,7 @@ test_what_cannot_be_is_refused = refused_by(
     (("sum", [0.0, 1.0], [1.0, 2.0]), {}, TypeError, INTEGERS_ALONE),
     (("sum", ["a"], [1.0]), {}, TypeError, "keys: element type <U1 is not supported"),
     (("sum", [[0, 1]], [1.0, 2.0]), {}, ValueError, "one dimension"),
-    (("sum", [0, 1, 2], [1.0, 2.0]), {}, ValueError, "3 keys, and 2 values"),
+    (("sum", [0, 1, 2], [1.0, 2.0]), {}, ValueError, "3 keys for 2 values"),
     (("sum", [0], [1.0], -1), {}, ValueError, "negative"),
     (("sum", [0], [1.0], 2.5), {}, TypeError, "integer"),
     (("sum", [0], [1.0], (1, 2)), {}, ValueError, "2 numbers for 1 keys"),
@@ -246,13 +246,13 @@ test_what_cannot_be_is_refused = refused_by(
 HERE = {"keys": np.array([0, 1]), "values": np.ones(2), "whole": np.array([1, 4])}
 HERE |= {"short": np.ones(1)}
 WRONG_THERE = [
-    ("var", "keys values", {}, TypeError, r"by_key takes arrays of .* for sums, means and"),
-    ("mean", "keys whole", {"dtype": int}, TypeError, "by_key takes arrays of"),  # sums only
+    ("var", "keys values", {}, TypeError, r"by_key supports a .* only for sums, means and"),
+    ("mean", "keys whole", {"dtype": int}, TypeError, "by_key supports a"),  # sums only
     ("sum", "keys values", {"method": "batch_invariant"}, ValueError, "method"),
     ("sum", "keys_here values", {}, TypeError, "one place"),
     ("sum", "keys values_here", {}, TypeError, "one place"),
     ("sum", "values values", {}, TypeError, INTEGERS_ALONE),
-    ("sum", "keys short", {}, ValueError, "2 keys, and 1 values"),
+    ("sum", "keys short", {}, ValueError, "2 keys for 1 values"),
 ]
 
 

@@ -289,7 +289,7 @@ test_what_is_wrong_is_named = refused_by(
     (("sum", [1, 2], [0.5]), {}, TypeError, "Cannot cast"),
     (("sum", [1, 2], [[0]]), {}, ValueError, "one dimension"),
     (("sum", [1, 2], 0), {}, ValueError, "one dimension"),
-    (("sum", [[1, 2]], [0]), {"out": np.zeros(2)}, TypeError, "no out"),
+    (("sum", [[1, 2]], [0]), {"out": np.zeros(2)}, TypeError, "not take out"),
     (("sum", 1, [0]), {}, ValueError, "one dimension"),
     (("sum", [1, 2], [0]), {"empty": "zero"}, ValueError, "empty must be"),
     (("sum", [1, 2], [0]), {"dtype": "S3"}, TypeError, "dtype"),

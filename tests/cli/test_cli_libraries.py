@@ -235,7 +235,7 @@ def test_cupy_is_told_its_accelerators_before_each_turn_and_its_answer_is_brough
     assert len(brought) == 1
     for kind in ("reduction", "routine"):
         setattr(pretended_cupy._core, f"get_{kind}_accelerators", lambda: [1])
-    with pytest.raises(libraries.LackingError, match="by itself"):
+    with pytest.raises(libraries.LackingError, match="by default"):
         libraries.CuPyCub("cuda:0")
 
 

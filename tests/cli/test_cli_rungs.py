@@ -200,7 +200,7 @@ def test_the_roof_is_as_high_as_the_types_additions(dtype, additions):
     data = roofline.record_of({}, counters.Settings((), 5000, dtype, 64), told)
     roof, _ = rungs.roofline_figure(data).axes
     assert max(roof.lines[0].get_ydata()) == 132 * additions * 1.98e9
-    assert f"{additions} additions a cycle" in [text.get_text() for text in roof.texts]
+    assert f"{additions} additions per cycle" in [text.get_text() for text in roof.texts]
 
 
 # ---- gred.roofline ----

@@ -133,7 +133,7 @@ def test_a_named_pipe_is_opened_once(tmp_path):
         ((*FEW, "--json", "-"), "{", "all 3 answers right"),
         ((*SWEEP, "--json", "-"), "{", "neighbored"),
         ((*SWEEP, "--csv", "-"), "number,method,", "neighbored"),
-        ((*VERSUS, "--csv", "-"), "reduction,dtype,", "gred is ahead"),
+        ((*VERSUS, "--csv", "-"), "reduction,dtype,", "gred is faster"),
         ((*COUNTERS, "--json", "-"), "{", "lanes"),
     ],
 )

@@ -178,7 +178,7 @@ def test_everything_measured_is_written_and_shown(screen, tmp_path):
     table = [line for line in out.splitlines() if line.split()[:1] in (["sum"], ["argmax"])]
     assert len(table) == 16
     assert all("NumPy" in line and "x " in line for line in table)
-    assert "gred is ahead in " in out
+    assert "gred is faster in " in out
 
 
 def kept_of(rows, floor=None):
@@ -220,7 +220,7 @@ def test_plots_are_green_ahead_and_red_behind_and_show_the_latency_floor():
     [axes] = plots.ratio_figure(kept_of(rows)).axes
     texts = [text.get_text().replace("\n", " ") for text in axes.texts]
     cells = dict(zip(texts, (patch.get_facecolor()[:3] for patch in axes.patches), strict=True))
-    assert set(cells) == {"1.10x numpy", "0.90x numpy", "200x numpy", "alone", "lacks", "WRONG"}
+    assert set(cells) == {"1.10x numpy", "0.90x numpy", "200x numpy", "no peer", "missing", "WRONG"}
     assert np.argmax([cells[text] for text in cells if "x " in text], 1).tolist() == [1, 0, 1]
     assert cells["WRONG"] == (0, 0, 0)
 
@@ -234,7 +234,7 @@ SAID = [  # what is changed; the status, text shown once, and text not shown
     (gred, "sum", lambda *given, **more: SUM(*given, **more) + 5,
      1, ["WRONG: gred, sum float32, 64: "], "WRONG: gred, argmax"),
     (libraries.NumPy, "function", lambda *_: lambda view: view.sum() * 3,
-     0, ["wrong: NumPy, sum float32, 64: ", "no case has both"], "WRONG"),
+     0, ["wrong: NumPy, sum float32, 64: ", "no case has answers of"], "WRONG"),
     (libraries.NumPy, "function", lacks,
      0, ["NumPy lacks sum, argmax in 16 cases: nothing of the kind"], "NumPy lacks argmax"),
 ]  # fmt: skip
@@ -285,7 +285,7 @@ def test_runs_end_in_time_and_say_what_they_left_out(screen, monkeypatch, tmp_pa
     out = screen(*TINY[:5], "--quick", "--json", "kept.json")
     kept, count = record.read_json(tmp_path / "kept.json"), len(cases.cases(QUICK))
     assert (kept["rows"], len(kept["run"]["left_out"])) == ([], count)
-    assert f"left out to end in time: {count} cases" in out
+    assert f"skipped to end in time: {count} cases" in out
 
 
 def ends_its_process(*_):

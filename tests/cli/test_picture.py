@@ -10,7 +10,7 @@ from inputs import every_rung
 
 import gred
 from gred.cli import console as consoles
-from gred.drawing.picture import drawn
+from gred.drawing.picture import draw_accesses
 
 KEPT = Path(__file__).parents[2] / "docs/pictures"
 METHODS = {m.name: m for m in gred.methods() if m.number is not None}
@@ -21,7 +21,7 @@ class Picture:
     def __init__(self, rung, n=32, block=32, x=None):
         x = np.arange(1, n + 1, dtype=np.int64) if x is None else x
         self.told = gred.accesses(x, method=rung, block_size=block, dtype=x.dtype)
-        self.root = ElementTree.fromstring(drawn(self.told))
+        self.root = ElementTree.fromstring(draw_accesses(self.told))
 
     def of(self, tag, *kinds, step=None, block=0):
         """List the elements with all these classes, at this step of the first pass if given."""
@@ -101,7 +101,7 @@ def test_passes_come_one_under_another_and_tickets_and_barriers_are_drawn():
     tops = [float(text.get("y")) for text in passes]
     assert tops == sorted(tops)
     tickets = [text for text in Picture("last_block", 1280).texts("note") if "ticket" in text]
-    assert tickets == ["draws ticket 0", "draws ticket 1: the last block"]
+    assert tickets == ["takes ticket 0", "takes ticket 1: the last block"]
     for rung, n, barrier in (("cooperative", 1280, "grid"), ("cluster", 512, "cluster")):
         picture = Picture(rung, n)
         assert picture.count("line", "barrier") == 1
@@ -139,7 +139,7 @@ def test_labels_neither_collide_nor_leave_the_picture(path):
 def test_a_small_picture_has_the_same_lines_cells_and_texts():
     """A combined line has as many segments as there are single lines."""
     told = gred.accesses(np.arange(1, 65, dtype=np.int32), method="unroll2", block_size=32)
-    texts = drawn(told), drawn(told, small=True)
+    texts = draw_accesses(told), draw_accesses(told, small=True)
     assert len(texts[1]) < len(texts[0]) / 3
     full, small = map(ElementTree.fromstring, texts)
     for kind in ("line load", "line store", "idle", "active"):

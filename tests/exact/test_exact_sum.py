@@ -181,7 +181,7 @@ def test_words_have_room_for_the_promised_number_of_parts(x):
     merged = gred.ExactSum.from_words(part.words * most)
     assert merged.fraction() == part.fraction() * most
     assert merged.count == 3 * most
-    with pytest.raises(ValueError, match="at most 1048576"):
+    with pytest.raises(ValueError, match="more than 1048576"):
         gred.ExactSum.from_words(part.words * (most + 1))
 
 
@@ -203,7 +203,7 @@ def test_counts_that_could_wrap_or_overflow_are_refused():
         if doublings == 42:
             assert gred.ExactSum.from_words(many.words) == many
         if doublings == 43:
-            with pytest.raises(OverflowError, match=r"count is 8796093022208"):
+            with pytest.raises(OverflowError, match=r"got 8796093022208"):
                 many.words  # noqa: B018
             assert gred.ExactSum.from_bytes(many.to_bytes()) == many
         many += many
@@ -220,14 +220,14 @@ def test_every_byte_that_is_changed_is_noticed():
     for place, change in itertools.product(range(len(data)), (1, 0x80)):
         changed = bytearray(data)
         changed[place] ^= change
-        with pytest.raises(ValueError, match="ExactSum"):
+        with pytest.raises(ValueError, match=r"ExactSum|corrupted"):
             gred.ExactSum.from_bytes(changed)
 
 
 @given(st.binary(max_size=1200))
 def test_no_other_bytes_make_an_accumulator_and_the_core_takes_any_without_harm(data):
     for hostile in (data, b"gredsum\x01" + data, b"gredsum\x01" + data.ljust(1120, b"\xff")):
-        with pytest.raises(ValueError, match="ExactSum"):
+        with pytest.raises(ValueError, match=r"ExactSum|corrupted"):
             gred.ExactSum.from_bytes(hostile)
     with contextlib.suppress(ValueError):
         words = gred._core.exact_normalised((data * 1104 or bytes(1104))[:1104])
@@ -246,7 +246,7 @@ def hostile_words():
     for place, word in [(-1, 2**40), *itertools.product((4, 70, -1), beyond)]:
         words = np.zeros(138, np.int64)
         words[place] = word
-        yield gred.exact.sums._sealed(words)
+        yield gred.exact.sums._with_head(words)
 
 
 ONE, LARGE = gred.ExactSum([1.0]), gred.ExactSum([GREATEST])
@@ -262,8 +262,8 @@ REFUSED = [
     (of_products, ([1.0], [1j]), TypeError, "real and imaginary parts"),
     *((of_products, pair, ValueError, "one shape") for pair in OTHER_SHAPES),
     *((gred.ExactSum.from_words, (words,), ValueError, "words must be") for words in OTHER_WORDS),
-    *((gred.ExactSum.from_words, (words,), ValueError, "not the") for words in hostile_words()),
-    *((gred.ExactSum.from_bytes, (data,), ValueError, "ExactSum") for data in OTHER_BYTES),
+    *((gred.ExactSum.from_words, (words,), ValueError, "words") for words in hostile_words()),
+    *((gred.ExactSum.from_bytes, (data,), ValueError, "ExactSum|corrupt") for data in OTHER_BYTES),
     (gred.ExactSum.from_bytes, (BYTES[:7] + b"\2" + BYTES[8:],), ValueError, "version 2"),
     (gred.ExactSum.from_bytes, ("gredsum",), TypeError, None),
     (pickle.loads, (pickle.dumps(ONE).replace(b"gredsum", b"gredsun"),), ValueError, "ExactSum"),
@@ -272,7 +272,7 @@ REFUSED = [
     *((ONE.value, (WIDE, how), ValueError, "rounding must be") for how in ("zero", None, 1)),
     (gred.ExactSum([NAN]).fraction, (), ValueError, "NaN"),
     (gred.ExactSum([INF]).fraction, (), OverflowError, "Infinity"),
-    *((LARGE.__mul__, (k,), OverflowError, "beyond") for k in (2**1200, -(2**1200))),
+    *((LARGE.__mul__, (k,), OverflowError, "range") for k in (2**1200, -(2**1200))),
     *((eval, (text, {"one": ONE, "operator": operator}), TypeError, None) for text in OTHERS),
 ]  # fmt: skip
 

@@ -77,7 +77,7 @@ def test_the_first_gpu_is_compiled_for_and_without_nvcc_one_error_says_so(monkey
     assert found == nvcc.gpu("cuda") == ("cuda:0", "90", Path("/some/bin/nvcc"))
     assert "-gencode=arch=compute_90,code=sm_90" in found.command()
     monkeypatch.setattr(nvcc, "find", lambda *_: None)
-    with pytest.raises(RuntimeError, match="by nvcc, and there is none in CUDA_HOME"):
+    with pytest.raises(RuntimeError, match="nvcc, which was not found in CUDA_HOME"):
         gred.lab.compile(FAULTS, device="cuda")
     assert gred.lab.compile(FAULTS).gpu is None
 
@@ -105,8 +105,8 @@ def test_what_cuda_says_is_told_as_a_kind_of_mistake():
     errors = {"IllegalAddress": "bounds", "MisalignedAddress": "alignment"}
     errors["LaunchFailure"] = "crash"
     answers = [(failed(f"cudaError{error}"), kind) for error, kind in errors.items()]
-    for answer, kind in (*answers, (processes.Answer(0, None, "time", "it was not done"), "time")):
-        assert checking._heard(build, job, answer).kind == kind
+    for answer, kind in (*answers, (processes.Answer(0, None, "time", "not done"), "time")):
+        assert checking._finding_of(build, job, answer).kind == kind
 
 
 @pytest.fixture(scope="module")
@@ -124,9 +124,9 @@ def test_a_rung_runs_where_it_is_compiled_for(pretending, monkeypatch):
             pretending.kernel_time(np.ones(5), device=device)
     asked = []
     monkeypatch.setattr(pretending, "gpu", "cuda:1")
-    monkeypatch.setattr(pretending, "_one", lambda _what, _a, how, kind: asked.append((how, kind)))
+    monkeypatch.setattr(pretending, "_run", lambda _what, _a, how, kind: asked.append((how, kind)))
     for device in (None, "cuda", "simulated"):
-        with pytest.raises(RuntimeError, match="cannot be read"):  # nothing was measured
+        with pytest.raises(RuntimeError, match="unreadable answer"):  # nothing was measured
             pretending.kernel_time(np.ones(5), device=device)
     told = [(how["device"], kind) for how, kind in asked]
     assert told == [("cuda:1", "cuda"), ("cuda:1", "cuda"), ("simulated", "plain")]
@@ -174,7 +174,7 @@ def test_a_rung_stands_in_the_ladders_table_with_its_time(
     drawing = tmp_path / "times.svg"
     wanted = "--methods", "13,14", "--size", "4096", "--dtype", "float32", "--plot", drawing
     out = screen("lab", "mine.cuh", *wanted)
-    assert "every access; every edge on simulated" in out
+    assert "accesses; all edge cases on simulated" in out
     assert "all 3 answers right" in out
     times = out[out.index("device  simulated") : out.index("time: median")].splitlines()
     assert [line.split()[0] for line in times if "shared_" in line] == ["13", "-", "14"]
@@ -207,7 +207,7 @@ MISTAKES = {
     101: ("bounds", "cudaErrorIllegalAddress"),
     102: ("alignment", "cudaErrorMisalignedAddress"),
     103: ("crash", "cudaError"),
-    104: ("time", "it was not done in 1 seconds"),
+    104: ("time", "it did not finish within 1 seconds"),
     105: ("bounds|crash", "cudaError"),
     106: ("answer", r"-?\d+ instead of -?\d+"),
 }
@@ -253,11 +253,11 @@ def test_the_ladders_rungs_are_right_on_a_gpu(name):
 def test_a_check_goes_on_to_the_gpu_and_its_processs_memory_is_bounded_there_too(tmp_path):
     report = gred.lab.compile(saved(tmp_path, SOURCE.replace("case 106", "case 65"))).check()
     assert report[0].kind == "answer"
-    assert "2 of 65 elements are left out" in report[0].text
+    assert "2 of 65 elements are skipped" in report[0].text
     assert (report[0].size, report[0].block_size, report[0].order) == (65, 32, "on cuda:0")
     path = saved(tmp_path, f"{SOURCE}\nchar *much = new char[1ull << 34];\n", "much.cuh")
     finding = found(gred.lab.compile(path, device="cuda"), 1000)
-    assert (finding.kind, finding.text) == ("memory", "it wants more than 4 GiB of memory")
+    assert (finding.kind, finding.text) == ("memory", "it needs more than 4 GiB of memory")
 
 
 @pytest.mark.gpu
@@ -274,7 +274,7 @@ def test_a_rungs_time_on_a_gpu_is_that_of_the_ladders_own(screen):
     few = gred.lab.compile(LADDER / "18_shuffle.cuh", data_blocks=16, device="cuda")
     assert few.kernel_time(np.ones(4096, np.int32), block_size=64).grid == 4
     out = screen("lab", path, "--device", "cuda", "--methods", "13", "--size", "65536")
-    assert "every access; every edge on cuda:0" in out
+    assert "accesses; all edge cases on cuda:0" in out
     assert "all 2 answers right" in out
     table = gred.lab.ladder(rung, np.ones(4096, np.float32), timed=np.ones(1 << 20, np.float32))
     assert {(row.time.device, row.time.result) for row in table} == {("cuda:0", 1 << 20)}

@@ -113,7 +113,7 @@ def check_refusals(comm):
     hostile = part.words
     hostile[comm.rank] += 1
     comm.Allreduce(MPI.IN_PLACE, hostile, op=MPI.SUM)
-    with pytest.raises(ValueError, match="not the words"):
+    with pytest.raises(ValueError, match="words are corrupted"):
         gred.ExactSum.from_words(hostile)
     for null in (MPI.COMM_NULL, comm.Split(MPI.UNDEFINED)):
         for call in (gred.mpi.allreduce, gred.mpi.reduce):

@@ -20,7 +20,7 @@ def found(rung, *jobs, seconds=600.0, kind="counting"):
     """Run the jobs in one process, and return what is found in each."""
     build = rung._build
     answers = processes.answers({**build.asked(kind), "jobs": jobs}, seconds)
-    return [checking._heard(build, *pair) for pair in zip(jobs, answers, strict=False)]
+    return [checking._finding_of(build, *pair) for pair in zip(jobs, answers, strict=False)]
 
 
 def saved(folder, text, name="mine.cuh"):

@@ -107,7 +107,7 @@ HOSTILE = {
     204: (PATIENT, "exit", "status 3", None),
     205: (PATIENT, "memory", "4 GiB", None),
     207: (SOON, "crash|time|exit", "SIGXFSZ|2 seconds|status", None),
-    209: (PATIENT, "crash", "cannot be read", None),
+    209: (PATIENT, "crash", "unreadable answer", None),
     210: (PATIENT, "crash", "SIGABRT.*: a word of shared memory", "aborts"),
     211: (PATIENT, "crash", processes.UNREADABLE, None),
     212: (PATIENT, "crash", "SIGKILL", None),
@@ -157,11 +157,11 @@ def test_an_answer_of_another_form_is_one_more_finding_and_no_line_ends_python(f
     wrong = checking.Finding("answer", "3 instead of 4", None, None, 5, 64, "forwards")
     for lie in LIES:
         answer = processes.Answer(0, lie)
-        finding = checking._heard(faults._build, job, answer)
-        assert "cannot be read" in str(finding)
+        finding = checking._finding_of(faults._build, job, answer)
+        assert "unreadable answer" in str(finding)
         assert hash(finding)
         monkeypatch.setattr(checking, "_answers", lambda *_, answer=answer: [answer] * 2)
-        assert checking._explained(faults._build, job, wrong) == wrong
+        assert checking._with_hint(faults._build, job, wrong) == wrong
     for line in (b"[" * 200_000, b"1" * 10_000, b"{}", b"\xff", b"null"):
         answer = processes._read(line, 1, 0)
         assert (answer.failure, answer.text) == ("crash", processes.UNREADABLE)
@@ -176,7 +176,7 @@ def test_what_is_counted_and_timed_is_not_taken_on_trust(faults, monkeypatch):
 
     monkeypatch.setattr(processes, "answers", answers)
     for answer in (None, 5, {}, {"told": 1}, {"told": [], "launches": [[]]}, "gone"):
-        said, text = processes.Answer(0, answer), "what its process said cannot be read"
+        said, text = processes.Answer(0, answer), "its process gave an unreadable answer"
         if answer == "gone":
             said, text = processes.Answer(0, None, "crash", "gone"), "a crash: gone"
         for ask in (faults.counters, faults.accesses, faults.kernel_time):
@@ -187,8 +187,8 @@ def test_what_is_counted_and_timed_is_not_taken_on_trust(faults, monkeypatch):
 def test_who_has_closed_its_pipe_may_take_its_time_to_end(tmp_path):
     late = ["sh", "-c", "sleep 1; exit 3"]
     with open(tmp_path / "words", "w+b") as words, subprocess.Popen(late) as child:
-        told = processes._silence(child, words, time.monotonic() + PATIENT)
-    assert told == ("exit", "it has left its process, with status 3", ())
+        told = processes._failure_of(child, words, time.monotonic() + PATIENT)
+    assert told == ("exit", "it exited with status 3", ())
 
 
 def test_a_check_raises_nothing_where_an_exercise_fails_as_it_is_counted(faults, monkeypatch):
@@ -202,7 +202,10 @@ def test_a_check_raises_nothing_where_an_exercise_fails_as_it_is_counted(faults,
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [*((size, "an exit: .* status 3") for size in (204, 214, 215, 216)), (209, "cannot be read")],
+    [
+        *((size, "an exit: .* status 3") for size in (204, 214, 215, 216)),
+        (209, "unreadable answer"),
+    ],
 )
 def test_threads_that_exit_at_once_end_the_process_once_and_counting_raises(faults, size, text):
     with pytest.raises(RuntimeError, match=f"faults: .*{text}"):
@@ -235,7 +238,7 @@ def test_a_rung_gets_a_few_cores_however_many_there_are_since_each_takes_address
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(200)))
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, cores: asked.extend(cores))
     monkeypatch.setattr(resource, "setrlimit", limits.__setitem__)
-    worker._bound({"device": "simulated", "memory": 1 << 32, "seconds": 5})
+    worker._limit_resources({"device": "simulated", "memory": 1 << 32, "seconds": 5})
     assert asked == [*range(8)]
     assert limits[resource.RLIMIT_AS] == (1 << 32, 1 << 32)
 
@@ -260,7 +263,7 @@ LACKS = {
     2: ("unwritten", "shared element 1, which is uninitialized"),
     3: ("goal", "lanes"),
     4: ("goal", "bank conflicts"),
-    5: ("answer", "element 32 is left out"),
+    5: ("answer", "element 32 is skipped"),
     6: ("race", "stores shared element"),
     7: ("race", "shared element 0"),
 }

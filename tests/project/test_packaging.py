@@ -160,23 +160,23 @@ MISSING = {
     "old torch": (
         "torch",
         "sys.modules['torch'] = SimpleNamespace(__version__='2.4.1')",
-        r"needs torch( 2\.5 or later, and 2\.4\.1 is installed|\.distributed).*'gred\[torch\]'",
+        r"needs torch( 2\.5 or later, but 2\.4\.1 is installed|\.distributed).*'gred\[torch\]'",
     ),
-    "jax": ("jax", "sys.modules['jax'] = None", r"needs jax, .*pip install 'gred\[jax\]' brings"),
+    "jax": ("jax", "sys.modules['jax'] = None", r"needs jax, .*run pip install 'gred\[jax\]'"),
     "old jax": (
         "jax",
         "jax_of(0, 5, 3)",
-        r"needs jax 0\.6 or later, and 0\.5\.3 is installed; pip",
+        r"needs jax 0\.6 or later, but 0\.5\.3 is installed; run pip",
     ),
     "not built": (
         "jax",
         "jax_of(0, 9, 0); sys.modules['gred._jax'] = None",
-        r"built without its part for JAX .*GRED_JAX=1 pip install '\.\[jax\]' builds it",
+        r"built without JAX support .*GRED_JAX=1 pip install '\.\[jax\]'",
     ),
     "of a later JAX": (
         "jax",
         "jax_of(0, 9, 0); sys.modules['gred._jax'] = MagicMock(version=(0, 4))",
-        r"later JAX than is here \(jax 0\.9\.0 is here\).*--no-build-isolation",
+        r"later JAX than the installed 0\.9\.0;.*--no-build-isolation",
     ),
 }
 

@@ -154,10 +154,10 @@ WRONG = [
     (([1.0], [0.5, np.nan]), {}, ValueError, r"in \[0, 1\]"),
     (([1.0], 0.5), {"method": "cubic"}, ValueError, "method must be one of linear, "),
     (([1.0], 0.5, 1), {}, ValueError, "axis"),
-    (([1j], 0.5), {}, TypeError, "complex numbers have no quantiles"),
+    (([1j], 0.5), {}, TypeError, "quantiles of complex numbers"),
     ((["a"], 0.5), {}, TypeError, "not supported"),
-    ((np.zeros((5, 0, 3)), 0.5, 1), {}, ValueError, "no elements"),
-    ((np.zeros((5, 0, 3)), 0.5), {}, ValueError, "no elements"),
+    ((np.zeros((5, 0, 3)), 0.5, 1), {}, ValueError, "empty array"),
+    ((np.zeros((5, 0, 3)), 0.5), {}, ValueError, "empty array"),
     *(((x, 0.5, 1), {}, MemoryError, "order statistics") for x in HUGE),
 ]
 test_what_quantile_refuses = refused_by(gred.quantile, *WRONG)

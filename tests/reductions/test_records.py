@@ -265,7 +265,7 @@ REFUSED = [
     (PREDICT, (9,), {"dtype": "U3"}, ValueError, ("dtype must be int32, ", "got 'U3'")),
     (PREDICT, (9,), {"dtype": bool}, ValueError, ("dtype must be int32, ", "bool")),
     (PREDICT, (9,), {"block_size": 33}, ValueError, ("33",)),
-    (PREDICT, (9,), {"device": "simulated"}, ValueError, ("got 'simulated'", "an H200's")),
+    (PREDICT, (9,), {"device": "simulated"}, ValueError, ("got 'simulated'", "an H200")),
 ]
 REFUSED += [(SEE, *refused) for call, *refused in REFUSED if call is COUNT]
 

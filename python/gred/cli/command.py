@@ -1,7 +1,7 @@
 """Entry point of `python -m gred`: selects the job and converts errors to an exit status.
 
-0: all answers right. 1: a wrong answer. 2: bad arguments or a missing part. 130: interrupted. 141:
-the reader of standard output has closed it; as with SIGPIPE, the command ends without a message.
+0: all answers right. 1: a wrong answer. 2: bad arguments or a missing dependency. 130: interrupted.
+141: the reader of standard output has closed it; as with SIGPIPE, the command ends silently.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def _run(given: list[str], console: Console) -> int:
         # Print warnings immediately: one may say that the next result takes a while.
         warnings.showwarning = lambda message, *_, **__: console.note(f"gred: {message}")
         for name in named:
-            options.check_name(name, _JOBS, "job", f"there are {', '.join(_JOBS)}")
+            options.check_name(name, _JOBS, "command", f"choose from {', '.join(_JOBS)}")
         job = _JOBS[named[0]] if named else ladder
         parser = options.parser(" ".join(("python -m gred", *named)), job)
         try:

@@ -27,7 +27,7 @@ FIGURE = "gred.cli.plots.rungs.counters_figure"
 
 MULTIPROCESSORS = option(
     "--multiprocessors",
-    "number of the GPU to count for (default: 132, an H200's)",
+    "multiprocessors of the GPU to count for (default: 132, an H200's)",
     options.whole(1, 1024),
     "N",
     default=132,
@@ -41,7 +41,7 @@ COMMON = (
 OPTIONS = (
     option("--methods", f"all rungs up to {LATEST}"),
     *COMMON,
-    option("--json", "write everything counted"),
+    option("--json", "write all counts"),
     option("--plot", "the counts (.svg, .png, .pdf)"),
 )
 
@@ -78,10 +78,10 @@ class Row(NamedTuple):
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    files = output.one_file_each(given, console, FIGURE)
+    files = output.file_outputs(given, console, FIGURE)
     settings = settings_of(given)
     device = options.resolve_device("simulated")
-    machine = output.introduce(console, device, "what the rungs do to memory, counted")
+    machine = output.introduce(console, device, "memory accesses of the rungs")
     rows = count(settings, console)
     files.write(record_of(machine, settings, rows))
     show(console, settings, rows)
@@ -149,19 +149,19 @@ _COLUMNS = (
         *("loads", 5, lambda total: total.global_load_requests + total.bulk_copy_requests),
         "warp-level global load requests, and bulk copies",
     ),
-    _total("load sectors", 0, _load_sectors, "of 32 bytes, that global loads move"),
+    _total("load sectors", 0, _load_sectors, "32-byte sectors moved by global loads"),
     _total(
         *("used", 1, lambda total: units.optional(units.percent_text, used(total))),
-        "bytes that lanes ask for, over bytes that loads move",
+        "requested bytes, divided by bytes moved by loads",
     ),
     _total("stores", 7, attrgetter("global_store_requests"), "warp-level global store requests"),
-    _total("store sectors", 4, attrgetter("global_store_sectors"), "that global stores move"),
-    _total("shared", 3, wavefronts, "wavefronts of shared memory, loads and stores"),
-    _total("conflicts", 0, attrgetter("bank_conflicts"), "wavefronts that are bank conflicts"),
+    _total("store sectors", 4, attrgetter("global_store_sectors"), "moved by global stores"),
+    _total("shared", 3, wavefronts, "shared-memory wavefronts of loads and stores"),
+    _total("conflicts", 0, attrgetter("bank_conflicts"), "wavefronts due to bank conflicts"),
     _total("atomics", 11, attrgetter("atomic_requests"), "warp-level atomic requests"),
     _total("shuffles", 10, attrgetter("shuffle_requests"), "warp-level shuffles"),
-    _total("barriers", 6, attrgetter("block_barriers"), "barriers of a block"),
-    _total("lanes", 1, lanes_text, "of a warp's 32, active in a step of arithmetic on average"),
+    _total("barriers", 6, attrgetter("block_barriers"), "block barriers"),
+    _total("lanes", 1, lanes_text, "active lanes per warp in an arithmetic step, on average"),
 )
 
 

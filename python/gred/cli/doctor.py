@@ -23,7 +23,7 @@ from gred.cli.record import driver_version, usable_cores
 OPTIONS = ()
 
 _LENGTH = 100_003
-_KERNELS = "gred has no kernels for GPUs; pip install 'gred[cuda13]', or build it where nvcc is"
+_KERNELS = "gred has no GPU kernels; pip install 'gred[cuda13]', or build it with nvcc"
 
 # A name, what was found, and the remedy, empty if there is no problem.
 Check = tuple[str, str, str]
@@ -51,7 +51,7 @@ def checks(environment: Mapping[str, str]) -> Iterator[Check]:
     for gpu in filter(_compiles, gpus):
         capability = gpu.compute_capability
         again = f"GRED_CUDA_ARCHS={capability.replace('.', '')} in the environment"
-        remedy = f"a kernel's first call takes seconds; install it again, with {again}"
+        remedy = f"a kernel's first call takes seconds; reinstall gred with {again}"
         yield gpu.name, f"compute capability {capability}", f"no machine code for it: {remedy}"
     yield "cache of kernels", *_cache(environment, any(map(_compiles, gpus)))
     for device in gred.devices():
@@ -64,23 +64,23 @@ def _installed(found: str) -> tuple[str, str]:
         installed = metadata.version("gred")
     except metadata.PackageNotFoundError:
         return f"{found}, not installed by pip", ""
-    remedy = f"pip knows {installed}; pip uninstall gred, and install it once"
+    remedy = f"pip lists {installed}; run pip uninstall gred, and reinstall it"
     return found, "" if installed == gred.__version__ else remedy
 
 
 def _instructions(found: str, environment: Mapping[str, str]) -> tuple[str, str]:
     asked = environment.get("GRED_INSTRUCTIONS") or None
     if asked not in (None, found):
-        return found, f"not GRED_INSTRUCTIONS={asked}, which this processor or gred lacks; unset it"
-    return found + (f", by GRED_INSTRUCTIONS={asked}" if asked else ""), ""
+        return found, f"this processor or build lacks GRED_INSTRUCTIONS={asked}; unset it"
+    return found + (f", set by GRED_INSTRUCTIONS={asked}" if asked else ""), ""
 
 
 def _threads(environment: Mapping[str, str]) -> tuple[str, str]:
     asked = environment.get("OMP_NUM_THREADS")
-    found = f"{gred.threads()} on {usable_cores()} cores, of gred's own (it loads no OpenMP)"
+    found = f"{gred.threads()} on {usable_cores()} cores, in gred's own pool (not OpenMP)"
     found += "" if asked is None else f", with OMP_NUM_THREADS={asked}"
     is_number = asked is None or re.fullmatch(r"\s*\+?0*[1-9]\d*\s*(,.*)?", asked)
-    return found, "" if is_number else "that is no number of threads; unset it"
+    return found, "" if is_number else "not a number of threads; unset it"
 
 
 def _driver(version: str | None, gpus: list[Any]) -> tuple[str, str]:
@@ -95,7 +95,7 @@ def _driver(version: str | None, gpus: list[Any]) -> tuple[str, str]:
         gred.launch_limit("cuda", samples=1)
     except (RuntimeError, ValueError) as error:
         why = str(error)
-    remedy = f"{why}; look at nvidia-smi and CUDA_VISIBLE_DEVICES, and whether the driver runs "
+    remedy = f"{why}; check nvidia-smi, CUDA_VISIBLE_DEVICES, and whether the driver supports "
     return found, f"{remedy}CUDA {built}"
 
 
@@ -113,10 +113,10 @@ def _cache(environment: Mapping[str, str], needed: bool) -> tuple[str, str]:
     if not needed:
         return f"{folder}, not needed: nothing is compiled at run time", ""
     if environment.get("CUDA_CACHE_DISABLE", "0") != "0":
-        return "none", "unset CUDA_CACHE_DISABLE: each process compiles"
+        return "none", "unset CUDA_CACHE_DISABLE, which makes each process compile"
     there = next(one for one in (folder, *folder.parents) if one.exists())
     writable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-    return str(folder), "" if writable else "it cannot be written; name another by CUDA_CACHE_PATH"
+    return str(folder), "" if writable else "not writable; set CUDA_CACHE_PATH to another folder"
 
 
 def _sum(device: Any) -> tuple[str, str]:
@@ -131,4 +131,4 @@ def _sum(device: Any) -> tuple[str, str]:
         return f"{device.title}: {error}", "please report it"
     if got == [expected] * 2:
         return f"right; {device.title}", ""
-    return f"{got}, and not {expected}; {device.title}", "please report it"
+    return f"{got} instead of {expected}; {device.title}", "please report it"

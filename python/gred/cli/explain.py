@@ -37,14 +37,13 @@ _EVENTS = {
     **REQUESTS,
     "shuffle": "shuffles",
     "merge": "additions",
-    "block_barrier": "arrivals of warps at a block barrier",
+    "block_barrier": "warp arrivals at a block barrier",
     "warp_barrier": "warp barriers",
-    "grid_barrier": "arrivals of warps at a grid barrier",
+    "grid_barrier": "warp arrivals at a grid barrier",
     "dependent_global_load": "dependent global loads",
-    "mbarrier_wait": "waits of warps at an mbarrier",
-    "cluster_barrier": "arrivals of warps at a cluster barrier",
+    "mbarrier_wait": "warp waits at an mbarrier",
+    "cluster_barrier": "warp arrivals at a cluster barrier",
 }
-
 
 # Counts that are compared between rungs, in addition to launches, and names for some of them.
 _COMPARED = """
@@ -53,7 +52,7 @@ shared_load_wavefronts shared_store_wavefronts bank_conflicts merge_requests act
 shuffle_requests atomic_requests block_barriers warp_barriers bulk_copy_sectors mbarrier_waits
 cluster_barriers
 """
-_CALLED = {"merge_requests": "warp-level additions", "active_lanes": "active lanes in these"}
+_CALLED = {"merge_requests": "warp-level additions", "active_lanes": "active lanes per addition"}
 _CALLED |= {"shuffle_requests": "shuffles", "atomic_requests": "atomics"}
 
 # A definition ends with a brace in the first column, where clang-format puts it.
@@ -67,7 +66,7 @@ OPTIONS = (option("method"), *counters.COMMON, option("--json", "write the count
 def run(given: argparse.Namespace, console: Console) -> int:
     method = given.method
     settings = counters.settings_of(given, "explained", methods=(method,))
-    files = output.one_file_each(given, console)
+    files = output.file_outputs(given, console)
     machine = record.describe_machine(options.resolve_device("simulated"))
     near = range(method.number - 1, method.number + 2)
     neighbours = tuple(m for m in gred.methods() if m.number in near)

@@ -25,20 +25,20 @@ from gred.cli.measure import Plan, Sampling, measure_all, row_of
 from gred.cli.options import option
 from gred.cli.record import Record, describe_machine
 from gred.prediction import H200, predict
-from gred.records import among_rungs, method_named
+from gred.records import inserted_after_like, method_named
 
 _SIZE, _TIMED_SIZE = 1 << 20, 1 << 26
 
 OPTIONS = (
     option("file", "your rung's file", Path, "FILE", nargs="?"),
     option("--like", "launch it like this rung", None, "METHOD"),
-    option("--data-blocks", "least number of elements per thread", int, "N"),
-    option("--methods", "the rung that it is launched like, and its neighbors"),
+    option("--data-blocks", "minimum number of elements per thread", int, "N"),
+    option("--methods", "the --like rung and its neighbors"),
     option("--size", "2**20 to count, 2**26 to time on a GPU"),
     *counters.COMMON[1:],
     option("--seed"),
     option("--time"),
-    option("--device", "cuda, cuda:1 or simulated (default: also a GPU, if it and nvcc are there)"),
+    option("--device", "cuda, cuda:1 or simulated (default: also a GPU, if nvcc is available)"),
     option("--plot", "times on the GPU, or else the counts (.svg, ...)"),
     option("--picture", "draw the steps of a few blocks (.svg)", Path, "FILE"),
     option("--exercise", "print this exercise, from 1 to 7", int, "K"),
@@ -48,14 +48,14 @@ OPTIONS = (
 
 def run(given: argparse.Namespace, console: Console) -> int:
     if given.exercise is not None and given.file is not None:
-        raise options.UsageError("give a FILE of your own, or --exercise, and not both")
+        raise options.UsageError("pass either FILE or --exercise, not both")
     if given.out is not None and given.exercise is None:
-        raise options.UsageError("--out is where an exercise is written to: give --exercise, too")
-    output.check_places({"--picture": given.picture, "--plot": given.plot})
+        raise options.UsageError("--out names the file of an exercise; pass --exercise, too")
+    output.check_paths({"--picture": given.picture, "--plot": given.plot})
     if given.file is not None:
         return _compile_and_show(given, console)
     if given.exercise is None:
-        said = ["no FILE is given; there are these exercises:"]
+        said = ["no FILE given; the exercises are:"]
         said += [f"{exercise.number}  {exercise.title}" for exercise in gred.lab.exercises()]
     else:
         exercise = gred.lab.exercise(given.exercise)
@@ -73,7 +73,7 @@ def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
         compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
         rung = gred.lab.compile(given.file, **compiled_as)
     except gred.lab.CompileError as refused:
-        console.line("it does not compile:", "red")
+        console.line("compilation failed:", "red")
         for line in str(refused).splitlines():
             console.line(line)
         return 2
@@ -86,8 +86,8 @@ def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
         console.line(str(finding), "red")
     if not report.right:
         return 1
-    also = f"; every edge on {rung.gpu}" if rung.gpu else ""
-    text = f"nothing is wrong: every edge, every order of threads, every access{also}"
+    also = f"; all edge cases on {rung.gpu}" if rung.gpu else ""
+    text = f"no errors found in all edge cases, thread orders and accesses{also}"
     console.line(text, "green")
     console.line()
     number = method_named(rung.like).number
@@ -95,7 +95,7 @@ def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
     given.methods = given.methods or tuple(m for m in rungs if abs(m.number - number) <= 2)
     figure, recorded = counters.FIGURE, _show_counts(given, rung, console)
     if rung.gpu:
-        figure, recorded = ladder.FIGURE, _show_climb(given, rung, console)
+        figure, recorded = ladder.FIGURE, _show_times(given, rung, console)
     elif given.time:  # on the simulated device, where times can only be compared
         array = np.ones(given.size or _SIZE, given.dtype)
         how = {"block_size": given.block_size, "dtype": given.dtype, "samples": 5}
@@ -117,7 +117,7 @@ def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
 def _show_counts(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> Record:
     settings = counters.settings_of(given, size=given.size or _SIZE)
     own = rung.counters(np.ones(settings.size, settings.dtype), **settings.launch)
-    rows = among_rungs(counters.count(settings, console), counters.Row("*", own), rung.like)
+    rows = inserted_after_like(counters.count(settings, console), counters.Row("*", own), rung.like)
 
     def predicted(row: counters.Row) -> str:
         like = rung.like if row.number == "*" else row.counters.method
@@ -131,7 +131,7 @@ def _show_counts(given: argparse.Namespace, rung: gred.lab.Rung, console: Consol
     return counters.record_of(machine, settings, rows)
 
 
-def _show_climb(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> Record:
+def _show_times(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> Record:
     """Time the rung and the ladder's on the GPU, all with the same random array."""
     size, dtype, sampling = given.size or _TIMED_SIZE, given.dtype, Sampling(20, 2)
     device = options.resolve_device(rung.gpu)
@@ -145,6 +145,6 @@ def _show_climb(given: argparse.Namespace, rung: gred.lab.Rung, console: Console
     named = method_named(rung.like)._replace(number=None, name=rung.name)
     limit = ladder.limit_of(device, others)
     own = row_of(timed, named, numpy_answer(array, plan.op), limit)
-    rows = among_rungs(others, own, rung.like, itemgetter("number"))
+    rows = inserted_after_like(others, own, rung.like, itemgetter("number"))
     ladder.show(console, plan, rows)
     return ladder.record_of(describe_machine(device), plan, rows)

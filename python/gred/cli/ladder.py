@@ -33,14 +33,14 @@ from gred.prediction import H200
 
 _NEXT = """\
 A rung's source with its counters: python -m gred explain shared_strided. Drawn step by step:
-python -m gred show shared_strided. What the simulated device itself takes: python -m gred --time"""
+python -m gred show shared_strided. Times of the simulated device itself: python -m gred --time"""
 
 # Elements of untimed runs, and of counts and predictions.
 _CHECKED, _COUNTED = 1 << 16, 1 << 28
 
 # Note on the simulated device's times, and the columns that are omitted for it.
-SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
-_OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
+SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads, not a GPU's"),)
+_GPU_COLUMNS = ("GB/s", "share", "", "speed-up", "read limit")
 FIGURE = "gred.cli.plots.ladder_figure"
 
 _WRONG = Cell("WRONG", "bold red")
@@ -64,14 +64,14 @@ OPTIONS = (
     *COMMON,
     option("--block-size", "each method's own"),
     option("--time"),
-    option("--json", "write everything measured"),
+    option("--json", "write all measurements"),
     option("--plot", "the ladder (.svg, .png, .pdf)"),
     option("--version", "show the version", action="version", version=f"gred {gred.__version__}"),
 )
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    files = output.one_file_each(given, console, FIGURE)
+    files = output.file_outputs(given, console, FIGURE)
     device = options.resolve_device(given.device)
     fast = device.name.startswith("cuda")
     timed = is_timed(given, device)
@@ -80,19 +80,19 @@ def run(given: argparse.Namespace, console: Console) -> int:
     methods = choose_methods(given.methods, device, host_too=timed)
     rungs = tuple(method for method in methods if method.number is not None)
     counted = given.size or _COUNTED
-    taught = counters.Settings(rungs, counted, given.dtype, given.block_size)
+    settings = counters.Settings(rungs, counted, given.dtype, given.block_size)
     size = size if timed else min(counted, _CHECKED)
     sampling = Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0)
     cases = [(method, given.block_size) for method in methods]
     plan = Plan(device, cases, (size,), given.dtype, given.op, given.seed, sampling)
-    machine = output.introduce(console, device, "the ladder of parallel reduction, climbed")
+    machine = output.introduce(console, device, "the ladder of parallel reduction")
     rows, _ = measure_all(plan, console)
-    lessons = None if timed or not rungs else _lessons(taught, console)
+    table = None if timed or not rungs else _rung_table(settings, console)
     files.write(record_of(machine, plan, rows))
-    if lessons:
-        _show_lessons(console, taught, lessons)
+    if table:
+        _show_rung_table(console, settings, table)
         array = f"{plan.sizes[0]:,} random {plan.dtype}"
-        _show_answers(console, rows, f": as NumPy's, for {array} on the simulated device")
+        _show_answers(console, rows, f": equal to NumPy's for {array} on the simulated device")
         console.text(_NEXT, "dim")
     else:
         show(console, plan, rows)
@@ -162,18 +162,18 @@ def show(console: Console, plan: Plan, rows: Sequence[Record]) -> None:
         *(SIMULATED_TIMES if simulated else limits),
     )
     first = next((row for row in rows if row["number"] is not None), rows[0])
-    console.table(Table.of(shown_of(_columns(console, first, peak, device), device), rows))
+    console.table(Table.of(columns_for(_columns(console, first, peak, device), device), rows))
     counts = [len(row["samples_ns"]) for row in rows]
     samples = " to ".join(map(str, sorted({min(counts), max(counts)})))
-    about = f"time: median of {samples} samples, all passes; ±: half of the {record.SPREAD}, over"
+    about = f"time: median of {samples} samples, all passes; ±: half of the {record.SPREAD} over"
     faster = "" if simulated else f"; speed-up: over {first['method']}"
     console.text(f"{about} the median{faster}", "dim")
     _show_answers(console, rows)
 
 
-def shown_of(columns: Sequence[Column], device: Any) -> list[Column]:
+def columns_for(columns: Sequence[Column], device: Any) -> list[Column]:
     """Drop columns that apply to GPUs only, for the simulated device."""
-    return [c for c in columns if device.name != "simulated" or c.title not in _OF_A_GPU]
+    return [c for c in columns if device.name != "simulated" or c.title not in _GPU_COLUMNS]
 
 
 def _columns(console: Console, first: Record, peak: float, device: Any) -> list[Column]:
@@ -209,7 +209,7 @@ def _show_answers(console: Console, rows: Sequence[Record], how: str = "") -> No
         console.text(verdict + how, "green")
     for row in wrong:
         within = f" within {row['bound']:.3g}" if row["bound"] else ""
-        told = f"{row['result']}, where NumPy has {row['expected']}{within}"
+        told = f"{row['result']} instead of {row['expected']}{within}"
         console.line(f"{row['method']}: {told}", "bold red")
 
 
@@ -229,15 +229,15 @@ def record_of(machine: Record, plan: Plan, rows: Sequence[Record]) -> Record:
 
 # ---- untimed runs ----
 
-_LESSON = (
+_RUNG_COLUMNS = (
     Column("#", style="dim", rank=4),
     Column("method", right=False, style="bold"),
     Column("launches", rank=7),
-    Column("traffic", rank=1, about="of global memory, over the array's bytes"),
-    Column("used", rank=5, about="bytes that lanes ask for, over bytes that global loads move"),
-    Column("conflicts", rank=2, about="bank conflicts of shared memory"),
-    Column("lanes", rank=3, about="of a warp's 32, active in the additions on average"),
-    Column("barriers", rank=6, about="of blocks"),
+    Column("traffic", rank=1, about="bytes of global memory moved, divided by the array's"),
+    Column("used", rank=5, about="requested bytes, divided by bytes moved by global loads"),
+    Column("conflicts", rank=2, about="shared-memory bank conflicts"),
+    Column("lanes", rank=3, about="active lanes per warp in additions, on average"),
+    Column("barriers", rank=6, about="block barriers"),
     Column("predicted", about="from these counts, for an H200"),
     Column("measured", style="bold", about="on an H200"),
     Column("GB/s", rank=8),
@@ -245,11 +245,11 @@ _LESSON = (
 )
 
 
-def _lessons(settings: counters.Settings, console: Console) -> Table:
+def _rung_table(settings: counters.Settings, console: Console) -> Table:
     """Count every rung, extrapolated to the array's size, and predict its time."""
     measured = roofline.packaged_times(settings)
 
-    def lesson(method: Any) -> tuple[list[str], str]:
+    def rung_row(method: Any) -> tuple[list[str], str]:
         how = settings.block_size, settings.dtype, settings.size
         counted = prediction.counted(method.name, *how, H200)
         predicted = prediction.predict(counted, H200)
@@ -271,13 +271,13 @@ def _lessons(settings: counters.Settings, console: Console) -> Table:
         ]
         return cells, f"{method.title}; {explain.limit(counted, predicted)}"
 
-    rows, notes = zip(*console.each(settings.methods, lesson), strict=True)
+    rows, notes = zip(*console.each(settings.methods, rung_row), strict=True)
     filled = [{*cells} != {"-"} for cells in zip(*rows, strict=True)]
-    return Table(_LESSON, rows, notes).where(filled)
+    return Table(_RUNG_COLUMNS, rows, notes).where(filled)
 
 
-def _show_lessons(console: Console, settings: counters.Settings, lessons: Table) -> None:
-    gpu = ("GPU", f"{roofline.gpu_text(H200)}; its times, not those of this machine")
+def _show_rung_table(console: Console, settings: counters.Settings, table: Table) -> None:
+    gpu = ("GPU", f"{roofline.gpu_text(H200)}; times are the GPU's, not this machine's")
     pairs, measured = [settings.array, gpu], roofline.packaged_times(settings)
     times = sorted((time, method) for method, time in measured.items())
     if len(times) > 1:
@@ -286,4 +286,4 @@ def _show_lessons(console: Console, settings: counters.Settings, lessons: Table)
         climb = f"from {paces[0]} by {first} to {paces[1]} by {last}"
         pairs.append(("climb", f"{climb}: {units.speedup_text(worst / best)}, measured"))
     console.pairs(*pairs)
-    console.table(lessons)
+    console.table(table)

@@ -78,14 +78,14 @@ def _numpy_function(xp: Any, name: str) -> Function:
     """Return a reduction of NumPy, or a library with its names; some need several calls."""
     together = {"minmax": ("min", "max"), "describe": DESCRIBED}
     if name in together:
-        functions = [_found(xp, part) for part in together[name]]
+        functions = [_lookup(xp, part) for part in together[name]]
         return lambda *given, **options: tuple(f(*given, **options) for f in functions)
     if name == "logsumexp":
-        return functools.partial(_found(_found(xp, "logaddexp"), "reduce"), axis=None)
-    return _found(_found(xp, "linalg") if name == "norm" else xp, name)
+        return functools.partial(_lookup(_lookup(xp, "logaddexp"), "reduce"), axis=None)
+    return _lookup(_lookup(xp, "linalg") if name == "norm" else xp, name)
 
 
-def _found(module: Any, name: str) -> Function:
+def _lookup(module: Any, name: str) -> Function:
     function: Function | None = getattr(module, name, None)
     if function is None:
         raise LackingError("no such reduction")
@@ -123,7 +123,7 @@ def _fill_or_select(case: Case, xp: Any, function: Function) -> Function:
     return lambda view, mask: function(xp.where(mask, view, identity))
 
 
-def _brought(function: Function) -> Function:
+def _to_host(function: Function) -> Function:
     """Wrap a function to copy its answer to the host, which waits for it."""
 
     def run(*given: Any) -> Any:
@@ -173,8 +173,8 @@ class CuPy(Library):
     def function(self, case: Case) -> Function:
         function = _numpy_function(self.module, case.reduction.name)
         if case.masked:
-            return _brought(_fill_or_select(case, self.module, function))
-        return _brought(_with_options(case, function))
+            return _to_host(_fill_or_select(case, self.module, function))
+        return _to_host(_with_options(case, function))
 
     def start(self) -> None:
         """Set the accelerators, which are global to the process."""
@@ -194,7 +194,7 @@ class CuPyCub(CuPy):
         super().__init__(device)
         cub = [self.module._core._accelerator.ACCELERATOR_CUB]
         if self._accelerators == (cub, cub):
-            raise LackingError("CuPy uses CUB by itself here")
+            raise LackingError("CuPy uses CUB by default here")
         self._accelerators = cub, cub
 
 
@@ -204,7 +204,7 @@ class PyTorch(Library):
     def __init__(self, device: str) -> None:
         super().__init__(device)
         if device != "host" and not self.module.cuda.is_available():
-            raise LackingError("it sees no GPU")
+            raise LackingError("it finds no GPU")
         self._place = "cpu" if device == "host" else f"cuda:{self.index}"
 
     def place(self, array: Array) -> Any:
@@ -231,14 +231,14 @@ class PyTorch(Library):
                 torch.sum(x),
             ),
         }
-        function = others.get(name) or _found(torch, name)
+        function = others.get(name) or _lookup(torch, name)
         if not dtype and name == "mean" and case.type.kind in "biu":
             dtype = "float64"  # required for means of integers
         if dtype:
             function = functools.partial(function, dtype=getattr(torch, dtype))
         if case.masked:
             function = _fill_or_select(case, torch, function)
-        return _brought(function)
+        return _to_host(function)
 
     def release(self) -> None:
         if self.device != "host":
@@ -265,7 +265,7 @@ class Jax(Library):
 
     def function(self, case: Case) -> Function:
         reduce = _with_options(case, _numpy_function(self.module.numpy, case.reduction.name))
-        return _brought(self.module.jit(lambda flat, *mask: reduce(case.view(flat), *mask)))
+        return _to_host(self.module.jit(lambda flat, *mask: reduce(case.view(flat), *mask)))
 
 
 class Gred(Library):
@@ -333,7 +333,7 @@ def assemble(device: str, wanted: Sequence[str]) -> Field:
         others, _ = _imported(device, (*carriers, "jax"))
         mine = list(others.values())[:1]
     if not mine:
-        raise LackingError(f"arrays on {device} need CuPy, PyTorch or JAX, and none works here")
+        raise LackingError(f"arrays on {device} need CuPy, PyTorch or JAX, and none is usable")
     ours = [Gred(carrier, carrier is mine[0]) for carrier in mine]
     cub = [Cub(mine[0])] if Cub.key in wanted else []
     return Field((*ours, *here.values(), *cub), tuple(mine), absent)

@@ -75,7 +75,7 @@ def measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
                     array, answer, limits = _array_of(plan, size)
             for method, block_size in plan.cases:
                 what = f"{method.name} {block_size or ''}".rstrip()
-                step(f"{name} {what if begins else 'left out'}")
+                step(f"{name} {what if begins else 'skipped'}")
                 if begins and clock.affords(what, size):
                     with clock.timing(what, size):
                         rows.append(_row(plan, method, block_size, array, answer, limits))

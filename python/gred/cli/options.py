@@ -62,7 +62,7 @@ def parse_size(text: str) -> int:
     elif re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", given) and float(given).is_integer():
         size = int(float(given))
     if size is None:
-        elements = "it counts elements, not bytes: " if given.endswith(tuple(_BYTES)) else ""
+        elements = "sizes are in elements, not bytes: " if given.endswith(tuple(_BYTES)) else ""
         raise UsageError(f"{text!r} is not a size; {elements}write 1000000, 1e6, 2**20 or 2^20")
     if not 1 <= size < 2**48:
         raise UsageError(f"{text!r} is out of range; a size is at least 1 and less than 2**48")
@@ -88,7 +88,7 @@ def parse_extents(text: str) -> tuple[Extent, ...]:
     for item in _items(text):
         ends = [_extent(end) for end in item.split(":", 1)]
         if ends[0].in_bytes != ends[-1].in_bytes:
-            raise UsageError(f"{item!r} is a range from elements to bytes; 1KiB:1GiB is not")
+            raise UsageError(f"{item!r} mixes elements and bytes; write 1KiB:1GiB")
         first, last = ends[0].number, ends[-1].number
         counts = [first]
         if len(ends) == 2:
@@ -98,7 +98,7 @@ def parse_extents(text: str) -> tuple[Extent, ...]:
             counts = [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
         found |= dict.fromkeys(Extent(count, ends[0].in_bytes) for count in counts)
     if not found:
-        raise UsageError(f"{text!r} names no size; write 2**10:2**20, or 1000,2**16")
+        raise UsageError(f"{text!r} contains no size; write 2**10:2**20, or 1000,2**16")
     return tuple(found)
 
 
@@ -114,7 +114,7 @@ def parse_block_sizes(text: str) -> tuple[int, ...]:
     for size in (sizes := parse_sizes(text)):
         if size not in accepted:
             known = ", ".join(map(str, accepted))
-            raise UsageError(f"{size} is not a block size; accepted are {known}")
+            raise UsageError(f"{size} is not a block size; choose from {known}")
     return sizes
 
 
@@ -124,7 +124,7 @@ def parse_methods(text: str) -> tuple[Any, ...]:
     known = {name: m for m in gred.methods() for name in (m.name, *m.aliases)} | numbered
     for number in _items(text):
         if number.isdecimal() and number not in numbered:
-            known_as = f"rungs have numbers from 0 to {len(numbered) - 1}"
+            known_as = f"rungs are numbered from 0 to {len(numbered) - 1}"
             raise UsageError(f"{number!r} is not a method; {known_as}")
     wanted = parse_names(text, known, "method", "`gred.methods()` lists them")
     chosen = {known[name].name for name in wanted}
@@ -142,15 +142,15 @@ def _single(parse: Callable[[str], tuple[_Value, ...]], noun: str) -> Callable[[
     return parse_one
 
 
-parse_method = _single(parse_methods, "method; this is about one at a time")
+parse_method = _single(parse_methods, "method")
 parse_block_size = _single(parse_block_sizes, "block size")
 
 
 def parse_names(text: str, known: Collection[str], noun: str, where: str = "") -> tuple[str, ...]:
     """Parse a comma-separated list of `known` names; `where` tells where they are listed."""
-    wanted, where = _items(text), where or f"there are {', '.join(known)}"
+    wanted, where = _items(text), where or f"choose from {', '.join(known)}"
     if not wanted:
-        raise UsageError(f"{text!r} names no {noun}; {where}")
+        raise UsageError(f"{text!r} contains no {noun}; {where}")
     for name in wanted:
         check_name(name, known, noun, where)
     return tuple(wanted)
@@ -164,7 +164,7 @@ def check_name(name: str, known: Collection[str], noun: str, where: str) -> None
         raise UsageError(f"{name!r} is not {article} {noun}; {hint}")
 
 
-def parse_place(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """Parse the name of a file or folder; `-` is standard output, `./-` a file."""
     path = Path(text)
     return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
@@ -194,16 +194,16 @@ _SHARED: dict[str, dict[str, Any]] = {
         default="int32",
     ),
     "--op": _settings(f"{', '.join(OPS)} (default: sum)", None, "OP", choices=OPS, default="sum"),
-    "--seed": _settings("for the random data (default: 0)", parse_seed, "N", default=0),
+    "--seed": _settings("seed of the random data (default: 0)", parse_seed, "N", default=0),
     "--samples": _settings("{}", parse_samples, "N"),
     "--device": _settings("{}", None, "NAME"),
     "--time": _settings(
-        "time the simulated device, as with files: times of this processor, not of a GPU",
+        "time the simulated device, as output files do: this processor's times, not a GPU's",
         action="store_true",
     ),
-    "--json": _settings("{}; - is standard output", parse_place, "FILE"),
-    "--csv": _settings("write one line per row; - is standard output", parse_place, "FILE"),
-    "--plot": _settings("draw {}", parse_place, "FILE"),
+    "--json": _settings("{}; - is standard output", parse_path, "FILE"),
+    "--csv": _settings("write one line per row; - is standard output", parse_path, "FILE"),
+    "--plot": _settings("draw {}", parse_path, "FILE"),
 }
 
 
@@ -215,15 +215,15 @@ def option(names: str, said: str = "", *how: Any, **more: Any) -> Option:
 
 # Outputs of commands with many rows; without any of these, a default folder is used.
 PLACES = (
-    option("--out", "write JSON, CSV and plots here", parse_place, "DIR"),
+    option("--out", "write JSON, CSV and plots here", parse_path, "DIR"),
     option("--json", "write every sample"),
     option("--csv"),
-    option("--plots --plot", "draw here (SVG)", parse_place, "DIR"),
+    option("--plots --plot", "draw here (SVG)", parse_path, "DIR"),
 )
 
 _EXIT = """\
-Exit status: 0 no problem found, 1 a problem or a wrong answer, 2 bad arguments or a missing part,
-130 interrupted, 141 broken pipe."""
+Exit status: 0 no problem found, 1 a problem or a wrong answer, 2 bad arguments or a missing
+dependency, 130 interrupted, 141 broken pipe."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -260,7 +260,7 @@ def resolve_device(name: str | None) -> Any:
     if name == "cuda" and gpu:
         return gpu
     if name not in there:
-        why = "there is no GPU here; " if name.startswith("cuda") and gpu is None else ""
+        why = "no GPU is available; " if name.startswith("cuda") and gpu is None else ""
         raise UsageError(f"{name!r} is not a device: {why}this machine has {', '.join(there)}")
     return there[name]
 

@@ -103,8 +103,8 @@ def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
     ]
     console.table(Table.of(columns, found))
     console.text("times: medians of whole calls, until the answer is on the host", "dim")
-    limits = "of limit: of what the device reads at best"
-    console.text(f"ratio: the best peer's time over gred's; {limits}", "dim")
+    limits = "of limit: share of the device's read limit"
+    console.text(f"ratio: the best peer's time divided by gred's; {limits}", "dim")
     latency = f"{units.time_text(run['floor_ns'] * 1e-9)}: " if run["floor_ns"] else ""
     console.text(f"latency floor: {latency}{run['floor']}", "dim")
     console.line()
@@ -116,7 +116,7 @@ def _ratio(one: Outcome) -> Cell:
     if one.wrong:
         return Cell("WRONG", "bold red")
     if one.ratio is None:
-        return Cell("alone" if one.gred else "missing", "dim")
+        return Cell("no peer" if one.gred else "missing", "dim")
     return Cell(units.speedup_text(one.ratio), "green" if one.ratio >= 1 else "red")
 
 
@@ -139,21 +139,21 @@ def _show_lacking_and_wrong(console: Console, titles: dict[str, str], rows: list
         console.text(f"{titles[library]} lacks {what}: {reason}", "dim")
     for row in rows:
         if row["median_ns"] and not row["right"]:
-            told = f"{_case_text(row)}: {row['answer']}, where NumPy has {row['expected']}"
+            told = f"{_case_text(row)}: {row['answer']} instead of {row['expected']}"
             mark, style = ("WRONG", "bold red") if row["ours"] else ("wrong", "yellow")
             console.line(f"{mark}: {titles[row['library']]}, {told}", style)
 
 
 def _show_verdict(console: Console, titles: dict[str, str], found: Sequence[Outcome]) -> None:
     if not found:
-        console.line("no case has both an answer of gred's and a peer's", "yellow")
+        console.line("no case has answers of both gred and a peer", "yellow")
         return
     least = min(found, key=lambda one: one.ratio or 0)
     behind = sum((one.ratio or 0) < 1 for one in found)
     ahead, mean = len(found) - behind, units.speedup_text(mean_ratio(found) or 0)
-    text = f"gred is ahead in {ahead} of {len(found)} cases, {mean} on geometric average"
+    text = f"gred is faster in {ahead} of {len(found)} cases, {mean} on geometric average"
     console.line(text, "yellow" if behind else "green")
     if behind and least.peer:
         peer = titles[least.peer["library"]]
-        text = f"least in {least}: {units.speedup_text(least.ratio or 0)}, beside {peer}"
+        text = f"lowest in {least}: {units.speedup_text(least.ratio or 0)}, compared with {peer}"
         console.line(text, "red")

@@ -71,14 +71,14 @@ def draw(path: Path, function: str, kept: record.Record) -> None:
         plots.save(getattr(importlib.import_module(module), name)(kept), path, kept)
 
 
-def one_file_each(given: argparse.Namespace, console: Console, figure: str = "") -> Output:
+def file_outputs(given: argparse.Namespace, console: Console, figure: str = "") -> Output:
     """Return outputs for --json and --plot, drawn by `figure`."""
     plot = getattr(given, "plot", None)
-    check_places({"--json": given.json, "--plot": plot})
+    check_paths({"--json": given.json, "--plot": plot})
     return Output(console, {given.json: record.json_text, plot: figure})
 
 
-def all_in_folders(
+def folder_outputs(
     given: argparse.Namespace, console: Console, command: str, figures: Mapping[str, str]
 ) -> Output:
     """Return outputs for `options.PLACES`, by default in the command's folder; create folders."""
@@ -87,7 +87,7 @@ def all_in_folders(
     plots, of_plots = given.plots or (out and out / "plots"), "--plots" if given.plots else "--out"
     if plots:
         _require_matplotlib(of_plots)
-    check_places({"--json": given.json, "--csv": given.csv})
+    check_paths({"--json": given.json, "--csv": given.csv})
     for option, folder in (("--out", out), (of_plots, plots)):
         if folder:
             make_folder(option, folder)
@@ -102,7 +102,7 @@ def all_in_folders(
     return Output(console, files)
 
 
-def check_places(places: Mapping[str, Path | None]) -> None:
+def check_paths(places: Mapping[str, Path | None]) -> None:
     """Raise if two options name the same file, or a file cannot be written."""
     first: dict[Path, str] = {}
     for option, path in places.items():
@@ -111,13 +111,13 @@ def check_places(places: Mapping[str, Path | None]) -> None:
             raise UsageError(f"{first[path]} and {option} both write to {where}")
     if plot := places.get("--plot"):
         if plot == STANDARD_OUTPUT:
-            raise UsageError("--plot -: a drawing does not go to standard output; name a file")
+            raise UsageError("--plot -: plots are not written to standard output; name a file")
         _require_matplotlib("--plot")
         from matplotlib.backend_bases import FigureCanvasBase
 
         endings = sorted(FigureCanvasBase.get_supported_filetypes())
         if plot.suffix[1:].lower() not in endings:
-            raise UsageError(f"--plot {plot}: the name has to end in one of .{', .'.join(endings)}")
+            raise UsageError(f"--plot {plot}: the name must end in one of .{', .'.join(endings)}")
     for option, path in places.items():
         if path:
             _check_file(option, path)
@@ -146,13 +146,13 @@ def _check_file(option: str, path: Path) -> None:
 
 def make_folder(option: str, path: Path) -> None:
     if path == STANDARD_OUTPUT:
-        raise UsageError(f"{option} -: standard output is no folder; name one")
+        raise UsageError(f"{option} -: standard output is not a folder; name one")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise UsageError(f"{option} {path}: this is a file; name a folder") from None
     except OSError as error:
-        raise UsageError(f"{option} {path}: cannot be made: {error.strerror}") from None
+        raise UsageError(f"{option} {path}: cannot be created: {error.strerror}") from None
 
 
 def _require_matplotlib(option: str) -> None:

@@ -38,16 +38,16 @@ OPTIONS = (
     option("--dtype"),
     option("--block-size", "each method's own"),
     option("--device", "a GPU of this machine: cuda, cuda:1"),
-    option("--measured", "file of `python -m gred --json`", Path, "FILE"),
-    option("--json", "write everything predicted"),
+    option("--measured", "file written by `python -m gred --json`", Path, "FILE"),
+    option("--json", "write all predictions"),
     option("--plot", "the roofline (.svg, .png, .pdf)"),
 )
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    files = output.one_file_each(given, console, FIGURE)
+    files = output.file_outputs(given, console, FIGURE)
     if given.measured and given.device:
-        raise options.UsageError("--measured and --device both say what was measured; give one")
+        raise options.UsageError("--measured and --device both give measured times; pass only one")
     methods = counters.countable(given.methods, "predicted")
     device = options.resolve_device(given.device or "simulated")
     name = device.name if given.device else None
@@ -60,16 +60,16 @@ def run(given: argparse.Namespace, console: Console) -> int:
     how: dict[str, Any] = {"block_size": given.block_size, "dtype": given.dtype, "device": name}
 
     def predicted(method: Any) -> gred.Roofline:
-        told = gred.roofline(given.size, method=method.name, **how)
-        return told._replace(measured=measured.get(method.name, told.measured))
+        found = gred.roofline(given.size, method=method.name, **how)
+        return found._replace(measured=measured.get(method.name, found.measured))
 
-    told = console.each(methods, predicted)
+    predictions = console.each(methods, predicted)
     machine = output.introduce(console, device, "predicted times of the rungs")
-    files.write(record_of(machine, settings, told))
-    console.pairs(settings.array, ("predicted for", gpu_text(told[0].gpu)))
-    console.table(Table.of(_COLUMNS, told))
+    files.write(record_of(machine, settings, predictions))
+    console.pairs(settings.array, ("predicted for", gpu_text(predictions[0].gpu)))
+    console.table(Table.of(_COLUMNS, predictions))
     console.text("times: us, over all passes", "dim")
-    if errors := [abs(one.error) for one in told if one.error is not None]:
+    if errors := [abs(one.error) for one in predictions if one.error is not None]:
         middle, most = (units.percent_text(f(errors)) for f in (np.median, max))
         console.text(f"errors: median {middle}, at most {most}", "dim")
     console.line()
@@ -95,12 +95,12 @@ def _measured(path: Path, settings: Settings) -> dict[str, float]:
     except (KeyError, TypeError):
         run, found = None, {}
     if run != ("ladder", settings.size, settings.dtype, "sum"):
-        what = f"not a ladder's sums of {settings.size} {settings.dtype}"
+        what = f"not a ladder of sums of {settings.size} {settings.dtype}"
         raise options.UsageError(f"--measured {path}: {what}")
     sizes = {m.name: settings.block_size or m.default_block_size for m in settings.methods}
     taken = {name: found[name, size] for name, size in sizes.items() if (name, size) in found}
     if not taken:
-        raise options.UsageError(f"--measured {path}: none of these methods in these blocks")
+        raise options.UsageError(f"--measured {path}: has none of these methods and block sizes")
     return taken
 
 
@@ -108,19 +108,19 @@ def _term(name: str, rank: int, about: str) -> Column:
     return Column(name, lambda t: microseconds(total(t, name)), rank=rank, about=about)
 
 
-def _launches(told: gred.Roofline) -> str:
-    return microseconds(told.seconds - sum(max(one.terms) for one in told.passes))
+def _launches(predicted: gred.Roofline) -> str:
+    return microseconds(predicted.seconds - sum(max(one.terms) for one in predicted.passes))
 
 
-_PREDICTED = "launches, and the longest of the other times"
+_PREDICTED = "launches, plus the longest of the other times"
 _COLUMNS = (
     Column("method", lambda t: t.method, right=False, style="bold"),
-    Column("block", lambda t: t.block_size, style="dim", rank=6, about="threads in a block"),
-    _term("memory", 2, "if bound by its bandwidth alone"),
-    _term("blocks", 5, "if bound by starting them alone"),
-    _term("work", 1, "if bound by the multiprocessors' pipelines alone"),
-    _term("waiting", 3, "if bound by the latency of loads and barriers alone"),
-    Column("launches", _launches, rank=4, about="of passes, and what one block does alone"),
+    Column("block", lambda t: t.block_size, style="dim", rank=6, about="threads per block"),
+    _term("memory", 2, "if bound only by its bandwidth"),
+    _term("blocks", 5, "if bound only by starting them"),
+    _term("work", 1, "if bound only by the multiprocessors' pipelines"),
+    _term("waiting", 3, "if bound only by the latency of loads and barriers"),
+    Column("launches", _launches, rank=4, about="of passes, and the last block's work"),
     Column("predicted", lambda t: microseconds(t.seconds), style="bold", about=_PREDICTED),
     Column("measured", lambda t: units.optional(microseconds, t.measured)),
     Column("error", lambda t: units.optional("{:+.0%}".format, t.error).replace("%", " %")),
@@ -128,8 +128,8 @@ _COLUMNS = (
 )
 
 
-def total(told: gred.Roofline, name: str) -> float:
-    return float(sum(getattr(one.terms, name) for one in told.passes))
+def total(predicted: gred.Roofline, name: str) -> float:
+    return float(sum(getattr(one.terms, name) for one in predicted.passes))
 
 
 def gpu_text(gpu: Gpu) -> str:
@@ -137,21 +137,21 @@ def gpu_text(gpu: Gpu) -> str:
     return f"one {gpu.title}: {gpu.multiprocessors} multiprocessors, reads {bandwidth}"
 
 
-def record_of(machine: Record, settings: Settings, told: Sequence[gred.Roofline]) -> Record:
-    run, gpu = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}, told[0].gpu._asdict()
-    return record.make("roofline", machine, run, list(map(row_record, told)), gpu=gpu)
+def record_of(machine: Record, settings: Settings, rows: Sequence[gred.Roofline]) -> Record:
+    run, gpu = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}, rows[0].gpu._asdict()
+    return record.make("roofline", machine, run, list(map(row_record, rows)), gpu=gpu)
 
 
-def row_record(told: gred.Roofline) -> Record:
+def row_record(predicted: gred.Roofline) -> Record:
     """Build a rung's object; times are in nanoseconds."""
     return {
-        "number": method_named(told.method).number,
-        "method": told.method,
-        "block_size": told.block_size,
-        "size": told.size,
-        "passes": len(told.passes),
-        "predicted_ns": record.digits(1e9 * told.seconds),
-        "measured_ns": told.measured and record.digits(1e9 * told.measured),
-        "limit": told.limit,
-        "terms_ns": {name: record.digits(1e9 * total(told, name)) for name in Terms._fields},
+        "number": method_named(predicted.method).number,
+        "method": predicted.method,
+        "block_size": predicted.block_size,
+        "size": predicted.size,
+        "passes": len(predicted.passes),
+        "predicted_ns": record.digits(1e9 * predicted.seconds),
+        "measured_ns": predicted.measured and record.digits(1e9 * predicted.measured),
+        "limit": predicted.limit,
+        "terms_ns": {name: record.digits(1e9 * total(predicted, name)) for name in Terms._fields},
     }

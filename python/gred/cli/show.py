@@ -26,7 +26,7 @@ from gred.cli.options import option
 from gred.counting import WARP
 from gred.drawing import showing
 from gred.drawing.hero import hero
-from gred.drawing.picture import drawn
+from gred.drawing.picture import draw_accesses
 from gred.drawing.showing import Boundary
 from gred.drawing.steps import NO_STEP, Block, blocks
 from gred.recording import Launch
@@ -52,7 +52,7 @@ _LEGEND = ("active", "discarded", "idle", "read", "written", "moved, not used", 
 _STYLES = ("bold", "dim", "dim", "blue", "green", "yellow", "red")
 _ACTIVE, _DISCARDED, _IDLE, _READ, _WRITTEN, _WASTED, _CONFLICT = range(7)
 _CELLS = {None: _IDLE, "wasted": _WASTED, "conflict": _CONFLICT}
-_TOLD = {"soft": "dim", "warning": "yellow", "bad": "red"}
+_NOTE_STYLES = {"soft": "dim", "warning": "yellow", "bad": "red"}
 
 OPTIONS = (
     option("method", nargs="?"),
@@ -62,7 +62,7 @@ OPTIONS = (
     option("--block-size", f"{_BLOCK_SIZE}; 256 for shared_strided"),
     counters.MULTIPROCESSORS,
     option("--seed"),
-    option("--out", "write the picture (.svg); - is standard output", options.parse_place, "FILE"),
+    option("--out", "write the picture (.svg); - is standard output", options.parse_path, "FILE"),
 )
 
 
@@ -73,30 +73,30 @@ def run(given: argparse.Namespace, console: Console) -> int:
         raise options.UsageError("the following arguments are required: METHOD")
     out = given.out
     if out and out != options.STANDARD_OUTPUT and out.suffix.lower() != ".svg":
-        raise options.UsageError(f"--out {out}: the name has to end in .svg")
-    output.check_places({"--out": out})
+        raise options.UsageError(f"--out {out}: the name must end in .svg")
+    output.check_paths({"--out": out})
     files = output.Output(console, {out: _picture})
-    told = _recorded(given, given.method)
-    files.write(told)
-    _show(console, given.method, told)
+    recorded = _recorded(given, given.method)
+    files.write(recorded)
+    _show(console, given.method, recorded)
     return files.end()
 
 
 def _draw_all(given: argparse.Namespace, console: Console) -> int:
     if given.method or not given.out:
-        raise options.UsageError("--all draws every rung, in the directory that --out names")
+        raise options.UsageError("--all draws every rung: pass a folder as --out, and no METHOD")
     output.make_folder("--out", given.out)
-    texts: output.Files = {given.out / "hero.svg": lambda told: hero()}
+    texts: output.Files = {given.out / "hero.svg": lambda recorded: hero()}
     for method in counters.countable(None):
-        told = _recorded(given, method)
-        texts[given.out / f"{method.name}.svg"] = functools.partial(_picture, told)
+        recorded = _recorded(given, method)
+        texts[given.out / f"{method.name}.svg"] = functools.partial(_picture, recorded)
     files = output.Output(console, texts)
     files.write(None)
     return files.end()
 
 
-def _picture(told: gred.Accesses, kept: object = None) -> str:
-    return drawn(told, small=True)
+def _picture(recorded: gred.Accesses, kept: object = None) -> str:
+    return draw_accesses(recorded, small=True)
 
 
 def _recorded(given: argparse.Namespace, method: Any) -> gred.Accesses:
@@ -104,8 +104,8 @@ def _recorded(given: argparse.Namespace, method: Any) -> gred.Accesses:
     size = given.size or block_size * _ELEMENTS.get(method.name, 1)
     if size > SIZE_MAX:
         raise options.UsageError(
-            f"{size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
-            "`python -m gred counters` counts what more do"
+            f"{size} elements are too many to draw; at most {SIZE_MAX} are supported. "
+            "`python -m gred counters` takes more"
         )
     asked: dict[str, Any] = {"methods": (method,), "size": size, "block_size": block_size}
     settings = counters.settings_of(given, "drawn", **asked)
@@ -113,18 +113,19 @@ def _recorded(given: argparse.Namespace, method: Any) -> gred.Accesses:
     return gred.accesses(digits.astype(given.dtype), method=method.name, **settings.launch)
 
 
-def _show(console: Console, method: Any, told: gred.Accesses) -> None:
+def _show(console: Console, method: Any, recorded: gred.Accesses) -> None:
     console.title(f"{method.number} {method.name}: {method.title}")
+    array = f"{recorded.size:,} {recorded.dtype}"
     console.pairs(
         ("idea", method.idea),
-        ("array", f"{told.size:,} {told.dtype}, summed in {told.accumulator}: {told.result}"),
-        ("blocks", f"of {told.block_size} threads"),
+        ("array", f"{array}, summed in {recorded.accumulator}: {recorded.result}"),
+        ("blocks", f"of {recorded.block_size} threads"),
     )
-    for number, launch in enumerate(told.passes, 1):
-        made = blocks(launch, showing.shown(launch))
+    for number, launch in enumerate(recorded.passes, 1):
+        made = blocks(launch, showing.drawn_blocks(launch))
         ends = showing.lengths(launch, made)
         for block in made:
-            console.line(showing.told_block(launch, block, number, len(told.passes)), "bold")
+            console.line(showing.block_text(launch, block, number, len(recorded.passes)), "bold")
             console.line()
             _show_block(console, launch, block, ends)
         if launch.blocks > len(made):
@@ -153,22 +154,22 @@ def _show_block(console: Console, launch: Launch, block: Block, ends: dict[str, 
     def show_marks(label: str, marks: Sequence[int]) -> None:
         for first in range(0, len(marks), lanes):
             runs = itertools.groupby(marks[first : first + lanes])
-            drawn = ((console.lane_characters[m] * len(list(run)), _STYLES[m]) for m, run in runs)
-            line("" if first else label, *(Cell(*one) for one in drawn))
+            styled = ((console.lane_characters[m] * len(list(run)), _STYLES[m]) for m, run in runs)
+            line("" if first else label, *(Cell(*one) for one in styled))
 
     def show_memory(boundary: Boundary, asked: int) -> None:
         for memory, shape in shapes.items():
-            told = boundary.told_reads(memory) | boundary.told_writes(memory)
+            seen = boundary.read_marks(memory) | boundary.write_marks(memory)
             for row in boundary.rows(memory, shape):
                 elements = shape.elements(row, ends[memory])
-                marks = [asked if told.get(n) == "asked" else _CELLS[told.get(n)] for n in elements]
-                show_marks(f"{memory} {showing.told_span(elements)}", marks)
+                marks = [asked if seen.get(n) == "asked" else _CELLS[seen.get(n)] for n in elements]
+                show_marks(f"{memory} {showing.span_text(elements)}", marks)
 
     for number, step in enumerate(block.steps, 1):
         after = f" after {', '.join(step.barriers)}" if step.barriers else ""
-        console.line(f"step {number}{after}: {showing.told_threads(step, threads)}")
-        if told := [Cell(text, _TOLD[kind]) for kind, text in showing.told_costs(step)]:
-            joined = itertools.chain(*((Cell("; "), cell) for cell in told))
+        console.line(f"step {number}{after}: {showing.threads_text(step, threads)}")
+        if notes := [Cell(text, _NOTE_STYLES[kind]) for kind, text in showing.cost_notes(step)]:
+            joined = itertools.chain(*((Cell("; "), cell) for cell in notes))
             console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])
         show_memory(Boundary(NO_STEP, step), _READ)
         nodes = map(step.nodes.get, range(threads))
@@ -176,7 +177,7 @@ def _show_block(console: Console, launch: Launch, block: Block, ends: dict[str, 
         show_marks("threads", work)
         show_memory(Boundary(step, NO_STEP), _WRITTEN)
         held = (node.value for node in step.useful if not node.copies)
-        text = " ".join(map(showing.told_value, held))
+        text = " ".join(map(showing.value_text, held))
         for k, values in enumerate(textwrap.wrap(text, lanes)):
             line("" if k else "values", Cell(values, "bold"))
         console.line()

@@ -78,7 +78,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     sampling = Sampling(given.samples or samples, 2 if fast else 1)
     seconds = _QUICK_SECONDS if given.quick else None
     plan = Plan(device, cases, sizes, given.dtype, given.op, given.seed, sampling, seconds)
-    files = output.all_in_folders(given, console, "sweep", FIGURES)
+    files = output.folder_outputs(given, console, "sweep", FIGURES)
     machine = output.introduce(console, device, "a sweep over array sizes and block sizes")
     _show_plan(console, plan, blocks)
     rows, left_out = measure_all(plan, console)
@@ -89,11 +89,11 @@ def run(given: argparse.Namespace, console: Console) -> int:
     files.write(record.in_columns("sweep", machine, how, kept))
     _show_best(console, device, rows)
     if left_out:
-        console.text(f"left out to end in time: {left_out}", "yellow")
+        console.text(f"skipped to end in time: {left_out}", "yellow")
     wrong = [row for row in rows if not row["right"]]
     for row in wrong:
         block = f", block {row['block_size']}" if row["block_size"] else ""
-        told = f"{row['result']}, where NumPy has {row['expected']}"
+        told = f"{row['result']} instead of {row['expected']}"
         console.line(f"WRONG: {row['method']}, {row['size']} elements{block}: {told}", "bold red")
     return files.end(1 if wrong else 0)
 
@@ -103,7 +103,7 @@ def _show_plan(console: Console, plan: Plan, block_sizes: Sequence[int]) -> None
     span = ", ".join(sizes) if len(sizes) < 8 else f"{sizes[0]} to {sizes[-1]}, {len(sizes)} sizes"
     rows = len(plan.cases) * len(plan.sizes)
     blocks = ", ".join(map(str, block_sizes))
-    quick = f", none begun after {plan.seconds:.0f} s" if plan.seconds else ""
+    quick = f", none started after {plan.seconds:.0f} s" if plan.seconds else ""
     console.pairs(
         ("arrays", f"{span}; random {plan.dtype}, seed {plan.seed}"),
         ("op", f"{plan.op} on {plan.device.name}, block sizes {blocks}"),
@@ -133,7 +133,7 @@ def _show_best(console: Console, device: Any, rows: Sequence[Record]) -> None:
         Column("share", lambda r: units.percent_text(r["gb_per_s"] * 1e9 / r["limit"]), rank=2),
         Column("answers", answers, right=False),
     ]
-    console.table(Table.of(ladder.shown_of(columns, device), best))
+    console.table(Table.of(ladder.columns_for(columns, device), best))
 
 
 # ---- untimed sweeps ----
@@ -167,7 +167,7 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
         ("arrays", f"{given.dtype}, summed in {given.dtype}"),
         ("blocks", ", ".join(map(str, blocks))),
         ("GPU", f"{roofline.gpu_text(H200)}; predicted, not measured"),
-        ("shown", "GB/s by array size, each in the block size that is best for it"),
+        ("shown", "GB/s by array size, each at its best block size"),
     )
     texts, order = [units.size_text(size) for size in sizes], len(sizes)
     columns = [
@@ -176,9 +176,9 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
         *(Column(text, rank=order - place) for place, text in enumerate(texts[:-1], 1)),
         Column(texts[-1], style="bold"),
         Column("best", about=f"block size at {texts[-1]} elements"),
-        Column("worst", rank=order + 1, about="the slowest there, and how much slower it is"),
-        Column("limited by", right=False, about="in the best block size there"),
+        Column("worst", rank=order + 1, about="slowest block size, and its slowdown"),
+        Column("limited by", right=False, about="at the best block size"),
     ]
     console.table(Table(columns, rows))
-    console.text("What the simulated device itself takes: python -m gred sweep --time", "dim")
+    console.text("Times of the simulated device itself: python -m gred sweep --time", "dim")
     return 0

@@ -29,9 +29,9 @@ from gred.cli.record import Record
 # Time of a quick comparison.
 _QUICK_SECONDS = 60.0
 # Most seconds, and largest share, of a limited time that are reserved for imports and drawing.
-_APART_SECONDS, _APART_SHARE = 20.0, 1 / 3
+_RESERVED_SECONDS, _RESERVED_SHARE = 20.0, 1 / 3
 # Overhead of a case, expressed in bytes that take as long.
-_BYTES_APART = 1 << 28
+_CASE_OVERHEAD_NBYTES = 1 << 28
 # (kind of device, --quick) -> sampling.
 _SAMPLINGS = {
     ("cuda", False): Sampling(25, 2, 0.5),
@@ -45,7 +45,7 @@ FIGURES = {f"versus_{name}": f"gred.cli.plots.versus.{name}_figure" for name in 
 
 def _names(name: str, known: Collection[str], noun: str) -> options.Option:
     reads = partial(options.parse_names, known=known, noun=noun)
-    return option(name, f"of {', '.join(known)}", reads, "A,B")
+    return option(name, f"any of {', '.join(known)}", reads, "A,B")
 
 
 OPTIONS = (
@@ -55,7 +55,7 @@ OPTIONS = (
     _names("--reductions", cases.REDUCTIONS, "reduction"),
     _names("--layouts", cases.LAYOUTS, "layout"),
     _names("--peers", libraries.PEERS, "peer"),
-    option("--samples", "per library, fewer if it is slow (default: 25 on a GPU, else 15)"),
+    option("--samples", "samples per library, fewer if it is slow (default: 25 on a GPU, else 15)"),
     option("--seed"),
     option("--quick", "few cases, done within a minute", action="store_true"),
     option(
@@ -80,11 +80,11 @@ class Plan(NamedTuple):
 
 def run(given: argparse.Namespace, console: Console) -> int:
     seconds = given.seconds or (_QUICK_SECONDS if given.quick else None)
-    clock = Clock(seconds and seconds - min(_APART_SECONDS, _APART_SHARE * seconds))
+    clock = Clock(seconds and seconds - min(_RESERVED_SECONDS, _RESERVED_SHARE * seconds))
     plan = _plan(given)
-    files = output.all_in_folders(given, console, "versus", FIGURES)
+    files = output.folder_outputs(given, console, "versus", FIGURES)
     field = _field(plan, given.peers)
-    machine = output.introduce(console, plan.device, "beside other libraries")
+    machine = output.introduce(console, plan.device, "comparison with other libraries")
     _show_plan(console, plan, field)
     floor, rows, left_out = _measure_all(plan, field, clock, console)
     run = {
@@ -103,7 +103,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     found = outcome.outcomes(rows)
     outcome.show(console, kept, found)
     if left_out:
-        console.line(f"left out to end in time: {len(left_out)} cases, {left_out[0]} on", "yellow")
+        console.line(f"skipped to end in time: {len(left_out)} cases from {left_out[0]}", "yellow")
     return files.end(1 if any(one.wrong for one in found) else 0)
 
 
@@ -113,11 +113,11 @@ def _plan(given: argparse.Namespace) -> Plan:
         device = options.resolve_device("host")
     kind = device.name.partition(":")[0]
     if kind not in ("host", "cuda"):
-        raise options.UsageError(f"nothing but gred runs on {device.name}; choose host or cuda")
+        raise options.UsageError(f"no other library runs on {device.name}; choose host or cuda")
     there = libraries.peers_on(device.name)
     if lacking := [peer for peer in given.peers or () if peer not in there]:
-        others = f"on {device.name}; there are {', '.join(there)}"
-        raise options.UsageError(f"{lacking[0]!r} has nothing {others}")
+        others = f"on {device.name}; choose from {', '.join(there)}"
+        raise options.UsageError(f"{lacking[0]!r} does not run {others}")
     grid = cases.GRIDS[kind, given.quick]
     sides = {name: getattr(given, name) for name in ("reductions", "types", "layouts")}
     crossed = cases.cases(grid, **sides, extents=given.sizes)
@@ -155,16 +155,16 @@ def _measure_all(
     left_out: list[str] = []
     stage: Stage | None = None
     with console.progress(len(plan.cases) + 2) as step:
-        step("kernels that libraries compile as they run")
+        step("compiling the libraries' kernels")
         for library in field.libraries:
             if library.compiles:
                 compile_ahead(library, plan.cases)
         step("the latency floor")
         floor = latency_floor(plan.device)
-        left = sum(case.nbytes + _BYTES_APART for case in plan.cases)
+        left = sum(case.nbytes + _CASE_OVERHEAD_NBYTES for case in plan.cases)
         for case in plan.cases:
             step(str(case))
-            what, size = " ".join(case.series), case.nbytes + _BYTES_APART
+            what, size = " ".join(case.series), case.nbytes + _CASE_OVERHEAD_NBYTES
             if clock.affords(what, size) and clock.admits(left):
                 deadline = clock.deadline(size, left)
                 with clock.timing(what, size):
@@ -187,12 +187,12 @@ def _show_plan(console: Console, plan: Plan, field: Field) -> None:
     peers = [f"{lib.title} {lib.version}" for lib in field.libraries if not lib.ours]
     ours = " and ".join(carrier.title for carrier in field.carriers)
     absent = [f"{libraries.PEERS[key].title} ({reason})" for key, reason in field.absent.items()]
-    samples = f"{plan.sampling.samples} samples or fewer of what is slow"
+    samples = f"{plan.sampling.samples} samples, fewer for slow libraries"
     pairs = {
         "device": f"{plan.device.name}, arrays of {ours}",
         "peers": ", ".join(peers) or "none",
-        "not here": "; ".join(absent),
+        "not available": "; ".join(absent),
         "cases": f"{len(plan.cases)}, {samples}",
-        "left out": ", ".join(plan.left_out),
+        "skipped": ", ".join(plan.left_out),
     }
     console.pairs(*(pair for pair in pairs.items() if pair[1]))

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gred.dask import quantiles, summaries, sums
-from gred.docstrings import NEEDED, OPTIONS, made
+from gred.docstrings import NEEDED, OPTIONS, make_function
 
 __all__ = ["all", "any", "by_key", "count_nonzero", "describe", "dot", "max", "mean", "median"]
 __all__ += ["min", "nanmax", "nanmean", "nanmedian", "nanmin", "nanquantile", "nanstd", "nansum"]
@@ -168,7 +168,7 @@ def _function(name: str) -> Callable[..., Any]:
         {one: _PARAMETERS[one] for one in names.split()}
         for names in (kind.parameters, kind.keywords)
     )
-    return made(
+    return make_function(
         *("gred.dask", name, _DOCSTRING, parameters, keywords, partial(kind.call, name)),
         kind=kind.kind,
         returns=kind.returns,

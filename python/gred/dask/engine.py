@@ -9,10 +9,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import DTypeLike
 
-from gred.checks import needed
+from gred.checks import import_extra
 
 Axis = int | tuple[int, ...] | None
-_Beside = Sequence[tuple[str, Any, tuple[int, ...]]]
+_Operands = Sequence[tuple[str, Any, tuple[int, ...]]]
 
 
 class Reduction(NamedTuple):
@@ -30,13 +30,13 @@ class Reduction(NamedTuple):
 
 def library() -> Any:
     """Import dask.array."""
-    return needed("dask.array", "dask")
+    return import_extra("dask.array", "dask")
 
 
 def array(x: Any, name: str = "x") -> Any:
     """Return a Dask array; raise TypeError for anything else."""
     if not isinstance(x, library().Array):
-        raise TypeError(f"{name} must be an array of Dask's, not {type(x).__name__}")
+        raise TypeError(f"{name} must be a Dask array, not {type(x).__name__}")
     return x
 
 
@@ -48,7 +48,7 @@ def axes_of(x: Any, axis: Axis) -> tuple[int, ...]:
 # ---- functions that run on workers ----
 
 
-def _as_it_is(block: Any, axis: Axis, keepdims: bool) -> Any:
+def _identity(block: Any, axis: Axis, keepdims: bool) -> Any:
     return block
 
 
@@ -79,18 +79,18 @@ def reduced(
     keepdims: bool = False,
     *,
     where: Any = True,
-    beside: _Beside = (),
+    operands: _Operands = (),
     split_every: int | None = None,
     size: int = 1,
 ) -> Any:
-    """Reduce a Dask array; `partial` also gets the blocks of `where`, if given, and of `beside`.
+    """Reduce a Dask array; `partial` also gets the blocks of `where` and of `operands`.
 
-    `beside` lists other arrays, each with its name and its axes of x. With `keepdims`, results have
-    `size` elements along a reduced axis.
+    `operands` lists other arrays, each with its name and its axes of x. With `keepdims`, results
+    have `size` elements along a reduced axis.
     """
     axes, inds = axes_of(x, axis), tuple(range(x.ndim))
     pairs = [x, inds]
-    for name, other, its in (*_mask_beside(x, where), *beside):
+    for name, other, its in (*_mask_operand(x, where), *operands):
         _check_chunks(x, name, other, its)
         pairs += [other, its]
     meta = np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), dtype)
@@ -105,7 +105,7 @@ def reduced(
     )
     return library().reduction(
         partials,
-        _as_it_is,
+        _identity,
         combine=partial(_merge, how=how),
         aggregate=partial(_finish, how=how),
         axis=axes,
@@ -146,7 +146,7 @@ def _check_chunks(x: Any, name: str, other: Any, its: tuple[int, ...]) -> None:
         for one, of_x in zip(other.shape, lengths, strict=True)
     )
     if not fits:
-        raise ValueError(f"{name} must fit shape {x.shape}; its shape is {other.shape}")
+        raise ValueError(f"{name} must fit shape {x.shape}; got shape {other.shape}")
     if _is_unknown(x) or _is_unknown(other):
         for count, k, length in zip(other.numblocks, its, other.shape, strict=True):
             if length != 1 and count != x.numblocks[k]:
@@ -156,13 +156,13 @@ def _check_chunks(x: Any, name: str, other: Any, its: tuple[int, ...]) -> None:
                 )
 
 
-def _mask_beside(x: Any, where: Any) -> _Beside:
-    """Return the mask as an array beside x, which it is broadcast to; empty without a mask."""
+def _mask_operand(x: Any, where: Any) -> _Operands:
+    """Return the mask as an operand that is broadcast to x; empty without a mask."""
     if where is True:
         return []
     mask = library().asanyarray(where)
     if mask.dtype != bool:
-        raise TypeError(f"where must be of bool; got {mask.dtype}")
+        raise TypeError(f"where must be a bool array; got {mask.dtype}")
     if mask.ndim > x.ndim:
-        raise ValueError(f"where must fit shape {x.shape}; its shape is {mask.shape}")
+        raise ValueError(f"where must fit shape {x.shape}; got shape {mask.shape}")
     return [("where", mask, tuple(range(x.ndim - mask.ndim, x.ndim)))]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from gred import _core
-from gred.checks import array_of, needed
+from gred.checks import array_of, import_extra
 from gred.dask.engine import Axis, Reduction, array, axes_of, blocks_of, flat, reduced
 from gred.statistics import quantiles as selection
 
@@ -89,22 +89,22 @@ def _merge(parts: list[_Counted]) -> _Counted:
     return np.add.reduce(counts), sum(nans), searches[0]
 
 
-def _begun(counts: Any, nans: int, asked: selection.Asked) -> _Search:
+def _start_search(counts: Any, nans: int, asked: selection.Selection) -> _Search:
     """Compute the ranks from the number of elements."""
     n = int(counts.sum())
     if n + nans == 0:
-        raise ValueError("there are no elements to take a quantile of")
+        raise ValueError("quantiles of an empty array are not defined")
     # The same elements as gred.quantile interpolates.
     places = _core.quantile_places(asked, max(n, 1))
     ranks = np.array([rank for *both, _ in places for rank in both], np.int64)
-    is_nan = n == 0 or (nans > 0 and not asked.leaves_out)
+    is_nan = n == 0 or (nans > 0 and not asked.skips_nan)
     return _Search(np.zeros(len(ranks), np.uint64), ranks, [part for *_, part in places], is_nan)
 
 
-def _narrowed(counted: _Counted, *, at: _Pass, asked: selection.Asked) -> _Search:
+def _next_digits(counted: _Counted, *, at: _Pass, asked: selection.Selection) -> _Search:
     """Find the next digit of each element."""
     counts, nans, search = counted
-    search = search or _begun(counts, nans, asked)
+    search = search or _start_search(counts, nans, asked)
     rows = np.searchsorted(np.unique(search.prefixes), search.prefixes)
     up_to = np.cumsum(counts, axis=1)[rows]
     digits = np.minimum((up_to <= search.ranks[:, None]).sum(axis=1), up_to.shape[1] - 1)
@@ -118,7 +118,7 @@ def _found(blocks: Any, *, dtype: np.dtype[Any], shape: tuple[int, ...], method:
     (search,) = flat(blocks)
     pairs = _elements(search.prefixes, dtype).reshape(-1, 2)
     # For a pair of elements the interpolation weight is the quantile's q.
-    method = "lower" if method in selection.CHOOSING else "linear"
+    method = "lower" if method in selection.ELEMENT_METHODS else "linear"
     each = map(partial(selection.quantile, method=method), pairs, search.parts)
     found = np.array(list(each)).reshape(shape)
     return np.full_like(found, np.nan) if search.is_nan else found
@@ -138,13 +138,13 @@ def quantile(
 ) -> Any:
     """Compute quantiles or the median of a Dask array, skipping NaN if the name says so."""
     shares, axes = np.asarray(q, np.float64), axes_of(array(x), axis)
-    leaves_out = name.startswith("nan")
-    take = partial(selection.nanquantile if leaves_out else selection.quantile, method=method)
+    skips_nan = name.startswith("nan")
+    take = partial(selection.nanquantile if skips_nan else selection.quantile, method=method)
     # gred's function for one element gives the type, and raises for unsupported arguments.
     dtype = take(np.zeros(1, x.dtype), shares).dtype
     if len(axes) == x.ndim:
-        asked = selection.Asked(shares.ravel(), method, leaves_out, False)
-        found = _of_all(x, shares, axes, dtype, asked, split_every)
+        asked = selection.Selection(shares.ravel(), method, skips_nan, False)
+        found = _quantile_of_all(x, shares, axes, dtype, asked, split_every)
     else:  # rechunk, so that a block has all elements of a result
         whole = x.rechunk({k: -1 if k in axes else "auto" for k in range(x.ndim)})
         along = partial(take, q=shares, axis=axes, keepdims=True)
@@ -152,25 +152,25 @@ def quantile(
     return found if keepdims else found.squeeze(tuple(shares.ndim + k for k in axes))
 
 
-def _of_all(
+def _quantile_of_all(
     x: Any,
     q: Any,
     axes: tuple[int, ...],
     dtype: np.dtype[Any],
-    asked: selection.Asked,
+    asked: selection.Selection,
     split: int | None,
 ) -> Any:
     """Find elements in passes, each of which recomputes x instead of keeping it in memory."""
-    bind = needed("dask.graph_manipulation", "dask").bind
+    bind = import_extra("dask.graph_manipulation", "dask").bind
     native = x.dtype.newbyteorder("=")
     bits = max(min(_DIGIT, _COUNTED - (2 * q.size).bit_length()), 1)
     low, search = 8 * native.itemsize, None  # digits above bit `low` are known
     while low > 0:
         at = _Pass(native, max(low - bits, 0), min(bits, low))
-        how = Reduction(partial(_count, at=at), _merge, partial(_narrowed, at=at, asked=asked))
+        how = Reduction(partial(_count, at=at), _merge, partial(_next_digits, at=at, asked=asked))
         again = x if search is None else bind(x, search)
-        beside = () if search is None else (("search", search, axes),)
-        search = reduced(again, how, np.uint64, axes, True, beside=beside, split_every=split)
+        operands = () if search is None else (("search", search, axes),)
+        search = reduced(again, how, np.uint64, axes, True, operands=operands, split_every=split)
         low = at.low
     shape = (*q.shape, *[1] * x.ndim)
     finish = partial(_found, dtype=native, shape=shape, method=asked.method)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import gred.keys
-from gred.checks import needed
+from gred.checks import import_extra
 from gred.dask.engine import Axis, Reduction, array, axes_of, flat, library, reduced
-from gred.dask.sums import finishing, folding
+from gred.dask.sums import core_reduction, finishing
 from gred.exact.partials import Partials, concatenated, merged, sums_by_key
 from gred.segments import reduction_named
 from gred.statistics import summary
@@ -45,7 +45,7 @@ def _whole(blocks: Any, axes: tuple[int, ...]) -> Summary:
     each = zip(*listed, strict=True)
     fields = (np.concatenate([np.ravel(x) for x in parts])[places] for parts in each)
     sums = concatenated([one.sums for one in listed], places.shape).taken(places.ravel())
-    return summary.made((np.squeeze(x, axes)[()] for x in fields), listed[0].ddof, sums)
+    return summary.make_summary((np.squeeze(x, axes)[()] for x in fields), listed[0].ddof, sums)
 
 
 def _by_key(block: Any, keys: Any, *, axes: tuple[int, ...], op: str, **options: Any) -> Any:
@@ -71,7 +71,7 @@ def describe(
 
 
 def _delayed(found: Any, axes: tuple[int, ...]) -> Any:
-    return needed("dask", "dask").delayed(_whole)(found.to_delayed().tolist(), axes)
+    return import_extra("dask", "dask").delayed(_whole)(found.to_delayed().tolist(), axes)
 
 
 def by_key(name: str, op: Any, keys: Any, values: Any, num_keys: int, **options: Any) -> Any:
@@ -82,7 +82,7 @@ def by_key(name: str, op: Any, keys: Any, values: Any, num_keys: int, **options:
     gred.keys.drops(options["outside"])  # raises if it is invalid
     split_every = options.pop("split_every")
     how, result = _reduction_by_key(op, values, num_keys=count, **options)
-    more: dict[str, Any] = {"beside": [("keys", keys, (0,))], "split_every": split_every}
+    more: dict[str, Any] = {"operands": [("keys", keys, (0,))], "split_every": split_every}
     found = reduced(values, how, result, 0, True, size=count, **more)
     return _delayed(found, ()) if result.kind == "O" else found
 
@@ -119,5 +119,5 @@ def _reduction_by_key(
         raise ValueError(f"op must be one of {names}; got {name!r}")
     result = gred.keys.by_key(name, [0], sample, 1, dtype=dtype).dtype
     chunk = partial(_by_key, op=name, dtype=dtype, **options)
-    merging = folding(name, **({"dtype": result} if name == "sum" else {}))
+    merging = core_reduction(name, **({"dtype": result} if name == "sum" else {}))
     return merging._replace(partial=chunk), result

@@ -15,20 +15,20 @@ from gred.exact import ExactSum
 from gred.exact.partials import MOMENTS, Partials, merged, of_sums, rounded, sums_of
 from gred.exact.variances import norms, type_of, variances
 from gred.keys import by_key
-from gred.statistics.nans import numbers_of
+from gred.statistics.nans import values_and_not_nan
 
 # ---- extremes, truth, counts, and sums that wrap around ----
 
 _MERGES = {"count": "sum", "count_nonzero": "sum"}  # others merge by the same reduction
 
 
-def folding(name: str, **options: Any) -> Reduction:
+def core_reduction(name: str, **options: Any) -> Reduction:
     """Return a reduction that applies gred's function to blocks and to their results."""
-    again = partial(_again, name=_MERGES.get(name, name), **options)
-    return Reduction(partial(_folded, name=name, **options), again, np.asarray)
+    again = partial(_reduce_partials, name=_MERGES.get(name, name), **options)
+    return Reduction(partial(_reduce_block, name=name, **options), again, np.asarray)
 
 
-def _folded(
+def _reduce_block(
     block: Any, mask: Any = True, *, axes: tuple[int, ...], name: str, **options: Any
 ) -> Any:
     """Reduce a block, and copy results of a block on a GPU to the host."""
@@ -36,7 +36,7 @@ def _folded(
     return np.asarray(found.get() if hasattr(found, "get") else found)
 
 
-def _again(parts: list[Any], *, name: str, **options: Any) -> Any:
+def _reduce_partials(parts: list[Any], *, name: str, **options: Any) -> Any:
     return np.asarray(getattr(_core, name)(np.stack(parts), axis=0, **options))
 
 
@@ -44,16 +44,16 @@ def _extremes(
     block: Any, mask: Any = True, *, axes: tuple[int, ...], name: str, skips: bool
 ) -> tuple[Any, Any]:
     """Return extremes, the identity where no elements are included, and whether any are."""
-    shown = numbers_of(block, mask)[1] if skips else mask
+    shown = values_and_not_nan(block, mask)[1] if skips else mask
     neutral = by_key(name, np.empty(0, np.int64), np.empty(0, block.dtype), 1)[0]
-    found = _folded(block, shown, axes=axes, name=name, initial=neutral)
+    found = _reduce_block(block, shown, axes=axes, name=name, initial=neutral)
     of_any = np.broadcast_to(np.True_, block.shape)
-    return found, _folded(of_any, shown, axes=axes, name="any")
+    return found, _reduce_block(of_any, shown, axes=axes, name="any")
 
 
 def _merged(parts: list[tuple[Any, Any]], *, name: str) -> tuple[Any, Any]:
     found, seen = zip(*parts, strict=True)
-    return _again(list(found), name=name), _again(list(seen), name="any")
+    return _reduce_partials(list(found), name=name), _reduce_partials(list(seen), name="any")
 
 
 def _known(partials: tuple[Any, Any], *, name: str, skips: bool) -> Any:
@@ -61,7 +61,7 @@ def _known(partials: tuple[Any, Any], *, name: str, skips: bool) -> Any:
     if seen.all():
         return found
     if not skips or found.dtype.kind in "biu":
-        raise ValueError(f"{name} has no value where there are no elements")
+        raise ValueError(f"{name} of empty input has no value")
     warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)  # NumPy's words
     return np.where(seen, found, np.full_like(found, np.nan))
 
@@ -79,7 +79,7 @@ def extreme(name: str, x: Any, axis: Axis, **rest: Any) -> Any:
 def truth(name: str, x: Any, axis: Axis, **rest: Any) -> Any:
     """Compute any, all or count_nonzero of a Dask array."""
     dtype = np.asarray(getattr(_core, name)(np.zeros(1, array(x).dtype))).dtype
-    return reduced(x, folding(name), dtype, axis, **rest)
+    return reduced(x, core_reduction(name), dtype, axis, **rest)
 
 
 # ---- exact sums ----
@@ -103,7 +103,7 @@ def finishing(name: str, x: Any, dtype: DTypeLike | None, ddof: float = 0) -> tu
         return MOMENTS, partial(variances, name, ddof=ddof, dtype=result), result
     loses_parts = kind not in ("", "c") and x.dtype.kind == "c" and name != "norm"
     if loses_parts or (kind and kind in "biu" and name == "mean"):
-        wanted = "complex" if x.dtype.kind == "c" else "a float's"
+        wanted = "complex" if x.dtype.kind == "c" else "a float type"
         raise TypeError(f"dtype of a {name} of {x.dtype} must be {wanted}; got {np.dtype(dtype)}")
     result = np.asarray(getattr(_core, name)(sample, dtype=dtype)).dtype
     if name == "norm":
@@ -119,7 +119,7 @@ def reduced_exactly(
     powers, finish, result = finishing(plain, array(x), dtype, ddof)
     how = Reduction(partial(_exact_sums, powers=powers, skips=plain != name), merged, finish)
     if result.kind in "biu":
-        how = folding(plain, dtype=result)
+        how = core_reduction(plain, dtype=result)
     return reduced(x, how, result, axis, **rest)
 
 
@@ -147,6 +147,6 @@ def dot(name: str, a: Any, b: Any, split_every: int | None) -> Any:
     # gred's function for empty vectors gives the type, and raises for unsupported ones.
     result = np.asarray(_core.dot(np.empty(0, a.dtype), np.empty(0, b.dtype))).dtype
     how = Reduction(_products, merged, partial(rounded, dtype=result, divided=False))
-    how = folding("sum", dtype=result) if result.kind in "biu" else how
+    how = core_reduction("sum", dtype=result) if result.kind in "biu" else how
     how = how._replace(partial=partial(_products, result=result))
-    return reduced(a, how, result, beside=[("b", b, (0,))], split_every=split_every)
+    return reduced(a, how, result, operands=[("b", b, (0,))], split_every=split_every)

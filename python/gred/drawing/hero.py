@@ -6,13 +6,13 @@ import numpy as np
 
 from gred.counting import WARP, counters
 from gred.drawing.sheet import Sheet
-from gred.drawing.showing import shown, told_rung
+from gred.drawing.showing import drawn_blocks, rung_text
 from gred.drawing.steps import blocks
 from gred.recording import accesses
 
 _RUNGS = {
-    "neighbored": "neighbours fold, in global memory",
-    "shared_sequential": "in shared memory, lanes side by side",
+    "neighbored": "adjacent elements added, in global memory",
+    "shared_sequential": "in shared memory, by adjacent lanes",
     "shuffle": "lanes read each other's registers",
 }
 _LEFT, _COLUMN, _LEVEL, _LEVELS, _GAP, _TOP = 28, 10, 44, 5, 54, 84
@@ -31,7 +31,7 @@ def hero() -> str:
     facts = {rung: _facts(rung) for rung in _RUNGS}
     told = "; ".join(f"{rung}: {_RUNGS[rung]}, {', '.join(facts[rung])}" for rung in _RUNGS)
     title = "A tree reduction on three rungs of the ladder"
-    sheet = Sheet(title, f"32 lanes of a warp fold 32 elements in five levels. {told}.")
+    sheet = Sheet(title, f"32 lanes of a warp reduce 32 elements in five levels. {told}.")
     width = WARP * _COLUMN
     for number, rung in enumerate(_RUNGS):
         left = _LEFT + number * (width + _GAP)
@@ -49,20 +49,20 @@ def _facts(rung: str) -> tuple[str, ...]:
     return (
         f"{counted.active_lanes or 0:.0f} of 32 lanes active on average",
         f"{counted.global_load_efficiency or 0:.0%} of the loaded bytes are used",
-        f"{barriers} barrier{'s' if barriers > 1 else ''} a block of {_BLOCK_SIZE} threads",
+        f"{barriers} barrier{'s' if barriers > 1 else ''} per block of {_BLOCK_SIZE} threads",
     )
 
 
 def _draw_tree(sheet: Sheet, left: float, rung: str, facts: tuple[str, ...]) -> None:
     xs = [left + (lane + 0.5) * _COLUMN for lane in range(WARP)]
     sheet.group("tree")
-    sheet.write("title", left, 32, told_rung(rung)[0].partition(":")[0])
+    sheet.write("title", left, 32, rung_text(rung)[0].partition(":")[0])
     sheet.write("fact soft", left, 54, _RUNGS[rung])
     for x in xs:
         sheet.add("rect", "cell", x=x - _COLUMN / 2, y=_TOP - 10, width=_COLUMN, height=10)
     launch = accesses(np.arange(WARP), method=rung, block_size=WARP).passes[0]
-    (block,) = blocks(launch, shown(launch))
-    folding = {n for n in block.nodes if n.useful and n.terms > 1 and not n.changes_nothing}
+    (block,) = blocks(launch, drawn_blocks(launch))
+    folding = {n for n in block.nodes if n.useful and n.terms > 1 and not n.is_noop}
     levels = [s for s in block.steps if not folding.isdisjoint(s.nodes.values())][:_LEVELS]
     sheet.group("levels")
     for level, step in enumerate(levels):

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from gred.counting import WARP
 from gred.drawing import showing
 from gred.drawing.sheet import READABLE, WIDTH, Sheet
-from gred.drawing.showing import Boundary, is_elsewhere
+from gred.drawing.showing import Boundary, is_remote
 from gred.drawing.steps import (
     ACROSS_BLOCKS,
     BANKS,
@@ -45,20 +45,20 @@ _Memory = dict[tuple[str, int, int], Any]  # values of elements
 _ROWS = 8  # more rows of one memory are drawn flat, without values
 
 
-def drawn(told: Accesses, *, small: bool = False) -> str:
+def draw_accesses(run: Accesses, *, small: bool = False) -> str:
     """Draw all passes as an SVG document; a small one has no data attributes and tooltips."""
-    made = [blocks(launch, showing.shown(launch)) for launch in told.passes]
-    title, idea = showing.told_rung(told.method)
-    sheet = Sheet(title, showing.told_picture(told, idea, made))
-    what = f"{told.op} of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
-    sheet.head(title, idea, f"{what}: {told.result}")
-    steps = made[0][0].steps if told.passes else ()
+    made = [blocks(launch, showing.drawn_blocks(launch)) for launch in run.passes]
+    title, idea = showing.rung_text(run.method)
+    sheet = Sheet(title, showing.picture_description(run, idea, made))
+    what = f"{run.op} of {run.size:,} {run.dtype} in blocks of {run.block_size} threads"
+    sheet.head(title, idea, f"{what}: {run.result}")
+    steps = made[0][0].steps if run.passes else ()
     conflicts = any(request.conflicts for step in steps for request in step.requests)
-    if conflicts and told.block_size * READABLE > WIDTH:
-        return sheet.text(_draw_banks(sheet, told.passes[0], steps), small=small)
-    sheet.divide(_LEFT, max(map(_columns, told.passes, made), default=told.block_size))
+    if conflicts and run.block_size * READABLE > WIDTH:
+        return sheet.text(_draw_banks(sheet, run.passes[0], steps), small=small)
+    sheet.divide(_LEFT, max(map(_columns, run.passes, made), default=run.block_size))
     for number, of_pass in enumerate(made):
-        _draw_pass(sheet, told, number, of_pass)
+        _draw_pass(sheet, run, number, of_pass)
     sheet.legend(_LEGEND)
     return sheet.text(sheet.right + _RIGHT, small=small)
 
@@ -69,10 +69,10 @@ def _columns(launch: Launch, made: Sequence[Block]) -> int:
     return beside if beside * READABLE <= WIDTH else launch.block_size
 
 
-def _draw_pass(sheet: Sheet, told: Accesses, number: int, made: Sequence[Block]) -> None:
-    launch = told.passes[number]
+def _draw_pass(sheet: Sheet, run: Accesses, number: int, made: Sequence[Block]) -> None:
+    launch = run.passes[number]
     memory: _Memory = {}
-    for element in (e for block in made for node in block.nodes for e in node.takes):
+    for element in (e for block in made for node in block.nodes for e in node.all_reads):
         if element.memory == "array":
             memory.setdefault(element.cell, element.value)  # initial values
     are_beside = _columns(launch, made) > launch.block_size
@@ -81,7 +81,7 @@ def _draw_pass(sheet: Sheet, told: Accesses, number: int, made: Sequence[Block])
         sheet.add("line", "rule", x1=16, x2=sheet.right + _RIGHT - 16, y1=sheet.y, y2=sheet.y)
         for k, block in enumerate(together):
             x = 16 if k == 0 else sheet.x(k * (launch.block_size + 1)) - sheet.column / 2
-            text = showing.told_block(launch, block, number + 1, len(told.passes))
+            text = showing.block_text(launch, block, number + 1, len(run.passes))
             sheet.write("head", x, sheet.y + 18, text)
         sheet.y += 30
         _Panel(sheet, launch, number + 1, together, memory).draw(showing.lengths(launch, made))
@@ -126,7 +126,7 @@ class _Panel:
         for number in range(max(len(track.boundaries) for track in self.tracks)):
             here = [(t, t.boundaries[number]) for t in self.tracks if number < len(t.boundaries)]
             steps = [boundary.after for _, boundary in here if boundary.after.nodes]
-            if steps and all(node.changes_nothing for step in steps for node in step.useful):
+            if steps and all(node.is_noop for step in steps for node in step.useful):
                 skipped.append(number + 1)
                 left = min(track.left for track, _ in here)
                 for track, boundary in here:  # registers keep their positions
@@ -138,7 +138,7 @@ class _Panel:
                 many = f"steps {skipped[0]} to {skipped[-1]}"
                 which = many if len(skipped) > 1 else f"step {skipped[0]}"
                 self.sheet.write("head label", _LEFT - 8, self.sheet.y + 8, which)
-                text, x = "merge the neutral element alone: no value changes", left + 2
+                text, x = "merge only the identity: no value changes", left + 2
                 self.sheet.write("note soft", self.sheet.x(x) - 4, self.sheet.y + 8, text)
                 self.sheet.y += _ROW + 4
             self._draw_boundary(number, here)
@@ -149,7 +149,7 @@ class _Panel:
         sheet = self.sheet
         top = bottom = sheet.y
         before = [node for _, boundary in here for node in boundary.before.nodes.values()]
-        self.arrived = [e for n in before for e in n.writes if is_elsewhere(n, e)]
+        self.arrived = [e for n in before for e in n.writes if is_remote(n, e)]
         for track, boundary in here:
             sheet.y = top
             track.place = {"pass": self.number, "block": track.block.number, "step": number}
@@ -172,7 +172,7 @@ class _Panel:
             sheet.group("threads", data=track.place)
             self._draw_threads(track, step)
         sheet.write("head label", _LEFT - 8, self.row + 4, f"step {number + 1}")
-        notes = showing.told_notes([step for _, step in working], self.launch.block_size)
+        notes = showing.step_notes([step for _, step in working], self.launch.block_size)
         for line, (kind, text) in enumerate(notes):
             self.noted = self.row - 4 + _LINE * line
             sheet.write(f"note {kind}", self.sheet.right + 14, self.noted, text)
@@ -193,7 +193,7 @@ class _Panel:
 
     def _draw_registers(self, track: _Track, boundary: Boundary) -> None:
         """Draw new register values that are used, and not stored in memory."""
-        useful = (n for n in boundary.before.useful if not n.leaves)
+        useful = (n for n in boundary.before.useful if not n.all_writes)
         alone = [n for n in useful if not n.own or n.terms > n.own.terms]
         size = self._size(node.value for node in alone)
         for node in alone:
@@ -214,23 +214,23 @@ class _Panel:
         discarded = {element.cell for node in unused for element in node.writes}
         for element in (*written.values(), *read.values()):
             self.memory[element.cell] = None if element.cell in discarded else element.value
-        writes = dict.fromkeys((e.number for e in arrived), "asked") | boundary.told_writes(memory)
-        bars = (writes, "written"), (boundary.told_reads(memory), "read")
+        writes = dict.fromkeys((e.number for e in arrived), "asked") | boundary.write_marks(memory)
+        bars = (writes, "written"), (boundary.read_marks(memory), "read")
         wide = self.sheet.column - (1.5 if self.sheet.is_readable else 0.4)
         rows = boundary.rows(memory, shape)
         height = _CELL if len(rows) <= _ROWS else _FLAT
         for row in rows:
             elements = shape.elements(row, self.ends[memory])
             if row == rows[0] or (height == _CELL and len(self.tracks) == 1):
-                self._label(f"{memory} {showing.told_span(elements)}")
+                self._label(f"{memory} {showing.span_text(elements)}")
             values = {n: self.memory.get((memory, n, owner)) for n in elements}
             size = self._size(values.values())
             for number, value in values.items():
                 x, y = self.sheet.x(track.left + shape.column(number)), sheet.y
                 kind = " fresh" if number in written else " asked" if number in read else ""
                 self._draw_cell("cell", x, y, height, f"value{kind}", value, size)
-                for (told, asked), at in zip(bars, (y, y + height - 4), strict=True):
-                    if bar := told.get(number):
+                for (effects, asked), at in zip(bars, (y, y + height - 4), strict=True):
+                    if bar := effects.get(number):
                         bar = asked if bar == "asked" else bar
                         sheet.add("rect", bar, x=x - wide / 2, y=at, width=wide, height=4)
                 track.cells[memory, number, owner] = y, y + height
@@ -239,7 +239,7 @@ class _Panel:
             (atomic,) = written.values()
             ticket = (atomic.value or self.launch.blocks) - 1
             last = "" if atomic.value else ": the last block"
-            text = "arrives" if atomic.value is None else f"draws ticket {ticket}{last}"
+            text = "arrives" if atomic.value is None else f"takes ticket {ticket}{last}"
             sheet.write("note soft", self.sheet.x(track.left + 2), sheet.y - _CELL + 10, text)
 
     def _draw_cell(
@@ -249,11 +249,11 @@ class _Panel:
         self.sheet.add("rect", kind + flat, x=x - width / 2, y=y, width=width, height=height)
         if value is not None and self.sheet.is_readable and not flat:
             at = y + _CELL / 2 + size * 0.36
-            self.sheet.write(how, x, at, showing.told_value(value), font_size=size)
+            self.sheet.write(how, x, at, showing.value_text(value), font_size=size)
 
     def _size(self, values: Iterable[Any]) -> float:
         """Return a font size with which the longest of a row's values fits into its cell."""
-        longest = max((len(showing.told_value(v)) for v in values if v is not None), default=0)
+        longest = max((len(showing.value_text(v)) for v in values if v is not None), default=0)
         return min(10.5, 1.45 * self.sheet.column / max(longest, 2))
 
     def _label(self, text: str) -> None:
@@ -317,7 +317,7 @@ class _Panel:
                 kind = "active" if node.useful else "active unused"
                 places: dict[str, Any] = {"cx": x, "cy": y, "r": radius, "data_thread": thread}
                 circle = sheet.add("circle", kind, **places)
-                ElementTree.SubElement(circle, "title").text = showing.told_node(node)
+                ElementTree.SubElement(circle, "title").text = showing.node_text(node)
                 if sheet.is_readable and node.useful:
                     size = min(10.0, 1.25 * radius * 2 / max(2, len(str(thread))))
                     sheet.write("thread", x, y + size * 0.36, str(thread), font_size=size)
@@ -346,12 +346,12 @@ def _clashing(step: Step) -> set[tuple[str, int]]:
 _EDGE, _COLUMN, _CHIP = 100, 26, 17
 _INTRODUCTION = (
     "Shared memory has 32 banks, and each serves one 4-byte word at a time. "
-    "Of every step one warp's request is shown:",
-    "its threads stand on the bank that they ask, and each row is a wavefront.",
+    "One warp's request of every step is shown:",
+    "its threads are at the banks that they access, and each row is a wavefront.",
 )
 _BANKS_LEGEND = {
-    ("rect", "read"): "a thread alone on its bank",
-    ("rect", "conflict"): "threads whose words share a bank: they are served one after the other",
+    ("rect", "read"): "a thread without a conflict",
+    ("rect", "conflict"): "threads with different words in one bank, which are serialized",
 }
 
 
@@ -385,7 +385,7 @@ def _draw_request(sheet: Sheet, launch: Launch, number: int, step: Step, request
     for word, thread in sorted(words.items(), key=lambda pair: pair[1]):
         stacks.setdefault(word % BANKS, []).append(thread)
     rows = max(map(len, stacks.values()))
-    notes = showing.told_notes([step], launch.block_size)
+    notes = showing.step_notes([step], launch.block_size)
     right, bottom = _EDGE + BANKS * _COLUMN, sheet.y + rows * _CHIP
     for row in range(rows):
         for bank in range(BANKS):

@@ -156,7 +156,7 @@ class Sheet:
         self.root.attrib.update({"xmlns": "http://www.w3.org/2000/svg", **box, **size})
         if small:
             for group in self.root:
-                _put_together(group)
+                _merge_shapes(group)
         self.root.insert(0, Element("rect", {"class": "paper", **size, "rx": "8"}))
         for tag, text in (("style", _STYLE), ("desc", self.description), ("title", self.title)):
             self.root.insert(0, Element(tag))
@@ -167,18 +167,18 @@ class Sheet:
 # ---- merging shapes of a kind into one path ----
 
 
-def _put_together(group: Element) -> None:
+def _merge_shapes(group: Element) -> None:
     group.attrib = {name: text for name, text in group.attrib.items() if name == "class"}
     drawn: dict[tuple[str, str, str], list[Element]] = {}
     for element in list(group):
         if element.tag == "g":
-            _put_together(element)
+            _merge_shapes(element)
             continue
         group.remove(element)
         how = element.get("r", "") if element.tag == "circle" else ""
         drawn.setdefault((element.tag, element.get("class", ""), how), []).append(element)
     for tag, kind, how in sorted(drawn, key=lambda key: key[0] == "text"):
-        group.extend(_TOGETHER[tag](kind, drawn[tag, kind, how]))
+        group.extend(_MERGERS[tag](kind, drawn[tag, kind, how]))
 
 
 def _path(kind: str, steps: Iterable[str], **more: str) -> Element:
@@ -247,4 +247,4 @@ def _texts(kind: str, ones: list[Element]) -> list[Element]:
     return written
 
 
-_TOGETHER = {"line": _lines, "rect": _rectangles, "circle": _circles, "text": _texts}
+_MERGERS = {"line": _lines, "rect": _rectangles, "circle": _circles, "text": _texts}

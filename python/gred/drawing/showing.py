@@ -12,7 +12,7 @@ BLOCKS_MAX = 4
 MEMORIES = ("array", "shared", "partials", "tickets")
 
 
-def shown(launch: Launch) -> frozenset[int]:
+def drawn_blocks(launch: Launch) -> frozenset[int]:
     """Select the blocks to draw: if there are many, the first three and the last."""
     return frozenset((*range(min(launch.blocks, BLOCKS_MAX - 1)), launch.blocks - 1))
 
@@ -44,7 +44,7 @@ def shapes(block: Block, columns: int) -> dict[str, Shape]:
 def lengths(launch: Launch, made: Sequence[Block]) -> dict[str, int]:
     """Return the length of each memory, as far as the blocks use it."""
     used = dict.fromkeys(MEMORIES, 0)
-    for element in (e for b in made for n in b.nodes for e in (*n.takes, *n.leaves)):
+    for element in (e for b in made for n in b.nodes for e in (*n.all_reads, *n.all_writes)):
         used[element.memory] = max(used[element.memory], element.number + 1)
     return used | ({"partials": launch.blocks} if launch.blocks > len(made) else {})
 
@@ -59,52 +59,52 @@ class Boundary(NamedTuple):
         return sorted({shape.row(e.number) for e in self.written(memory) + self.read(memory)})
 
     def written(self, memory: str) -> list[Element]:
-        left = ((n, e) for n in self.before.nodes.values() for e in n.leaves)
-        return [e for n, e in left if e.memory == memory and not is_elsewhere(n, e)]
+        left = ((n, e) for n in self.before.nodes.values() for e in n.all_writes)
+        return [e for n, e in left if e.memory == memory and not is_remote(n, e)]
 
     def read(self, memory: str) -> list[Element]:
-        return [e for n in self.after.nodes.values() for e in n.takes if e.memory == memory]
+        return [e for n in self.after.nodes.values() for e in n.all_reads if e.memory == memory]
 
-    def told_writes(self, memory: str) -> dict[int, str]:
+    def write_marks(self, memory: str) -> dict[int, str]:
         """Return the effects of writes by warps and bulk copies, by element."""
         copied = (to for node in self.before.nodes.values() for _, to in node.copies)
-        told = _told_cells(self.before, memory, ("global_store", "shared_store", "atomic"))
-        return {to.number: "asked" for to in copied if to.memory == memory} | told
+        effects = _cell_marks(self.before, memory, ("global_store", "shared_store", "atomic"))
+        return {to.number: "asked" for to in copied if to.memory == memory} | effects
 
-    def told_reads(self, memory: str) -> dict[int, str]:
-        return _told_cells(self.after, memory, ("global_load", "shared_load", "bulk_copy"))
+    def read_marks(self, memory: str) -> dict[int, str]:
+        return _cell_marks(self.after, memory, ("global_load", "shared_load", "bulk_copy"))
 
 
-def _told_cells(step: Step, memory: str, events: Sequence[str]) -> dict[int, str]:
+def _cell_marks(step: Step, memory: str, events: Sequence[str]) -> dict[int, str]:
     """Return the effect of requests on elements: 'asked', 'conflict', or 'wasted' if unused."""
-    told: dict[int, str] = {}
+    effects: dict[int, str] = {}
     for request in step.requests:
         if request.memory == memory and request.event in events:
-            told |= dict.fromkeys(request.moved - told.keys(), "wasted")
-            asked = (n for n in request.elements if told.get(n) != "conflict")
-            told |= dict.fromkeys(asked, "conflict" if request.conflicts else "asked")
-    return told
+            effects |= dict.fromkeys(request.moved - effects.keys(), "wasted")
+            asked = (n for n in request.elements if effects.get(n) != "conflict")
+            effects |= dict.fromkeys(asked, "conflict" if request.conflicts else "asked")
+    return effects
 
 
-def is_elsewhere(node: Node, element: Element) -> bool:
+def is_remote(node: Node, element: Element) -> bool:
     return element.owner not in (-1, node.block)
 
 
-def told_block(launch: Launch, block: Block, number: int, passes: int) -> str:
+def block_text(launch: Launch, block: Block, number: int, passes: int) -> str:
     in_pass = f"pass {number} of {passes}, " if passes > 1 else ""
     of_grid = "the only block" if launch.blocks == 1 else f"block {block.number}"
     return f"{in_pass}{of_grid}".capitalize()
 
 
-def told_rung(name: str) -> tuple[str, str]:
+def rung_text(name: str) -> tuple[str, str]:
     """Return a rung's title and idea; a user's own rung has only a name."""
     for method in methods():
         if method.name == name:
             return f"{method.number} {name}: {method.title}", method.idea
-    return name, "a rung of one's own"
+    return name, "a user's own rung"
 
 
-def told_span(elements: range) -> str:
+def span_text(elements: range) -> str:
     """Format the elements of a row in few characters."""
     if len(elements) == 1:
         return str(elements[0])
@@ -112,11 +112,11 @@ def told_span(elements: range) -> str:
     return f"{elements[0]}, {elements[1]}, ..." if packed else f"{elements[0]} to {elements[-1]}"
 
 
-def told_value(value: Any) -> str:
+def value_text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def told_node(node: Node) -> str:
+def node_text(node: Node) -> str:
     """Describe a thread's work in a step: thread 4: array[4] + array[6] = 12."""
     if node.copies:
         elements = _count(len(node.copies), "element")
@@ -124,40 +124,40 @@ def told_node(node: Node) -> str:
     operands = ["its own value"] if node.own else []
     operands += [f"thread {node.lane.thread}'s value"] if node.lane else []
     left = " + ".join([*operands, *(f"{e.memory}[{e.number}]" for e in node.reads)])
-    return f"thread {node.thread}: {left} = {told_value(node.value)}" if left else "identity"
+    return f"thread {node.thread}: {left} = {value_text(node.value)}" if left else "identity"
 
 
-def told_threads(step: Step, block_size: int) -> str:
+def threads_text(step: Step, block_size: int) -> str:
     warps = len({thread // WARP for thread in step.nodes})
     where = f" in {_count(warps, 'warp')}" if block_size > WARP else ""
     return f"{len(step.nodes)} of {block_size} threads{where}"
 
 
-def told_costs(step: Step) -> list[tuple[str, str]]:
+def cost_notes(step: Step) -> list[tuple[str, str]]:
     """Return texts on discarded results, shuffles and memory requests, each with its severity."""
     unused = sum(not node.useful for node in step.nodes.values())
     texts = [f"{_count(unused, 'result')} discarded"] if unused else []
     texts += [f"shuffles: {step.shuffles}"] if step.shuffles else []
-    return [*([("soft", "; ".join(texts))] if texts else ()), *_told_requests(step.requests)]
+    return [*([("soft", "; ".join(texts))] if texts else ()), *_request_notes(step.requests)]
 
 
-def told_notes(steps: Sequence[Step], block_size: int) -> list[tuple[str, str]]:
+def step_notes(steps: Sequence[Step], block_size: int) -> list[tuple[str, str]]:
     """Describe the first block's work in a step, for all blocks that are at that step."""
-    of_each = " a block" if len(steps) > 1 else ""
-    return [("head", told_threads(steps[0], block_size) + of_each), *told_costs(steps[0])]
+    of_each = " per block" if len(steps) > 1 else ""
+    return [("head", threads_text(steps[0], block_size) + of_each), *cost_notes(steps[0])]
 
 
-def told_picture(told: Accesses, idea: str, made: Sequence[Sequence[Block]]) -> str:
+def picture_description(recorded: Accesses, idea: str, made: Sequence[Sequence[Block]]) -> str:
     """Return a textual description of a picture, for accessibility."""
     texts = [f"{idea[:1].upper()}{idea[1:]}."]
-    for number, (launch, of_pass) in enumerate(zip(told.passes, made, strict=True), 1):
-        where = f"Pass {number}: " if len(told.passes) > 1 else ""
+    for number, (launch, of_pass) in enumerate(zip(recorded.passes, made, strict=True), 1):
+        where = f"Pass {number}: " if len(recorded.passes) > 1 else ""
         texts.append(f"{where}{_count(launch.blocks, 'block')} of {launch.block_size} threads.")
         longest = max((block.steps for block in of_pass), key=len, default=())
         for k, step in enumerate(longest, 1):
-            notes = (text for _, text in told_notes([step], launch.block_size))
+            notes = (text for _, text in step_notes([step], launch.block_size))
             texts.append(f"Step {k}: {'; '.join(notes)}.")
-    return " ".join([*texts, f"The result is {told.result}."])
+    return " ".join([*texts, f"The result is {recorded.result}."])
 
 
 REQUESTS = {
@@ -170,7 +170,7 @@ REQUESTS = {
 }
 
 
-def _told_requests(requests: Sequence[Request]) -> Iterator[tuple[str, str]]:
+def _request_notes(requests: Sequence[Request]) -> Iterator[tuple[str, str]]:
     for event, words in REQUESTS.items():
         of_event = [r for r in requests if r.event == event]
         transfers = sum(r.transfers for r in of_event)

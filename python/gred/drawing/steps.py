@@ -63,18 +63,18 @@ class Node:
         self.value: Any = None
 
     @property
-    def takes(self) -> list[Element]:
+    def all_reads(self) -> list[Element]:
         return [*self.reads, *(at for at, _ in self.copies)]
 
     @property
-    def leaves(self) -> list[Element]:
+    def all_writes(self) -> list[Element]:
         return [*self.writes, *(to for _, to in self.copies)]
 
     @property
-    def changes_nothing(self) -> bool:
+    def is_noop(self) -> bool:
         """Whether it merges only the identity into its register, and accesses no memory."""
         kept = self.own is not None and self.own.terms == self.terms
-        return kept and not (self.takes or self.leaves)
+        return kept and not (self.all_reads or self.all_writes)
 
 
 class Request(NamedTuple):
@@ -177,7 +177,7 @@ def _nodes(block: int, accesses: list[Access], before: dict[int, Node]) -> dict[
         node, previous = Node(block, thread), before.get(thread)
         node.value = previous.value if previous else None
         for access in of_thread:
-            _take_part(node, access, before, given)
+            _add_access(node, access, before, given)
         node.reads.sort()
         operands = len(node.reads) + (node.lane is not None)
         if previous and node.merges >= max(1, operands) and _same(node.first, previous.value):
@@ -186,7 +186,7 @@ def _nodes(block: int, accesses: list[Access], before: dict[int, Node]) -> dict[
     return nodes
 
 
-def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[int, Any]) -> None:
+def _add_access(node: Node, access: Access, before: dict[int, Node], given: dict[int, Any]) -> None:
     """Add an access to a node; a shuffle is linked to its source lane if the values are equal."""
     if access.event in _LOADS:
         if access.memory == "tickets":
@@ -250,10 +250,10 @@ def _mark_useful(made: Sequence[Block]) -> None:
         for node in step.nodes.values():
             writers.update((element.cell, node) for element in node.writes)
 
-    def leave(memory: str) -> list[Node]:
+    def writers_to(memory: str) -> list[Node]:
         return [node for node in parents if any(e.memory == memory for e in node.writes)]
 
-    left = leave("partials") or leave("array")
+    left = writers_to("partials") or writers_to("array")
     left += [node for node in parents if node.copies]
     while left:
         node = left.pop()

@@ -51,7 +51,7 @@ class ExactMoments(Mergeable):
     _shape = f"(k (k + 3) / 2, {HEAD + WORDS})"
 
     @classmethod
-    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+    def _kind_and_shape(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
         k = _variables_of(shape[0] if shape else 0)
         return ("moments", (k,)) if shape == (k * (k + 3) // 2,) else None
 
@@ -68,16 +68,16 @@ class ExactMoments(Mergeable):
         differs from before; nothing is added then.
         """
         if not variables:
-            raise ValueError("there has to be a variable at least")
+            raise ValueError("at least one variable is required")
         pairs = combinations_with_replacement(variables, 2)
         rows = [exact_words(a) for a in variables]
         self._merge(np.array(rows + [exact_words(a, b) for a, b in pairs]))
 
-    def _begun(self, given: Words) -> Words:
+    def _addable_words(self, given: Words) -> Words:
         mine = self._words if len(self._words) else np.zeros_like(given)
         if len(mine) != len(given):
-            counts = f"{_variables_of(len(mine))} variables, and {_variables_of(len(given))}"
-            raise ValueError(f"there are {counts} are given")
+            counts = f"{_variables_of(len(mine))} variables; got {_variables_of(len(given))}"
+            raise ValueError(f"there must be {counts}")
         return mine
 
     def _merge(self, given: Words, sign: int = 1) -> None:

@@ -147,7 +147,7 @@ def moments_of(
     if where is not True:
         shown = np.asarray(where)
         if checks.on_device(array) or shown.dtype != bool:
-            raise TypeError("where of exact variances must be of bool, and the array on the host")
+            raise TypeError("exact variances take a bool where, and only with arrays on the host")
         shown = np.broadcast_to(shown, tuple(array.shape))
     return array, axes, sums_of(array, axes, shown, MOMENTS, skips_nans)
 
@@ -250,10 +250,10 @@ class ExactSums(Mergeable):
 
     __slots__ = ()
 
-    _shape = f"(..., 1, {HEAD + WORDS}), or 2 of complex numbers"
+    _shape = f"(..., 1, {HEAD + WORDS}), or (..., 2, {HEAD + WORDS}) for complex numbers"
 
     @classmethod
-    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+    def _kind_and_shape(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
         kinds = {_REAL: "sums", _COMPLEX: "complex sums"}
         return (kinds[shape[-1]], shape[:-1]) if shape and shape[-1] in kinds else None
 
@@ -270,10 +270,10 @@ class ExactSums(Mergeable):
         Keys and errors are those of `gred.by_key`: integers from 0 to `num_keys` - 1.
         """
         if isinstance(keys, tuple):
-            raise TypeError("keys of one kind are taken; join several to one first")
+            raise TypeError("keys must be a single array; combine several into one first")
         value = checks.indexable(values)
         if value.ndim != 1:
-            raise ValueError(f"values must have one dimension; they have {value.ndim}")
+            raise ValueError(f"values must have one dimension; got {value.ndim}")
         count = len(by_key("count", keys, value, num_keys))
         return of_words(_words_of(sums_by_key(np.asarray(keys), value, count), (count,)), cls)
 
@@ -320,7 +320,7 @@ class ExactSums(Mergeable):
         default = np.complex128 if of_two else np.float64
         found = np.empty(self.shape, default if dtype is None else dtype)
         if (found.dtype.kind == "c") != of_two:
-            raise TypeError(f"sums of {self._parts} parts are not rounded to {found.dtype}")
+            raise TypeError(f"sums of {default.__name__} cannot be rounded to {found.dtype}")
         for part, values in enumerate((found.real, found.imag)[: self._parts]):
             rows = words[..., part, :].reshape(-1, WORDS)
             values[...] = exact.rounded(rows, values.dtype, divides).reshape(self.shape)

@@ -66,20 +66,20 @@ def _checksums(parts: Words, words: Words, salts: Words | int) -> Words:
     return checks
 
 
-def _sealed(words: Words, salts: Words | int = 0) -> Words:
+def _with_head(words: Words, salts: Words | int = 0) -> Words:
     """Prepend the head of exported words: a count of 1 and the checksum."""
     one = np.ones((*words.shape[:-1], 1), np.int64)
     return np.concatenate([one, _checksums(one, words, salts), words], axis=-1)
 
 
-def _opened(given: Words, salts: Words | int = 0) -> Words:
+def _verified(given: Words, salts: Words | int = 0) -> Words:
     """Check and remove the head of exported words, which may have been added up elsewhere."""
     parts, checks, words = given[..., :1], given[..., 1:HEAD], given[..., HEAD:]
     sound = (parts >= 1) & (parts <= _PARTS_MOST) & (checks == _checksums(parts, words, salts))
     if not sound.all():
         raise ValueError(
-            "these are not the words of an ExactSum, or of sums of this kind and shape, or not the "
-            f"sum of those of at most {_PARTS_MOST}: something has changed them"
+            "words are corrupted, of sums of another kind or shape, or added up from more than "
+            f"{_PARTS_MOST} objects"
         )
     return normalised(words)
 
@@ -104,17 +104,17 @@ class Mergeable:
         made._lock = threading.Lock()
         return made
 
-    def _begun(self, given: Words) -> Words:
+    def _addable_words(self, given: Words) -> Words:
         """Return own words, after checking that others can be added to them."""
         if self._words.shape != given.shape:
             mine, theirs = self._words.shape[:-2], given.shape[:-2]
-            raise ValueError(f"shapes {mine} and {theirs}, or real and complex, do not add up")
+            raise ValueError(f"shapes {mine} and {theirs}, or real and complex, cannot be added")
         return self._words
 
     def _merge(self, given: Words, sign: int = 1) -> None:
         """Add normalized words, or subtract them."""
         with self._lock:
-            mine, theirs = self._begun(given), given if sign > 0 else -given
+            mine, theirs = self._addable_words(given), given if sign > 0 else -given
             total = mine + theirs
             counts = total[..., :COUNTS]
             wrapped = (counts ^ mine[..., :COUNTS]) & (counts ^ theirs[..., :COUNTS])
@@ -150,7 +150,7 @@ class Mergeable:
     # ---- as words ----
 
     @classmethod
-    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+    def _kind_and_shape(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
         """Return the kind and shape of the sums with words of a shape; None if it does not fit."""
         raise NotImplementedError
 
@@ -174,9 +174,9 @@ class Mergeable:
         """
         words, limit = self._words, 2**63 // _PARTS_MOST
         if (most := np.abs(words[..., :COUNTS]).max(initial=0)) >= limit:
-            raise OverflowError(f"words of {limit} elements or more do not add up; count is {most}")
+            raise OverflowError(f"words of {limit} or more elements cannot be added; got {most}")
         shape = words.shape[:-1]
-        return _sealed(words, _salts(self._named(shape), shape))
+        return _with_head(words, _salts(self._kind_and_shape(shape), shape))
 
     @classmethod
     def from_words(cls, words: ArrayLike) -> Self:
@@ -186,11 +186,11 @@ class Mergeable:
         """
         given = np.asarray(words)
         shape = given.shape[:-1]
-        named = cls._named(shape)
+        named = cls._kind_and_shape(shape)
         if given.shape[-1:] != (HEAD + WORDS,) or given.dtype != np.int64 or not named:
             got = f"shape {given.shape} of {given.dtype}"
             raise ValueError(f"words must be int64 of shape {cls._shape}; got {got}")
-        return of_words(_opened(given, _salts(named, shape)), cls)
+        return of_words(_verified(given, _salts(named, shape)), cls)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
@@ -277,7 +277,7 @@ class ExactSum(Mergeable):
     _shape = f"({HEAD + WORDS},)"
 
     @classmethod
-    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+    def _kind_and_shape(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
         return None if shape else ("sum", shape)
 
     def __init__(self, *arrays: ArrayLike | Any) -> None:
@@ -330,7 +330,7 @@ class ExactSum(Mergeable):
         try:
             magnitude = abs(units).to_bytes(4 * (WORDS - COUNTS), "little")
         except OverflowError:
-            raise OverflowError("the exact sum is beyond what an ExactSum holds") from None
+            raise OverflowError("the exact sum is out of the range of an ExactSum") from None
         digits = np.frombuffer(magnitude, "<u4").astype(np.int64)
         words[COUNTS:] = -digits if units < 0 else digits
         return of_words(normalised(words), ExactSum)
@@ -365,7 +365,7 @@ class ExactSum(Mergeable):
         if not beyond(_number(float(nearest)), _exact(words)):
             return nearest
         if type(nearest) is np.float32 and str(dtype) == "bfloat16":
-            raise TypeError("without ml_dtypes, bfloat16 is rounded to nearest alone")
+            raise TypeError("rounding bfloat16 down or up requires ml_dtypes")
         with np.errstate(over="ignore"):  # the next float may be infinity
             return np.nextafter(nearest, type(nearest)(toward))
 
@@ -390,7 +390,7 @@ class ExactSum(Mergeable):
         The bytes are ``b"gredsum"``, a version byte of 1, and `words`, little-endian on every
         machine. Equal accumulators have equal bytes.
         """
-        return _MAGIC + _sealed(self._words).astype("<i8").tobytes()
+        return _MAGIC + _with_head(self._words).astype("<i8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> ExactSum:
@@ -401,15 +401,15 @@ class ExactSum(Mergeable):
         data = bytes(memoryview(data))
         *name, version = data[: len(_MAGIC)] or b"\0"
         if bytes(name) != _MAGIC[:-1]:
-            raise ValueError("these are not the bytes of an ExactSum")
+            raise ValueError("data is not a serialized ExactSum")
         if version != _MAGIC[-1]:
-            raise ValueError(f"an ExactSum of version {version}; this gred reads version 1")
+            raise ValueError(f"ExactSum version {version} is not supported; version 1 is")
         if len(data) != _BYTES:
-            raise ValueError(f"an ExactSum is {_BYTES} bytes; got {len(data)}")
+            raise ValueError(f"a serialized ExactSum has {_BYTES} bytes; got {len(data)}")
         words = np.frombuffer(data, "<i8", offset=len(_MAGIC)).astype(np.int64)
         if words[0] != 1:
-            raise ValueError("these are not the bytes of one ExactSum")
-        return of_words(_opened(words), ExactSum)
+            raise ValueError("data is not that of a single ExactSum")
+        return of_words(_verified(words), ExactSum)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_bytes, (self.to_bytes(),)

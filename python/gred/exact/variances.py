@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from gred import _core
-from gred.checks import brought, nulls_apart
+from gred.checks import to_library, values_and_validity
 from gred.exact.moments import NO_FREEDOM, comoment
 from gred.exact.partials import MOMENTS, Partials, merged, moments_of, sums_of
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
 from gred.exact.sums import ExactSum
-from gred.several import common
+from gred.several import common_type
 from gred.statistics.weights import real
 
 
@@ -34,16 +34,16 @@ def reduced(
     skips = name.startswith("nan")
     if arrays is not None:
         if axis is not None or keepdims or where is not True:
-            raise TypeError(f"{name} of a list of arrays takes no axis, keepdims or where")
+            raise TypeError(f"{name} of a list of arrays does not take axis, keepdims or where")
         sums = merged([sums_of(x, powers=MOMENTS, skips_nans=skips) for x in arrays])
         return variances(name, sums, ddof, type_of(arrays, dtype), 3)[()]
     if skips:
-        a, shown = nulls_apart(a, "a")
+        a, shown = values_and_validity(a, "a")
         where = where if shown is None else shown & np.asarray(where)
     array, axes, sums = moments_of(a, axis, keepdims, where, skips_nans=skips)
     found = variances(name, sums, ddof, type_of([array], dtype), 3)
     found = found if keepdims else found.squeeze(axes)
-    return brought(found, array) if found.ndim else found[()]
+    return to_library(found, array) if found.ndim else found[()]
 
 
 def variances(
@@ -84,4 +84,4 @@ def type_of(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
     if dtype is not None:
         return float_type(dtype)
     names = [real(name) for name in map(_core.element, arrays)]
-    return common([name if "float" in name else "float64" for name in names])
+    return common_type([name if "float" in name else "float64" for name in names])

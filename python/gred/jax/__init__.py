@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.docstrings import NEEDED, OPTIONS, made
+from gred.docstrings import NEEDED, OPTIONS, make_function
 from gred.jax import derivatives as _derivatives  # noqa: F401  registers derivatives
 from gred.jax.available import jnp
-from gred.jax.primitive import reduce_p, settled
+from gred.jax.primitive import reduce_p, resolve_call
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "dot", "logsumexp", "max", "mean"]
 __all__ += ["min", "norm", "prod", "std", "sum", "var"]
@@ -59,11 +59,13 @@ def _reduction(name: str) -> Callable[..., Any]:
 
     def call(x: Any, axis: Any, keepdims: bool, dtype: Any = None, **options: Any) -> Any:
         x = jnp.asarray(x)
-        how = settled(name, x, axis, dtype, **options)
+        how = resolve_call(name, x, axis, dtype, **options)
         result = reduce_p.bind(x, how=how)
         return jnp.expand_dims(result, how.axes) if keepdims else result
 
-    return made("gred.jax", name, _DOCSTRING, {"x": _ARRAY, **options}, {"method": _METHOD}, call)
+    return make_function(
+        "gred.jax", name, _DOCSTRING, {"x": _ARRAY, **options}, {"method": _METHOD}, call
+    )
 
 
 sum, prod, mean, var, std = map(_reduction, ("sum", "prod", "mean", "var", "std"))
@@ -79,11 +81,11 @@ def _dot(x: Any, y: Any, method: str) -> Any:
     if method not in ("auto", "exact"):
         raise ValueError(f"method of dot must be 'auto' or 'exact'; got {method!r}")
     x, y = (one.astype(jnp.promote_types(x.dtype, y.dtype)) for one in (x, y))
-    how = settled("sum", x, None, None, method)
+    how = resolve_call("sum", x, None, None, method)
     return reduce_p.bind(x, y, how=how._replace(reduction="sum", elements=np.dtype(x.dtype).name))
 
 
-dot = made(
+dot = make_function(
     *("gred.jax", "dot", _DOCSTRING, {"x": _VECTOR, "y": _VECTOR}),
     {"method": ("auto", "{'auto', 'exact'}, default 'auto'", _METHOD[-1])},
     _dot,

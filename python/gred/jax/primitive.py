@@ -30,14 +30,14 @@ class How(NamedTuple):
         return self._replace(reduction="sum", axes=axes, elements=type_of, result=type_of)
 
 
-def settled(op: str, x: Any, axis: Any, dtype: Any, method: str, **options: Any) -> How:
+def resolve_call(op: str, x: Any, axis: Any, dtype: Any, method: str, **options: Any) -> How:
     """Let gred check a call and choose its types, as for NumPy arrays."""
     if method not in ("auto", "exact", "batch_invariant"):
         raise ValueError(
             f"method must be 'auto', 'exact' or 'batch_invariant' for JAX; got {method!r}"
         )
     if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
-        raise TypeError(f"x: gred has no elements of {x.dtype}")
+        raise TypeError(f"x: elements of type {x.dtype} are not supported")
     like = np.broadcast_to(np.zeros((), x.dtype), x.shape)
 
     if dtype is not None:
@@ -59,7 +59,7 @@ reduce_p = Primitive("gred_reduce")
 def _result(x: Any, *factors: Any, how: How) -> Any:
     plain = [one.update(weak_type=False) for one in (x, *factors)]
     if plain[0] != plain[-1]:
-        raise ValueError(f"both arrays must be alike, and on the mesh alike; got {plain}")
+        raise ValueError(f"both arrays must have the same shape, type and sharding; got {plain}")
     kept = [k for k in range(x.ndim) if k not in how.axes]
     spec = jax.sharding.PartitionSpec(*(x.sharding.spec[k] for k in kept))
     return plain[0].update(
@@ -75,7 +75,7 @@ reduce_p.def_abstract_eval(_result)
 
 def _lower(platform: str, context: Any, *arrays: Any, how: How) -> Any:
     if platform == "cuda" and not _core.cuda:
-        raise NotImplementedError("this gred was built without CUDA; put the array on the CPU")
+        raise NotImplementedError("gred was built without CUDA; move the array to the CPU")
     asked = how._asdict() | {"axes": np.int64(sum(1 << k for k in how.axes))}
     asked["ddof"] = np.float64(how.ddof)
     asked["input"] = context.avals_in[0].dtype.name

@@ -44,9 +44,9 @@ def compiler() -> list[str]:
     for words in [said] if said else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(words[0]):
             return words
-    what = f"CXX is {' '.join(said)!r}, which is not there"
-    what = what if said else "there is no c++, g++ or clang++"
-    raise RuntimeError(f"a rung is compiled by the host's C++ compiler, and {what}; install g++")
+    what = f"CXX is {' '.join(said)!r}, which was not found"
+    what = what if said else "no c++, g++ or clang++ was found"
+    raise RuntimeError(f"compiling a rung needs the host's C++ compiler, but {what}; install g++")
 
 
 class Build:
@@ -93,7 +93,7 @@ class Build:
             status, text = _run_bounded(command, self.folder)
             if status:
                 said = first_error(text, str(self._user))
-                raise CompileError(said or f"the compiler ended with {status}")
+                raise CompileError(said or f"the compiler exited with status {status}")
             part.rename(made)
         return made
 
@@ -142,7 +142,7 @@ def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
         try:
             status = child.wait(_SECONDS)
         except subprocess.TimeoutExpired:
-            raise CompileError(f"the compiler was not done in {_SECONDS} seconds") from None
+            raise CompileError(f"the compiler did not finish within {_SECONDS} seconds") from None
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
@@ -157,9 +157,9 @@ _PLACE = re.compile(
     r"(?:In file included from |\s*from )?(.+?)(?::(\d+)(?::(\d+))?|\((\d+)\)): *(.*)"
 )
 _ERROR = re.compile(r"(?:fatal )?error(?: #\d+(?:-D)?)?: ")
-_LED_HERE = re.compile(r" *(?:recursively )?required (?:from|by)|note: in instantiation of")
+_REQUIRED = re.compile(r" *(?:recursively )?required (?:from|by)|note: in instantiation of")
 # g++ 13 prints this in place of the user's frame, after the function that is called there.
-_LEFT_OUT = "recursively required from 'struct"
+_OMITTED_FRAME = "recursively required from 'struct"
 
 _IS_SHOWN = re.compile(r" (?!.*detected during)")
 _TEMPLATES = [
@@ -181,27 +181,27 @@ def first_error(text: str, path: str) -> str:
     instantiations. If no error concerns the file, the output is returned, truncated.
     """
     lines = text.splitlines()
-    led_here: str | None = None  # last line of the file in the instantiation chain
+    origin: str | None = None  # last line of the file in the instantiation chain
     for number, line in enumerate(lines):
         place = _PLACE.match(line)
         if place is None:
             if "In instantiation of" in line:
-                led_here = None
+                origin = None
             continue
-        if led_here is None and _LEFT_OUT in line:
-            led_here = _line_that_calls(lines[number - 1], path)
+        if origin is None and _OMITTED_FRAME in line:
+            origin = _calling_line(lines[number - 1], path)
         is_own = place[1] == path
-        if _LED_HERE.match(place[5]):
-            led_here = _where(place) if is_own else led_here
+        if _REQUIRED.match(place[5]):
+            origin = _where(place) if is_own else origin
         elif _ERROR.match(place[5]):
             if is_own:  # keep the source line and the caret below it
                 below = takewhile(_IS_SHOWN.match, lines[number + 1 : number + 4])
                 return _plain("\n".join([f"{_where(place)}: {place[5]}", *below]))
-            led_here = led_here or _asked_for(lines[number + 1 :], path)
-            if led_here:
-                number = int(led_here.removeprefix(path).split(":")[1])
+            origin = origin or _instantiation_line(lines[number + 1 :], path)
+            if origin:
+                number = int(origin.removeprefix(path).split(":")[1])
                 source = printable("".join(_lines(path)[number - 1 : number]))
-                return _plain(f"{led_here}: {place[5]}\n{number:>5} | {source}")
+                return _plain(f"{origin}: {place[5]}\n{number:>5} | {source}")
     return text[:_MESSAGE]
 
 
@@ -209,13 +209,13 @@ def _where(place: re.Match[str]) -> str:
     return ":".join(filter(None, [place[1], place[2] or place[4], place[3]]))
 
 
-def _asked_for(following: Iterable[str], path: str) -> str | None:
+def _instantiation_line(following: Iterable[str], path: str) -> str | None:
     """Find the file's line that instantiates the error; clang++ and nvcc print it afterwards."""
     for line in following:
         place = _PLACE.match(line)
         if place and _ERROR.match(place[5]):
             return None
-        if place and place[1] == path and _LED_HERE.match(place[5]):
+        if place and place[1] == path and _REQUIRED.match(place[5]):
             return _where(place)
         told = re.search(r"at line (\d+) of (\S+)", line)
         if told and told[2] == path:
@@ -223,7 +223,7 @@ def _asked_for(following: Iterable[str], path: str) -> str | None:
     return None
 
 
-def _line_that_calls(frame: str, path: str) -> str | None:
+def _calling_line(frame: str, path: str) -> str | None:
     """Find the first line of the file with the name of a frame's function."""
     if called := re.search(r"required from '.*?(\w+)\(", frame):
         for number, line in enumerate(_lines(path), 1):

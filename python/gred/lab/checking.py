@@ -16,7 +16,7 @@ from gred.records import Records
 FINDINGS_MAX = 4
 _SECONDS_OF_A_FAULT = 3  # the search continues this long after the first finding
 _FRAMES_MAX = 16  # most frames of a reported stack that are resolved
-_SAID_BY_CUDA = {
+_KINDS_BY_CUDA_ERROR = {
     "cudaErrorIllegalAddress": "bounds",
     "cudaErrorInvalidAddressSpace": "bounds",
     "cudaErrorMisalignedAddress": "alignment",
@@ -37,7 +37,7 @@ KINDS = {
     "exit": "an exit",
     "fork": "a fork",
     "failed": "a failure",
-    "goal": "the exercise's goal is missed",
+    "goal": "the exercise's goal is not reached",
 }
 
 
@@ -79,7 +79,7 @@ class Report(Records):
         ("where", "where"),
         ("what", lambda f: KINDS[f.kind]),
         ("", "text"),
-        ("seen with", "case"),
+        ("case", "case"),
     )
 
     @property
@@ -88,10 +88,10 @@ class Report(Records):
         return len(self) == 0
 
     def __repr__(self) -> str:
-        return "\n".join(map(str, self)) or "nothing is wrong"
+        return "\n".join(map(str, self)) or "no errors found"
 
     def _repr_html_(self) -> str:
-        return "<p>nothing is wrong</p>" if self.right else super()._repr_html_()
+        return "<p>no errors found</p>" if self.right else super()._repr_html_()
 
 
 def check(build: Build) -> Report:
@@ -107,9 +107,9 @@ def _check(build: Build, jobs: list[dict[str, Any]]) -> Report:
     enough = time.monotonic() + _SECONDS_OF_A_FAULT
     found: dict[tuple[Any, ...], Finding] = {}
     for answer in _answers(build, jobs):
-        finding = _heard(build, jobs[answer.number], answer)
+        finding = _finding_of(build, jobs[answer.number], answer)
         if finding and not _is_known(finding, found):
-            found[finding[:1] + finding[2:4]] = _explained(build, jobs[answer.number], finding)
+            found[finding[:1] + finding[2:4]] = _with_hint(build, jobs[answer.number], finding)
         if len(found) == FINDINGS_MAX or (found and time.monotonic() > enough):
             break
     return Report(found.values())
@@ -126,13 +126,13 @@ def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Ans
     return processes.answers({**build.asked(kind), "jobs": jobs})
 
 
-def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
+def _finding_of(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
     """Convert an answer to a finding, validating it, since the kernel may have forged it."""
     kind, text = answer.failure, answer.text
     place: tuple[str | None, int | None] | None = None
     try:
         if text.startswith("CudaError: "):  # most errors on a GPU have no details
-            named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in text)
+            named = (kind for name, kind in _KINDS_BY_CUDA_ERROR.items() if f"({name})" in text)
             kind = next(named, "crash")
         if kind:
             place = build.line_at(answer.frames)
@@ -165,7 +165,7 @@ def _result(answer: processes.Answer) -> int | float:
     return result
 
 
-def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
+def _with_hint(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
     """Explain a wrong answer by missing elements, found by two runs: of ones, and of indices."""
     dtype = build.form.dtype or "int64"
     is_exact = dtype != "float32" or job["size"] <= 4096  # sums of indices are below 2**24
@@ -186,13 +186,13 @@ def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
 def _hint(missing: int, numbers: int, size: int) -> str:
     """Describe the elements missing from sums of ones and of indices."""
     if abs(missing) == 1 and 0 <= numbers * missing < size:
-        what = "is left out" if missing == 1 else "is taken twice"
+        what = "is skipped" if missing == 1 else "is added twice"
         return f"element {numbers * missing} {what}"
     if 0 < missing <= size:
-        return f"{missing} of {size} elements are left out"
+        return f"{missing} of {size} elements are skipped"
     if -size * 64 < missing < 0:
-        return f"elements are taken {-missing} times too often"
-    return "its terms are not the elements" if missing else ""
+        return f"elements are added {-missing} times too often"
+    return "other values than the elements are added" if missing else ""
 
 
 # ---- the exercises: incomplete rungs, and additional goals for correct ones ----
@@ -230,53 +230,53 @@ class Exercise(NamedTuple):
 class Exercises(Records):
     """Result of `exercises`."""
 
-    columns = (("#", "number"), ("kernel", "name"), ("what it is about", "title"))
+    columns = (("#", "number"), ("kernel", "name"), ("topic", "title"))
 
 
 _BUSY_LANES = Goal(
     lambda total: (total.active_lanes or 0) >= 12,
     lambda total: (
-        f"of a warp's 32 lanes {total.active_lanes or 0:.1f} are active in a step of "
-        "arithmetic; 12 are asked for"
+        f"{total.active_lanes or 0:.1f} of a warp's 32 lanes are active in an arithmetic step; "
+        "the goal is 12"
     ),
     ("merge",),
     lambda line: 32 * line.requests - line.lanes,
 )
 _NO_CONFLICTS = Goal(
     lambda total: not total.bank_conflicts,
-    lambda total: f"there are {total.bank_conflicts:,} bank conflicts; none is asked for",
+    lambda total: f"{total.bank_conflicts:,} bank conflicts; the goal is none",
     ("shared_load", "shared_store"),
     attrgetter("conflicts"),
 )
 _FEW_BARRIERS = Goal(
     lambda total: total.block_barriers <= 4 * total.blocks,
     lambda total: (
-        f"a block of 256 waits at {total.block_barriers / total.blocks:.0f} barriers of "
-        "all its threads; 4 are enough"
+        f"a block of 256 threads waits at {total.block_barriers / total.blocks:.0f} block "
+        "barriers; 4 are enough"
     ),
     ("block_barrier",),
 )
 _SHUFFLES = Goal(
     lambda total: bool(total.shuffle_requests) and total.block_barriers <= total.blocks,
-    lambda total: "it is to be done by shuffles, with one barrier of the block",
+    lambda total: "the goal is to use shuffles, and one block barrier",
     ("block_barrier",),
 )
-_SHEET: tuple[tuple[str, str, Goal | None], ...] = (
+_EXERCISES: tuple[tuple[str, str, Goal | None], ...] = (
     ("tail", "the end of the array: no load past it", None),
-    ("barriers", "a tree in shared memory: who waits for whom, and when", None),
-    ("packed_threads", "divergence: the same pairs, by threads that are neighbours", _BUSY_LANES),
-    ("banks", "bank conflicts: the same tree, by other pairs", _NO_CONFLICTS),
-    ("first_add", "no thread idles at first: two elements while loading", None),
-    ("last_warp", "the last warp by itself: fewer barriers, none too few", _FEW_BARRIERS),
+    ("barriers", "a tree in shared memory: where threads must wait", None),
+    ("packed_threads", "divergence: the same pairs, by adjacent threads", _BUSY_LANES),
+    ("banks", "bank conflicts: the same tree, with other pairs", _NO_CONFLICTS),
+    ("first_add", "no idle threads at the start: two elements while loading", None),
+    ("last_warp", "the last warp: fewer barriers, but enough", _FEW_BARRIERS),
     ("lanes", "warp shuffles: from one warp to the whole block", _SHUFFLES),
 )
 # Kernel name of an exercise -> its goal.
-GOALS = {name: goal for name, _, goal in _SHEET}
+GOALS = {name: goal for name, _, goal in _EXERCISES}
 
 
 def exercises() -> Exercises:
     """List the seven exercises, as `exercise` returns them; the tuple prints as a table."""
-    return Exercises(exercise(number) for number in range(1, len(_SHEET) + 1))
+    return Exercises(exercise(number) for number in range(1, len(_EXERCISES) + 1))
 
 
 def exercise(number: int) -> Exercise:
@@ -286,8 +286,8 @@ def exercise(number: int) -> Exercise:
     `Rung.check` also checks a kernel of the exercise's name for the exercise's goal. Raises
     ValueError if the exercise does not exist.
     """
-    if not isinstance(number, int) or not 1 <= number <= len(_SHEET):
-        raise ValueError(f"exercises are numbered from 1 to {len(_SHEET)}; got {number!r}")
-    name, title, goal = _SHEET[number - 1]
+    if not isinstance(number, int) or not 1 <= number <= len(_EXERCISES):
+        raise ValueError(f"exercises are numbered from 1 to {len(_EXERCISES)}; got {number!r}")
+    name, title, goal = _EXERCISES[number - 1]
     path = resources.files("gred").joinpath(f"exercises/{number}_{name}.cuh")
     return Exercise(number, name, title, path.read_text(encoding="utf-8"), goal)

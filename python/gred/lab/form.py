@@ -33,7 +33,7 @@ _FORMS = """
     __global__ void my_rung(const float *in, float *out, unsigned n)
     template <class Fold> __global__ void my_rung(global<state_of<Fold>> data, uint64_t n, ...)
     template <class Fold, class Array> __global__ void my_rung(Array data, uint64_t n, ...)
-and either of them with `unsigned Block` as the last parameter of the template"""
+and any of them with `unsigned Block` as the last template parameter"""
 
 
 class Form(NamedTuple):
@@ -60,7 +60,7 @@ def read(path: Path) -> str:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     if path.stat().st_size > _BYTES_MAX:
-        raise ValueError(f"{path} is longer than {_BYTES_MAX:,} bytes: that is no rung")
+        raise ValueError(f"{path} is longer than {_BYTES_MAX:,} bytes, too many for a rung")
     return path.read_text(encoding="utf-8")
 
 
@@ -70,8 +70,8 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
     kernels = list(_KERNEL.finditer(code))
     if len(kernels) != 1:
         found = ", ".join(one["name"] for one in kernels) or "none"
-        forms = f"of one of the forms{_FORMS}"
-        raise ValueError(f"a rung's file has one kernel, {forms}; found {found}")
+        forms = f"in one of the forms{_FORMS}"
+        raise ValueError(f"a rung's file must have one kernel, {forms}; found {found}")
     (kernel,), name, said = kernels, kernels[0]["name"], _LAUNCHED.search(source)
     form = _plain_of(code, kernel) or Form(name, _instance(name, kernel["template"] or ""))
     rung = like or (said and said[1]) or name
@@ -85,7 +85,7 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
     if said and said[3]:
         form = form._replace(block_sizes=(int(said[3]),))
         if form.block_sizes[0] not in _BLOCKS:
-            raise ValueError(f"blocks are of 32, 64, 128, 256, 512 or 1024 threads; got {said[3]}")
+            raise ValueError(f"block size must be 32, 64, 128, 256, 512 or 1024; got {said[3]}")
     return form._replace(like=method, data_blocks=number)
 
 
@@ -96,10 +96,10 @@ def _rung(name: str, is_told: bool) -> str:
     if method:
         raise ValueError(f"{name!r} cannot be checked; rungs 0 to {LATEST} can")
     if is_told:
-        raise ValueError(f"{name!r} is no rung of the ladder; gred.methods() lists them")
+        raise ValueError(f"{name!r} is not a rung of the ladder; gred.methods() lists them")
     raise ValueError(
-        f"how is {name} launched? Give like=, a rung of the ladder, or say in the file, in a "
-        "comment: launched like unroll8"
+        f"the launch of {name} is unknown; pass like=, a rung of the ladder, or write in the "
+        "file, in a comment: launched like unroll8"
     )
 
 
@@ -119,7 +119,7 @@ def _instance(name: str, parameters: str) -> str:
     }
     if form not in known:
         given = parameters.strip()
-        raise ValueError(f"{name} is a template of <{given}>; its form is one of{_FORMS}")
+        raise ValueError(f"{name} is a template of <{given}>; the supported forms are{_FORMS}")
     return f"{name}<counted<sum<Acc>>{known[form]}>"
 
 
@@ -194,14 +194,14 @@ def _plain_of(code: str, kernel: re.Match[str]) -> Form | None:
     for what in (r"<<<", r"\bint\s+main\s*\("):
         if found := re.search(what, code):
             where = f"line {_line(code, found.start())} is host code ({found[0]})"
-            raise ValueError(f"{where}: gred launches the kernel; leave it out")
+            raise ValueError(f"{where}: gred launches the kernel; remove it")
     data = next((one for one in pointers if one.startswith("const ")), pointers[0])
     skipped = {"const", "volatile", "int"}
     words = [[w for w in one.partition("*")[0].split() if w not in skipped] for one in pointers]
     types = {" ".join(of_one) or "int" for of_one in words}
     if len(types) != 1 or (dtype is None and not types <= set(_ELEMENTS)):
         raise ValueError(
-            f"{kernel['name']} takes {' and '.join(pointers)}; both are to be pointers to one of "
+            f"{kernel['name']} takes {' and '.join(pointers)}; both must be pointers to one of "
             "int, long long, unsigned long long, float and double"
         )
     is_template = dtype is not None and types == {dtype}
@@ -316,15 +316,15 @@ def _on_host(text: str) -> str:
     for found in re.finditer(r"\b__shared__\b", code):
         if not any(one.start() <= found.start() < one.end() for one in declared):
             raise ValueError(
-                f"line {_line(code, found.start())}: of shared memory, __shared__ T name[N], "
-                "__shared__ T name and extern __shared__ T name[] are understood"
+                f"line {_line(code, found.start())}: shared memory must be declared as __shared__ "
+                "T name[N], __shared__ T name or extern __shared__ T name[]"
             )
     for number, found in reversed(list(enumerate(declared))):
         texts, scalars = _declarations(found, number)
         lines = "\n" * found[0].count("\n")
         rest = text[found.end() :]
         for scalar in scalars:
-            rest = _elsewhere(rest, rf"\b{scalar}\b", f"{scalar}[0]")
+            rest = _substitute_code(rest, rf"\b{scalar}\b", f"{scalar}[0]")
         text = f"{text[: found.start()]}{texts}{lines}{rest}"
     named = re.findall(r"(?:class|typename)\s+(\w+)", code)
     types = _TYPE.format("".join(f"|{name}" for name in named))
@@ -337,7 +337,7 @@ def _on_host(text: str) -> str:
         const = "const " if "const" in found[1] + found[3] else ""
         return f"memory<{const}{found[2]}> {found[4]}" + "\n" * found[0].count("\n")
 
-    return _elsewhere(_elsewhere(text, pointers, memory), _INDIRECTION, r"\1here() *")
+    return _substitute_code(_substitute_code(text, pointers, memory), _INDIRECTION, r"\1here() *")
 
 
 def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
@@ -353,7 +353,7 @@ def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
     return " ".join(texts), scalars
 
 
-def _elsewhere(text: str, pattern: str, instead: str | Callable[[re.Match[str]], str]) -> str:
+def _substitute_code(text: str, pattern: str, instead: str | Callable[[re.Match[str]], str]) -> str:
     """Substitute a pattern outside of comments and strings."""
     code, pieces, last = _masked(text), [], 0
     for found in re.finditer(pattern, code):

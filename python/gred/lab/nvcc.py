@@ -49,7 +49,7 @@ def gpu(device: str | None) -> Gpu | None:
     name = gred.launch_limit(device, samples=1).device
     if nvcc is None:
         raise RuntimeError(
-            f"a rung is compiled for a GPU by nvcc, and there is none in CUDA_HOME, CUDA_PATH or "
+            f"compiling a rung for a GPU needs nvcc, which was not found in CUDA_HOME, CUDA_PATH, "
             f"PATH, as {_ELSEWHERE}, or in CUDA's wheels; install a CUDA toolkit"
         )
     (found,) = (one for one in gred.devices() if one.name == name)

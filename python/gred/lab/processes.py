@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 SECONDS = 10  # timeout of a job
 MEMORY = 4 << 30  # bytes of address space without a GPU; the stacks of a core take 64 MiB of it
-UNREADABLE = "what its process said cannot be read"
+UNREADABLE = "its process gave an unreadable answer"
 # Raised when an answer does not have the form that a worker writes.
 UNREADABLE_ERRORS: tuple[type[Exception], ...] = (AttributeError, LookupError, OverflowError)
 UNREADABLE_ERRORS += (RecursionError, TypeError, ValueError)
 _CPU_SECONDS, _END_SECONDS = 600, 5
 _GRACE_SECONDS = 2  # for the worker to report the kernel's position
 _ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130 bytes
-_WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
+_OUT_OF_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
 
 class Answer(NamedTuple):
@@ -75,8 +75,8 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
                 until = time.monotonic() + most
                 line, rest = _line(pipe, rest, until)
                 if line is None:
-                    kind, text, frames = _silence(child, words, until)
-                    text = text or f"it was not done in {seconds:g} seconds"
+                    kind, text, frames = _failure_of(child, words, until)
+                    text = text or f"it did not finish within {seconds:g} seconds"
                     answer = Answer(number, None, kind, text, frames)
                 else:
                     answer = _read(line, child.pid, number)
@@ -110,7 +110,7 @@ def _read(line: bytes, process: int, number: int) -> Answer:
     try:
         said = json.loads(line)
         if said["process"] != process or said["forks"]:
-            return Answer(number, None, "fork", "it has made another process")
+            return Answer(number, None, "fork", "it created another process")
         if "error" in said:
             return Answer(number, None, "failed", printable(f"{said['error']}: {said['text']}"))
         if said["number"] != number:
@@ -126,7 +126,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\t\n" else mark for c in text)
 
 
-def _silence(
+def _failure_of(
     child: subprocess.Popen[bytes], words: Any, until: float
 ) -> tuple[str, str, tuple[int, ...]]:
     """Determine why no answer came; after closing the pipe the process may be about to end."""
@@ -142,12 +142,12 @@ def _silence(
         said, frames = before.rstrip(), tuple(int(offset, 16) for offset in offsets.split())
     if status is None or status == -signal.SIGALRM:
         return "time", "", frames
-    if any(words in said for words in _WANTING_MEMORY):
-        return "memory", f"it wants more than {MEMORY >> 30} GiB of memory", frames
-    kind, text = "exit", f"it has left its process, with status {status}"
+    if any(words in said for words in _OUT_OF_MEMORY):
+        return "memory", f"it needs more than {MEMORY >> 30} GiB of memory", frames
+    kind, text = "exit", f"it exited with status {status}"
     if status < 0:
         name = f"signal {-status}"
         with contextlib.suppress(ValueError):
             name = f"{signal.Signals(-status).name} ({signal.strsignal(-status)})"
-        kind, text = "crash", f"its process was ended by {name}"
+        kind, text = "crash", f"its process was killed by {name}"
     return kind, text + (said and f": {said}"), frames

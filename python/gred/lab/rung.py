@@ -131,8 +131,8 @@ class Rung:
             also = f" and {self.gpu}" if self.gpu else ""
             raise ValueError(f"{self.name} is compiled for simulated{also}; got device={device!r}")
         how = {"block_size": block_size, "dtype": dtype, "samples": samples, "device": where}
-        said = self._one("time", a, how, "plain" if where == "simulated" else "cuda")
-        with self._reading():
+        said = self._run("time", a, how, "plain" if where == "simulated" else "cuda")
+        with self._checking_answer():
             times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
             return KernelTime(**{**said, **times, "method": self.name})
 
@@ -140,12 +140,12 @@ class Rung:
     def _counted(self, a: Any, how: dict[str, Any], room: int) -> Iterator[tuple[Any, ...]]:
         """Run the rung with accesses counted, and recorded if `room` is not 0."""
         number = number_from(how["multiprocessors"], "multiprocessors", 1024)
-        said = self._one("counters", a, how | {"multiprocessors": number, "room": room}, "counting")
-        with self._reading():
+        said = self._run("counters", a, how | {"multiprocessors": number, "room": room}, "counting")
+        with self._checking_answer():
             call = ["sum", self.name, *said["told"][1:], number]
             yield call, said["result"], said["launches"]
 
-    def _one(self, what: str, a: Any, options: dict[str, Any], kind: str) -> Any:
+    def _run(self, what: str, a: Any, options: dict[str, Any], kind: str) -> Any:
         """Run one job with the kernels of one of the build's libraries; return its answer."""
         asked = self._build.asked(kind)
         a = np.asarray(a)
@@ -173,7 +173,7 @@ class Rung:
         return answer.answer
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _checking_answer(self) -> Iterator[None]:
         """Raise RuntimeError if an answer, which the kernel may have forged, cannot be read."""
         try:
             yield
@@ -229,7 +229,7 @@ def compile(
     >>> ladder = pathlib.Path(gred.__file__).parent / "kernels" / "ladder"
     >>> rung = gred.lab.compile(ladder / "03_interleaved.cuh")
     >>> rung.check()
-    nothing is wrong
+    no errors found
 
     """
     file = Path(path).absolute()
@@ -247,6 +247,6 @@ def _built(file: Path, like: str | None, data_blocks: int | None, device: str | 
     except CompileError as error:
         if device:
             raise
-        hint = "nvcc refuses what the host's compiler takes; device='simulated' does without nvcc"
+        hint = "nvcc rejects what the host's compiler accepts; device='simulated' needs no nvcc"
         raise CompileError(f"{error}\n{hint}") from None
     return build

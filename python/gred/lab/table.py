@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 import gred
 from gred.lab.form import LATEST
 from gred.lab.rung import Rung
-from gred.records import Columns, Records, among_rungs
+from gred.records import Columns, Records, inserted_after_like
 
 _SAMPLES = 20
 _LEAST_READ = 1024  # bytes, the least that gred.read_limit reads
@@ -90,7 +90,7 @@ def ladder(
         for m in gred.methods()
         if m.number is not None and m.number <= LATEST
     ]
-    rows = among_rungs(rows, own, rung.like)
+    rows = inserted_after_like(rows, own, rung.like)
     if rung.gpu is None:
         return Ladder(rows)
     long = np.asarray(a if timed is None else timed)

@@ -33,7 +33,7 @@ def main() -> None:
         _watch(worker)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     _inherit_orphans(signal.SIGKILL)
-    _bound(asked)
+    _limit_resources(asked)
     with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
         _load(asked)
         for number, job in enumerate(asked["jobs"]):
@@ -75,7 +75,7 @@ def _watch(worker: int) -> None:
     os._exit(os.waitstatus_to_exitcode(status))
 
 
-def _bound(asked: dict[str, Any]) -> None:
+def _limit_resources(asked: dict[str, Any]) -> None:
     """Limit resources; with CUDA, which reserves much address space, only data is limited.
 
     The number of cores is limited, since each core of a simulated device reserves address space for

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from gred import _core
-from gred.checks import array_of, nulls_apart
+from gred.checks import array_of, values_and_validity
 
 
-def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
+def values_and_not_nan(a: Any, where: Any) -> tuple[Any, Any]:
     """Return an array and the mask, in its library, of unmasked elements that are not NaN."""
     if type(a) is np.ndarray and a.dtype.kind in "fc" and where is True:
         return a, a == a
-    values, present = nulls_apart(a, "a")
+    values, present = values_and_validity(a, "a")
     array = array_of(values)
     if present is not None:
         where = present if where is True else present & np.asarray(where)

@@ -11,9 +11,9 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core, checks
-from gred.checks import brought, cast, dtype_name, library_of, on_device
-from gred.several import common
-from gred.statistics.weights import real, type_in
+from gred.checks import cast, dtype_name, library_of, on_device, to_library
+from gred.several import common_type
+from gred.statistics.weights import library_type, real
 
 _FEW, _LONG = 16, 1 << 18  # most results, and least length, to use all threads for one result
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -21,7 +21,7 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _SHORT = ("bool", "int8", "uint8", "int16", "uint16", *_FLOATS[:3])
 
 
-@checks.takes_other_names
+@checks.torch_aliases
 def vecdot(
     a: ArrayLike | Any,
     b: ArrayLike | Any,
@@ -111,7 +111,7 @@ def dots(
     is_complex = "complex" in _core.element(x) + _core.element(y)
     types = ("complex64", "complex128") if is_complex else _FLOATS
     if dtype is not None and dtype_name(dtype) not in types:
-        raise TypeError(f"dtype must be {', '.join(types)}, or be left out; got {dtype!r}")
+        raise TypeError(f"dtype must be {', '.join(types)}, or be omitted; got {dtype!r}")
     whole = shape
     if keepdims:
         place = normalize_axis_index(axis, len(shape) + 1)
@@ -132,16 +132,16 @@ def dots(
     found = found.reshape(whole) if keepdims else found
     if out is None or out is ...:
         if checks.is_tensor(x) and isinstance(found, np.ndarray):
-            return brought(found, x)
+            return to_library(found, x)
         return found[()] if out is None and isinstance(found, np.ndarray) else found
-    out[...] = found if library_of(out) in (np, library_of(found)) else brought(found, out)
+    out[...] = found if library_of(out) in (np, library_of(found)) else to_library(found, out)
     return out
 
 
 def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     """Move vectors to the last axis; return the arrays and the broadcast shape of other axes."""
     first = checks.array_of(a)
-    arrays = first, checks.beside(checks.array_of(b, "b"), first)
+    arrays = first, checks.match_library(checks.array_of(b, "b"), first)
     xp = library_of(first)
     if xp is None or xp is not library_of(arrays[1]):
         kinds = " and ".join(type(one).__name__ for one in (a, b))
@@ -154,11 +154,11 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     x, y = (xp.moveaxis(one, normalize_axis_index(axis, len(one.shape)), -1) for one in arrays)
     shapes = " and ".join(str(tuple(one.shape)) for one in arrays)
     if x.shape[-1] != y.shape[-1]:
-        raise ValueError(f"a and b must have one length along axis {axis}; got shapes {shapes}")
+        raise ValueError(f"a and b must have equal lengths along axis {axis}; got shapes {shapes}")
     try:
         return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
     except ValueError:
-        raise ValueError(f"a and b, {shapes}, do not fit together beside axis {axis}") from None
+        raise ValueError(f"shapes {shapes} cannot be broadcast outside axis {axis}") from None
 
 
 def _resolved(x: Any) -> Any:
@@ -171,10 +171,10 @@ def _checked(out: Any, shape: tuple[int, ...], kind: str) -> str:
     if not hasattr(out, "shape"):
         raise TypeError(f"out must be an array; got {type(out).__name__}")
     if (got := tuple(out.shape)) != shape:
-        raise ValueError(f"out must have the shape of the results, {shape}; it has {got}")
+        raise ValueError(f"out must have the shape of the results, {shape}; got {got}")
     wanted = _core.element(out, "out")
-    if not np.can_cast(common([kind]), common([wanted]), "same_kind"):
-        raise TypeError(f"results of {kind} cannot be cast to out, which is of {wanted}")
+    if not np.can_cast(common_type([kind]), common_type([wanted]), "same_kind"):
+        raise TypeError(f"results of type {kind} cannot be cast to out of type {wanted}")
     return wanted
 
 
@@ -189,8 +189,8 @@ def _parts(xp: Any, x: Any) -> Any:
 
 def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool) -> Any:
     """Compute both parts as sums of real products; the smaller array is rearranged for each."""
-    xp, kind = library_of(x), common([_core.element(x), _core.element(y)]).name
-    x, y = (cast(one, type_in(xp, one, kind)) for one in (x, y))
+    xp, kind = library_of(x), common_type([_core.element(x), _core.element(y)]).name
+    x, y = (cast(one, library_type(xp, one, kind)) for one in (x, y))
     turned, other = (x, y) if math.prod(x.shape) < math.prod(y.shape) else (y, x)
     r, i, sign = turned.real, _resolved(turned).imag, 1
     if conjugates:
@@ -205,7 +205,7 @@ def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool
     if xp.__name__ == "torch" and not isinstance(halves[0], np.ndarray):
         return xp.complex(*halves)
     here = library_of(halves[0])
-    found = here.empty(shape, type_in(here, halves[0], dtype_name(how.dtype or kind)))
+    found = here.empty(shape, library_type(here, halves[0], dtype_name(how.dtype or kind)))
     found.real, found.imag = halves
     return found
 
@@ -217,13 +217,13 @@ def _real(x: Any, y: Any, shape: tuple[int, ...], along: int, how: _How) -> Any:
         x, y = y, x
     if on_device(x) or how.places["device"] not in (None, "host"):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            found = _there(xp, x, y, along, kind, how)
+            found = _in_library(xp, x, y, along, kind, how)
         if found is not None:
             return found
     x, y = (xp.broadcast_to(one, shape + tuple(x.shape[-along:])) for one in (x, y))
     if on_device(x):
-        found = brought(_one_by_one(x, y, shape, kind, True).astype(np.float64), x)
-        return cast(found, type_in(xp, x, kind))
+        found = to_library(_one_by_one(x, y, shape, kind, True).astype(np.float64), x)
+        return cast(found, library_type(xp, x, kind))
     few = math.prod(x.shape[-along:]) >= _LONG and 0 < math.prod(shape) <= _FEW
     if few and (how.exact or how.dtype is None):
         return _one_by_one(x, y, shape, kind, how.exact)
@@ -234,7 +234,7 @@ def _result(x: Any, y: Any, dtype: Any) -> str:
     """Return the name of the results' type."""
     if dtype is not None:
         return dtype_name(dtype)
-    kind = common([_core.element(x), _core.element(y)])
+    kind = common_type([_core.element(x), _core.element(y)])
     return {"b": "int64", "i": "int64", "u": "uint64"}.get(kind.kind, kind.name)
 
 
@@ -249,7 +249,7 @@ def _one_by_one(x: Any, y: Any, shape: tuple[int, ...], kind: str, exact: bool) 
     return np.array(found, None if found else kind).reshape(shape)
 
 
-def _there(xp: Any, x: Any, y: Any, along: int, kind: str, how: _How) -> Any:
+def _in_library(xp: Any, x: Any, y: Any, along: int, kind: str, how: _How) -> Any:
     """Multiply in the arrays' library; None if an exact result is required and not possible."""
     names = _core.element(x), _core.element(y)
     exact = how.exact and "int" not in kind
@@ -260,7 +260,7 @@ def _there(xp: Any, x: Any, y: Any, along: int, kind: str, how: _How) -> Any:
     if exact and "float64" not in str(terms.dtype):  # JAX without jax_enable_x64
         return None
     if exact and any(name not in _SHORT for name in names):
-        lost = _lost(x, y, terms)
+        lost = _rounding_errors(x, y, terms)
         if lost is None:
             return None
         terms = xp.concatenate((terms, lost), -1)
@@ -268,10 +268,10 @@ def _there(xp: Any, x: Any, y: Any, along: int, kind: str, how: _How) -> Any:
     found = _core.sum(terms, axis=tuple(range(-along, 0)), **options)
     if isinstance(found, np.generic):
         found = np.asarray(found)
-    return cast(found, type_in(library_of(found), found, kind))
+    return cast(found, library_type(library_of(found), found, kind))
 
 
-def _lost(x: Any, y: Any, products: Any) -> Any:
+def _rounding_errors(x: Any, y: Any, products: Any) -> Any:
     """Compute the rounding errors of float64 products, by Dekker's algorithm.
 
     None if factors or products are outside the range in which all errors are floats.

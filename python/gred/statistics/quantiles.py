@@ -10,18 +10,18 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike
 
 from gred import _core
-from gred.checks import array_of, brought, cast, is_tensor, library_of, on_device, takes_other_names
+from gred.checks import array_of, cast, is_tensor, library_of, on_device, to_library, torch_aliases
 
 _Axis = int | tuple[int, ...] | None
 
 # Methods that return an element, not an interpolated value.
-CHOOSING = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+ELEMENT_METHODS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 # For more quantiles than this, the elements are sorted first.
 _SELECTED_ON_HOST, _SELECTED_ON_DEVICE = 64, 8
 _SHARES_MOST, _ROW_MOST = 16, 2**31 - 1  # limits of the selection kernel
 
 
-@takes_other_names
+@torch_aliases
 def quantile(
     a: ArrayLike | Any,
     q: ArrayLike,
@@ -66,10 +66,10 @@ def quantile(
     >>> gred.quantile([4.0, 1.0, 3.0, 2.0], [0.25, 0.5])
     array([1.75, 2.5 ])
     """
-    return _quantile(a, q, axis, method, keepdims, leaves_out=False)
+    return _quantile(a, q, axis, method, keepdims, skips_nan=False)
 
 
-@takes_other_names
+@torch_aliases
 def median(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) -> Any:
     """Compute the median; parameters and errors are those of `quantile`.
 
@@ -84,10 +84,10 @@ def median(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) ->
     >>> gred.median([5.0, 1.0, 3.0])
     np.float64(3.0)
     """
-    return _quantile(a, 0.5, axis, "linear", keepdims, leaves_out=False)
+    return _quantile(a, 0.5, axis, "linear", keepdims, skips_nan=False)
 
 
-@takes_other_names
+@torch_aliases
 def nanquantile(
     a: ArrayLike | Any,
     q: ArrayLike,
@@ -109,10 +109,10 @@ def nanquantile(
     >>> gred.nanquantile([4.0, float("nan"), 3.0], 0.5)
     np.float64(3.5)
     """
-    return _quantile(a, q, axis, method, keepdims, leaves_out=True)
+    return _quantile(a, q, axis, method, keepdims, skips_nan=True)
 
 
-@takes_other_names
+@torch_aliases
 def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) -> Any:
     """Compute the median, skipping NaN; parameters and errors are those of `nanquantile`.
 
@@ -127,48 +127,48 @@ def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False)
     >>> gred.nanmedian([5.0, float("nan"), 3.0, 1.0])
     np.float64(3.0)
     """
-    return _quantile(a, 0.5, axis, "linear", keepdims, leaves_out=True)
+    return _quantile(a, 0.5, axis, "linear", keepdims, skips_nan=True)
 
 
-class Asked(NamedTuple):
+class Selection(NamedTuple):
     """Arguments of the core's selection."""
 
     shares: Any  # float64, in ascending order
     method: str
-    leaves_out: bool
+    skips_nan: bool
     is_sorted: bool
 
 
 def _quantile(
-    a: Any, q: ArrayLike, axis: _Axis, method: str, keepdims: bool, *, leaves_out: bool
+    a: Any, q: ArrayLike, axis: _Axis, method: str, keepdims: bool, *, skips_nan: bool
 ) -> Any:
     array, shares = array_of(a), np.asarray(q, np.float64)
     element = _core.element(array)
     if element.startswith("complex"):
-        raise TypeError(f"complex numbers have no quantiles; got {element}")
+        raise TypeError(f"quantiles of complex numbers are not defined; got {element}")
     if is_tensor(array) and not on_device(array):
         numbers = array.float() if element == "bfloat16" else array.resolve_neg()
-        found = _quantile(numbers.numpy(), q, axis, method, keepdims, leaves_out=leaves_out)
-        found = brought(np.asarray(found), array)
+        found = _quantile(numbers.numpy(), q, axis, method, keepdims, skips_nan=skips_nan)
+        found = to_library(np.asarray(found), array)
         return cast(found, array.dtype) if element == "bfloat16" else found
     xp = library_of(array)
     if xp is None:
         raise TypeError(
-            f"quantiles of arrays on a device are for those of CuPy, PyTorch and JAX; copy "
-            f"a {type(a).__name__} to the host, or to one of these"
+            f"quantiles support device arrays of CuPy, PyTorch and JAX only; copy the "
+            f"{type(a).__name__} to the host, or to one of these"
         )
     blocks, results = _blocks(xp, array, axis, keepdims)
     if blocks.shape[1] == 0:
-        raise ValueError("there are no elements to take a quantile of")
+        raise ValueError("quantiles of an empty array are not defined")
     flat = shares.ravel()
     order = np.argsort(flat, kind="stable") if flat.size > 1 else None
     ascending = flat if order is None else flat[order]  # close quantiles share a selection
-    asked = Asked(ascending, method, leaves_out and "float" in element, False)
-    kept = "float" in element or method in CHOOSING
+    asked = Selection(ascending, method, skips_nan and "float" in element, False)
+    kept = "float" in element or method in ELEMENT_METHODS
     find = _on_host if xp is np else _on_device
     found = find(xp, blocks, math.prod(results), asked, None if kept else "float64")
     if order is not None and (np.diff(order) < 0).any():
-        found = found[brought(np.argsort(order), found)]
+        found = found[to_library(np.argsort(order), found)]
     found = found.reshape((*shares.shape, *results))
     return found[()] if xp is np else found
 
@@ -191,7 +191,7 @@ def _blocks(xp: Any, array: Any, axis: _Axis, keepdims: bool) -> tuple[Any, tupl
     return moved.reshape((math.prod(shape[k] for k in kept), n, 1)), results
 
 
-def _on_host(xp: Any, blocks: Any, results: int, asked: Asked, dtype: str | None) -> Any:
+def _on_host(xp: Any, blocks: Any, results: int, asked: Selection, dtype: str | None) -> Any:
     values = blocks
     if len(asked.shares) > _SELECTED_ON_HOST:
         # NumPy does not sort the NaN of ml_dtypes to the end.
@@ -202,10 +202,10 @@ def _on_host(xp: Any, blocks: Any, results: int, asked: Asked, dtype: str | None
     return out
 
 
-def _on_device(xp: Any, blocks: Any, results: int, asked: Asked, dtype: str | None) -> Any:
+def _on_device(xp: Any, blocks: Any, results: int, asked: Selection, dtype: str | None) -> Any:
     if results == 0:
         nothing = blocks.reshape((len(asked.shares), 0))
-        return nothing if dtype is None else brought(np.empty(nothing.shape), nothing)
+        return nothing if dtype is None else to_library(np.empty(nothing.shape), nothing)
     n, inner = map(int, blocks.shape[1:])
     # One thread sorts a short row, of any stride: SELECT_SORTED of csrc/common/kernel_arguments.h.
     is_short = n <= (64 if blocks.itemsize > 4 else 128)

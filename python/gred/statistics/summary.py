@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 import numpy as np
 
 from gred import _core
-from gred.checks import brought, is_tensor, on_device, takes_other_names
+from gred.checks import is_tensor, on_device, to_library, torch_aliases
 from gred.device_array import dtype_named
 from gred.records import disjoint_base, facts_html, facts_text
 
@@ -81,7 +81,7 @@ class Summary(_Fields):
                 raise TypeError(f"only summaries can be merged; got a {type(one).__name__}")
         merged = functools.reduce(_merged, others, self)
         sums = [one.sums for one in (self, *others) if one.sums is not None]
-        return exactly(merged, sums) if len(sums) == 1 + len(others) else merged
+        return apply_sums(merged, sums) if len(sums) == 1 + len(others) else merged
 
     @property
     def std(self) -> Any:
@@ -109,7 +109,7 @@ class Summary(_Fields):
         kept |= {"types": np.array([x.dtype.name for x in fields]), "ddof": np.float64(self.ddof)}
         if self.sums is not None:
             sums = self.sums.normalised()
-            kept |= {name: np.asarray(getattr(sums, name)) for name in _OF_SUMS}
+            kept |= {name: np.asarray(getattr(sums, name)) for name in _SUMS_FIELDS}
         file = io.BytesIO()
         np.savez(file, **{name: x.astype(x.dtype.newbyteorder("<")) for name, x in kept.items()})
         return file.getvalue()
@@ -122,7 +122,7 @@ class Summary(_Fields):
             with np.load(file, allow_pickle=False) as kept:
                 return _read(dict(kept))
         except Exception as error:  # of zipfile, zlib or NumPy
-            raise ValueError("these are not the bytes of a Summary") from error
+            raise ValueError("data is not a serialized Summary") from error
 
     def _facts(self) -> list[tuple[str, str]]:
         fields = ("count", "nans", "min", "max", "mean", "var", "std", "sum")
@@ -135,7 +135,7 @@ class Summary(_Fields):
         return facts_html(self._facts())
 
 
-def made(fields: Iterable[Any], ddof: float, sums: Partials | None = None) -> Summary:
+def make_summary(fields: Iterable[Any], ddof: float, sums: Partials | None = None) -> Summary:
     """Create a summary of fields; `ddof` is that of the variance."""
     summary = Summary(*fields)
     if ddof:
@@ -145,7 +145,7 @@ def made(fields: Iterable[Any], ddof: float, sums: Partials | None = None) -> Su
     return summary
 
 
-_OF_SUMS = ("counts", "digits", "first", "is_complex")
+_SUMS_FIELDS = ("counts", "digits", "first", "is_complex")
 
 
 def on_host(field: Any) -> Any:
@@ -163,16 +163,16 @@ def _read(kept: dict[str, Any]) -> Summary:
     types = [dtype_named(name) for name in kept["types"].tolist()]
     stored = [kept[name] for name in Summary._fields]
     if len({x.shape for x in stored}) != 1:
-        raise ValueError("fields of several shapes")
+        raise ValueError("fields have different shapes")
     fields = (x.astype(dtype)[()] for x, dtype in zip(stored, types, strict=True))
     sums = None
     if "digits" in kept:
         counts, digits = kept["counts"].astype(np.int64), kept["digits"].astype(np.int64)
         if not counts.shape[1] == digits.shape[1] == stored[0].size:
-            raise ValueError("sums of another shape")
+            raise ValueError("sums have another shape than the fields")
         parts = int(kept["first"]), bool(kept["is_complex"])
         sums = Partials(stored[0].shape, counts, digits, *parts)
-    return made(fields, float(kept["ddof"]), sums)
+    return make_summary(fields, float(kept["ddof"]), sums)
 
 
 def _wide(x: Any) -> Any:
@@ -180,9 +180,9 @@ def _wide(x: Any) -> Any:
 
 
 def _merged(a: Summary, b: Summary) -> Summary:
-    a, b = (made(map(on_host, one), one.ddof) for one in (a, b))
+    a, b = (make_summary(map(on_host, one), one.ddof) for one in (a, b))
     if a.ddof != b.ddof:
-        raise ValueError(f"one variance was divided with ddof={a.ddof:g}, another with {b.ddof:g}")
+        raise ValueError(f"the summaries have different ddof: {a.ddof:g} and {b.ddof:g}")
     m, n = np.asarray(a.count), np.asarray(b.count)
     if m.shape != n.shape:
         raise ValueError(f"the summaries have different shapes: {m.shape} and {n.shape}")
@@ -214,12 +214,12 @@ def _merged(a: Summary, b: Summary) -> Summary:
             *(both("min", np.minimum), both("max", np.maximum)),
             *(both("mean", lambda *_: mean), both("var", lambda *_: var), np.add(a.sum, b.sum)),
         )
-    return made(fields, a.ddof)
+    return make_summary(fields, a.ddof)
 
 
 def _rounded(found: Any, field: Any) -> Any:
     """Convert results to the shape, library and device of a field, or to a scalar."""
-    return brought(found.reshape(field.shape), field) if field.ndim else found.reshape(())[()]
+    return to_library(found.reshape(field.shape), field) if field.ndim else found.reshape(())[()]
 
 
 def _spread(name: str, sums: Partials, ddof: float, field: Any) -> Any:
@@ -228,13 +228,13 @@ def _spread(name: str, sums: Partials, ddof: float, field: Any) -> Any:
     return _rounded(variances(name, sums, ddof, type_of([field], None), 0), field)
 
 
-def exactly(summary: Summary, sums: Iterable[Partials]) -> Summary:
+def apply_sums(summary: Summary, sums: Iterable[Partials]) -> Summary:
     """Replace a summary's means, variances and float sums by those of exact sums, rounded once."""
     from gred.exact.partials import merged, rounded
-    from gred.several import common
+    from gred.several import common_type
 
     def of(field: Any, divided: bool) -> Any:
-        dtype = common([_core.element(field)])
+        dtype = common_type([_core.element(field)])
         return _rounded(rounded(exact, dtype, divided=divided), field)
 
     exact, total = merged(list(sums)), summary.sum
@@ -242,7 +242,7 @@ def exactly(summary: Summary, sums: Iterable[Partials]) -> Summary:
         total = of(total, divided=False)
     mean = of(summary.mean, divided=True)
     var = _spread("var", exact, summary.ddof, summary.var)
-    return made((*summary[:4], mean, var, total), summary.ddof, exact)
+    return make_summary((*summary[:4], mean, var, total), summary.ddof, exact)
 
 
 def _exactly(
@@ -258,7 +258,7 @@ def _exactly(
     from gred.exact.partials import moments_of
 
     if given := [name for name, value in rest.items() if value is not None]:
-        raise TypeError(f"describe by method 'exact' takes no {', '.join(given)}")
+        raise TypeError(f"describe with method 'exact' does not take {', '.join(given)}")
     options: dict[str, Any] = {"where": where, "dtype": dtype}
     listed = isinstance(a, (list, tuple)) and a and all(getattr(part, "shape", ()) for part in a)
     if axis is None and not keepdims and (listed or hasattr(a, "__next__")):
@@ -266,18 +266,18 @@ def _exactly(
         return parts[0].merge(*parts[1:])
     array, _, sums = moments_of(a, axis, keepdims, where, skips_nans=True)
     fields = _core.describe(array, ddof, axis=axis, keepdims=keepdims, **options)
-    return exactly(made(fields, ddof), [sums])
+    return apply_sums(make_summary(fields, ddof), [sums])
 
 
 def _describing(core: Callable[_P, Any]) -> Callable[_P, Summary]:
     """Create `describe`, with the arguments and docstring of the core's function."""
 
-    @takes_other_names
+    @torch_aliases
     @functools.wraps(core, ("__name__", "__qualname__", "__doc__"))
     def function(a: Any, /, ddof: float = 0, *, method: str = "auto", **options: Any) -> Summary:
         if method == "exact":
             return _exactly(a, ddof, **options)
-        return made(_core.describe(a, ddof, method=method, **options), ddof)
+        return make_summary(_core.describe(a, ddof, method=method, **options), ddof)
 
     return function  # type: ignore[return-value]
 

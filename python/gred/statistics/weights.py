@@ -10,12 +10,12 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
-from gred.checks import beside, cast, dtype_name, indexable, library_of
-from gred.statistics.nans import numbers_of
+from gred.checks import cast, dtype_name, indexable, library_of, match_library
+from gred.statistics.nans import values_and_not_nan
 
 _Function = Callable[[Any], Any]
 
-_NOTHING = "Weights sum to zero, or to no more than ddof: the mean or variance has no value"
+_NOTHING = "Weights sum to zero, or to no more than ddof: the mean or variance is undefined"
 _WIDE = ("complex128", "complex64", "float64", "float32")
 _NARROW = ("float16", "bfloat16")
 
@@ -35,7 +35,7 @@ def reduced(
     array, weight, xp = _arrays(a, weights, axis)
     if method not in (None, "auto", "exact"):
         raise ValueError(f"method with weights must be 'auto' or 'exact'; got {method!r}")
-    shown = numbers_of(array, where)[1] if name.startswith("nan") else where
+    shown = values_and_not_nan(array, where)[1] if name.startswith("nan") else where
     name = name.removeprefix("nan")
     factors, kind = typed(xp, array, weight, dtype)
     if method == "exact":
@@ -52,7 +52,7 @@ def reduced(
     if is_spread and not keepdims:
         axes = range(array.ndim) if axis is None else normalize_axis_tuple(axis, array.ndim)
         found = found.reshape([n for k, n in enumerate(found.shape) if k not in axes])
-    found = cast(found, type_in(xp, array, real(kind) if is_spread else kind))
+    found = cast(found, library_type(xp, array, real(kind) if is_spread else kind))
     return found[()] if xp is np else found
 
 
@@ -80,16 +80,16 @@ def weighted(
 def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
     """Broadcast weights as numpy.average does: one per element, or of the reduced axes' shape."""
     array, weight = indexable(a), indexable(weights, "weights")
-    xp, weight = library_of(array), beside(weight, array)
+    xp, weight = library_of(array), match_library(weight, array)
     if xp is None or library_of(weight) is not xp:
-        raise TypeError("an array and its weights have to be of NumPy, CuPy, PyTorch or JAX both")
+        raise TypeError("an array and its weights must both be of NumPy, CuPy, PyTorch or JAX")
     shape, given = tuple(array.shape), tuple(weight.shape)
     if given == shape:
         return array, weight, xp
     axes = () if axis is None else normalize_axis_tuple(axis, len(shape))
     if given != tuple(shape[k] for k in axes):
-        of_these = f"of a, {shape}, or of its axes that are reduced"
-        raise ValueError(f"weights must have the shape {of_these}; theirs is {given}")
+        of_these = f"of a, {shape}, or of its reduced axes"
+        raise ValueError(f"weights must have the shape {of_these}; got {given}")
     order = [axes.index(k) for k in sorted(axes)]
     moved = weight.permute(order) if hasattr(weight, "permute") else weight.transpose(order)
     spread = tuple(length if k in axes else 1 for k, length in enumerate(shape))
@@ -116,7 +116,7 @@ def typed(xp: Any, array: Any, weight: Any, dtype: Any) -> tuple[tuple[Any, Any]
         if kind not in (*_WIDE, *_NARROW):
             raise TypeError(f"dtype with weights must be a float or complex type; got {kind}")
         work = min(work, kind, key=_WIDE.index) if kind in _WIDE else work
-    factors = type_in(xp, array, work), type_in(xp, array, real(work))
+    factors = library_type(xp, array, work), library_type(xp, array, real(work))
     return (cast(array, factors[0]), cast(weight, factors[1])), kind
 
 
@@ -125,7 +125,7 @@ def real(name: str) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 
-def type_in(xp: Any, array: Any, name: str) -> Any:
+def library_type(xp: Any, array: Any, name: str) -> Any:
     """Return a library's type by name; NumPy's bfloat16 is taken from the array if possible."""
     if name == "bfloat16" and xp is np:
         return array.dtype if str(array.dtype) == name else np.dtype(name)
@@ -138,16 +138,16 @@ def _exactly(
     """Compute a weighted mean as the quotient of two exact sums, rounded once."""
     from gred.exact import ExactSum  # imports this module indirectly
     from gred.exact.rationals import nearest
-    from gred.several import common
+    from gred.several import common_type
 
     if name != "mean" or axis is not None or keepdims or "complex" in kind:
-        raise TypeError("method 'exact' with weights is for means of whole arrays, and real ones")
+        raise TypeError("method 'exact' with weights supports only means of whole real arrays")
     if shown is not True:
         shown = library_of(array).broadcast_to(shown, array.shape)
         array, weight = array[shown], weight[shown]
     products, total = ExactSum(), ExactSum(weight)
     products.add_products(array.reshape(-1), weight.reshape(-1))
-    dtype = common([kind])
+    dtype = common_type([kind])
     try:
         return nearest(products.fraction() / total.fraction(), dtype)
     except (ArithmeticError, ValueError):  # zero or not finite

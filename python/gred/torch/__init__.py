@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from gred.docstrings import filled
 from gred.keys import drops
 from gred.torch.distributed import all_reduce
-from gred.torch.operators import CALLS, TABLE, is_at_once
+from gred.torch.operators import CALLS, TABLE, is_eager
 
 __all__ = ["all_reduce", "amax", "amin", "by_key_sum", "dot", "logsumexp", "max", "mean", "min"]
 __all__ += ["norm", "prod", "std", "sum", "var"]
@@ -97,7 +97,7 @@ def _along(name: str, shown: str, result: str) -> _Function:
     def plain(
         x: Any, dim: _Dim = None, keepdim: bool = False, dtype: Any = None, *, method: str = "auto"
     ) -> Any:
-        way = kernel if is_at_once(x) and not x.requires_grad else call
+        way = kernel if is_eager(x) and not x.requires_grad else call
         return way(x, dim if dim is None else _dims_of(dim), keepdim, dtype, method)
 
     def spread(
@@ -109,7 +109,7 @@ def _along(name: str, shown: str, result: str) -> _Function:
         correction: float = 1,
         method: str = "auto",
     ) -> Any:
-        way = kernel if is_at_once(x) and not x.requires_grad else call
+        way = kernel if is_eager(x) and not x.requires_grad else call
         return way(x, dim if dim is None else _dims_of(dim), keepdim, dtype, method, correction)
 
     def norm(

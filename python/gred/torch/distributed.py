@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from gred.checks import needed
+from gred.checks import import_extra
 from gred.exact import ExactMoments, ExactSum, ExactSums
 from gred.statistics.summary import Summary
 
@@ -43,7 +43,7 @@ def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
     >>> gred.torch.all_reduce(part).value()  # doctest: +SKIP
 
     """
-    torch, distributed = needed("torch", "torch"), needed("torch.distributed", "torch")
+    torch, distributed = import_extra("torch", "torch"), import_extra("torch.distributed", "torch")
     if isinstance(part, Summary):
         parts = [part] * distributed.get_world_size(group)
         distributed.all_gather_object(parts, part, group)

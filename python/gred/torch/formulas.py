@@ -8,16 +8,16 @@ https://docs.pytorch.org/docs/stable/notes/autograd.html#autograd-for-complex-nu
 import math
 from typing import Any
 
-from gred.checks import needed
+from gred.checks import import_extra
 
 
-def refuse(*_: Any) -> Any:
+def require_torch(*_: Any) -> Any:
     """Import PyTorch; raise an ImportError that names gred's extra if it is missing or too old."""
-    return needed("torch", "torch", (2, 5))
+    return import_extra("torch", "torch", (2, 5))
 
 
 try:
-    torch = refuse()
+    torch = require_torch()
 except ImportError:
     torch = None
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gred import _core
-from gred.checks import brought
+from gred.checks import to_library
 from gred.keys import by_key
 from gred.torch import formulas
-from gred.torch.formulas import refuse, torch
+from gred.torch.formulas import require_torch, torch
 
 _Function = Callable[..., Any]
 # Operators are registered as long as the library exists.
@@ -30,10 +30,10 @@ def _dims(ndim: int, dim: Any) -> tuple[int, ...]:
     dims, most = (dim,) if isinstance(dim, int) else dim, max(ndim, 1)
     for k in dims:
         if not -most <= k < most:
-            raise IndexError(f"dim {k} is not one of {ndim} dimensions")
+            raise IndexError(f"dim {k} is out of range for {ndim} dimensions")
     found = tuple(k % most for k in dims)
     if len(set(found)) < len(found):
-        raise ValueError(f"dim {tuple(dims)} names a dimension twice")
+        raise ValueError(f"dim {tuple(dims)} contains a dimension twice")
     return found if ndim else ()
 
 
@@ -69,7 +69,7 @@ def result_type(name: str, dtype: Any, asked: Any = None) -> Any:
 
 # ---- registering ----
 
-CALLS: dict[str, _Function] = {} if torch else defaultdict(lambda: refuse)
+CALLS: dict[str, _Function] = {} if torch else defaultdict(lambda: require_torch)
 
 
 def _register(
@@ -119,7 +119,7 @@ def _register(
 
     def call(*arguments: Any) -> Any:
         x, last = arguments[0], arguments[count - 1]  # the same for one tensor
-        if is_at_once(x) and (last is x or is_at_once(last)):
+        if is_eager(x) and (last is x or is_eager(last)):
             if x.requires_grad or (last is not x and last.requires_grad):
                 return at_once.apply(*arguments)
             return kernel(*arguments)
@@ -134,7 +134,7 @@ def _register(
     CALLS[name] = call
 
 
-_is_compiling: Any = refuse
+_is_compiling: Any = require_torch
 if torch is not None:
     _is_compiling = torch.compiler.is_dynamo_compiling
     _modes: Any = torch._C._len_torch_dispatch_stack
@@ -144,7 +144,7 @@ if torch is not None:
     _KINDS = (torch.Tensor, torch.nn.Parameter)
 
 
-def is_at_once(x: Any) -> bool:
+def is_eager(x: Any) -> bool:
     """Return whether a tensor is computed in eager mode, without modes, transforms or tracing."""
     return (
         not _is_compiling()
@@ -176,7 +176,7 @@ def _spread(core: _Function) -> _Function:
         if method != "exact":
             return core(x, _axis(x, dim), out=..., **options)
         made = core(x, _axis(x, dim), **options)
-        return made if isinstance(made, torch.Tensor) else brought(np.asarray(made), x)
+        return made if isinstance(made, torch.Tensor) else to_library(np.asarray(made), x)
 
     return kernel
 
@@ -223,7 +223,7 @@ def _register_along(name: str, row: Along) -> None:
         dims = _dims(x.ndim, dim)
         if name in ("amin", "amax"):
             for k in dims:
-                torch._check_value(x.shape[k] != 0, lambda: f"{name} of no elements has no value")
+                torch._check_value(x.shape[k] != 0, lambda: f"{name} of empty input has no value")
         kept = enumerate(_kept(x.shape, dims))
         shape = [length for k, length in kept if keepdim or k not in dims]
         return x.new_empty(shape, dtype=result_type(name, x.dtype, dtype))

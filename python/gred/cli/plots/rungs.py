@@ -50,15 +50,15 @@ def counters_figure(record: Record) -> Figure:
     ]
     figure = Figure(figsize=(11, 1.9 + 0.24 * len(rows)), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
-    _draw_parts(panels[0], "global memory: bytes moved, over the array's", moved)
-    _draw_parts(panels[1], "shared memory: wavefronts for 32 elements", wavefronts)
+    _draw_parts(panels[0], "global memory: bytes moved / array bytes", moved)
+    _draw_parts(panels[1], "shared memory: wavefronts per 32 elements", wavefronts)
     lanes = [("lanes", "#4a9c5d", totals["active_lanes"])]
     _draw_parts(panels[2], "active lanes of 32", lanes)
     panels[2].set_xlim(0, WARP)
     panels[2].set_xticks(range(0, WARP + 1, 8))
     plots.name_rows(panels[0], rows)
     grids = f"grids as on {run['multiprocessors']} multiprocessors"
-    what = "What the rungs do to memory"
+    what = "Memory accesses of the rungs"
     _head(figure, what, run, f", blocks of {run['block_size']}, {grids}")
     return figure
 
@@ -83,7 +83,7 @@ def roofline_figure(record: Record) -> Figure:
     _draw_roof(roof, record)
     _draw_bars(bars, rows)
     on = f" on one {record['gpu']['title']}"
-    _head(figure, "What the rungs should take, and take", record["run"], on)
+    _head(figure, "Predicted and measured times of the rungs", record["run"], on)
     return figure
 
 
@@ -103,14 +103,14 @@ def _draw_roof(axes: Axes, record: Record) -> None:
             axes.plot(intensity, measured, "o", color=colour, markersize=3.5)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set_xlabel("additions for a byte of memory, each read or written once")
-    axes.set_ylabel("additions a second")
+    axes.set_xlabel("additions per byte of memory traffic")
+    axes.set_ylabel("additions per second")
     shares = FuncFormatter(lambda x, _: f"{x:g}" if x >= 1 else f"1/{1 / x:.0f}")
     axes.xaxis.set_major_formatter(shares)
     plots.grid(axes)
     text = f"{units.bandwidth_text(bandwidth)} of memory"
     axes.annotate(text, (0.9, bandwidth), color=LIMIT, ha="right")
-    axes.annotate(f"{additions} additions a cycle", (peak / bandwidth, 1.15 * peak), color=LIMIT)
+    axes.annotate(f"{additions} additions per cycle", (peak / bandwidth, 1.15 * peak), color=LIMIT)
     axes.set_title("the roof; dots measured, rings predicted", fontsize=9)
 
 

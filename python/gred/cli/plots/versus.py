@@ -98,7 +98,7 @@ def ratio_figure(record: Record) -> Figure:
     figsize = (2.2 + 0.56 * max(12, wide), 1.2 + sum(1.5 + 0.31 * rows for rows in high))
     figure = Figure(figsize=figsize, layout="constrained")
     head = f"How many times faster than the best peer\n{title(record['machine'])}"
-    below = "green: gred is ahead; red: behind; below it, who is best"
+    below = "green: gred is faster; red: slower; below: the best peer"
     figure.suptitle(f"{head}\n{below}", x=0.01, ha="left")
     grid = figure.add_gridspec(len(maps) or 1, 1, height_ratios=high or [1])
     for place, mine in enumerate(maps):
@@ -116,7 +116,7 @@ def _draw_map(axes: Axes, found: Sequence[Outcome], wide: int, record: Record) -
         if one.wrong:
             text = "WRONG"
         elif one.ratio is None or one.peer is None:
-            text, colour = ("alone", _ALONE) if one.gred else ("lacks", _LACKING)
+            text, colour = ("no peer", _ALONE) if one.gred else ("missing", _LACKING)
         else:
             peer = record["run"]["libraries"][one.peer["library"]]["title"]
             text = f"{units.speedup_text(one.ratio)}\n{peer}"
