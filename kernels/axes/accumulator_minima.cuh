@@ -112,6 +112,45 @@ struct accumulator<min<V>, bfloat16, Words> : least_halves<V, bfloat16, Words> {
 template <class V, unsigned Words>
 struct accumulator<min<V>, int16_t, Words> : least_halves<V, int16_t, Words> {};
 
+/* Both extremes of 1-byte and 2-byte integers: maxima are found as minima of inverted elements. */
+template <class V, class In, unsigned Words>
+struct extreme_halves {
+    static constexpr unsigned columns = lanes_of<In, Words>;
+    using state_type = state_of<extremes<V>>;
+    least_halves<V, In, Words> least, inverted;
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t before,
+                                               unsigned valid = Rows)
+    {
+        Vector padded[Rows], opposite[Rows];
+#pragma unroll
+        for (unsigned r = 0; r < Rows; r++)
+#pragma unroll
+            for (unsigned w = 0; w < Words; w++) {
+                padded[r].at[w] = r < valid ? rows[r].at[w] : rows[0].at[w];
+                opposite[r].at[w] = ~padded[r].at[w];
+            }
+        least.accumulate(padded, before);
+        inverted.accumulate(opposite, before);
+    }
+
+    __device__ __forceinline__ state_type state(unsigned c, const accumulated_rows &) const
+    {
+        return {V(least.element(c)), V(~inverted.element(c))};
+    }
+
+    __device__ __forceinline__ state_type merge_lanes(uint32_t count) const
+    {
+        return {least.merge_lanes(count), V(~inverted.merge_lanes(count))};
+    }
+};
+
+template <class V, unsigned Words>
+struct accumulator<extremes<V>, int8_t, Words> : extreme_halves<V, int8_t, Words> {};
+template <class V, unsigned Words>
+struct accumulator<extremes<V>, int16_t, Words> : extreme_halves<V, int16_t, Words> {};
+
 /* ---- positions ---- */
 
 /* Map the two or four elements of a word to signed integers of the same order. NaN maps to the
