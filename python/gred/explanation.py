@@ -10,10 +10,10 @@ from gred import _core
 from gred.records import Records, facts_html, facts_text
 
 _REASONS = {
-    "array": "the array is there",
-    "out": "out is there",
+    "array": "the array is on this device",
+    "out": "out is on this device",
     "device": "device= was given",
-    "method": "the method runs there",
+    "method": "the method requires it",
     "default": "the array is on the host, and no other device was requested",
 }
 

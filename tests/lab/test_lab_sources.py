@@ -159,9 +159,7 @@ def test_no_source_or_no_compiler_is_refused(monkeypatch, tmp_path):
         gred.lab.compile(LADDER / "03_interleaved.cuh")
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        RuntimeError, match=r"no c\+\+, g\+\+ or clang\+\+ was found; install g\+\+"
-    ):
+    with pytest.raises(RuntimeError, match=r"no c\+\+, g\+\+ or clang\+\+ was found; install"):
         gred.lab.compile(LADDER / "03_interleaved.cuh")
 
 

@@ -183,8 +183,8 @@ TOLD = [  # fields' values, or words of a text
     (X, "sum", {"method": "recursive"}, {"workspace_nbytes": X.nbytes}),
     (X, "sum", {"device": "host"}, {"device": "host", "why": "device="}),
     (X, "sum", SIMULATED, {"device": "simulated", "why": "device=", "array": "uploaded"}),
-    (SimulatedArray(X), "sum", {}, {"device": "simulated", "why": "the array is there"}),
-    (X, "sum", {"out": ONE}, {"device": "simulated", "why": "out is there"}),
+    (SimulatedArray(X), "sum", {}, {"device": "simulated", "why": "the array is on this device"}),
+    (X, "sum", {"out": ONE}, {"device": "simulated", "why": "out is on this device"}),
     # The form of an array, and the host's loops.
     (GRID, "sum", {}, {"array": "contiguous"}),
     (GRID[:, ::2], "sum", {}, {"array": "rows"}),
