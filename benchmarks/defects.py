@@ -192,8 +192,8 @@ HOST = [
         "error path",
         "csrc/cuda/absent.c",
         "Without CUDA, memory of a GPU is taken for the host's.",
-        "    note_absence(failure);\n    return LOCATED_NOWHERE;",
-        "    (void)failure;\n    return LOCATED_ELSEWHERE;",
+        "    note_absence(failure);\n    return LOCATED_ERROR;",
+        "    (void)failure;\n    return LOCATED_NOT_FOUND;",
         "arrays/test_simulated_arrays.py",
     ),
     Defect(

@@ -21,7 +21,7 @@ from measured_parts import (
     roofline_part,
     versus_part,
 )
-from target_parts import axes_part, exact_part, figures_part
+from target_parts import axes_slice, exact_part, figures_part
 
 from gred.cli.output import draw
 
@@ -36,7 +36,7 @@ PARTS = {
     "roofline": roofline_part,
     "curve": curve_part,
     "figures": figures_part,
-    "axes": axes_part,
+    "axes": axes_slice,
     "exact": exact_part,
     "versus": versus_part,
 }

@@ -69,7 +69,7 @@ def groups_table(rows: Sequence[Record]) -> str:
     return markdown_table(["what", "cases", "target", "worst", "met"], "lrrll", table)
 
 
-def axes_part(results: Results) -> str:
+def axes_slice(results: Results) -> str:
     """Compare reductions along axes with the limit and other libraries, where measured."""
     parts = []
     for folder, kept in results.each("figures.json/axes"):

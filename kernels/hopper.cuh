@@ -85,7 +85,7 @@ __device__ __forceinline__ void cluster_barrier()
 
 /* The same place in the shared memory of another block of the cluster. */
 template <class T>
-__device__ __forceinline__ shared<T> in_block(unsigned rank, shared<T> here)
+__device__ __forceinline__ shared<T> map_shared_rank(unsigned rank, shared<T> here)
 {
     return static_cast<T *>(__cluster_map_shared_rank(here, rank));
 }

@@ -222,8 +222,8 @@ static bool choose_stream(PyObject *object, const struct dl_device *device,
     *stream = request->consumer;
     stream->passing = request->in_background || !stream->given;
     if (!stream->given)
-        return stream->given =
-                   request->locator->handshake(request->locator, device->index, &stream->handle);
+        return stream->given = request->locator->consumer_stream(request->locator, device->index,
+                                                                 &stream->handle);
     return stream_is_readable(stream->handle) ||
            value_error("stream %p is not a valid stream handle", (void *)stream->handle);
 }

@@ -165,10 +165,10 @@ int exchange_view(PyObject *object, const struct view_request *request, struct v
 /* An allocator's error callback, possibly called without the GIL. */
 static void report_error(void *failure, const char *kind, const char *message)
 {
-    failure_note(failure, kind && strstr(kind, "Memory") ? FAILURE_MEMORY : FAILURE_RUNTIME, "%s",
-                 message && *message
-                     ? message
-                     : "the array's library failed to allocate an array and set no exception");
+    failure_record(failure, kind && strstr(kind, "Memory") ? FAILURE_MEMORY : FAILURE_RUNTIME, "%s",
+                   message && *message
+                       ? message
+                       : "the array's library failed to allocate an array and set no exception");
 }
 
 static void ensure_exception(struct failure *failure)

@@ -217,7 +217,7 @@ bool output_is_direct(struct output *output, enum element type, const struct lay
         return false;
     if (!input->mask)
         return true;
-    const struct layout mask = layout_of_its_mask(input);
+    const struct layout mask = layout_of_mask(input);
     return !overlap(written, &mask);
 }
 

@@ -141,7 +141,7 @@ bool stream_is_readable(uintptr_t handle)
     return is_readable(handle) && (handle / PAGE_MIN == last / PAGE_MIN || is_readable(last));
 }
 
-void stream_mark_known(uintptr_t handle)
+void stream_mark_valid(uintptr_t handle)
 {
     atomic_store_explicit(known_slot(handle), handle, memory_order_relaxed);
 }

@@ -56,7 +56,7 @@ struct locator {
     bool (*locate)(const struct locator *, struct view *, const char *name);
 
     /* A GPU's stream, passed to a producer, which then puts its work before it. */
-    bool (*handshake)(const struct locator *, int device, uintptr_t *stream);
+    bool (*consumer_stream)(const struct locator *, int device, uintptr_t *stream);
 };
 
 /* How an object is to be viewed. */
@@ -113,4 +113,4 @@ bool view_validate(struct view *, const char *name, const struct view_terms *);
 bool stream_is_readable(uintptr_t handle);
 
 /* Records that CUDA accepted the handle as a stream, so that its memory is not probed again. */
-void stream_mark_known(uintptr_t handle);
+void stream_mark_valid(uintptr_t handle);

@@ -27,14 +27,14 @@ typedef void fill_masked(void *elements, uint64_t n, const unsigned char *mask, 
 /* Converts n contiguous elements of any alignment. Source and target do not overlap. */
 typedef void convert_elements(const char *from, uint64_t n, char *to);
 
-enum { BYTES_AT_ONCE = 16 };
+enum { BYTES_PER_LOAD = 16 };
 
 /* A bit per byte, the first byte's lowest: set if the byte is not 0. */
 #ifdef __SSE2__
 
 #include <emmintrin.h>
 
-static inline unsigned bits_of_bytes(const unsigned char *bytes)
+static inline unsigned bytes_to_bits(const unsigned char *bytes)
 {
     const __m128i loaded = _mm_loadu_si128((const __m128i *)bytes);
     const __m128i zeros = _mm_cmpeq_epi8(loaded, _mm_setzero_si128());
@@ -43,10 +43,10 @@ static inline unsigned bits_of_bytes(const unsigned char *bytes)
 
 #else
 
-static inline unsigned bits_of_bytes(const unsigned char *bytes)
+static inline unsigned bytes_to_bits(const unsigned char *bytes)
 {
     unsigned bits = 0;
-    for (unsigned k = 0; k < BYTES_AT_ONCE; k++)
+    for (unsigned k = 0; k < BYTES_PER_LOAD; k++)
         bits |= (unsigned)(bytes[k] != 0) << k;
     return bits;
 }
@@ -140,7 +140,7 @@ union dotted {
     } parts;
 };
 
-/* 1 to LOOP_MOST elements. Floats are added pairwise, as a tree. */
+/* 1 to CHUNK_MAX elements. Floats are added pairwise, as a tree. */
 typedef void dot_elements(const void *a, const void *b, size_t n, union dotted *);
 
 /* ---- dot products of many results ---- */
@@ -164,7 +164,7 @@ struct dot_slab {
     size_t n, results;
 };
 
-/* Adds 1 to LOOP_MOST products to each sum. */
+/* Adds 1 to CHUNK_MAX products to each sum. */
 typedef void add_dot_slab(const struct dot_slab *, struct dot_sum *);
 
 /* ---- quantiles ---- */
@@ -197,7 +197,7 @@ typedef void sort_columns(void *keys, uint64_t n);
 
 enum {
     SORTED_ROW = 128,
-    SORTED_MOST = 512 /* keys per result */
+    SORTED_MAX = 512 /* keys per result */
 };
 
 /* ---- the table ---- */
@@ -255,18 +255,18 @@ const struct cpu_kernels *cpu_kernels(enum instructions);
 
 /* Selects one result's quantiles. The workspace holds twice its keys and those of its ranks; only
  * the latter if the elements are sorted. */
-void selection_of(const struct selection *, uint64_t result, char *workspace);
+void select_quantiles(const struct selection *, uint64_t result, char *workspace);
 
-/* The same for `count` results of at most SORTED_MOST elements each, from `first` on: at most as
+/* The same for `count` results of at most SORTED_MAX elements each, from `first` on: at most as
  * many as a row of keys has. The workspace holds these rows. */
-void selection_of_few(const struct selection *, sort_columns *, uint64_t first, uint64_t count,
-                      char *workspace);
+void select_quantiles_few(const struct selection *, sort_columns *, uint64_t first, uint64_t count,
+                          char *workspace);
 
 /* The same for one long result, in parts of SELECTION_PART elements. `kept` holds all of its keys
  * and those of its ranks. `filter` calls selection_filter for each part and joins the kept keys. */
 typedef struct selection_part filter_parts(void *context, const uint64_t bracket[2]);
-void selection_of_long(const struct selection *, const struct selected *, char *kept,
-                       filter_parts *filter, void *context);
+void select_quantiles_long(const struct selection *, const struct selected *, char *kept,
+                           filter_parts *filter, void *context);
 
 /* Keeps the keys of a part that are within a bracket. The workspace has room for as many. */
 struct selection_part selection_filter(const struct selection *, const struct selected *,

@@ -14,7 +14,7 @@
  *     is added as two halves of 64 bits, which may overlap in a word: load 2 more.
  *   - Merging adds the loads, since it adds words.
  *
- * Loads are limited to EXACT_LOAD_MOST = 2^30, so words stay below 2^62, which leaves room for a
+ * Loads are limited to EXACT_LOAD_MAX = 2^30, so words stay below 2^62, which leaves room for a
  * carry from below of less than 2^30 + 1. The topmost word does not carry: 2^63 products of the
  * largest float64 exceed it by no more than its own 2^32. So 2^30 - 1 deposits fit before carries
  * are propagated, and 2^30 normalized parts can be added word by word. */
@@ -27,15 +27,15 @@ enum {
     EXACT_POINT = 2148, /* bits after the point: the smallest product is 2^-1074 squared */
     EXACT_DIGITS = 134, /* a product is less than 2^2048, 2^63 of them less than 2^2111 */
     EXACT_PIECES = 3,   /* words that a shifted 64-bit number spans */
-    EXACT_LOAD_MOST = 1 << 30
+    EXACT_LOAD_MAX = 1 << 30
 };
 
 #define EXACT_DIGIT_MASK (((uint64_t)1 << EXACT_DIGIT_BITS) - 1)
 
 /* Limits of the words that callers may pass in: each word has room for carries, and the sum is
  * within that of 2^63 numbers. */
-#define EXACT_WORD_MOST ((int64_t)1 << 62)
-#define EXACT_TOP_MOST  ((int64_t)EXACT_DIGIT_MASK)
+#define EXACT_WORD_MAX ((int64_t)1 << 62)
+#define EXACT_TOP_MAX  ((int64_t)EXACT_DIGIT_MASK)
 
 /* How many of each were added; removing one counts as -1. */
 enum {
@@ -151,7 +151,7 @@ SCALAR void exact_deposit(struct exact *self, uint64_t magnitude, int exponent, 
 }
 
 /* The index of the word that counts a non-finite kind. */
-SCALAR int exact_count_of(enum exact_kind kind, bool negative)
+SCALAR int exact_count_index(enum exact_kind kind, bool negative)
 {
     return kind == EXACT_NAN ? EXACT_NANS : negative ? EXACT_NEGATIVE_INFINITIES : EXACT_INFINITIES;
 }
@@ -162,7 +162,7 @@ SCALAR void exact_add(struct exact *self, struct exact_number x)
     if (x.kind == EXACT_FINITE)
         exact_deposit(self, x.significand, x.exponent, x.negative);
     else
-        self->counts[exact_count_of(x.kind, x.negative)] += 1;
+        self->counts[exact_count_index(x.kind, x.negative)] += 1;
 }
 
 /* The kind of a product; infinity times 0 is NaN. */
@@ -183,7 +183,7 @@ SCALAR void exact_add_product(struct exact *self, struct exact_number a, struct 
     const enum exact_kind kind = exact_kind_of_product(a, b);
     const bool negative = a.negative != b.negative;
     if (kind != EXACT_FINITE) {
-        self->counts[exact_count_of(kind, negative)] += 1;
+        self->counts[exact_count_index(kind, negative)] += 1;
         return;
     }
     const unsigned __int128 product = (unsigned __int128)a.significand * b.significand;
@@ -223,15 +223,15 @@ SCALAR void exact_normalise(struct exact *self)
     self->load = 1;
 }
 
-/* Makes room for an additional load of less than EXACT_LOAD_MOST. */
+/* Makes room for an additional load of less than EXACT_LOAD_MAX. */
 SCALAR void exact_reserve(struct exact *self, uint64_t load)
 {
-    if (self->load + load > EXACT_LOAD_MOST)
+    if (self->load + load > EXACT_LOAD_MAX)
         exact_normalise(self);
     self->load += load;
 }
 
-/* Adds another superaccumulator, whose load is less than EXACT_LOAD_MOST. */
+/* Adds another superaccumulator, whose load is less than EXACT_LOAD_MAX. */
 SCALAR void exact_merge(struct exact *self, const struct exact *other)
 {
     exact_reserve(self, other->load);
@@ -254,9 +254,9 @@ struct exact_leading {
 
 /* Leading zeros of a nonzero 64-bit number. */
 #ifdef __CUDA_ARCH__
-#define EXACT_BITS_ABOVE(x) __clzll((long long)(x))
+#define EXACT_CLZ(x) __clzll((long long)(x))
 #else
-#define EXACT_BITS_ABOVE(x) __builtin_clzll(x)
+#define EXACT_CLZ(x) __builtin_clzll(x)
 #endif
 
 /* Normalizes so that the first bit is set, shifting in bits of the next digit. */
@@ -270,7 +270,7 @@ SCALAR void exact_align(struct exact_leading *self, uint32_t below)
     const uint64_t upper = (uint64_t)(self->bits >> 64), lower = (uint64_t)self->bits;
     if (!upper && !lower)
         return;
-    const int shift = upper ? EXACT_BITS_ABOVE(upper) : 64 + EXACT_BITS_ABOVE(lower);
+    const int shift = upper ? EXACT_CLZ(upper) : 64 + EXACT_CLZ(lower);
     const uint64_t shifted = (uint64_t)below << shift % EXACT_DIGIT_BITS;
     self->bits = self->bits << shift | shifted >> EXACT_DIGIT_BITS;
     self->rest = self->rest || (uint32_t)shifted;
@@ -293,7 +293,8 @@ SCALAR struct exact_leading exact_leading_of(__int128 above, uint32_t below, int
 
 /* The leading bits of a sum's words, which are `step` apart; the first has weight 2^place. They
  * need not be normalized: a first pass determines the sign, a second one propagates carries. */
-SCALAR struct exact_leading exact_lead(const int64_t *words, int count, uint64_t step, int place)
+SCALAR struct exact_leading exact_find_leading(const int64_t *words, int count, uint64_t step,
+                                               int place)
 {
     struct exact_leading leading = {0, 0, false, false}, passing = leading;
     uint32_t below = 0, below_leading = 0;
@@ -354,40 +355,40 @@ SCALAR void exact_divide(struct exact_leading *self, uint64_t divisor)
  * most 2^6, fits in 64 bits. */
 
 enum {
-    WINDOWS_MOST = 3,
-    WINDOW_STEP = 43, /* log2 of a window's largest number over the next one's */
-    WINDOW_UNIT = 42, /* log2 of the largest number over the sum's unit */
-    WINDOW_HEAD = 10, /* log2 of the accumulator over the largest number */
-    WINDOW_LANES = LOOP_MOST >> (WINDOW_HEAD - 1),
-    WINDOW_LEFT = 256, /* remainders that a loop returns, most of them 0 */
+    WINDOWS_MAX = 3,
+    WINDOW_STEP = 43,     /* log2 of a window's largest number over the next one's */
+    WINDOW_UNIT = 42,     /* log2 of the largest number over the sum's unit */
+    WINDOW_HEADROOM = 10, /* log2 of the accumulator over the largest number */
+    WINDOW_LANES = CHUNK_MAX >> (WINDOW_HEADROOM - 1),
+    WINDOW_REMAINDERS = 256, /* remainders that a loop returns, most of them 0 */
     /* log2 of the first window's largest number, at most and at least: accumulators are normal. */
-    WINDOW_HIGHEST = 1023 - WINDOW_HEAD,
-    WINDOW_LOWEST = -1022 - WINDOW_HEAD + (WINDOWS_MOST - 1) * WINDOW_STEP,
+    WINDOW_HIGHEST = 1023 - WINDOW_HEADROOM,
+    WINDOW_LOWEST = -1022 - WINDOW_HEADROOM + (WINDOWS_MAX - 1) * WINDOW_STEP,
     /* log2 of a product over its error, and of the smallest product whose error is a float. */
-    WINDOW_LOST = 53,
-    WINDOW_LEAST_PRODUCT = -960
+    WINDOW_ERROR = 53,
+    WINDOW_PRODUCT_MIN = -960
 };
 
 /* The result of a loop. */
 struct windowed {
-    int64_t sums[WINDOWS_MOST][2]; /* in units: of elements at even and odd indices */
-    int64_t lost[WINDOWS_MOST][2]; /* the same for the products' rounding errors */
-    double greatest;               /* magnitude, or NaN; must fit in the first window */
-    bool too_small;                /* a product is too small to compute its rounding error */
-    uint64_t numbers;              /* those that are not NaN, if NaNs are skipped */
-    bool whole;                    /* all remainders are in `left` */
+    int64_t sums[WINDOWS_MAX][2]; /* in units: of elements at even and odd indices */
+    int64_t lost[WINDOWS_MAX][2]; /* the same for the products' rounding errors */
+    double greatest;              /* magnitude, or NaN; must fit in the first window */
+    bool too_small;               /* a product is too small to compute its rounding error */
+    uint64_t numbers;             /* those that are not NaN, if NaNs are skipped */
+    bool whole;                   /* all remainders are in `left` */
     unsigned lefts;
-    double left[WINDOW_LEFT]; /* of even and odd indices, alternating */
+    double left[WINDOW_REMAINDERS]; /* of even and odd indices, alternating */
 };
 
-/* Adds 1 to LOOP_MOST contiguous floats; the first window holds magnitudes up to 2^highest.
+/* Adds 1 to CHUNK_MAX contiguous floats; the first window holds magnitudes up to 2^highest.
  * Requires rounding to nearest and subnormal numbers. */
 typedef void window_values(const void *floats, size_t n, int highest, struct windowed *);
 
-/* Adds the products of 1 to LOOP_MOST pairs of floats. A product of float64s is rounded, and its
+/* Adds the products of 1 to CHUNK_MAX pairs of floats. A product of float64s is rounded, and its
  * error is a float64 unless the product is too small (T. J. Dekker, "A floating-point technique for
  * extending the available precision", Numer. Math. 18, 1971). The error is at most 2^(highest -
- * WINDOW_LOST), so it has windows of its own. Products of narrower floats are exact in float64. */
+ * WINDOW_ERROR), so it has windows of its own. Products of narrower floats are exact in float64. */
 typedef void window_products(const void *a, const void *b, size_t n, int highest,
                              struct windowed *);
 
@@ -403,14 +404,14 @@ struct unrounded {
     uint64_t numbers;  /* those that are not NaN, if NaNs are skipped */
 };
 
-/* Adds 1 to LOOP_MOST contiguous floats. Returns whether no operation rounded and all numbers are
+/* Adds 1 to CHUNK_MAX contiguous floats. Returns whether no operation rounded and all numbers are
  * finite. Requires subnormal numbers and no trapping of exceptions. */
 typedef bool unrounded_values(const void *floats, size_t n, struct unrounded *);
 
 /* Adjacent sums of floats `stride` bytes apart; `columns` is a multiple of UNROUNDED_COLUMNS. */
-enum { UNROUNDED_COLUMNS = 32, UNROUNDED_COLUMNS_MOST = 256 };
+enum { UNROUNDED_COLUMNS = 32, UNROUNDED_COLUMNS_MAX = 256 };
 struct unrounded_sums {
-    double heads[UNROUNDED_COLUMNS_MOST], tails[UNROUNDED_COLUMNS_MOST]; /* only for float64 */
+    double heads[UNROUNDED_COLUMNS_MAX], tails[UNROUNDED_COLUMNS_MAX]; /* only for float64 */
 };
 typedef bool unrounded_columns(const void *floats, size_t n, int64_t stride, size_t columns,
                                struct unrounded_sums *);

@@ -99,7 +99,7 @@ SCALAR union scalar exact_scalar(uint64_t bits, struct exact_format format)
 
 SCALAR struct exact_leading exact_leading_of_sum(const struct exact *self)
 {
-    return exact_lead(self->digits, EXACT_DIGITS, 1, -EXACT_POINT);
+    return exact_find_leading(self->digits, EXACT_DIGITS, 1, -EXACT_POINT);
 }
 
 /* The rounded sum, divided, as a value of a float type. */
@@ -198,13 +198,13 @@ SCALAR struct scalar_wide exact_sums_round(const struct finish *finish,
  * Why no word overflows. A word of a block takes less than 2^32 from each number that is added
  * directly, which spans three words, and at most three times as much from a warp's windows per
  * stretch, since windows are 43 bits apart. A stretch is hundreds of numbers per lane, except for a
- * warp's last. Blocks have EXACT_BLOCK_MOST elements on average, and at most a tile per warp more.
+ * warp's last. Blocks have EXACT_BLOCK_MAX elements on average, and at most a tile per warp more.
  * So a word takes the pieces of at most 2^30 + 2^17 numbers, and stays below 2^62 + 2^50. Along
  * axes, a thread may empty its windows after two numbers; there, blocks have half as many elements
  * of a result.
  *
  * A product that is added directly may add less than 2^33 to a word, and a part takes two products
- * from each pair of complex numbers: EXACT_PRODUCTS_BLOCK_MOST pairs add less than 2^61, and their
+ * from each pair of complex numbers: EXACT_PRODUCTS_BLOCK_MAX pairs add less than 2^61, and their
  * windows less than that.
  *
  * A block's result has propagated its carries once: its words are less than 2^32 + 2^31 in
@@ -213,16 +213,16 @@ SCALAR struct scalar_wide exact_sums_round(const struct finish *finish,
  * 2^191 or 2^1087. Only a thread's own elements are counted in 32 bits. */
 
 enum {
-    EXACT_BLOCK_MOST = 1 << 29,          /* elements, each of which may be two numbers */
-    EXACT_PRODUCTS_BLOCK_MOST = 1 << 27, /* pairs of elements */
-    EXACT_WORDS_LOAD = 2                 /* load of the words that kernels return; see exact.h */
+    EXACT_BLOCK_MAX = 1 << 29,          /* elements, each of which may be two numbers */
+    EXACT_PRODUCTS_BLOCK_MAX = 1 << 27, /* pairs of elements */
+    EXACT_WORDS_LOAD = 2                /* load of the words that kernels return; see exact.h */
 };
 
 /* Words of a part before its digits; non-finite numbers have a superaccumulator's indices. */
 enum {
-    EXACT_NOTE_SKIPPED = EXACT_COUNT,            /* number of NaNs skipped */
-    EXACT_NOTE_NOT_NEGATIVE_ZERO = EXACT_COUNTS, /* nonzero: elements other than -0 were seen */
-    EXACT_NOTES
+    EXACT_SKIPPED = EXACT_COUNT,            /* number of NaNs skipped */
+    EXACT_NOT_NEGATIVE_ZERO = EXACT_COUNTS, /* nonzero: elements other than -0 were seen */
+    EXACT_HEADER
 };
 
 /* The range of a sum's digits within those of a superaccumulator (see EXACT_POINT), without digits
@@ -265,7 +265,7 @@ SCALAR struct exact_span exact_span_of_products(enum fold fold, enum element acc
 
 SCALAR int exact_words_of_part(struct exact_span span)
 {
-    return EXACT_NOTES + span.digits;
+    return EXACT_HEADER + span.digits;
 }
 
 SCALAR int exact_words_of(struct exact_span span)
@@ -274,12 +274,12 @@ SCALAR int exact_words_of(struct exact_span span)
 }
 
 /* The most words of any sum. */
-enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + EXACT_DIGITS) };
+enum { EXACT_WORDS_MAX = EXACT_PARTS * (EXACT_HEADER + EXACT_DIGITS) };
 
 /* The words that blocks add to together; 0 before and after a launch. */
-struct exact_together {
+struct exact_shared_words {
     unsigned tickets;
-    unsigned long long words[EXACT_WORDS_MOST];
+    unsigned long long words[EXACT_WORDS_MAX];
 };
 
 /* Copies a part's words into a superaccumulator. */
@@ -288,7 +288,7 @@ SCALAR void exact_from_words(const int64_t *words, struct exact_span span, struc
     for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
         sum->counts[k] = words[k];
     for (int k = 0; k < span.digits; k++)
-        sum->digits[span.first + k] = words[EXACT_NOTES + k];
+        sum->digits[span.first + k] = words[EXACT_HEADER + k];
     sum->load = EXACT_WORDS_LOAD;
 }
 
@@ -299,7 +299,7 @@ SCALAR bool exact_needs_zero_signs(const struct finish *finish)
 }
 
 /* Whether a part's initial value leaves the sum -0 if all elements are -0. */
-SCALAR bool exact_begins_negative(const struct finish *finish, int part)
+SCALAR bool exact_allows_negative_zero(const struct finish *finish, int part)
 {
     const double initial = exact_initial_part(finish, part);
     return exact_needs_zero_signs(finish) &&
@@ -307,14 +307,14 @@ SCALAR bool exact_begins_negative(const struct finish *finish, int part)
 }
 
 /* Adds a part of initial= to its words, which have all digits of a superaccumulator. */
-SCALAR void exact_words_begin(const struct finish *finish, int part, int64_t *words)
+SCALAR void exact_words_add_initial(const struct finish *finish, int part, int64_t *words)
 {
     const struct exact_number x = exact_initial(finish, part);
     if (x.kind == EXACT_FINITE)
-        exact_deposit_at(words + EXACT_NOTES, x.significand, (unsigned)(x.exponent + EXACT_POINT),
+        exact_deposit_at(words + EXACT_HEADER, x.significand, (unsigned)(x.exponent + EXACT_POINT),
                          x.negative);
     else
-        words[exact_count_of(x.kind, x.negative)] += 1;
+        words[exact_count_index(x.kind, x.negative)] += 1;
 }
 
 /* The answer from the words of kernels. `count` is the number of elements including skipped ones;
@@ -326,11 +326,11 @@ SCALAR struct scalar_wide exact_finish_words(const struct finish *finish,
 {
     bool negative_zeros[EXACT_PARTS] = {false, false};
     memset(sums, 0, sizeof *sums);
-    *count -= (uint64_t)words[EXACT_NOTE_SKIPPED];
+    *count -= (uint64_t)words[EXACT_SKIPPED];
     for (int part = 0; part < span.parts; part++, words += exact_words_of_part(span)) {
         exact_from_words(words, span, &sums->parts[part]);
         negative_zeros[part] =
-            exact_begins_negative(finish, part) && !words[EXACT_NOTE_NOT_NEGATIVE_ZERO];
+            exact_allows_negative_zero(finish, part) && !words[EXACT_NOT_NEGATIVE_ZERO];
     }
     return exact_sums_round(finish, rounding, *count, negative_zeros, sums);
 }

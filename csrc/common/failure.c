@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool failure_note(struct failure *failure, enum failure_kind kind, const char *format, ...)
+bool failure_record(struct failure *failure, enum failure_kind kind, const char *format, ...)
 {
     if (failure->kind != FAILURE_NONE)
         return false;
@@ -18,8 +18,8 @@ bool failure_note(struct failure *failure, enum failure_kind kind, const char *f
     return false;
 }
 
-void failure_note_cuda(struct failure *failure, const char *call, const char *name,
-                       const char *text)
+void failure_record_cuda(struct failure *failure, const char *call, const char *name,
+                         const char *text)
 {
     if (failure->kind != FAILURE_NONE)
         return;

@@ -19,11 +19,11 @@ struct failure {
 };
 
 /* Keeps only the first failure; later ones are consequences. Always returns false. */
-bool failure_note(struct failure *, enum failure_kind, const char *format, ...)
+bool failure_record(struct failure *, enum failure_kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The same for a CUDA error; `text` is CUDA's description. */
-void failure_note_cuda(struct failure *, const char *call, const char *name, const char *text);
+void failure_record_cuda(struct failure *, const char *call, const char *name, const char *text);
 
 typedef struct _object PyObject; /* declared here so that backends do not need Python.h */
 

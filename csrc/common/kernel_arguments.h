@@ -27,7 +27,7 @@ struct kernel_array {
 enum { SLOTS_BYTES = 64 };
 
 /* Most bytes of adjacent results that a thread stores together. */
-enum { STORE_BYTES_MOST = 32 };
+enum { STORE_BYTES_MAX = 32 };
 
 /* The typed column kernel. A thread folds the COLUMN_BYTES / sizeof(element) columns of one
  * vectorized load, in blocks of up to COLUMNS_BLOCK threads that use up to COLUMNS_SHARED bytes of
@@ -135,9 +135,9 @@ struct kernel_results {
 struct outer_dimensions {
     int64_t first; /* index of the first result in the output */
     unsigned count;
-    int64_t strides[DIMENSIONS_FEW], output_strides[DIMENSIONS_FEW];
-    uint64_t shape[DIMENSIONS_FEW];
-    int64_t mask_strides[DIMENSIONS_FEW];
+    int64_t strides[DIMENSIONS_SMALL], output_strides[DIMENSIONS_SMALL];
+    uint64_t shape[DIMENSIONS_SMALL];
+    int64_t mask_strides[DIMENSIONS_SMALL];
 };
 
 /* A tile of a list of arrays: contiguous elements of one array. A block takes the tile of its own
@@ -168,7 +168,7 @@ struct kernel_axes {
     int64_t lowest, end; /* byte offsets from `from` to the array's first element and end */
 
     /* The reduced dimensions of the first result. Unused by KERNEL_ALONG, which has its own. */
-    alignas(ARGUMENTS_BEGIN) struct layout_of_few from;
+    alignas(ARGUMENTS_BEGIN) struct layout_small from;
     struct outer_dimensions outer; /* KERNEL_ALONG uses only `first` and `count` */
     bool counts;                   /* unmasked elements are counted */
     struct kernel_results result;
@@ -185,17 +185,17 @@ BEGINS_LINE(result.inverted);
 
 /* The argument of KERNEL_ALONG. The reduced and outer dimensions together are at most
  * DIMENSIONS_MAX; `from` holds the reduced ones, followed by the outer ones. */
-struct kernel_axes_of_any {
+struct kernel_axes_any {
     struct kernel_axes of_few;
     struct layout from;
     int64_t output_strides[DIMENSIONS_MAX];
 };
 
 /* Flags that the survey of offsets sets. */
-enum { ORDER_BROKEN = 1 /* offsets decrease or are out of bounds */ };
+enum { OFFSETS_INVALID = 1 /* offsets decrease or are out of bounds */ };
 
 /* Segment ends per block of the survey; each takes 8 bytes of shared memory. */
-enum { SURVEYED = 1024 };
+enum { SURVEY_BLOCK = 1024 };
 
 /* The kernel that scans tiles of segments: bytes of the tile per thread. Shared memory before the
  * tile: bytes of marks per thread, of the warps' partial results, and of a barrier. */
@@ -267,10 +267,10 @@ struct kernel_exact_along {
 
 /* log2 of the threads per block; elements that a thread loads at a time; elements that a block
  * samples, and the number of them with one key from which keys count as hot. */
-enum { KEYS_BLOCK = 10, KEYS_AHEAD = 4, KEYS_SAMPLE = 1024, KEYS_HOT = 16 };
+enum { KEYS_BLOCK = 10, KEYS_PER_LOAD = 4, KEYS_SAMPLE = 1024, KEYS_HOT = 16 };
 
 /* Added to FOUND_ bits: a number did not fit in the digits. */
-enum { KEYS_BEYOND = 1 << 16 };
+enum { KEYS_OVERFLOW = 1 << 16 };
 
 struct keys_found {
     unsigned bits;
@@ -303,7 +303,7 @@ struct keyed_sums {
 /* Words of a block's shared memory, beginning with the histogram of a digit; and words of global
  * memory per pass, when all blocks select in one row. */
 enum {
-    QUANTILES_MOST = 16,
+    QUANTILES_MAX = 16,
     SELECT_DIGITS = 256,
     SELECT_WORDS = SELECT_DIGITS + 4 + 2,
     SELECT_PASS_WORDS = SELECT_DIGITS + 8 /* whole 32-byte sectors */
@@ -318,8 +318,8 @@ enum { SELECT_SORTERS = 128 };
  * array has shape (rows / inner, n, inner). */
 struct kernel_select {
     struct quantiles of; /* except `shares` */
-    double shares[QUANTILES_MOST];
-    struct quantile_place places[QUANTILES_MOST]; /* of rows without NaNs to skip */
+    double shares[QUANTILES_MAX];
+    struct quantile_place places[QUANTILES_MAX]; /* of rows without NaNs to skip */
     const void *values;
     uint64_t rows, n, inner; /* inner is 1 unless threads sort rows */
     unsigned *passes;        /* SELECT_PASSES zeros per row, or NULL: each block has a row */

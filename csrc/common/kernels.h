@@ -55,7 +55,7 @@ static inline const void *kernel_of_kind(const struct kernels *self, enum kernel
     return self->find(key);
 }
 
-static inline const void *kernel_that_reads(const struct kernels *self, unsigned shape)
+static inline const void *kernel_of_reads(const struct kernels *self, unsigned shape)
 {
     const struct kernel_key key = {KERNEL_READ, FOLDS, ELEMENTS, ELEMENTS, METHODS, shape};
     return self->find(key);

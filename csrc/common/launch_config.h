@@ -17,7 +17,7 @@ enum kernel_kind {
      * kernels along axes and of segments. */
     KERNEL_STRIDED,
 
-    /* Along axes: (kernel_axes, partials, counts, tickets). KERNEL_ALONG takes a kernel_axes_of_any
+    /* Along axes: (kernel_axes, partials, counts, tickets). KERNEL_ALONG takes a kernel_axes_any
      * instead, of any dimensions. KERNEL_FEW is for few elements per result, without splits and
      * with teams within a warp. */
     KERNEL_ALONG,

@@ -14,7 +14,7 @@ void layout_copy(const struct layout *layout, struct layout *to)
     memcpy(to->mask_strides, layout->mask_strides, dimensions * sizeof *to->mask_strides);
 }
 
-void layout_copy_few(const struct layout *layout, struct layout_of_few *to)
+void layout_copy_small(const struct layout *layout, struct layout_small *to)
 {
     const unsigned dimensions = layout->dimensions;
     to->data = layout->data;
@@ -159,7 +159,7 @@ void layout_normalise(struct layout *layout, bool in_order)
         move_broadcast_inside(&dims);
 }
 
-struct layout layout_of_its_mask(const struct layout *layout)
+struct layout layout_of_mask(const struct layout *layout)
 {
     struct layout mask = *layout;
     mask.data = layout->mask;

@@ -26,22 +26,22 @@ struct layout {
 
 /* A layout of few dimensions, enough for most normalized arrays. A smaller argument makes launches
  * and kernels faster. */
-enum { DIMENSIONS_FEW = 4 };
+enum { DIMENSIONS_SMALL = 4 };
 
-struct layout_of_few {
+struct layout_small {
     const void *data;
     unsigned dimensions;
     enum element input;
-    uint64_t shape[DIMENSIONS_FEW];
-    int64_t strides[DIMENSIONS_FEW];
+    uint64_t shape[DIMENSIONS_SMALL];
+    int64_t strides[DIMENSIONS_SMALL];
     const unsigned char *mask;
-    int64_t mask_strides[DIMENSIONS_FEW];
+    int64_t mask_strides[DIMENSIONS_SMALL];
     enum element type;
 };
 
 /* Copy only the dimensions in use, which saves time in short calls. */
 void layout_copy(const struct layout *, struct layout *to);
-void layout_copy_few(const struct layout *, struct layout_of_few *to);
+void layout_copy_small(const struct layout *, struct layout_small *to);
 
 /* Makes it contiguous, of n elements; the mask, too. */
 static inline void layout_make_flat(struct layout *layout, uint64_t n)
@@ -53,7 +53,7 @@ static inline void layout_make_flat(struct layout *layout, uint64_t n)
 }
 
 /* Makes it n contiguous elements of native byte order elsewhere, whose mask may be NULL. */
-static inline void layout_lie_flat(struct layout *layout, const void *data,
+static inline void layout_set_flat(struct layout *layout, const void *data,
                                    const unsigned char *mask, enum element input, uint64_t n)
 {
     layout->data = data;
@@ -78,7 +78,7 @@ struct dimensions {
 void dimensions_normalise(const struct dimensions *, bool in_order);
 
 /* The mask's bytes as elements, in the order of the array's. */
-struct layout layout_of_its_mask(const struct layout *);
+struct layout layout_of_mask(const struct layout *);
 
 /* The magnitude of a stride. */
 uint64_t stride_magnitude(int64_t stride);

@@ -83,7 +83,7 @@ static inline bool fold_state_has_count(enum fold fold)
 bool fold_is_extreme(enum fold);
 
 /* Whether its state, divided by the number of elements, is a mean of floats. */
-bool fold_makes_means(enum fold, enum element accumulator);
+bool fold_gives_mean(enum fold, enum element accumulator);
 
 /* ---- finishing a state ---- */
 
@@ -109,7 +109,7 @@ struct answer {
 };
 
 /* The same parameters for a state of another accumulator. */
-static inline struct finish finish_in(const struct finish *how, enum element accumulator)
+static inline struct finish finish_convert(const struct finish *how, enum element accumulator)
 {
     struct finish other = *how;
     if (accumulator != how->accumulator)
@@ -155,13 +155,13 @@ bool states_have_too_few(enum fold, enum element accumulator, const void *states
                          double ddof);
 
 /* Moves n states of the variance's fold to other means, which are `step` elements apart. */
-void states_about(enum element accumulator, void *states, uint64_t n,
-                  const struct complex128 *means, int64_t step);
+void states_recenter(enum element accumulator, void *states, uint64_t n,
+                     const struct complex128 *means, int64_t step);
 
 /* Most values that one loop folds. */
-enum { LOOP_MOST = 4096 };
+enum { CHUNK_MAX = 4096 };
 
-/* Folds 1 to LOOP_MOST aligned, contiguous values to a state. `first` is the position of the first
+/* Folds 1 to CHUNK_MAX aligned, contiguous values to a state. `first` is the position of the first
  * value. Folds of positions also include the previous *state. */
 typedef void fold_values(const void *values, size_t n, uint64_t first, void *state);
 
@@ -169,7 +169,7 @@ typedef void fold_values(const void *values, size_t n, uint64_t first, void *sta
 typedef void merge_states(void *states, size_t n);
 
 /* Merges each of n states into its counterpart in `onto`. On the ladder a state is a value. */
-typedef void fold_pairs(void *onto, const void *states, size_t n);
+typedef void merge_pairs(void *onto, const void *states, size_t n);
 
 /* Whether no later element can change the answer, given this state of n values. */
 typedef bool is_settled(const void *state, size_t n);
@@ -180,13 +180,13 @@ fold_values *loop_of_elements(enum instructions, enum fold, enum element input, 
 
 /* A loop over values of the accumulator's type. */
 fold_values *loop_of_values(enum instructions, enum fold, enum element accumulator);
-merge_states *loop_of_states(enum fold, enum element accumulator);
+merge_states *merge_loop(enum fold, enum element accumulator);
 
 /* For any and all over truth values; NULL if all elements matter. */
-is_settled *settling_of(enum reduction, enum element type);
+is_settled *is_settled_test(enum reduction, enum element type);
 
 /* For folds on the ladder, and those with slab loops. */
-fold_pairs *loop_of_pairs(enum fold, enum element accumulator);
+merge_pairs *merge_pairs_loop(enum fold, enum element accumulator);
 
 #ifdef __cplusplus
 }
@@ -195,10 +195,10 @@ fold_pairs *loop_of_pairs(enum fold, enum element accumulator);
 /* ---- findings: results of too few elements ---- */
 
 enum {
-    FOUND_NOTHING = 1,    /* no elements, where some are required */
-    FOUND_NOT_ENOUGH = 2, /* a divisor was not positive */
-    FOUND_ALL_NAN = 4,    /* all elements were NaN, in a reduction that skips NaNs */
-    FOUND_OUTSIDE = 8,    /* a segment is out of bounds */
+    FOUND_EMPTY = 1,   /* no elements, where some are required */
+    FOUND_TOO_FEW = 2, /* a divisor was not positive */
+    FOUND_ALL_NAN = 4, /* all elements were NaN, in a reduction that skips NaNs */
+    FOUND_OUTSIDE = 8, /* a segment is out of bounds */
 };
 
 /* The divisor of a quotient. */
@@ -220,9 +220,9 @@ SCALAR unsigned findings_of(enum reduction reduction, enum fold fold, enum nothi
                         (first->real != first->real || first->imag != first->imag);
     unsigned found = 0;
     if (nothing == NOTHING_error && (indexed ? first->integer < 0 : count == 0))
-        found |= FOUND_NOTHING;
+        found |= FOUND_EMPTY;
     if (nothing == NOTHING_nan && !(answer_divisor(reduction, fold, ddof, answer, count) > 0))
-        found |= FOUND_NOT_ENOUGH;
+        found |= FOUND_TOO_FEW;
     if ((fold == FOLD_nanmin || fold == FOLD_nanmax) && is_nan)
         found |= FOUND_ALL_NAN;
     return found;

@@ -230,7 +230,7 @@ SCALAR double scalar_wrapped(int64_t value, enum element type)
 }
 
 /* The minimum or maximum of an integer type. */
-SCALAR union scalar scalar_end(enum element type, bool greatest)
+SCALAR union scalar scalar_limit(enum element type, bool greatest)
 {
     const unsigned unused = scalar_unused_bits(type);
     return scalar_of_int64(!element_is_signed(type) ? (int64_t)(greatest ? UINT64_MAX >> unused : 0)

@@ -79,7 +79,7 @@ struct simulator_access {
 };
 
 /* Called before the access or wait. */
-void simulator_count(const struct simulator_access *);
+void simulator_record(const struct simulator_access *);
 
 /* A barrier in shared memory. A phase ends after `arrivals` arrivals, when all bytes that these
  * announced have been copied. Phases are identified by their parity; the first is 0. */
@@ -104,7 +104,7 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes, struct simu
 void simulator_barrier_cluster(void);
 
 /* The address in another block's shared memory that corresponds to one in this block's. */
-void *simulator_memory_of_block(void *here, unsigned rank);
+void *simulator_map_shared_rank(void *here, unsigned rank);
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@ enum { BLOCK = 32 << 10 };
 
 static void *_Atomic cached[BLOCKS];
 
-void *spare_take(size_t bytes)
+void *scratch_acquire(size_t bytes)
 {
     for (int k = 0; bytes <= BLOCK && k < BLOCKS; k++) {
         void *const at = atomic_load_explicit(&cached[k], memory_order_relaxed)
@@ -27,7 +27,7 @@ void *spare_take(size_t bytes)
     return aligned_alloc(CACHE_LINE, lines * CACHE_LINE);
 }
 
-void spare_give(void *at, size_t bytes)
+void scratch_release(void *at, size_t bytes)
 {
     for (int k = 0; at && bytes <= BLOCK && k < BLOCKS; k++) {
         void *none = NULL;

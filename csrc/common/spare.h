@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* Returns at least `bytes` of uninitialized memory in cache lines of its own, or NULL. */
-void *spare_take(size_t bytes);
+void *scratch_acquire(size_t bytes);
 
 /* Releases memory of the size that was taken; NULL is a no-op. */
-void spare_give(void *, size_t bytes);
+void scratch_release(void *, size_t bytes);

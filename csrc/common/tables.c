@@ -140,7 +140,7 @@ bool fold_is_extreme(enum fold fold)
     return fold == FOLD_min || fold == FOLD_max || fold == FOLD_nanmin || fold == FOLD_nanmax;
 }
 
-bool fold_makes_means(enum fold fold, enum element accumulator)
+bool fold_gives_mean(enum fold fold, enum element accumulator)
 {
     return fold == FOLD_sum && !element_is_integer(accumulator);
 }

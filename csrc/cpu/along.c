@@ -66,7 +66,7 @@ static void divide_parts(struct along *self)
     const uint64_t n = self->plan->n;
     self->parts = n > 0;
     self->shift = 0;
-    while (n > LOOP_MOST && (n >> self->shift) + GRAIN > LOOP_MOST)
+    while (n > CHUNK_MAX && (n >> self->shift) + GRAIN > CHUNK_MAX)
         self->parts = (uint64_t)1 << ++self->shift;
 }
 
@@ -153,8 +153,8 @@ static void finish_result(const struct along *self, struct workspace *ws, const 
 static void find_lanes(const struct along *self, const struct workspace *ws, uint64_t first,
                        unsigned count, struct lane *lanes)
 {
-    struct walk_of_results walk;
-    results_start(&walk, self->axes, first);
+    struct result_iterator walk;
+    results_seek(&walk, self->axes, first);
     for (unsigned k = 0; k < count; k++, results_next(&walk))
         lanes[k] = (struct lane){.offset = walk.offset,
                                  .mask_offset = walk.mask_offset,
@@ -227,11 +227,11 @@ static void fold_single_chunks(const struct along *self, struct workspace *ws, u
                    most = !self->gather
                               ? PENDING_MAX
                               : min_u64(self->tile_writer.transpose ? PENDING_MAX : fitting,
-                                        LOOP_MOST / self->plan->n);
+                                        CHUNK_MAX / self->plan->n);
     uint64_t results;
     for (uint64_t result = first; result < end; result += results) {
-        struct walk_of_results walk;
-        results_start(&walk, axes, result);
+        struct result_iterator walk;
+        results_seek(&walk, axes, result);
         results = min_u64(min_u64(end - result, axes->shape[inner] - walk.index[inner]), most);
         char *const states = reserve_pending(self, ws, walk.place, self->plan->n, &results);
         fold_adjacent(self, ws, (const char *)axes->reduced.data + walk.offset,
@@ -331,7 +331,7 @@ static void describe_gather(struct along *self)
             .move = gather_mover(instructions, reduced, false),
             .transpose =
                 transposes ? cpu_kernels(instructions)->transpose(self->chunks.size) : NULL,
-            .end = axes_end(self->axes)};
+            .end = axes_data_end(self->axes)};
 }
 
 /* Tiles and parts are long enough to make their overhead small. A single thread takes one tile. */
@@ -402,7 +402,7 @@ static bool share_results(struct job *job)
     describe(&self, job);
     const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.groups * self.runs : 1;
     const struct loops loops = {
-        .results = RESULTS_IN_TURN, .way = load_mode_name(self.chunks.mode), .chunk = LOOP_MOST};
+        .results = RESULTS_SEQUENTIAL, .way = load_mode_name(self.chunks.mode), .chunk = CHUNK_MAX};
     return job->run->explanation
                ? tiles_explain(job, loops, tiles)
                : tiles_process(&self.tiles, self.groups, self.runs, "partials", &functions, &self);

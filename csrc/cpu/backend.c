@@ -49,9 +49,9 @@ static bool alloc_copy(struct work *self)
     size_t bytes;
     if (!__builtin_mul_overflow(plan->n, element_size(plan->accumulator), &bytes))
         self->copy = malloc(bytes ? bytes : 1);
-    return self->copy || failure_note(&self->job->run->failure, FAILURE_MEMORY,
-                                      "out of memory for a working copy of %llu elements",
-                                      (unsigned long long)plan->n);
+    return self->copy || failure_record(&self->job->run->failure, FAILURE_MEMORY,
+                                        "out of memory for a working copy of %llu elements",
+                                        (unsigned long long)plan->n);
 }
 
 /* Fills the working copy anew; not measured. */
@@ -77,7 +77,7 @@ static bool recurse(struct work *self)
     struct job *job = self->job;
     const struct plan *plan = job->plan;
     const size_t width = element_size(plan->accumulator);
-    fold_pairs *const fold_upper = loop_of_pairs(plan->fold, plan->accumulator);
+    merge_pairs *const fold_upper = merge_pairs_loop(plan->fold, plan->accumulator);
     for (uint64_t n = self->count; n > 1; n -= n / 2)
         for (uint64_t at = 0, half = n - n / 2; at < n / 2; at += PIECE) {
             if (at && run_check_interrupt(job->run))
@@ -113,9 +113,9 @@ static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void 
     const uint64_t cache = processor_last_level_cache();
     const size_t bytes = timing->cold ? FLUSH_FACTOR * (size_t)(cache ? cache : CACHE_DEFAULT) : 0;
     char *const memory = bytes ? malloc(bytes) : NULL;
-    bool ran =
-        !bytes || memory ||
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
+    bool ran = !bytes || memory ||
+               failure_record(&job->run->failure, FAILURE_MEMORY,
+                              "out of memory to flush the caches with");
     for (unsigned s = 0; ran && s < timing->warmup + timing->samples; s++) {
         ran = !run_check_interrupt(job->run) && (!before || before(context));
         if (!ran)
@@ -225,7 +225,7 @@ static bool read_memory(struct job *job)
     const size_t bytes = job->run->timing->bytes, whole = ceil_div(bytes, LARGE_PAGE) * LARGE_PAGE;
     uint64_t *words = aligned_alloc(LARGE_PAGE, whole);
     if (!words)
-        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory to read");
+        return failure_record(&job->run->failure, FAILURE_MEMORY, "out of memory to read");
     madvise(words, whole, MADV_HUGEPAGE);
     random_fill(words, bytes);
     struct reading reading = {&job->threads, words, bytes / sizeof *words, 0};
@@ -273,7 +273,7 @@ static bool describe(int index, struct device *device)
 
 static unsigned threads(void *state, unsigned most)
 {
-    return threads_bound(((struct host *)state)->threads, most);
+    return threads_set_limit(((struct host *)state)->threads, most);
 }
 
 /* Calls of a few microseconds, rarely more than twenty: a single loop, folds that are not worth
@@ -283,9 +283,9 @@ static bool is_brief(const struct plan *plan)
     if (plan->method || plan->exact || plan->elements.list || plan->segments.of || plan->factors)
         return false;
     if (plan->axes)
-        return plan->n <= LOOP_MOST && plan->axes->results <= LOOP_MOST / 4 &&
-               plan->n * plan->axes->results <= LOOP_MOST;
-    return plan->elements.flat && (plan->n <= LOOP_MOST || folding_is_short(plan));
+        return plan->n <= CHUNK_MAX && plan->axes->results <= CHUNK_MAX / 4 &&
+               plan->n * plan->axes->results <= CHUNK_MAX;
+    return plan->elements.flat && (plan->n <= CHUNK_MAX || folding_is_short(plan));
 }
 
 static bool run(void *state, const struct plan *plan, struct run *run)

@@ -20,8 +20,8 @@ struct keyed {
 
 /* A chunk of keys and values that are not ready in memory; the start of a workspace. */
 struct keyed_chunk {
-    int64_t keys[LOOP_MOST];
-    _Alignas(64) char values[LOOP_MOST * sizeof(struct complex128)];
+    int64_t keys[CHUNK_MAX];
+    _Alignas(64) char values[CHUNK_MAX * sizeof(struct complex128)];
 };
 
 /* `workspace`: bytes per thread. */

@@ -25,8 +25,8 @@ static unsigned count_part(void *context, uint64_t part, void *memory)
     uint64_t *const counts = keyed_table(all, part);
     unsigned found = 0;
     memset(counts, 0, all->count * sizeof *counts);
-    for (uint64_t at = begin; at < end; at += LOOP_MOST) {
-        const uint64_t n = min_u64(end - at, LOOP_MOST);
+    for (uint64_t at = begin; at < end; at += CHUNK_MAX) {
+        const uint64_t n = min_u64(end - at, CHUNK_MAX);
         const int64_t *const keys = keyed_gather(all, &all->keys, at, n, chunk->keys);
         found |= keyed_count(all, keys, n, counts);
     }
@@ -78,8 +78,8 @@ static unsigned move_part(void *context, uint64_t part, void *memory)
     const struct plan *plan = all->plan;
     const uint64_t begin = part * all->part, end = min_u64(begin + all->part, plan->n);
     uint64_t *const places = keyed_table(all, part);
-    for (uint64_t at = begin; at < end; at += LOOP_MOST) {
-        const uint64_t n = min_u64(end - at, LOOP_MOST);
+    for (uint64_t at = begin; at < end; at += CHUNK_MAX) {
+        const uint64_t n = min_u64(end - at, CHUNK_MAX);
         const int64_t *const keys = keyed_gather(all, &all->keys, at, n, chunk->keys);
         const char *elements = (const char *)plan->layout->data + at * self->size;
         if (!plan->elements.flat) {
@@ -142,7 +142,7 @@ bool keyed_sort(struct job *job)
     self.origins = indexed ? malloc((plan->n + 1) * sizeof *self.origins) : NULL;
     bool ok = tiles_open(&self.all.tiles, self.all.parts, "places of keys");
     if (!self.offsets || !self.elements || (indexed && !self.origins))
-        ok = failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for a sort by key");
+        ok = failure_record(&job->run->failure, FAILURE_MEMORY, "out of memory for a sort by key");
     ok = ok && sort_and_reduce(&self);
     tiles_close(&self.all.tiles);
     free(self.origins);

@@ -95,7 +95,7 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width, bool coun
     const uint64_t fitting = plan->n / (width * self->count + 1),
                    wanted = min_u64(plan->n / PART_MIN, fitting > 2 ? fitting : 2),
                    parts = wanted > 1 ? min_u64(wanted, PARTS_MAX) : 1;
-    self->part = ceil_div(ceil_div(plan->n, parts), LOOP_MOST) * LOOP_MOST;
+    self->part = ceil_div(ceil_div(plan->n, parts), CHUNK_MAX) * CHUNK_MAX;
     self->parts = self->part ? ceil_div(plan->n, self->part) : 1;
     self->tiles = (struct tiles){.job = job,
                                  .sharing.pieces = self->parts,
@@ -158,8 +158,8 @@ static unsigned add_part(void *context, uint64_t part, void *memory)
     if (all->counts)
         memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
     for (uint64_t at = begin; at < end && !((found | all->tiles.findings) & KEYED_ROUNDED);
-         at += LOOP_MOST) {
-        const uint64_t n = min_u64(end - at, LOOP_MOST);
+         at += CHUNK_MAX) {
+        const uint64_t n = min_u64(end - at, CHUNK_MAX);
         const int64_t *const keys = keyed_gather(all, &all->keys, at, n, chunk->keys);
         const void *const values = keyed_gather(all, &all->values, at, n, chunk->values);
         if (all->counts)
@@ -198,7 +198,7 @@ static union scalar value_of(const struct folding *self, const void *state, uint
     const struct keyed_tables *tables = &self->tables;
     const struct plan *plan = tables->all.plan;
     const enum element type = plan->finish.result;
-    struct finish how = finish_in(&plan->finish, self->accumulator);
+    struct finish how = finish_convert(&plan->finish, self->accumulator);
     struct answer answer;
     if (tables->all.counts ? n == 0 : memcmp(state, tables->identity, tables->all.width) == 0)
         return tables->all.empty_result; /* as such a state's, except for narrower integers */
@@ -218,7 +218,7 @@ static unsigned finish_keys(void *context, uint64_t tile, void *memory)
     const struct plan *plan = all->plan;
     const uint64_t begin = tile * TILE_KEYS, end = min_u64(begin + TILE_KEYS, all->count);
     const size_t width = all->width, size = element_size(plan->results.type);
-    fold_pairs *const merge = loop_of_pairs(plan->fold, self->accumulator);
+    merge_pairs *const merge = merge_pairs_loop(plan->fold, self->accumulator);
     uint64_t *const counts = all->counts ? keyed_counts(all, 0) : NULL;
     char *const states = memory, *const to = (char *)plan->results.at[0];
     memcpy(states, (char *)keyed_table(all, 0) + begin * width, (end - begin) * width);
@@ -237,7 +237,7 @@ static unsigned finish_keys(void *context, uint64_t tile, void *memory)
 bool keyed_fold(struct job *job)
 {
     const struct plan *plan = job->plan;
-    struct folding self = {.accumulator = accumulator_widest(plan->accumulator)};
+    struct folding self = {.accumulator = widest_accumulator(plan->accumulator)};
     struct keyed *const all = &self.tables.all;
     const bool counts = reduction_row(plan->reduction)->counts;
     state_identity(plan->fold, self.accumulator, self.tables.identity);

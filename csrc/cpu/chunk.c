@@ -61,17 +61,17 @@ void chunks_describe(struct chunks *self, const struct job *job)
     self->indexed = fold_is_indexed(plan->fold);
     self->masked_positions = layout->mask && self->indexed;
     if (self->masked_positions) {
-        self->mask = layout_of_its_mask(layout);
+        self->mask = layout_of_mask(layout);
         self->layout.mask = NULL;
     }
     self->fold_elements =
         direct ? direct : loop_of_values(job->instructions, plan->fold, plan->accumulator);
-    self->merge = loop_of_states(plan->fold, plan->accumulator);
-    self->settled = layout->mask ? NULL : settling_of(plan->reduction, layout->type);
+    self->merge = merge_loop(plan->fold, plan->accumulator);
+    self->settled = layout->mask ? NULL : is_settled_test(plan->reduction, layout->type);
     self->size = element_size(direct ? layout->input : plan->accumulator);
     self->width = state_bytes(plan->fold, plan->accumulator);
-    self->valid = mode_gathers(self->mode) ? tiles_aligned(LOOP_MOST * self->size) : 0;
-    self->buffer = self->valid + (self->masked_positions ? tiles_aligned(LOOP_MOST) : 0);
+    self->valid = mode_gathers(self->mode) ? tiles_aligned(CHUNK_MAX * self->size) : 0;
+    self->buffer = self->valid + (self->masked_positions ? tiles_aligned(CHUNK_MAX) : 0);
 }
 
 void chunks_move(struct chunks *self, const void *data, const unsigned char *mask)

@@ -38,6 +38,6 @@ void chunks_describe(struct chunks *, const struct job *);
 /* Moves to another layout of the same shape, such as another result's. */
 void chunks_move(struct chunks *, const void *data, const unsigned char *mask);
 
-/* Folds up to LOOP_MOST elements, without masked ones, and returns how many there were. With
+/* Folds up to CHUNK_MAX elements, without masked ones, and returns how many there were. With
  * positions, *state must contain the state of the elements before. */
 uint64_t chunk_fold(const struct chunks *, char *buffer, uint64_t start, uint64_t n, void *state);

@@ -206,7 +206,7 @@ static void describe_rows(struct columns *self, unsigned first)
     elements->tile_writer.move = gather_mover(self->tiles.job->instructions, reduced, false);
     if (self->input.mode == COLUMNS_TRANSPOSED)
         elements->tile_writer.transpose = kernels->transpose(self->input.stored);
-    elements->tile_writer.end = axes_end(axes);
+    elements->tile_writer.end = axes_data_end(axes);
     self->input.inner = dimensions > 1 ? reduced->shape[dimensions - 1] : self->plan->n;
     if (!reduced->mask)
         return;
@@ -224,7 +224,7 @@ static void describe(struct columns *self, struct job *job)
     *self = (struct columns){.plan = job->plan, .axes = axes, .tiles.job = job};
     self->input.mode = columns_mode(job->plan);
     find_loop(self);
-    self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
+    self->merge = merge_pairs_loop(self->plan->fold, self->plan->accumulator);
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
     const struct merged_row row = columns_merged(axes);
     self->cut.row = row.columns;
@@ -256,7 +256,7 @@ static bool explain(const struct columns *self)
         [COLUMNS_TRANSPOSED] = {"turned first", "transposed and converted first"}};
     const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->cut.tiles * pieces_of(self) : 1;
     return tiles_explain(self->tiles.job,
-                         (struct loops){.results = RESULTS_SIDE_BY_SIDE,
+                         (struct loops){.results = RESULTS_INTERLEAVED,
                                         .way = ways[self->input.mode][self->input.convert != NULL]},
                          tiles);
 }

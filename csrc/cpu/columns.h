@@ -78,7 +78,7 @@ struct columns {
     struct columns_cut cut;
     struct tiles tiles; /* common memory: states of shared runs */
     const struct slab_loop *loop;
-    fold_pairs *merge;
+    merge_pairs *merge;
     size_t width;   /* bytes per state */
     bool dense;     /* a tile's results are as contiguous as its states */
     bool direct;    /* states are results and are stored directly */

@@ -10,7 +10,7 @@
 
 struct output_tile {
     uint64_t blocks, columns;
-    struct walk_of_results first; /* at the first result */
+    struct result_iterator first; /* at the first result */
 };
 
 static struct output_tile tile_at(const struct columns *self, uint64_t index)
@@ -21,9 +21,8 @@ static struct output_tile tile_at(const struct columns *self, uint64_t index)
                    block = group * self->cut.group, column = in_row * self->cut.width;
     struct output_tile tile = {.blocks = min_u64(self->cut.blocks - block, self->cut.group),
                                .columns = min_u64(self->cut.row - column, self->cut.width)};
-    results_start(&tile.first, self->axes,
-                  (outer * self->cut.blocks + block) * self->cut.row / self->cut.coalesced +
-                      column);
+    results_seek(&tile.first, self->axes,
+                 (outer * self->cut.blocks + block) * self->cut.row / self->cut.coalesced + column);
     return tile;
 }
 
@@ -55,7 +54,7 @@ static void gather_rows(const struct columns_rows *self, const struct slab *slab
 
 static bool limit_of(enum element type, bool greatest, union scalar *worst)
 {
-    *worst = element_is_integer(type) ? scalar_end(type, greatest)
+    *worst = element_is_integer(type) ? scalar_limit(type, greatest)
                                       : scalar_of_double(greatest ? HUGE_VAL : -HUGE_VAL, 0, type);
     return !element_is_complex(type);
 }
@@ -258,7 +257,7 @@ static unsigned finish(const struct columns *self, const struct output_tile *til
     const uint64_t blocks = self->dense ? 1 : tile->blocks,
                    columns = tile->blocks / blocks * tile->columns / self->cut.coalesced;
     struct finalize finishing = {.count = self->plan->n, .step = axes->places[inner]};
-    struct walk_of_results walk = tile->first;
+    struct result_iterator walk = tile->first;
     for (uint64_t block = 0; block < blocks; block++)
         for (uint64_t done = 0; done < columns; done += finishing.n) {
             const uint64_t some = axes->shape[inner] - walk.index[inner];
@@ -267,7 +266,7 @@ static unsigned finish(const struct columns *self, const struct output_tile *til
             finishing.counts = counts ? counts + done : NULL;
             finishing.place = walk.place;
             found |= finalize_run(self->plan, &finishing);
-            results_skip(&walk, finishing.n);
+            results_advance(&walk, finishing.n);
         }
     return found;
 }

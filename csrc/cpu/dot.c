@@ -18,8 +18,8 @@ enum { REAL, IMAGINARY, MIXED, SUMS };
 struct workspace {
     _Alignas(64) struct exact sums[SUMS];
     struct float_adder floats;
-    _Alignas(64) char a[LOOP_MOST * WIDEST], b[LOOP_MOST * WIDEST];
-    char swapped[LOOP_MOST * WIDEST]; /* b's complex numbers with parts swapped */
+    _Alignas(64) char a[CHUNK_MAX * WIDEST], b[CHUNK_MAX * WIDEST];
+    char swapped[CHUNK_MAX * WIDEST]; /* b's complex numbers with parts swapped */
 };
 
 struct dot {
@@ -112,11 +112,11 @@ static union dotted pairwise_sum(const struct dot *self, const union dotted *sum
 static union dotted piece_sum(const struct dot *self, uint64_t begin, uint64_t end,
                               struct workspace *ws)
 {
-    union dotted sums[DOT_PIECE / LOOP_MOST];
+    union dotted sums[DOT_PIECE / CHUNK_MAX];
     dot_elements *const loop = cpu_kernels(self->tiles.job->instructions)->dot(self->type);
     uint64_t chunks = 0;
-    for (uint64_t at = begin; at < end; at += LOOP_MOST, chunks++) {
-        const struct chunk chunk = chunk_at(self, at, min_u64(end - at, LOOP_MOST), ws);
+    for (uint64_t at = begin; at < end; at += CHUNK_MAX, chunks++) {
+        const struct chunk chunk = chunk_at(self, at, min_u64(end - at, CHUNK_MAX), ws);
         loop(chunk.a, chunk.b, chunk.n, &sums[chunks]);
     }
     return pairwise_sum(self, sums, chunks);
@@ -130,8 +130,8 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     struct workspace *const ws = memory;
     union dotted *const pieces = tiles_common(&self->tiles);
     const uint64_t begin = tile * DOT_PIECE, end = min_u64(begin + DOT_PIECE, self->plan->n);
-    /* a loop takes LOOP_MOST floats */
-    const uint64_t most = element_is_complex(self->type) ? LOOP_MOST / 2 : LOOP_MOST;
+    /* a loop takes CHUNK_MAX floats */
+    const uint64_t most = element_is_complex(self->type) ? CHUNK_MAX / 2 : CHUNK_MAX;
     if (!self->plan->exact) {
         pieces[tile] = piece_sum(self, begin, end, ws);
         return 0;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    STEPS = LOOP_MOST / 2, /* added sequentially in a lane */
+    STEPS = CHUNK_MAX / 2, /* added sequentially in a lane */
     RESULTS = DOT_COLUMNS, /* most results per slab */
     FEW = 8,               /* fewest columns per slab */
     TILE_ELEMENTS = 1 << 16,
@@ -40,7 +40,7 @@ struct dots {
 };
 
 struct workspace {
-    _Alignas(64) char a[LOOP_MOST * sizeof(double)], b[LOOP_MOST * sizeof(double)];
+    _Alignas(64) char a[CHUNK_MAX * sizeof(double)], b[CHUNK_MAX * sizeof(double)];
     struct dot_sum sums[RESULTS];
     struct exact exact;
     struct layout layout; /* of the current gather */
@@ -113,8 +113,8 @@ static union scalar compute_exactly(const struct dots *self, const char *a, cons
     const uint64_t n = self->plan->n;
     struct exact *const sum = &ws->exact;
     memset(sum, 0, sizeof *sum);
-    for (uint64_t at = 0; at < n; at += LOOP_MOST) {
-        const uint64_t count = min_u64(n - at, LOOP_MOST);
+    for (uint64_t at = 0; at < n; at += CHUNK_MAX) {
+        const uint64_t count = min_u64(n - at, CHUNK_MAX);
         gather_unconverted(self->instructions, group_at(self, &self->a, a, 1, ws), at, count,
                            ws->a);
         gather_unconverted(self->instructions, group_at(self, &self->b, b, 1, ws), at, count,
@@ -125,7 +125,7 @@ static union scalar compute_exactly(const struct dots *self, const char *a, cons
 }
 
 /* Stores `count` adjacent results of a walk, whose elements are at `a` and `b`. */
-static void finish(const struct dots *self, const struct walk_of_results *walk, const char *a,
+static void finish(const struct dots *self, const struct result_iterator *walk, const char *a,
                    const char *b, uint64_t count, struct workspace *ws)
 {
     const struct plan *plan = self->plan;
@@ -158,8 +158,8 @@ static unsigned process_tile(void *context, uint64_t tile, void *memory)
     const unsigned inner = axes->outer - 1;
     const uint64_t n = self->plan->n, first = tile * self->tile_results,
                    end = min_u64(first + self->tile_results, axes->results);
-    struct walk_of_results walk;
-    results_start(&walk, axes, first);
+    struct result_iterator walk;
+    results_seek(&walk, axes, first);
     for (uint64_t result = first, count; result < end; result += count) {
         count = axes->outer ? min_u64(min_u64(end - result, axes->shape[inner] - walk.index[inner]),
                                       self->width)
@@ -175,7 +175,7 @@ static unsigned process_tile(void *context, uint64_t tile, void *memory)
         }
         finish(self, &walk, a, b, count, ws);
         if (axes->outer)
-            results_skip(&walk, count);
+            results_advance(&walk, count);
     }
     return 0;
 }
@@ -215,7 +215,7 @@ static void describe_factors(struct dots *self)
 {
     const struct axes *axes = self->axes;
     const unsigned inner = axes->outer - 1;
-    struct layout b = layout_of_its_mask(&axes->reduced);
+    struct layout b = layout_of_mask(&axes->reduced);
     b.input = self->plan->factors->input;
     b.swapped = self->plan->factors->swapped;
     describe_factor(self, &axes->reduced, axes->outer ? axes->strides[inner] : 0, &self->a);
@@ -242,8 +242,8 @@ static void describe(struct dots *self, const struct job *job)
                    most = TILE_ELEMENTS / (min_u64(plan->n, TILE_ELEMENTS) + 1) + 1;
     /* the order of additions must not depend on the number of threads; width does */
     const bool ready = self->a.ready && self->b.ready;
-    self->length = self->columns ? ready ? RESULTS : LOOP_MOST / RESULTS
-                   : plan->exact ? LOOP_MOST
+    self->length = self->columns ? ready ? RESULTS : CHUNK_MAX / RESULTS
+                   : plan->exact ? CHUNK_MAX
                                  : STEPS;
     const uint64_t whole = plan->n ? min_u64(plan->n, self->length) : 1;
     self->width = self->columns                      ? min_u64(RESULTS, fair < FEW ? FEW : fair)

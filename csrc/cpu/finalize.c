@@ -50,8 +50,8 @@ unsigned finalize_run(const struct plan *plan, const struct finalize *self)
         to.at[v] = (char *)results->at[v] + self->place * (int64_t)element_size(results->types[v]);
     }
     if (plan->means)
-        states_about(plan->accumulator, self->states, self->n, plan->means->here + self->place,
-                     self->step);
+        states_recenter(plan->accumulator, self->states, self->n, plan->means->here + self->place,
+                        self->step);
     const unsigned found = finalize_findings(plan, self);
     how.count = self->count;
     states_finish(plan->reduction, &how, self->counts, self->states, self->n, &to);

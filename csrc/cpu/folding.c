@@ -52,7 +52,7 @@ static unsigned fold_piece(void *context, uint64_t index, void *buffer)
         state_identity(self->all.plan->fold, self->all.plan->accumulator, state);
     for (uint64_t chunk = first; chunk < end && chunk < needed_now(self);
          chunk++, state += self->all.width) {
-        const uint64_t at = chunk * LOOP_MOST, n = min_u64(self->n - at, LOOP_MOST);
+        const uint64_t at = chunk * CHUNK_MAX, n = min_u64(self->n - at, CHUNK_MAX);
         if (self->all.indexed && chunk > first)
             memcpy(state, state - self->all.width, self->all.width);
         masked += n - chunk_fold(&self->all, buffer, self->start + at, n, state);
@@ -84,11 +84,11 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
         self->n = min_u64(n - self->start, part_length(self->all.mode));
         self->tiles.sharing = sharing_for(job->plan, self->all.mode, self->n);
         self->states = states + chunks * width;
-        self->needed = ceil_div(self->n, LOOP_MOST);
+        self->needed = ceil_div(self->n, CHUNK_MAX);
         tiles_run(&self->tiles, self->tiles.sharing.pieces, fold_piece, self);
         chunks += self->needed;
         end = self->start + self->n;
-        if (self->needed < ceil_div(self->n, LOOP_MOST)) /* later elements are not needed */
+        if (self->needed < ceil_div(self->n, CHUNK_MAX)) /* later elements are not needed */
             n = end;
         if (end == n || end % STRETCH == 0) {
             self->all.merge(states, chunks);
@@ -110,7 +110,7 @@ static bool fold_with_buffers(struct job *job, struct folding *self, void *state
     const size_t of_stretches = tiles_aligned(ceil_div(n, STRETCH) * self->all.width);
     self->tiles = (struct tiles){.job = job,
                                  .workspace = self->all.buffer,
-                                 .common = of_stretches + ceil_div(min_u64(n, STRETCH), LOOP_MOST) *
+                                 .common = of_stretches + ceil_div(min_u64(n, STRETCH), CHUNK_MAX) *
                                                               self->all.width};
     const uint64_t pieces =
         sharing_for(job->plan, self->all.mode, min_u64(n, part_length(self->all.mode))).pieces;
@@ -128,7 +128,7 @@ static bool fold_with_buffers(struct job *job, struct folding *self, void *state
 static bool fold_single_chunk(const struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
-    fold_values *const fold = plan->elements.flat && plan->n <= LOOP_MOST ? chunk_loop(job) : NULL;
+    fold_values *const fold = plan->elements.flat && plan->n <= CHUNK_MAX ? chunk_loop(job) : NULL;
     if (!fold)
         return false;
     if (fold_is_indexed(plan->fold))
@@ -142,7 +142,7 @@ static bool fold_few(const struct plan *plan, struct folding *self, void *state)
 {
     enum { FEW = 16 };
     _Alignas(STATE_ALIGNMENT) char states[FEW * STATE_BYTES_MAX];
-    const uint64_t n = plan->n, chunks = ceil_div(n, LOOP_MOST);
+    const uint64_t n = plan->n, chunks = ceil_div(n, CHUNK_MAX);
     if (chunks > FEW || self->all.mode != IN_PLACE || sharing_for(plan, IN_PLACE, n).pieces > 1)
         return false;
     self->n = n;
@@ -158,7 +158,7 @@ static bool fold_few(const struct plan *plan, struct folding *self, void *state)
 /* Whether the first chunk settles the result; if so, no thread is woken. */
 static bool fold_first(const struct chunks *all, uint64_t n, void *state)
 {
-    const uint64_t first = min_u64(n, LOOP_MOST);
+    const uint64_t first = min_u64(n, CHUNK_MAX);
     if (!all->settled || all->mode != IN_PLACE)
         return false;
     if (all->indexed)
@@ -194,18 +194,18 @@ bool folding_run_each(struct job *job)
     if (job->run->explanation) {
         job->run->explanation->at_once = 1;
         folding_explain(job);
-        job->run->explanation->loops.results = RESULTS_IN_TURN;
+        job->run->explanation->loops.results = RESULTS_SEQUENTIAL;
         return true;
     }
     struct layout layout = job->plan->axes->reduced;
     struct plan one = *job->plan;
     struct job part = *job;
-    struct walk_of_results walk;
+    struct result_iterator walk;
     one.layout = &layout;
     part.plan = &one;
-    results_start(&walk, job->plan->axes, 0);
+    results_seek(&walk, job->plan->axes, 0);
     for (uint64_t k = 0; k < job->plan->axes->results; k++, results_next(&walk)) {
-        results_move(&walk, &layout);
+        results_set_layout(&walk, &layout);
         if (one.means) {
             one.finish.has_mean = true;
             one.finish.mean = one.means->here[walk.place];
@@ -230,6 +230,6 @@ bool folding_explain(const struct job *job)
     const uint64_t n = plan->n ? min_u64(plan->n, part_length(mode)) : 1;
     if (plan->exact)
         return exact_explain(job);
-    return tiles_explain(job, (struct loops){.way = load_mode_name(mode), .chunk = LOOP_MOST},
+    return tiles_explain(job, (struct loops){.way = load_mode_name(mode), .chunk = CHUNK_MAX},
                          sharing_for(plan, mode, n).pieces);
 }

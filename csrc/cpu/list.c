@@ -27,10 +27,10 @@ static void begin(struct listed_job *self, const struct job *all)
 /* Moves to array k. False if interrupted. */
 static bool select_array(struct listed_job *self)
 {
-    const struct listed_array *const array = &self->list->at[self->k];
+    const struct list_entry *const array = &self->list->at[self->k];
     if (self->k && !self->list->each)
         self->plan.elements.position += self->plan.n;
-    listed_layout(array, self->type, &self->layout);
+    list_entry_layout(array, self->type, &self->layout);
     plan_retarget(&self->plan, &self->layout, array->n, !array->layout);
     return !(self->k && run_check_interrupt(self->job.run));
 }
@@ -47,11 +47,11 @@ bool list_fold(struct job *job, void *state)
     bool folded = true;
     uint64_t ignored;
     if (!states)
-        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
+        return failure_record(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
     for (begin(&one, job); folded && one.k < count; one.k++)
         folded = select_array(&one) && folding_run(&one.job, states + one.k * width, &ignored);
     if (folded) {
-        loop_of_states(plan->fold, plan->accumulator)(states, count);
+        merge_loop(plan->fold, plan->accumulator)(states, count);
         memcpy(state, states, width);
     }
     free(states);

@@ -15,7 +15,7 @@
 enum {
     LONG = 1 << 18, /* elements of a segment from which threads share them */
     FEW = 24,       /* elements up to which a vector loop's overhead is too large */
-    STATES = LONG / LOOP_MOST > FEW ? LONG / LOOP_MOST : FEW, /* most states per segment */
+    STATES = LONG / CHUNK_MAX > FEW ? LONG / CHUNK_MAX : FEW, /* most states per segment */
     TILE_ELEMENTS = 1 << 16,
     POLL_TILES = 1 << 12,     /* between polls of the watch */
     EXACT_POLL_TILES = 1 << 8 /* the same for exact sums */
@@ -39,7 +39,7 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
                          struct segment segment)
 {
     const struct chunks *chunks = &self->chunks;
-    const uint64_t count = ceil_div(segment.n, LOOP_MOST);
+    const uint64_t count = ceil_div(segment.n, CHUNK_MAX);
     if (segment.n == 0)
         return;
     if (segment.n <= self->merged_max) {
@@ -50,8 +50,8 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
     }
     if (chunks->indexed)
         state_identity(self->plan->fold, self->plan->accumulator, states);
-    for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += LOOP_MOST)
-        chunk_fold(chunks, buffer, segment.start + at, min_u64(segment.n - at, LOOP_MOST),
+    for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += CHUNK_MAX)
+        chunk_fold(chunks, buffer, segment.start + at, min_u64(segment.n - at, CHUNK_MAX),
                    states + (chunks->indexed ? 0 : chunk * chunks->width));
     if (count > 1 && !chunks->indexed)
         chunks->merge(states, count);

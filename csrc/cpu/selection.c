@@ -45,7 +45,7 @@ static bool share_results(struct job *job, struct selecting *self, uint64_t tile
 static unsigned select_result(void *context, uint64_t result, void *workspace)
 {
     const struct selecting *self = context;
-    selection_of(self->all, result, workspace);
+    select_quantiles(self->all, result, workspace);
     return 0;
 }
 
@@ -66,7 +66,7 @@ static unsigned select_sorted(void *context, uint64_t tile, void *workspace)
     const uint64_t most = SORTED_ROW / self->size,
                    end = min_u64((tile + 1) * self->tile_results, self->results);
     for (uint64_t first = tile * self->tile_results; first < end; first += most)
-        selection_of_few(self->all, self->sort, first, min_u64(most, end - first), workspace);
+        select_quantiles_few(self->all, self->sort, first, min_u64(most, end - first), workspace);
     return 0;
 }
 
@@ -128,7 +128,7 @@ static bool select_in_parts(struct job *job, struct selecting *self)
     self->parts = (struct selection_part *)(void *)(self->kept + bytes);
     self->one.keys = self->kept + bytes + of_parts;
     for (self->one.result = 0; self->one.result < self->results; self->one.result++)
-        selection_of_long(all, &self->one, self->kept, filter_all_parts, self);
+        select_quantiles_long(all, &self->one, self->kept, filter_all_parts, self);
     tiles_close(&shared);
     return true;
 }
@@ -139,7 +139,7 @@ bool selection_run(struct job *job, const struct selection *all)
         .all = all, .results = all->outer * all->inner, .size = element_size(all->of.input)};
     const uint64_t few = (uint64_t)threads_for(&job->threads, UINT32_MAX) * LONG_PER_THREAD;
     const bool is_long = all->n >= LONG && !all->of.sorted && self.results < few;
-    if (all->n <= SORTED_MOST && all->n <= self.results * SORT_RATIO && !all->of.sorted)
+    if (all->n <= SORTED_MAX && all->n <= self.results * SORT_RATIO && !all->of.sorted)
         return select_by_sorting(job, &self);
     return is_long ? select_in_parts(job, &self) : select_each(job, &self);
 }

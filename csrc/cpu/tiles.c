@@ -34,9 +34,9 @@ static uint64_t element_cost(enum fold fold, enum element input)
 struct sharing sharing_of(enum fold fold, enum element input, enum gathering gathering, bool along,
                           uint64_t n, uint64_t results)
 {
-    const uint64_t alone = along ? SERIAL_TIME_ALONG : SERIAL_TIME, chunks = ceil_div(n, LOOP_MOST),
+    const uint64_t alone = along ? SERIAL_TIME_ALONG : SERIAL_TIME, chunks = ceil_div(n, CHUNK_MAX),
                    cost = element_cost(fold, input) + gathering,
-                   each = (cost * LOOP_MOST + results * RESULT_COST / chunks) / 1000 + 1;
+                   each = (cost * CHUNK_MAX + results * RESULT_COST / chunks) / 1000 + 1;
     struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < WAKE_TIME};
     if (chunks * each > alone) {
         const uint64_t least = ceil_div(PIECE_TIME, each), fair = ceil_div(chunks, PIECES);
@@ -57,7 +57,7 @@ size_t tiles_aligned(size_t bytes)
 static bool report_out_of_memory(struct tiles *self, const char *purpose)
 {
     if (self->job->run)
-        failure_note(&self->job->run->failure, FAILURE_MEMORY, "out of memory for %s", purpose);
+        failure_record(&self->job->run->failure, FAILURE_MEMORY, "out of memory for %s", purpose);
     return false;
 }
 
@@ -70,13 +70,13 @@ bool tiles_open(struct tiles *self, uint64_t tiles, const char *purpose)
 {
     self->threads = threads_for(&self->job->threads, tiles);
     self->workspace = tiles_aligned(self->workspace);
-    self->memory = spare_take(tiles_bytes(self));
+    self->memory = scratch_acquire(tiles_bytes(self));
     return self->memory || report_out_of_memory(self, purpose);
 }
 
 void tiles_close(struct tiles *self)
 {
-    spare_give(self->memory, tiles_bytes(self));
+    scratch_release(self->memory, tiles_bytes(self));
     if (self->job->run)
         self->job->run->findings |= self->findings & (TILE_OUT_OF_MEMORY - 1);
 }

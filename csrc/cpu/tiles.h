@@ -16,7 +16,7 @@ struct sharing {
  * the cost in picoseconds per element ("sharing" in benchmarks/tuning/host.json). */
 enum gathering { GATHERS_NOTHING = 0, GATHERS_TILES = 75, GATHERS_ELEMENTS = 1000 };
 
-/* For n >= 1 elements of type `input` in chunks of LOOP_MOST, reduced to `results` or one state. */
+/* For n >= 1 elements of type `input` in chunks of CHUNK_MAX, reduced to `results` or one state. */
 struct sharing sharing_of(enum fold, enum element input, enum gathering, bool along, uint64_t n,
                           uint64_t results);
 

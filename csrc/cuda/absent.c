@@ -13,24 +13,24 @@ static void *create(void)
 static int count(void *state, struct failure *failure)
 {
     (void)state;
-    failure_note(failure, FAILURE_RUNTIME, "gred was built without CUDA; " REMEDY);
+    failure_record(failure, FAILURE_RUNTIME, "gred was built without CUDA; " REMEDY);
     return 0;
 }
 
 static bool note_absence(struct failure *failure)
 {
-    return failure_note(failure, FAILURE_RUNTIME,
-                        "the array is on a GPU, but gred was built without CUDA; " REMEDY);
+    return failure_record(failure, FAILURE_RUNTIME,
+                          "the array is on a GPU, but gred was built without CUDA; " REMEDY);
 }
 
 static enum located locate(void *state, struct view *view, struct failure *failure)
 {
     (void)state, (void)view;
     note_absence(failure);
-    return LOCATED_NOWHERE;
+    return LOCATED_ERROR;
 }
 
-static bool handshake(void *state, int device, uintptr_t *stream, struct failure *failure)
+static bool consumer_stream(void *state, int device, uintptr_t *stream, struct failure *failure)
 {
     (void)state, (void)device, (void)stream;
     return note_absence(failure);
@@ -43,8 +43,8 @@ const struct backend backend_cuda = {
                  .automatic = METHOD_last_block,
                  .count = count,
                  .locate = locate,
-                 .handshake = handshake},
-    .takes_workspace = true,
+                 .consumer_stream = consumer_stream},
+    .uses_workspace = true,
     .create = create,
     .destroy = free,
 };

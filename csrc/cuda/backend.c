@@ -78,7 +78,7 @@ static bool describe(int index, struct device *device)
 
 static unsigned threads(void *state, unsigned most)
 {
-    return threads_bound(((struct cuda_state *)state)->threads, most);
+    return threads_set_limit(((struct cuda_state *)state)->threads, most);
 }
 
 static enum located locate(void *opaque, struct view *view, struct failure *failure)
@@ -86,11 +86,11 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
     struct cuda_state *state = opaque;
     int devices;
     if (!cuda_gpus_require(&state->gpus, &devices, failure))
-        return LOCATED_NOWHERE;
+        return LOCATED_ERROR;
     view->platform = &backend_cuda.platform;
     view->device = 0;
     const bool located = view->n == 0 || cuda_pointer_locate(&state->pointers, view, failure);
-    return located ? LOCATED_HERE : LOCATED_NOWHERE;
+    return located ? LOCATED_FOUND : LOCATED_ERROR;
 }
 
 /* ---- gred's own streams ---- */
@@ -102,8 +102,8 @@ static bool shared_stream(struct cuda_state *state, int device, enum shared_stre
     if (!cuda_gpus_require(&state->gpus, &devices, failure))
         return false;
     if (device < 0 || device >= devices)
-        return failure_note(failure, FAILURE_VALUE, "there is no GPU number %d; there are %d",
-                            device, devices);
+        return failure_record(failure, FAILURE_VALUE, "there is no GPU number %d; there are %d",
+                              device, devices);
     _Atomic(cudaStream_t) *slot = &state->streams[device][which];
     if (!*slot) {
         struct cuda_saved_state saved;
@@ -121,7 +121,7 @@ static bool shared_stream(struct cuda_state *state, int device, enum shared_stre
     return *stream;
 }
 
-static bool handshake(void *state, int device, uintptr_t *stream, struct failure *failure)
+static bool consumer_stream(void *state, int device, uintptr_t *stream, struct failure *failure)
 {
     return shared_stream(state, device, STREAM_PRODUCERS, stream, failure);
 }
@@ -245,12 +245,12 @@ const struct backend backend_cuda = {
                  .ready = ready,
                  .count = count,
                  .locate = locate,
-                 .handshake = handshake,
+                 .consumer_stream = consumer_stream,
                  .allocate = allocate,
                  .release = release,
                  .read = read_results,
                  .order = order},
-    .takes_workspace = true,
+    .uses_workspace = true,
     .create = create,
     .destroy = destroy,
     .describe = describe,

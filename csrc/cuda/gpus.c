@@ -11,10 +11,10 @@ bool cuda_check(struct failure *failure, cudaError_t error, const char *call)
         return true;
     cudaGetLastError();
     if (error == cudaErrorMemoryAllocation)
-        failure_note(failure, FAILURE_MEMORY, "%s: %s (%s)", call, cudaGetErrorString(error),
-                     cudaGetErrorName(error));
+        failure_record(failure, FAILURE_MEMORY, "%s: %s (%s)", call, cudaGetErrorString(error),
+                       cudaGetErrorName(error));
     else
-        failure_note_cuda(failure, call, cudaGetErrorName(error), cudaGetErrorString(error));
+        failure_record_cuda(failure, call, cudaGetErrorName(error), cudaGetErrorString(error));
     return false;
 }
 
@@ -27,7 +27,7 @@ static bool is_forked_child(struct cuda_gpus *self, struct failure *failure)
     if (owner == pid ||
         (owner == 0 && (atomic_compare_exchange_strong(&self->owner, &owner, pid) || owner == pid)))
         return false;
-    failure_note_cuda(
+    failure_record_cuda(
         failure, "fork", "cudaErrorInitializationError",
         "this process was forked after CUDA was initialized, and CUDA does not survive a fork; use "
         "the 'spawn' or 'forkserver' start method, or device='host'");
@@ -56,7 +56,7 @@ int cuda_gpus_count(struct cuda_gpus *self, struct failure *failure)
             return self->count = devices < CUDA_GPUS_MAX ? devices : CUDA_GPUS_MAX;
         self->reason = reason;
     }
-    failure_note(failure, FAILURE_RUNTIME, "%s", reason);
+    failure_record(failure, FAILURE_RUNTIME, "%s", reason);
     return 0;
 }
 
@@ -67,8 +67,8 @@ bool cuda_gpus_require(struct cuda_gpus *self, int *count, struct failure *failu
     if (*count < 0)
         *failure = why;
     if (*count == 0)
-        failure_note(failure, FAILURE_RUNTIME,
-                     "the array is on a GPU, but no GPU is available (%.300s)", why.text);
+        failure_record(failure, FAILURE_RUNTIME,
+                       "the array is on a GPU, but no GPU is available (%.300s)", why.text);
     return *count > 0;
 }
 

@@ -52,9 +52,10 @@ static bool refuse_capture(struct machine *machine)
 {
     if (!session_of(machine)->capturing)
         return false;
-    return !failure_note(machine->failure, FAILURE_RUNTIME,
-                         "the stream is being captured, and this call copies between host and GPU, "
-                         "which cannot be captured; array, mask and out must be on the GPU");
+    return !failure_record(
+        machine->failure, FAILURE_RUNTIME,
+        "the stream is being captured, and this call copies between host and GPU, "
+        "which cannot be captured; array, mask and out must be on the GPU");
 }
 
 static bool machine_clear(struct machine *machine, void *target, size_t bytes)
@@ -63,7 +64,7 @@ static bool machine_clear(struct machine *machine, void *target, size_t bytes)
                     session_of(machine)->stream);
 }
 
-static bool copy_bytes(struct machine *machine, enum copy_way kind, void *target,
+static bool copy_bytes(struct machine *machine, enum copy_kind kind, void *target,
                        const void *source, size_t bytes)
 {
     static const struct {
@@ -119,8 +120,8 @@ static bool make_staging(struct machine *machine)
     return self->staging;
 }
 
-static bool machine_feed(struct machine *machine, void *target, const struct layout *layout,
-                         uint64_t start, uint64_t length, bool as_bits, uint64_t *fed)
+static bool machine_upload(struct machine *machine, void *target, const struct layout *layout,
+                           uint64_t start, uint64_t length, bool as_bits, uint64_t *fed)
 {
     struct cuda_session *self = session_of(machine);
     const bool flat = !as_bits && layout_is_flat(layout);
@@ -268,7 +269,7 @@ static bool machine_flush(struct machine *machine)
     uint64_t packs = scratch->bytes / PACK_BYTES;
     void *arguments[] = {&scratch->at, &packs, &scratch->at};
     const struct step step = {
-        .kernel = kernel_that_reads(machine->facts.kernels, SHAPE),
+        .kernel = kernel_of_reads(machine->facts.kernels, SHAPE),
         .grid = (uint64_t)machine->facts.multiprocessors * BLOCKS_PER_SM,
         .block = BLOCK,
         .cluster = 1,
@@ -276,10 +277,10 @@ static bool machine_flush(struct machine *machine)
     return machine_launch(machine, &step, arguments);
 }
 
-static bool machine_mark(struct machine *machine, enum moment moment)
+static bool machine_mark(struct machine *machine, enum timing_event timing_event)
 {
     struct cuda_session *self = session_of(machine);
-    return CUDA_TRY(machine->failure, cudaEventRecord, self->events[moment], self->stream);
+    return CUDA_TRY(machine->failure, cudaEventRecord, self->events[timing_event], self->stream);
 }
 
 static bool machine_elapsed(struct machine *machine, double *first_pass, double *seconds)
@@ -287,12 +288,12 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
     struct cuda_session *self = session_of(machine);
     const cudaEvent_t *events = self->events;
     float first = 0, all = 0;
-    if (!CUDA_TRY(machine->failure, cudaEventSynchronize, events[MOMENT_END]) ||
-        !CUDA_TRY(machine->failure, cudaEventElapsedTime, &all, events[MOMENT_BEGIN],
-                  events[MOMENT_END]))
+    if (!CUDA_TRY(machine->failure, cudaEventSynchronize, events[TIMING_END]) ||
+        !CUDA_TRY(machine->failure, cudaEventElapsedTime, &all, events[TIMING_BEGIN],
+                  events[TIMING_END]))
         return false;
     /* Without passes the event was not recorded. */
-    if (cudaEventElapsedTime(&first, events[MOMENT_BEGIN], events[MOMENT_FIRST_PASS]) !=
+    if (cudaEventElapsedTime(&first, events[TIMING_BEGIN], events[TIMING_FIRST_PASS]) !=
         cudaSuccess)
         cudaGetLastError();
     *first_pass = 1e-3 * (double)first;
@@ -323,7 +324,7 @@ static bool write_with_kernels(struct machine *machine, char *target, const char
     return true;
 }
 
-static bool machine_copy(struct machine *machine, enum copy_way kind, void *target,
+static bool machine_copy(struct machine *machine, enum copy_kind kind, void *target,
                          const void *source, size_t bytes)
 {
     if (kind == COPY_CAPTURABLE && session_of(machine)->capturing)
@@ -340,7 +341,7 @@ static const struct machine_memory machine_memory = {
     .room = machine_room,
     .clear = machine_clear,
     .copy = machine_copy,
-    .feed = machine_feed,
+    .feed = machine_upload,
 };
 
 static const struct machine_work machine_work = {

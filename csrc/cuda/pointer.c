@@ -15,7 +15,7 @@ static void *find_function(const char *name, struct failure *failure)
     if (CUDA_TRY(failure, cudaGetDriverEntryPointByVersion, name, &function, CUDA_12,
                  cudaEnableDefault, &found) &&
         !function)
-        failure_note(failure, FAILURE_RUNTIME, "the driver does not provide %s", name);
+        failure_record(failure, FAILURE_RUNTIME, "the driver does not provide %s", name);
     return function;
 }
 
@@ -161,13 +161,14 @@ bool cuda_pointer_locate(struct cuda_pointers *self, struct view *view, struct f
     if (info.type == CU_MEMORYTYPE_HOST)
         on_gpu = address_on_gpu(first, failure);
     if (!info.type || !on_gpu)
-        return failure_note(failure, FAILURE_VALUE,
-                            "%p is not a pointer to memory that a GPU can read", view->layout.data);
+        return failure_record(failure, FAILURE_VALUE,
+                              "%p is not a pointer to memory that a GPU can read",
+                              view->layout.data);
     if (!is_allocated(self, &info, extent.first, extent.bytes) &&
         !is_page_locked(&info, on_gpu, first, extent.bytes))
-        return failure_note(failure, FAILURE_VALUE,
-                            "the %llu bytes from %p on are not all allocated memory",
-                            (unsigned long long)extent.bytes, first);
+        return failure_record(failure, FAILURE_VALUE,
+                              "the %llu bytes from %p on are not all allocated memory",
+                              (unsigned long long)extent.bytes, first);
     view->layout.data = (const char *)on_gpu + ((uintptr_t)view->layout.data - extent.first);
     view->allocation = mapped_extent(&info);
     view->device = info.device;

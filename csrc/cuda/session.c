@@ -70,7 +70,7 @@ static bool query_device(struct cuda_session *self, int device, struct failure *
 /* The tickets follow the workspace. */
 static bool allocate_workspace(struct cuda_session *self, struct failure *failure)
 {
-    const size_t exact = sizeof(struct exact_together), counters = TICKETS * sizeof(unsigned),
+    const size_t exact = sizeof(struct exact_shared_words), counters = TICKETS * sizeof(unsigned),
                  tickets = exact > counters ? exact : counters;
     return CUDA_TRY(failure, cudaMalloc, (void **)&self->workspace, WORKSPACE_BYTES + tickets) &&
            CUDA_TRY(failure, cudaMemsetAsync, self->workspace + WORKSPACE_BYTES, 0, tickets,
@@ -92,7 +92,7 @@ static struct cuda_session *session_new(struct cuda_state *state, int device,
 {
     struct cuda_session *self = calloc(1, sizeof *self);
     if (!self) {
-        failure_note(failure, FAILURE_MEMORY, "out of memory for a CUDA session");
+        failure_record(failure, FAILURE_MEMORY, "out of memory for a CUDA session");
         return NULL;
     }
     self->device = device;
@@ -272,8 +272,9 @@ static bool validate_streams(const struct plan_streams *streams, struct failure 
         if (!stream->given || stream->handle == validated)
             continue;
         if (!stream_is_readable(stream->handle))
-            return failure_note(failure, FAILURE_VALUE, "stream %#llx is not a valid stream handle",
-                                (unsigned long long)stream->handle);
+            return failure_record(failure, FAILURE_VALUE,
+                                  "stream %#llx is not a valid stream handle",
+                                  (unsigned long long)stream->handle);
         validated = stream->handle;
     }
     return true;
@@ -301,7 +302,7 @@ static bool capture_id(cudaStream_t stream, unsigned long long *id, struct failu
         return true;
     if (!CUDA_TRY(failure, cudaStreamGetCaptureInfo, stream, &status, id, NULL, NULL, NULL, NULL))
         return false;
-    stream_mark_known((uintptr_t)stream);
+    stream_mark_valid((uintptr_t)stream);
     return true;
 }
 
@@ -319,9 +320,10 @@ static bool share_capture(cudaStream_t stream, const struct plan_streams *stream
         if (!capture_id(producer, &other, failure))
             return false;
         if (other != *id)
-            return failure_note(failure, FAILURE_RUNTIME,
-                                "one of the call's streams is being captured and another is not: a "
-                                "graph cannot wait for work outside it");
+            return failure_record(
+                failure, FAILURE_RUNTIME,
+                "one of the call's streams is being captured and another is not: a "
+                "graph cannot wait for work outside it");
     }
     return true;
 }
@@ -338,9 +340,9 @@ bool cuda_stream_choose(const struct plan *plan, struct run *run, cudaStream_t *
     *capturing = id != 0;
     if (!*capturing || (plan->results.on_device && !run->timing))
         return true;
-    return failure_note(failure, FAILURE_RUNTIME,
-                        "the stream is being captured, but a call that returns a number must "
-                        "synchronize; pass an out= on the GPU");
+    return failure_record(failure, FAILURE_RUNTIME,
+                          "the stream is being captured, but a call that returns a number must "
+                          "synchronize; pass an out= on the GPU");
 }
 
 /* Makes future work on `later` wait for the present work on `earlier`. */

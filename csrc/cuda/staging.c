@@ -35,7 +35,7 @@ struct cuda_staging *cuda_staging_new(struct failure *failure)
 {
     struct cuda_staging *self = calloc(1, sizeof *self);
     if (!self) {
-        failure_note(failure, FAILURE_MEMORY, "out of memory for buffers");
+        failure_record(failure, FAILURE_MEMORY, "out of memory for buffers");
         return NULL;
     }
     bool created =

@@ -127,7 +127,7 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, const 
 }
 
 /* Unsigned arithmetic, as invalid strides may overflow. */
-void axes_span(const struct axes *axes, int64_t *lowest, int64_t *end)
+void axes_byte_range(const struct axes *axes, int64_t *lowest, int64_t *end)
 {
     const struct layout *reduced = &axes->reduced;
     uint64_t below = 0, above = element_size(reduced->input);
@@ -140,10 +140,10 @@ void axes_span(const struct axes *axes, int64_t *lowest, int64_t *end)
     *end = (int64_t)above;
 }
 
-const char *axes_end(const struct axes *axes)
+const char *axes_data_end(const struct axes *axes)
 {
     int64_t lowest, end;
-    axes_span(axes, &lowest, &end);
+    axes_byte_range(axes, &lowest, &end);
     return (const char *)axes->reduced.data + end;
 }
 
@@ -170,14 +170,14 @@ void axes_copy(const struct axes *self, struct axes *to)
 
 /* ---- walking over results ---- */
 
-static void advance(struct walk_of_results *walk, unsigned k, int64_t steps)
+static void advance(struct result_iterator *walk, unsigned k, int64_t steps)
 {
     walk->offset += steps * walk->axes->strides[k];
     walk->mask_offset += steps * walk->axes->mask_strides[k];
     walk->place += steps * walk->axes->places[k];
 }
 
-void results_start(struct walk_of_results *walk, const struct axes *axes, uint64_t result)
+void results_seek(struct result_iterator *walk, const struct axes *axes, uint64_t result)
 {
     walk->axes = axes;
     walk->offset = walk->mask_offset = 0;
@@ -189,7 +189,7 @@ void results_start(struct walk_of_results *walk, const struct axes *axes, uint64
 }
 
 /* Counts up like an odometer. */
-void results_next(struct walk_of_results *walk)
+void results_next(struct result_iterator *walk)
 {
     const struct axes *axes = walk->axes;
     for (unsigned k = axes->outer; k-- > 0;) {
@@ -202,7 +202,7 @@ void results_next(struct walk_of_results *walk)
     }
 }
 
-void results_skip(struct walk_of_results *walk, uint64_t count)
+void results_advance(struct result_iterator *walk, uint64_t count)
 {
     const unsigned last = walk->axes->outer - 1;
     walk->index[last] += count - 1;
@@ -210,23 +210,23 @@ void results_skip(struct walk_of_results *walk, uint64_t count)
     results_next(walk);
 }
 
-void axes_part(const struct axes *all, unsigned along, uint64_t outer, uint64_t start,
-               uint64_t count, struct axes *part)
+void axes_slice(const struct axes *all, unsigned along, uint64_t outer, uint64_t start,
+                uint64_t count, struct axes *part)
 {
-    struct walk_of_results walk;
+    struct result_iterator walk;
     uint64_t inner = 1;
     for (unsigned k = along + 1; k < all->outer; k++)
         inner *= all->shape[k];
-    results_start(&walk, all, (outer * all->shape[along] + start) * inner);
+    results_seek(&walk, all, (outer * all->shape[along] + start) * inner);
     axes_copy(all, part);
     copy_outer(all, along, part);
-    results_move(&walk, &part->reduced);
+    results_set_layout(&walk, &part->reduced);
     part->first = walk.place;
     part->results = count * inner;
     part->shape[0] = count;
 }
 
-void results_move(const struct walk_of_results *walk, struct layout *layout)
+void results_set_layout(const struct result_iterator *walk, struct layout *layout)
 {
     const struct layout *first = &walk->axes->reduced;
     layout->data = (const char *)first->data + walk->offset;

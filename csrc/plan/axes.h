@@ -25,10 +25,10 @@ struct axes {
 };
 
 /* Byte offsets of the lowest element and of the highest one's end from the first result's first. */
-void axes_span(const struct axes *, int64_t *lowest, int64_t *end);
+void axes_byte_range(const struct axes *, int64_t *lowest, int64_t *end);
 
 /* The end of the highest element. */
-const char *axes_end(const struct axes *);
+const char *axes_data_end(const struct axes *);
 
 /* The number of elements along these axes, a bit each. */
 uint64_t axes_length(const struct layout *, uint64_t axes);
@@ -49,22 +49,22 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, const 
 void axes_copy(const struct axes *, struct axes *to);
 
 /* The `count` results from `start` on along dimension `along`, at index `outer` before that. */
-void axes_part(const struct axes *, unsigned along, uint64_t outer, uint64_t start, uint64_t count,
-               struct axes *part);
+void axes_slice(const struct axes *, unsigned along, uint64_t outer, uint64_t start, uint64_t count,
+                struct axes *part);
 
 /* A walk over results in the order of their dimensions, from any result on. */
-struct walk_of_results {
+struct result_iterator {
     const struct axes *axes;
     int64_t offset, mask_offset; /* in bytes, from the first result's elements */
     int64_t place;
     uint64_t index[DIMENSIONS_MAX];
 };
 
-void results_start(struct walk_of_results *, const struct axes *, uint64_t result);
-void results_next(struct walk_of_results *);
+void results_seek(struct result_iterator *, const struct axes *, uint64_t result);
+void results_next(struct result_iterator *);
 
 /* Skips results of the innermost dimension, which has at least `count` left. */
-void results_skip(struct walk_of_results *, uint64_t count);
+void results_advance(struct result_iterator *, uint64_t count);
 
 /* Moves a copy of the axes' `reduced` to the elements of the current result. */
-void results_move(const struct walk_of_results *, struct layout *);
+void results_set_layout(const struct result_iterator *, struct layout *);

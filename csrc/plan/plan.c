@@ -50,7 +50,7 @@ static bool bind_out(const struct request *request, struct plan *plan)
         return true;
     if (out->view.platform != plan->platform || out->view.device != plan->device)
         return value_error("out is on another device than the array");
-    plan->results = results_of_one((void *)out->view.layout.data, out->view.layout.input);
+    plan->results = single_result((void *)out->view.layout.data, out->view.layout.input);
     return true;
 }
 
@@ -234,7 +234,7 @@ static bool choose_reduction(const struct request *request, struct layout *layou
            choose_exactness(request, layout, plan);
 }
 
-size_t results_widest(const struct results *self)
+size_t results_max_size(const struct results *self)
 {
     size_t widest = 0;
     for (unsigned v = 0; v < self->values; v++)
@@ -393,7 +393,7 @@ bool plan_fits(const struct plan *plan, struct failure *failure)
     if (!plan->method || !method_is(plan->method, METHOD_GRID_GROWS) ||
         plan->n / plan->launch.block / plan->launch.data_blocks < grid_max)
         return true;
-    return failure_note(
+    return failure_record(
         failure, FAILURE_VALUE,
         "%s of %llu elements in blocks of %u needs more blocks than a grid can have; "
         "choose a larger block_size",

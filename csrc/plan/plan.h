@@ -53,22 +53,22 @@ struct results {
     unsigned *findings;
 };
 
-size_t results_widest(const struct results *); /* bytes of a result's widest value */
+size_t results_max_size(const struct results *); /* bytes of a result's widest value */
 
 /* Whether the host waits for the results and needs their findings. */
-static inline bool results_are_awaited(const struct results *self)
+static inline bool results_are_synchronous(const struct results *self)
 {
     return !self->on_device || self->findings;
 }
 
 /* A single result of one value that stays on the device. */
-static inline struct results results_of_one(void *at, enum element type)
+static inline struct results single_result(void *at, enum element type)
 {
     return (struct results){
         .at = {at}, .type = type, .types = {type}, .values = 1, .on_device = true};
 }
 
-struct listed_array {
+struct list_entry {
     const void *data; /* the first element */
     uint64_t n;
     enum element input;
@@ -77,7 +77,7 @@ struct listed_array {
 
 /* Arrays of any shapes on one device, reduced as if they were one, or separately. */
 struct array_list {
-    const struct listed_array *at;
+    const struct list_entry *at;
     uint64_t count;
     uint64_t fewest; /* elements of the smallest array */
     bool each;       /* one result per array */
@@ -85,13 +85,13 @@ struct array_list {
 };
 
 /* An array's layout, with elements converted to `type`. */
-static inline void listed_layout(const struct listed_array *self, enum element type,
-                                 struct layout *layout)
+static inline void list_entry_layout(const struct list_entry *self, enum element type,
+                                     struct layout *layout)
 {
     if (self->layout)
         layout_copy(self->layout, layout);
     else
-        layout_lie_flat(layout, self->data, NULL, self->input, self->n);
+        layout_set_flat(layout, self->data, NULL, self->input, self->n);
     layout->type = type;
 }
 
@@ -172,7 +172,7 @@ static inline bool plan_stores_states(const struct plan *plan)
 }
 
 /* Where a plan without axes leaves its result on the device; NULL: nowhere. */
-static inline void *plan_out(const struct plan *plan)
+static inline void *plan_device_result(const struct plan *plan)
 {
     return !plan->axes && plan->results.on_device ? plan->results.at[0] : NULL;
 }
@@ -244,7 +244,7 @@ bool types_convert_directly(const struct layout *, enum element accumulator);
 /* The widest type of a kind. Devices copy elements to it and accumulate copies in it, rather than
  * in the plan's accumulator, so that there are few kernels: results are rounded once, and integers
  * wrap at the end. Rows are accumulated in it or, for speed, in float32. */
-static inline enum element accumulator_widest(enum element type)
+static inline enum element widest_accumulator(enum element type)
 {
     return element_is_complex(type)    ? ELEMENT_COMPLEX128
            : !element_is_integer(type) ? ELEMENT_FLOAT64
@@ -254,7 +254,7 @@ static inline enum element accumulator_widest(enum element type)
 
 static inline enum element accumulator_of_rows(enum element accumulator)
 {
-    return accumulator == ELEMENT_FLOAT32 ? accumulator : accumulator_widest(accumulator);
+    return accumulator == ELEMENT_FLOAT32 ? accumulator : widest_accumulator(accumulator);
 }
 
 /* A type that holds factors of exact products, and to which devices copy them without rounding,

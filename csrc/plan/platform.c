@@ -164,9 +164,9 @@ static bool locate(const struct locator *locator, struct view *view, const char 
         PyThreadState *thread = release_gil_if_slow(platform, self->states[k], -1);
         const enum located located = platform->locate(self->states[k], view, &failure);
         reacquire_gil(thread);
-        if (located == LOCATED_HERE)
+        if (located == LOCATED_FOUND)
             return true;
-        if (located == LOCATED_NOWHERE)
+        if (located == LOCATED_ERROR)
             break;
     }
     named = failure;
@@ -176,14 +176,14 @@ static bool locate(const struct locator *locator, struct view *view, const char 
     return false;
 }
 
-static bool handshake(const struct locator *locator, int device, uintptr_t *stream)
+static bool consumer_stream(const struct locator *locator, int device, uintptr_t *stream)
 {
     const struct platforms *self = (const struct platforms *)locator;
     const struct platform *gpus = platforms_on(self, METHOD_ON_CUDA);
     struct failure failure = {0};
     void *state = platforms_state(self, gpus);
     PyThreadState *thread = release_gil_if_slow(gpus, state, device);
-    const bool made = gpus->handshake(state, device, stream, &failure);
+    const bool made = gpus->consumer_stream(state, device, stream, &failure);
     reacquire_gil(thread);
     if (!made)
         failure_raise(&failure, self->cuda_error);
@@ -192,5 +192,5 @@ static bool handshake(const struct locator *locator, int device, uintptr_t *stre
 
 void platforms_init_locator(struct platforms *self)
 {
-    self->locator = (struct locator){locate, handshake};
+    self->locator = (struct locator){locate, consumer_stream};
 }

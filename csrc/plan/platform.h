@@ -5,7 +5,7 @@
 #include "common/failure.h"
 #include "common/method.h"
 
-enum located { LOCATED_HERE, LOCATED_ELSEWHERE, LOCATED_NOWHERE };
+enum located { LOCATED_FOUND, LOCATED_NOT_FOUND, LOCATED_ERROR };
 
 /* Device memory that gred allocated for its caller. Its users have to wait for the work on its
  * stream, and later work on that stream for them. `stream` is not given without streams. */
@@ -34,7 +34,7 @@ struct platform {
     enum located (*locate)(void *state, struct view *view, struct failure *failure);
 
     /* A device's stream, passed to a producer to put its work before. NULL: no streams. */
-    bool (*handshake)(void *state, int device, uintptr_t *stream, struct failure *failure);
+    bool (*consumer_stream)(void *state, int device, uintptr_t *stream, struct failure *failure);
 
     /* Allocates memory->bytes, which are not 0. These three are NULL if memory is the host's. */
     bool (*allocate)(void *state, struct device_memory *memory, struct failure *failure);

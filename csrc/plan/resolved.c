@@ -79,7 +79,7 @@ void plan_make_exact(const struct output *out, struct layout *layout, struct pla
         layout->type = factor_type(input, layout->type);
     else
         layout->type =
-            accumulator_widest(element_is_complex(layout->type) ? input : element_real_part(input));
+            widest_accumulator(element_is_complex(layout->type) ? input : element_real_part(input));
 }
 
 /* Idempotent reductions need only one of several broadcast elements; but a method that the caller
@@ -163,7 +163,7 @@ void products_plan_on(const struct platform *platform, int device, struct view *
                       bool exactly, struct plan *plan)
 {
     const enum element type = a->layout.type, result = sum_type(type),
-                       wide = accumulator_widest(result);
+                       wide = widest_accumulator(result);
     *plan = (struct plan){
         .platform = platform,
         .device = device,

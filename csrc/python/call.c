@@ -96,7 +96,8 @@ static bool mask_nan(struct call *call, PyObject *where)
         !types_lose_nan(call->view.layout.input, to))
         return true;
     where = where && !numpy_is_no_value(where) ? where : Py_True;
-    OWNED *found = python_call("gred.statistics.nans", "values_and_not_nan", "(OO)", call->like, where);
+    OWNED *found =
+        python_call("gred.statistics.nans", "values_and_not_nan", "(OO)", call->like, where);
     array_release(&call->mask);
     request->reduction = row->plain;
     return found &&
@@ -169,7 +170,7 @@ static bool view_means(struct call *call, PyObject *means)
 struct call *call_begin(struct module_state *state, enum reduction reduction, int frames,
                         PyObject *const *slots)
 {
-    struct call *call = spare_take(sizeof *call); /* a short call uses little of it */
+    struct call *call = scratch_acquire(sizeof *call); /* a short call uses little of it */
     if (!call)
         return (void *)PyErr_NoMemory();
     memset(call, 0, offsetof(struct call, view_request));
@@ -221,5 +222,5 @@ void call_close(struct call **at)
     array_release(&call->output.view);
     list_state_free(call->list);
     Py_XDECREF(call->valid_mask);
-    spare_give(call, sizeof *call);
+    scratch_release(call, sizeof *call);
 }

@@ -30,7 +30,7 @@ static bool read_words(PyObject *object, struct exact *sum)
     if (valid)
         memcpy(sum, buffer.buf, (size_t)buffer.len);
     for (int k = 0; valid && k < EXACT_DIGITS; k++)
-        valid = sum->digits[k] <= EXACT_WORD_MOST && sum->digits[k] >= -EXACT_WORD_MOST;
+        valid = sum->digits[k] <= EXACT_WORD_MAX && sum->digits[k] >= -EXACT_WORD_MAX;
     return valid || value_error("these are not the words of an exact sum");
 }
 
@@ -41,7 +41,7 @@ PyObject *core_exact_normalised(PyObject *Py_UNUSED(module), PyObject *words)
         return NULL;
     exact_normalise(&sum);
     const int64_t top = sum.digits[EXACT_DIGITS - 1];
-    if (top > EXACT_TOP_MOST || top < -EXACT_TOP_MOST)
+    if (top > EXACT_TOP_MAX || top < -EXACT_TOP_MAX)
         return value_error("these are not the words of an exact sum: it would be greater than any "
                            "sum of 2**63 numbers");
     return words_to_bytes(&sum);

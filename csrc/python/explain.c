@@ -79,7 +79,7 @@ PyObject *explain_schedule(const struct schedule *self)
         append_step(&steps, "end", schedule_finish(self, passes.leaves));
     return schedule_tuple(forms[choice->form], choice->accumulator, self->state_bytes, self->pieces,
                           self->piece, steps, &self->arena,
-                          part_name(plan_out(self->plan) ? PART_OUT : passes.leaves));
+                          part_name(plan_device_result(self->plan) ? PART_OUT : passes.leaves));
 }
 
 /* ---- along axes ---- */
@@ -108,7 +108,7 @@ static const char *device_reason(const struct call *call)
     const struct plan *plan = &call->plan;
     if (call->view.on_device && (call->view.n || plan->axes))
         return "array";
-    if (plan_out(plan) || call->output.view.on_device)
+    if (plan_device_result(plan) || call->output.view.on_device)
         return "out";
     if (argument_given(call->request.device))
         return "device";
@@ -120,7 +120,7 @@ static PyObject *execution_tuple(const struct explanation *explanation, const st
     const struct loops *loops = &explanation->loops;
     if (explanation->by == EXPLAINED_SCHEDULE)
         return explain_schedule(&explanation->schedule);
-    if (explanation->by == EXPLAINED_ALONG)
+    if (explanation->by == EXPLAINED_AXES)
         return steps_along(&explanation->along.schedule, plan);
     return Py_BuildValue("zzkIzk", loops->results, loops->way, loops->chunk, loops->threads,
                          loops->instructions, loops->copied);
@@ -131,7 +131,7 @@ static PyObject *explanation_tuple(const struct call *call, const struct explana
     const struct plan *const plan = &call->plan;
     const bool scheduled = explanation->by == EXPLAINED_SCHEDULE;
     const struct plan *run = scheduled ? &explanation->plan : plan;
-    const bool named = run->method && explanation->by != EXPLAINED_ALONG;
+    const bool named = run->method && explanation->by != EXPLAINED_AXES;
     const uint64_t results = plan->axes ? plan->axes->results : 1;
     return Py_BuildValue("sNssIskskkN", reduction_row(call->request.reduction)->name,
                          platform_name(plan->platform, plan->device), device_reason(call),

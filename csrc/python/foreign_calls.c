@@ -48,7 +48,7 @@ static bool parse_names(const struct foreign_call *call, struct foreign_state *s
     resolved->result = element_find(call->result);
     return (r < REDUCTIONS && self->view.layout.input < ELEMENTS && resolved->elements < ELEMENTS &&
             resolved->result < ELEMENTS) ||
-           failure_note(
+           failure_record(
                &self->run.failure, FAILURE_VALUE,
                "this version of gred has no %s of %s as %s to %s; another version traced the call",
                call->reduction, call->input, call->elements, call->result);
@@ -68,10 +68,10 @@ static bool view_call(const struct foreign_call *call, struct foreign_state *sel
     const uint64_t results = axes_length(layout, ~call->axes);
     return (self->view.n * element_size(layout->input) == call->data_bytes &&
             results * element_size(self->resolved.result) == call->results_bytes) ||
-           failure_note(&self->run.failure, FAILURE_VALUE,
-                        "%s of %s makes %llu results of %s, which do not fill %zu bytes",
-                        call->reduction, call->input, (unsigned long long)results, call->result,
-                        call->results_bytes);
+           failure_record(&self->run.failure, FAILURE_VALUE,
+                          "%s of %s makes %llu results of %s, which do not fill %zu bytes",
+                          call->reduction, call->input, (unsigned long long)results, call->result,
+                          call->results_bytes);
 }
 
 /* An empty array has no device: then its results' device is used. */
@@ -80,20 +80,20 @@ static bool locate(const struct platforms *platforms, const struct foreign_call 
 {
     struct view results = {.n = call->results_bytes, .on_device = view->on_device};
     struct view *const target = view->n > 0 ? view : &results;
-    enum located located = LOCATED_ELSEWHERE;
+    enum located located = LOCATED_NOT_FOUND;
     results.layout.data = call->results;
     layout_make_flat(&results.layout, results.n);
     target->platform = platforms_on(platforms, METHOD_ON_HOST);
-    for (int k = 0; target->on_device && target->n > 0 && located == LOCATED_ELSEWHERE; k++)
+    for (int k = 0; target->on_device && target->n > 0 && located == LOCATED_NOT_FOUND; k++)
         if (platforms->all[k]->locate)
             located = platforms->all[k]->locate(platforms->states[k], target, failure);
     view->platform = target->platform;
     view->device = target->device;
     held_release(&results.held);
-    if (target->on_device && target->n > 0 && located == LOCATED_ELSEWHERE)
-        return failure_note(failure, FAILURE_VALUE,
-                            "the array's memory is on no device that gred supports");
-    return located != LOCATED_NOWHERE;
+    if (target->on_device && target->n > 0 && located == LOCATED_NOT_FOUND)
+        return failure_record(failure, FAILURE_VALUE,
+                              "the array's memory is on no device that gred supports");
+    return located != LOCATED_ERROR;
 }
 
 /* A whole array's result stays on its device, or run_plan stores it. */
@@ -123,7 +123,7 @@ static bool run_plan(void *backend_state, const struct foreign_call *call,
     struct run *run = &self->run;
     if (!run_empty(plan, run) && !backend_of(plan->platform)->run(backend_state, plan, run))
         return false;
-    if (!plan->axes && !plan_out(plan)) {
+    if (!plan->axes && !plan_device_result(plan)) {
         const union scalar value = scalar_narrow(run->answer.values[0], plan->finish.result);
         memcpy(call->results, &value, element_size(plan->finish.result));
     }
@@ -149,7 +149,7 @@ static bool reduce_foreign(const struct platforms *platforms, const struct forei
         make_plan(call, self);
     }
     plan->streams.consumer = (struct stream){.given = call->on_device, .handle = call->stream};
-    plan->results = results_of_one(call->results, self->resolved.result);
+    plan->results = single_result(call->results, self->resolved.result);
     plan->results.on_device = call->on_device;
     return run_plan(platforms_state(platforms, plan->platform), call, self);
 }

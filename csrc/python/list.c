@@ -8,7 +8,7 @@
 
 struct list_state {
     struct array_list list;
-    struct listed_array *at;
+    struct list_entry *at;
     struct held *held;
     uint64_t viewed;   /* arrays */
     bool multi_device; /* the arrays are on several devices */
@@ -55,12 +55,12 @@ static struct list_state *list_state_new(PyObject *arrays)
 /* Moves the view's memory to the list. A layout that is not flat is copied. */
 static bool append_view(struct list_state *self, struct view *view, bool in_order)
 {
-    struct listed_array *const array = &self->at[self->viewed];
+    struct list_entry *const array = &self->at[self->viewed];
     struct layout *const layout = &view->layout;
     self->held[self->viewed++] = view->held;
     view_init_empty(view);
     layout_normalise(layout, in_order);
-    *array = (struct listed_array){.data = layout->data, .n = view->n, .input = layout->input};
+    *array = (struct list_entry){.data = layout->data, .n = view->n, .input = layout->input};
     if (__builtin_add_overflow(self->elements, view->n, &self->elements) ||
         self->elements > INT64_MAX / 128)
         return value_error("the list has more elements than memory can hold");

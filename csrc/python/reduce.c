@@ -60,13 +60,14 @@ PyObject *call_run(struct call *call)
     const struct run *const run = &call->run;
     if (!results_allocate(call) || !execute_plan(call->state, plan, &call->run))
         return NULL;
-    if ((!plan_out(plan) || plan->n == 0) && !answer_check(call->request.reduction, plan, run))
+    if ((!plan_device_result(plan) || plan->n == 0) &&
+        !answer_check(call->request.reduction, plan, run))
         return NULL;
     if (plan->axes || call->output.as_array)
         return results_to_python(call);
     if (!call->output.object)
         return answer_to_python(plan, run);
-    if (!plan_out(plan)) {
+    if (!plan_device_result(plan)) {
         const enum element type = plan->finish.result;
         const union scalar result = scalar_narrow(run->answer.values[0], type);
         output_store(&call->output, &result, type);

@@ -10,15 +10,15 @@
 
 bool answer_check(enum reduction reduction, const struct plan *plan, const struct run *run)
 {
-    if (run->findings & FOUND_NOTHING)
+    if (run->findings & FOUND_EMPTY)
         return value_error("%s has no value: %s", reduction_row(reduction)->called,
                            reduction_skips_nan(plan->reduction) ? "all included elements are NaN"
                                                                 : "the mask excludes all elements");
     const char *const not_enough =
         fold_is_variance(plan->fold) ? "Degrees of freedom <= 0 for slice" : "Mean of empty slice";
-    const char *const text = run->findings & FOUND_NOT_ENOUGH ? not_enough
-                             : run->findings & FOUND_ALL_NAN  ? "All-NaN slice encountered"
-                                                              : NULL;
+    const char *const text = run->findings & FOUND_TOO_FEW   ? not_enough
+                             : run->findings & FOUND_ALL_NAN ? "All-NaN slice encountered"
+                                                             : NULL;
     return !text || PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + run->frames) == 0;
 }
 
@@ -234,7 +234,7 @@ static PyObject *finish_array(struct call *call, unsigned k)
 PyObject *results_to_python(struct call *call)
 {
     const struct results *results = &call->plan.results;
-    if (!call->plan.axes && !plan_out(&call->plan))
+    if (!call->plan.axes && !plan_device_result(&call->plan))
         run_store(&call->run, &call->plan, 0, results->at[0]);
     if (call->output.object) {
         if (call->count && !results->on_device)

@@ -43,14 +43,14 @@ static bool warn(void *context, const char *text)
 static bool read_context(const struct module_state *state, const struct backend *backend,
                          struct run *run)
 {
-    if (!backend->takes_order && !backend->takes_workspace)
+    if (!backend->uses_order && !backend->uses_workspace)
         return true;
     OWNED *order = NULL, *limit = NULL;
     int kind = ORDER_FORWARDS;
     unsigned long long seed = 0;
-    if ((backend->takes_order && (PyContextVar_Get(state->thread_order, NULL, &order) < 0 ||
-                                  (order && !PyArg_ParseTuple(order, "iK", &kind, &seed)))) ||
-        (backend->takes_workspace && PyContextVar_Get(state->workspace_limit, NULL, &limit) < 0))
+    if ((backend->uses_order && (PyContextVar_Get(state->thread_order, NULL, &order) < 0 ||
+                                 (order && !PyArg_ParseTuple(order, "iK", &kind, &seed)))) ||
+        (backend->uses_workspace && PyContextVar_Get(state->workspace_limit, NULL, &limit) < 0))
         return false;
     run->order = (enum thread_order)kind;
     run->seed = seed;
@@ -78,7 +78,7 @@ bool run_empty(const struct plan *plan, struct run *run)
 {
     if (plan->axes && plan->axes->results == 0)
         return true;
-    if (plan->n > 0 || plan_out(plan) || plan->axes)
+    if (plan->n > 0 || plan_device_result(plan) || plan->axes)
         return false;
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
     state_identity(plan->fold, plan->accumulator, identity);

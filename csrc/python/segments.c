@@ -202,7 +202,7 @@ static bool set_rows(PyObject *tuple, const struct view *values, uint64_t rows, 
         return false;
     select->of.input = values->layout.input;
     if (select->n == 0 || values->n % rows || inner == 0 || rows % inner ||
-        (inner > 1 && !select_sorts(select)) || select->of.count > QUANTILES_MOST ||
+        (inner > 1 && !select_sorts(select)) || select->of.count > QUANTILES_MAX ||
         (select->n > INT32_MAX && !select->of.sorted))
         return type_error("select_rows takes what gred/statistics/quantiles.py gives it");
     for (uint64_t k = 0; k < select->of.count; k++) {

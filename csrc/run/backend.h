@@ -76,7 +76,7 @@ static inline bool run_warn(struct run *run, const char *text)
 {
     if (!run->watch || run->watch->warn(run->watch->context, text))
         return true;
-    failure_note(&run->failure, FAILURE_EXCEPTION, "the warning was raised");
+    failure_record(&run->failure, FAILURE_EXCEPTION, "the warning was raised");
     return false;
 }
 
@@ -91,7 +91,7 @@ static inline bool run_check_interrupt(struct run *run)
         return false;
     const bool stop = run->watch && run->watch->interrupted(run->watch->context);
     if (stop)
-        failure_note(&run->failure, FAILURE_EXCEPTION, "interrupted");
+        failure_record(&run->failure, FAILURE_EXCEPTION, "interrupted");
     run->last_check = clock_now();
     return stop;
 }
@@ -104,8 +104,8 @@ static inline void run_begin(struct run *run, int frames)
     run->failure.kind = FAILURE_NONE;
 }
 
-#define RESULTS_IN_TURN      "one after the other"
-#define RESULTS_SIDE_BY_SIDE "side by side"
+#define RESULTS_SEQUENTIAL  "one after the other"
+#define RESULTS_INTERLEAVED "side by side"
 
 /* How a backend without launches walks an array, for gred.explain. */
 struct loops {
@@ -133,8 +133,8 @@ struct substitute {
 
 struct backend {
     struct platform platform; /* first, so that a plan's platform is a backend */
-    bool takes_order;         /* run.order applies to it */
-    bool takes_workspace;     /* it uses a workspace, which can be limited */
+    bool uses_order;          /* run.order applies to it */
+    bool uses_workspace;      /* it uses a workspace, which can be limited */
 
     /* Creates the backend's state; NULL if out of memory. */
     void *(*create)(void);

@@ -49,7 +49,7 @@ static bool shrink_pieces(struct machine *machine, const struct run *run, struct
 }
 
 /* The schedule of the results that part->axes selects. */
-static bool schedule_part(struct machine *machine, const struct plan *all, struct axes_part *part,
+static bool schedule_part(struct machine *machine, const struct plan *all, struct axes_slice *part,
                           struct failure *failure)
 {
     part->plan = *all;
@@ -75,7 +75,7 @@ static bool is_compute_bound(const struct plan *plan)
 /* Whether a typed kernel along axes computes the single result of all axes in place in one launch,
  * where a schedule's passes need one more. */
 static bool fits_single_launch(struct machine *machine, const struct schedule *schedule,
-                               const struct run *run, struct axes_part *part)
+                               const struct run *run, struct axes_slice *part)
 {
     const struct plan *const plan = schedule->plan;
     struct failure ignored = {0};
@@ -93,7 +93,7 @@ static bool fits_single_launch(struct machine *machine, const struct schedule *s
 static bool execute_single_launch(struct machine *machine, const struct schedule *schedule,
                                   struct run *run, bool *ran)
 {
-    struct axes_part *part =
+    struct axes_slice *part =
         schedule->finishes_on_device && !run->timing ? malloc(sizeof *part) : NULL;
     const bool single = part && fits_single_launch(machine, schedule, run, part);
     if (single)
@@ -110,7 +110,7 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
     const bool done = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
     explanation->by =
         done && fits_single_launch(machine, &explanation->schedule, run, &explanation->along)
-            ? EXPLAINED_ALONG
+            ? EXPLAINED_AXES
             : EXPLAINED_SCHEDULE;
     explanation->schedule.kernels = &explanation->kernels;
     return done;
@@ -147,7 +147,7 @@ bool execute_one(struct machine *machine, const struct plan *all, struct plan *o
     const struct results *results = &all->results;
     one->results.on_device = false;
     if (stays_on_device)
-        one->results = results_of_one(value_address(results, 0, place), results->types[0]);
+        one->results = single_result(value_address(results, 0, place), results->types[0]);
     if (run_check_interrupt(run) || !execute_array(machine, one, run))
         return false;
     for (unsigned v = 0; v < results->values && !stays_on_device; v++) {
@@ -165,7 +165,7 @@ bool execute_one(struct machine *machine, const struct plan *all, struct plan *o
 /* Bytes of one value of all results. */
 static size_t value_bytes(const struct plan *plan)
 {
-    return plan->axes->results * results_widest(&plan->results);
+    return plan->axes->results * results_max_size(&plan->results);
 }
 
 /* A reduction that is computed in parts. */
@@ -173,15 +173,15 @@ struct parts {
     struct machine *machine;
     struct run *run;
     const struct plan *all;
-    uint64_t limit;         /* bytes of memory per part */
-    struct axes_part *part; /* the current part, or the one to explain */
+    uint64_t limit;          /* bytes of memory per part */
+    struct axes_slice *part; /* the current part, or the one to explain */
 };
 
 /* Explains the part that was scheduled last; its plan has to outlive the run. */
 static bool explain_part(const struct parts *self)
 {
     struct explanation *explanation = self->run->explanation;
-    explanation->by = EXPLAINED_ALONG;
+    explanation->by = EXPLAINED_AXES;
     explanation->at_once = self->part->schedule.axes.results;
     self->part->plan = *self->all;
     self->part->schedule.plan = &self->part->plan;
@@ -194,7 +194,7 @@ static unsigned find_largest_part(const struct parts *self, uint64_t *count)
     const struct axes *all = self->all->axes;
     for (unsigned k = 0; k < all->outer; k++)
         for (*count = all->shape[k]; *count > 0; *count /= 2) {
-            axes_part(all, k, 0, 0, *count, &self->part->axes);
+            axes_slice(all, k, 0, 0, *count, &self->part->axes);
             if (schedule_part(self->machine, self->all, self->part, self->machine->failure) &&
                 self->part->schedule.arena.total <= self->limit)
                 return k;
@@ -211,7 +211,7 @@ static bool execute_parts(struct parts *self, unsigned along, uint64_t count)
         outer *= all->shape[k];
     for (uint64_t o = 0; o < outer; o++)
         for (uint64_t start = 0; start < length; start += count) {
-            axes_part(all, along, o, start, min_u64(count, length - start), &self->part->axes);
+            axes_slice(all, along, o, start, min_u64(count, length - start), &self->part->axes);
             if (run_check_interrupt(self->run) ||
                 !schedule_part(self->machine, self->all, self->part, self->machine->failure) ||
                 !execute_axes_schedule(self->machine, &self->part->schedule, self->run))
@@ -227,25 +227,26 @@ static bool execute_each(struct parts *self)
     const struct plan *all = self->all;
     const struct means *means = all->means;
     const bool stays_on_device =
-        all->exact && all->elements.on_device && !results_are_awaited(&all->results);
+        all->exact && all->elements.on_device && !results_are_synchronous(&all->results);
     struct layout layout = all->axes->reduced;
     struct plan one = *all;
-    struct walk_of_results walk;
+    struct result_iterator walk;
     if (means && !means->here)
-        return failure_note(self->machine->failure, FAILURE_MEMORY,
-                            "out of memory on the device for deviations from a mean on the device");
+        return failure_record(
+            self->machine->failure, FAILURE_MEMORY,
+            "out of memory on the device for deviations from a mean on the device");
     one.axes = NULL;
     one.layout = &layout;
-    results_start(&walk, all->axes, 0);
+    results_seek(&walk, all->axes, 0);
     for (uint64_t k = 0; k < all->axes->results; k++, results_next(&walk)) {
-        results_move(&walk, &layout);
+        results_set_layout(&walk, &layout);
         if (means) {
             one.finish.has_mean = true;
             one.finish.mean = means->here[walk.place];
         }
         if (self->run->explanation) {
             self->run->explanation->at_once = 1;
-            one.results = results_of_one((void *)layout.data, all->results.types[0]);
+            one.results = single_result((void *)layout.data, all->results.types[0]);
             one.results.on_device = stays_on_device;
             return execute_array(self->machine, &one, self->run);
         }
@@ -266,7 +267,7 @@ static bool execute_within_limit(struct parts *self)
     uint64_t count;
     if (!axes_schedule_make(plan, &machine->facts, schedule, machine->failure))
         return plan->exact && execute_each(self);
-    const uint64_t staged = results_are_awaited(&plan->results)
+    const uint64_t staged = results_are_synchronous(&plan->results)
                                 ? plan->results.values * value_bytes(plan)
                                 : 0,
                    total = schedule->arena.total + staged,
@@ -279,21 +280,21 @@ static bool execute_within_limit(struct parts *self)
     if (along < plan->axes->outer)
         return run->explanation ? explain_part(self) : execute_parts(self, along, count);
     return plan->launch.batch_invariant
-               ? failure_note(machine->failure, FAILURE_MEMORY,
-                              "out of memory on the device for method 'batch_invariant', which "
-                              "does not split a result's elements into pieces")
+               ? failure_record(machine->failure, FAILURE_MEMORY,
+                                "out of memory on the device for method 'batch_invariant', which "
+                                "does not split a result's elements into pieces")
                : execute_each(self);
 }
 
 /* The schedule is on the heap, since threads' stacks may be small. */
 static bool execute_axes(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    struct axes_part *allocated = run->explanation ? NULL : malloc(sizeof *allocated);
+    struct axes_slice *allocated = run->explanation ? NULL : malloc(sizeof *allocated);
     struct parts self = {.machine = machine, .run = run, .all = plan, .part = allocated};
     if (run->explanation)
         self.part = &run->explanation->along;
     else if (!allocated)
-        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a schedule");
+        return failure_record(machine->failure, FAILURE_MEMORY, "out of memory for a schedule");
     const bool done = execute_within_limit(&self);
     free(allocated);
     return done;
@@ -376,7 +377,7 @@ bool execute(struct machine *machine, const struct plan *requested, struct run *
     if (explanation || !arena.total) {
         const bool done = execute_plan(machine, requested, run);
         if (explanation)
-            reserve_results(requested, explanation->by == EXPLAINED_ALONG
+            reserve_results(requested, explanation->by == EXPLAINED_AXES
                                            ? &explanation->along.schedule.arena
                                            : &explanation->schedule.arena);
         return done;

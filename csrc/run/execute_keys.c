@@ -55,7 +55,7 @@ static struct transfer transfer_if_not_flat(const struct layout *layout, enum pa
     layout_normalise(&transfer.layout, true);
     if (!layout_is_flat(&transfer.layout)) {
         transfer.copied = copied;
-        transfer.type = accumulator_widest(layout->input);
+        transfer.type = widest_accumulator(layout->input);
     }
     return transfer;
 }
@@ -134,7 +134,7 @@ static bool launch_accumulate(struct keys_execution *self)
     uint64_t most;
     if (!facts_resident(facts, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &most))
         return false;
-    const uint64_t blocks = ceil_div(self->keys.of.n, KEYS_AHEAD << KEYS_BLOCK);
+    const uint64_t blocks = ceil_div(self->keys.of.n, KEYS_PER_LOAD << KEYS_BLOCK);
     const struct step step =
         launch_step(self->kernel, min_u64(blocks, most), 1u << KEYS_BLOCK, shared_bytes);
     void *arguments[] = {&self->keys};
@@ -204,9 +204,9 @@ static bool run_keys(struct executor *exec, void *context)
     struct keys_execution *self = context;
     unsigned found;
     if (!transfer_keyed(self) || !accumulate_and_finish(self, false, &found) ||
-        (found & KEYS_BEYOND && !accumulate_and_finish(self, true, &found)))
+        (found & KEYS_OVERFLOW && !accumulate_and_finish(self, true, &found)))
         return false;
-    exec->run->findings |= found & ~(unsigned)KEYS_BEYOND;
+    exec->run->findings |= found & ~(unsigned)KEYS_OVERFLOW;
     return true;
 }
 

@@ -27,7 +27,7 @@ static bool gather_all(const struct executor *exec, enum element type, char *to)
     const struct array_list *const list = exec->plan->elements.list;
     struct layout layout;
     for (uint64_t k = 0; k < list->count; k++) {
-        listed_layout(&list->at[k], exec->plan->layout->type, &layout);
+        list_entry_layout(&list->at[k], exec->plan->layout->type, &layout);
         if (list->at[k].n > 0 && !executor_gather(exec, &layout, type, to))
             return false;
         to += list->at[k].n * element_size(type);
@@ -148,7 +148,7 @@ static bool upload_tiles(const struct executor *exec, const struct list_schedule
     const size_t bytes = self->tiles * sizeof(struct list_tile);
     struct list_tile *const tiles = calloc(self->tiles, sizeof *tiles);
     if (!tiles)
-        return failure_note(exec->machine->failure, FAILURE_MEMORY, "out of memory for a list");
+        return failure_record(exec->machine->failure, FAILURE_MEMORY, "out of memory for a list");
     fill_tiles(exec, self, tiles);
     const bool copied = exec->machine->memory->copy(exec->machine, COPY_CAPTURABLE,
                                                     executor_part(exec, PART_LIST), tiles, bytes);
@@ -201,7 +201,7 @@ static bool execute_tiles(struct machine *machine, const struct plan *plan,
 static bool execute_gathered(struct machine *machine, const struct plan *plan, struct run *run)
 {
     const enum element type =
-        plan->exact ? plan->layout->type : accumulator_widest(plan->accumulator);
+        plan->exact ? plan->layout->type : widest_accumulator(plan->accumulator);
     const struct executor exec = {.machine = machine, .run = run, .plan = plan};
     struct layout layout = {.type = plan->layout->type};
     struct plan one = *plan;
@@ -209,7 +209,7 @@ static bool execute_gathered(struct machine *machine, const struct plan *plan, s
     if (!executor_is_within_limit(machine, run, plan->n * element_size(type), "a list") ||
         !machine->memory->acquire(machine, plan->n * element_size(type), &copy))
         return false;
-    layout_lie_flat(&layout, copy, NULL, type, plan->n);
+    layout_set_flat(&layout, copy, NULL, type, plan->n);
     plan_retarget(&one, &layout, plan->n, true);
     const bool done = gather_all(&exec, type, copy) && execute_array(machine, &one, run);
     machine->memory->release(machine, copy);
@@ -223,10 +223,10 @@ static bool execute_one_by_one(struct machine *machine, const struct plan *plan,
     struct layout layout;
     struct plan one = *plan;
     for (uint64_t k = 0; k < list->count; k++) {
-        listed_layout(&list->at[k], plan->layout->type, &layout);
+        list_entry_layout(&list->at[k], plan->layout->type, &layout);
         plan_retarget(&one, &layout, list->at[k].n, !list->at[k].layout);
         if (!execute_one(machine, plan, &one,
-                         !results_are_awaited(&plan->results) && plan->results.values == 1,
+                         !results_are_synchronous(&plan->results) && plan->results.values == 1,
                          (int64_t)k, run))
             return false;
     }

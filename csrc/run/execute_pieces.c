@@ -79,7 +79,7 @@ static bool upload_source(const struct execution *self, struct source *source, u
                           uint64_t length, uint64_t *n)
 {
     struct machine *machine = self->exec.machine;
-    const struct layout *from = source->from, mask = layout_of_its_mask(from);
+    const struct layout *from = source->from, mask = layout_of_mask(from);
     struct layout array = *from;
     const bool masked = self->schedule->choice.uploads_mask;
     void *const at = buffer(self, source->uploaded);
@@ -88,7 +88,7 @@ static bool upload_source(const struct execution *self, struct source *source, u
     if (!machine->memory->feed(machine, at, &array, start, length, false, n) ||
         (masked && !upload_mask(self, &mask, start, length)))
         return false;
-    layout_lie_flat(&source->layout, at, masked ? buffer(self, PART_MASK) : NULL, from->input, *n);
+    layout_set_flat(&source->layout, at, masked ? buffer(self, PART_MASK) : NULL, from->input, *n);
     source->layout.type = from->type;
     return true;
 }
@@ -148,7 +148,7 @@ static void set_array_argument(struct execution *self, const struct step *step, 
     if (step->reads != PART_COPY) {
         layout_copy(&self->array.layout, from);
     } else {
-        layout_lie_flat(from, executor_part(&self->exec, PART_COPY),
+        layout_set_flat(from, executor_part(&self->exec, PART_COPY),
                         executor_part(&self->exec, PART_COPIED_MASK), choice->accumulator, step->n);
         from->type = choice->accumulator;
     }
@@ -183,7 +183,7 @@ static struct epilogue last_epilogue(struct execution *self)
         epilogue = next_epilogue(self, schedule->stores && plan->exact ? sizeof(uint32_t)
                                                                        : schedule->state_bytes);
     if (schedule->stores) {
-        epilogue.out = plan_out(plan);
+        epilogue.out = plan_device_result(plan);
         epilogue.divisor = reduction_row(plan->reduction)->counts ? (double)self->count : 0;
     }
     return epilogue;
@@ -245,10 +245,10 @@ static bool finish_on_device(struct execution *self)
     const struct step step = schedule_finish(self->schedule, self->passes.leaves);
     enum reduction reduction = plan->reduction;
     enum element accumulator = self->schedule->choice.accumulator, out_element = plan->results.type;
-    struct finish finish = finish_in(&plan->finish, accumulator);
+    struct finish finish = finish_convert(&plan->finish, accumulator);
     finish.count = self->count;
     void *state = executor_part(&self->exec, self->passes.leaves),
-         *counted = executor_part(&self->exec, PART_COUNTED), *out = plan_out(plan);
+         *counted = executor_part(&self->exec, PART_COUNTED), *out = plan_device_result(plan);
     struct exact_result result = step_exact_result(plan, accumulator, out, self->count);
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
     void *exact_arguments[] = {&state, &result, &counted, &epilogue},
@@ -289,7 +289,7 @@ static bool launch_passes(struct execution *self, uint64_t start, bool all)
         self->posted = epilogue.mailbox;
         self->stored = epilogue.out;
         if (!launch_pass(self, &passes->at[k], start, epilogue) ||
-            (k == 0 && self->exec.run->timing && !machine->work->mark(machine, MOMENT_FIRST_PASS)))
+            (k == 0 && self->exec.run->timing && !machine->work->mark(machine, TIMING_FIRST_PASS)))
             return false;
     }
     return true;
@@ -383,7 +383,7 @@ static bool finish_result(struct execution *self)
     }
     if (self->stored)
         return true;
-    if (plan_out(plan))
+    if (plan_device_result(plan))
         return finish_on_device(self);
     run_meanwhile(run);
     if (self->posted ? !executor_receive(&self->exec, state)
@@ -419,7 +419,7 @@ bool execute_pieces(struct machine *machine, const struct schedule *schedule, st
 {
     struct execution *self = calloc(1, sizeof *self);
     if (!self)
-        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a call");
+        return failure_record(machine->failure, FAILURE_MEMORY, "out of memory for a call");
     self->exec = (struct executor){machine, run, schedule->plan, &schedule->arena, NULL};
     self->schedule = schedule;
     self->array.from = schedule->plan->layout;

@@ -14,7 +14,7 @@ struct listed_segments {
     struct segments segments; /* with offsets on the host */
     struct transfer array;    /* all elements, contiguous */
     struct array_list list;
-    struct listed_array *arrays;
+    struct list_entry *arrays;
     int64_t *offsets; /* host copy of a device's offsets; else NULL */
 };
 
@@ -27,7 +27,7 @@ static bool transfer_all(struct listed_segments *self)
     const uint64_t count = plan->segments.of->count;
     self->array.layout = *from;
     transfer_choose(plan, plan->elements.on_device && !plan->elements.flat,
-                    accumulator_widest(from->input), &self->array);
+                    widest_accumulator(from->input), &self->array);
     arena_reserve_transfer(&self->arena, &self->array);
     if (offsets)
         arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));
@@ -45,7 +45,7 @@ static bool transfer_all(struct listed_segments *self)
                ? executor_gather(&self->exec, offsets, ELEMENT_INT64, gathered) &&
                      machine->memory->copy(machine, COPY_TO_HOST, self->offsets, gathered,
                                            count * sizeof *self->offsets)
-               : failure_note(machine->failure, FAILURE_MEMORY, "out of memory for offsets");
+               : failure_record(machine->failure, FAILURE_MEMORY, "out of memory for offsets");
 }
 
 /* Segments outside the array become empty. Returns the total number of elements. */
@@ -64,10 +64,10 @@ static uint64_t list_segments(struct listed_segments *self)
             segment = segment_at(&self->segments, k);
         else
             self->exec.run->findings |= FOUND_OUTSIDE;
-        self->arrays[k] = (struct listed_array){.data = (const char *)self->array.layout.data +
-                                                        segment.start * element_size(input),
-                                                .n = segment.n,
-                                                .input = input};
+        self->arrays[k] = (struct list_entry){.data = (const char *)self->array.layout.data +
+                                                      segment.start * element_size(input),
+                                              .n = segment.n,
+                                              .input = input};
         self->list.fewest = min_u64(self->list.fewest, segment.n);
         all += segment.n;
     }
@@ -82,7 +82,7 @@ static bool execute_listed(struct listed_segments *self)
         return false;
     self->arrays = malloc(self->segments.count * sizeof *self->arrays);
     if (!self->arrays)
-        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
+        return failure_record(machine->failure, FAILURE_MEMORY, "out of memory for segments");
     plan_retarget(&listed, &self->array.layout, list_segments(self), true);
     listed.axes = self->exec.plan->axes;
     listed.segments = (struct plan_segments){.of = NULL};
@@ -95,7 +95,7 @@ static bool execute_as_list(struct machine *machine, const struct plan *plan, st
 {
     struct listed_segments *self = calloc(1, sizeof *self);
     if (!self)
-        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
+        return failure_record(machine->failure, FAILURE_MEMORY, "out of memory for segments");
     self->exec = (struct executor){machine, run, plan, &self->arena, NULL};
     const bool done = execute_listed(self);
     machine->memory->release(machine, self->exec.memory);
@@ -145,8 +145,8 @@ static bool launch_segments(const struct executor *exec, const struct segments_s
     segments.of.offsets = schedule->offsets.layout.data;
     if (shape->tile && (!launch_kernel(exec, arguments,
                                        kernel_of_kind(exec->machine->facts.kernels, KERNEL_SURVEY),
-                                       ceil_div(plan->segments.of->count, SURVEYED), BLOCK,
-                                       SURVEYED * sizeof(uint64_t), false) ||
+                                       ceil_div(plan->segments.of->count, SURVEY_BLOCK), BLOCK,
+                                       SURVEY_BLOCK * sizeof(uint64_t), false) ||
                         !launch_kernel(exec, arguments, schedule->tiles, shape->tiles,
                                        shape->tile_block, shape->tile_shared_bytes, true)))
         return false;

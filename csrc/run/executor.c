@@ -14,7 +14,7 @@
 bool executor_run(struct executor *self, executor_task *task, void *context)
 {
     struct machine *machine = self->machine;
-    const bool is_async = self->plan->axes && !results_are_awaited(&self->plan->results);
+    const bool is_async = self->plan->axes && !results_are_synchronous(&self->plan->results);
     void *memory = NULL;
     if (self->arena->total && !machine->memory->allocate(machine, self->arena->total, &memory))
         return false;
@@ -39,9 +39,10 @@ bool executor_is_within_limit(struct machine *machine, const struct run *run, ui
                               const char *what)
 {
     return !run->workspace_limit || bytes <= run->workspace_limit ||
-           failure_note(machine->failure, FAILURE_MEMORY,
-                        "%s needs a workspace of %llu bytes on the device, and the limit is %llu",
-                        what, (unsigned long long)bytes, (unsigned long long)run->workspace_limit);
+           failure_record(machine->failure, FAILURE_MEMORY,
+                          "%s needs a workspace of %llu bytes on the device, and the limit is %llu",
+                          what, (unsigned long long)bytes,
+                          (unsigned long long)run->workspace_limit);
 }
 
 bool executor_clear(const struct executor *self, enum part part)
@@ -78,12 +79,12 @@ bool executor_transfer(const struct executor *self, struct transfer *transfer)
     if (transfer->uploaded) {
         if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, false, &count))
             return false;
-        layout_lie_flat(layout, uploaded, NULL, layout->input, n);
+        layout_set_flat(layout, uploaded, NULL, layout->input, n);
     }
     if (transfer->copied) {
         if (!executor_gather(self, layout, transfer->type, copied))
             return false;
-        layout_lie_flat(layout, copied, NULL, transfer->type, n);
+        layout_set_flat(layout, copied, NULL, transfer->type, n);
     }
     return true;
 }
@@ -99,7 +100,7 @@ struct kernel_results executor_results(const struct executor *self, enum element
         .reduction = plan->reduction,
         .fold = plan->fold,
         .nothing = row->nothing,
-        .finish = finish_in(&plan->finish, accumulator),
+        .finish = finish_convert(&plan->finish, accumulator),
         .at_once = epilogue_stores_directly(plan, accumulator),
         .value_bits = UINT64_MAX,
         .divisor = row->counts ? (double)plan->n : 0,
@@ -153,8 +154,8 @@ bool executor_receive(const struct executor *self, void *state)
         const enum progress progress = machine->work->progress(machine);
         if (progress == PROGRESS_DONE) /* the state has arrived, or never will */
             return mailbox_read(machine->mailbox, state) ||
-                   failure_note(machine->failure, FAILURE_RUNTIME,
-                                "the kernel ended without a result");
+                   failure_record(machine->failure, FAILURE_RUNTIME,
+                                  "the kernel ended without a result");
         if (progress == PROGRESS_FAILED)
             return false;
         back_off(waited);
@@ -208,7 +209,7 @@ static bool run_axes(struct executor *exec, void *context)
 {
     struct axes_schedule *schedule = context;
     const struct step step = axes_schedule_step(schedule);
-    struct kernel_axes_of_any axes;
+    struct kernel_axes_any axes;
     void *partials = executor_part(exec, PART_PARTIALS),
          *counts = executor_part(exec, PART_COUNTED), *tickets = exec->machine->tickets;
     void *arguments[] = {&axes, &partials, &counts, &tickets};

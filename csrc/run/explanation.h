@@ -5,7 +5,7 @@
 #include "schedule/axes_schedule.h"
 #include "schedule/schedule.h"
 
-enum explained { EXPLAINED_LOOPS, EXPLAINED_SCHEDULE, EXPLAINED_ALONG };
+enum explained { EXPLAINED_LOOPS, EXPLAINED_SCHEDULE, EXPLAINED_AXES };
 
 struct explanation {
     enum explained by;
@@ -13,6 +13,6 @@ struct explanation {
     struct plan plan; /* including the device's choices; outlives the run, as do `kernels` */
     struct kernels kernels;
     struct schedule schedule;
-    struct axes_part along; /* the first of several equal parts */
+    struct axes_slice along; /* the first of several equal parts */
     struct loops loops;
 };

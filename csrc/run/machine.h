@@ -11,13 +11,13 @@
 /* Ticket counters that a machine keeps; launches with more groups use the arena's. */
 enum { TICKETS = 1024 };
 
-enum moment { MOMENT_BEGIN, MOMENT_FIRST_PASS, MOMENT_END, MOMENTS };
+enum timing_event { TIMING_BEGIN, TIMING_FIRST_PASS, TIMING_END, MOMENTS };
 
 enum progress { PROGRESS_PENDING, PROGRESS_DONE, PROGRESS_FAILED };
 
 /* COPY_TO_DEVICE: a few bytes, reusable immediately. COPY_CAPTURABLE: the same, a multiple of 8
  * bytes, which a captured graph rewrites at each replay. COPY_TO_HOST: the host waits for it. */
-enum copy_way { COPY_TO_DEVICE, COPY_CAPTURABLE, COPY_TO_HOST, COPY_ON_DEVICE };
+enum copy_kind { COPY_TO_DEVICE, COPY_CAPTURABLE, COPY_TO_HOST, COPY_ON_DEVICE };
 
 struct machine;
 
@@ -35,7 +35,7 @@ struct machine_memory {
     size_t (*room)(struct machine *, size_t bytes);
 
     bool (*clear)(struct machine *, void *target, size_t bytes); /* zeroes */
-    bool (*copy)(struct machine *, enum copy_way, void *target, const void *source, size_t bytes);
+    bool (*copy)(struct machine *, enum copy_kind, void *target, const void *source, size_t bytes);
 
     /* Copies elements of a host layout from `start` on, unconverted, skipping masked ones: *fed
      * remain; or all elements of a mask as bits. */
@@ -58,7 +58,7 @@ struct machine_work {
     enum progress (*progress)(struct machine *);
 
     bool (*flush)(struct machine *); /* evicts the caches */
-    bool (*mark)(struct machine *, enum moment);
+    bool (*mark)(struct machine *, enum timing_event);
     bool (*elapsed)(struct machine *, double *first_pass, double *seconds); /* waits */
 };
 

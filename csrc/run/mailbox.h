@@ -11,7 +11,7 @@
 
 /* Bytes of a posted state: a fold's, or an exact sum's. */
 enum {
-    EXACT_STATE_BYTES_MAX = EXACT_WORDS_MOST * sizeof(int64_t),
+    EXACT_STATE_BYTES_MAX = EXACT_WORDS_MAX * sizeof(int64_t),
     POSTED_BYTES_MAX = EXACT_STATE_BYTES_MAX > STATE_BYTES_MAX ? EXACT_STATE_BYTES_MAX
                                                                : STATE_BYTES_MAX,
     MAILBOX_WORDS = POSTED_BYTES_MAX / sizeof(uint32_t)

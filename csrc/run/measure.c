@@ -14,8 +14,8 @@ bool machine_time_samples(struct machine *machine, struct run *run, struct timin
         double first_pass, seconds;
         if (run_check_interrupt(run) || (prepare && !prepare(context)) ||
             (timing->cold && !machine->work->flush(machine)) ||
-            !machine->work->mark(machine, MOMENT_BEGIN) || !work(context) ||
-            !machine->work->mark(machine, MOMENT_END) ||
+            !machine->work->mark(machine, TIMING_BEGIN) || !work(context) ||
+            !machine->work->mark(machine, TIMING_END) ||
             !machine->work->elapsed(machine, &first_pass, &seconds))
             return false;
         if (s < timing->warmup)
@@ -56,7 +56,7 @@ static bool launch_read(void *context)
 {
     const struct read_context *self = context;
     return self->machine->work->launch(self->machine, &self->step, self->arguments) &&
-           self->machine->work->mark(self->machine, MOMENT_FIRST_PASS);
+           self->machine->work->mark(self->machine, TIMING_FIRST_PASS);
 }
 
 /* Tries every shape, with several grid sizes per multiprocessor and with one block per tile, and
@@ -69,7 +69,7 @@ static bool time_read_shapes(struct machine *machine, void *data, void *sink, ui
     struct timing trial = *best;
     trial.seconds = malloc(best->samples * sizeof *trial.seconds);
     if (!trial.seconds)
-        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for the samples");
+        return failure_record(machine->failure, FAILURE_MEMORY, "out of memory for the samples");
     double best_median = 0;
     bool read = true;
     for (unsigned k = 0; read && k < READ_SHAPES * (sizeof grids / sizeof *grids); k++) {
@@ -79,10 +79,10 @@ static bool time_read_shapes(struct machine *machine, void *data, void *sink, ui
         const uint64_t most = (uint64_t)machine->facts.multiprocessors * blocks;
         trial.grid = blocks ? min_u64(tiles, most) : tiles;
         trial.block = READ_BLOCK;
-        struct read_context context = {machine,
-                                       launch_step(kernel_that_reads(machine->facts.kernels, shape),
-                                                   trial.grid, READ_BLOCK, 0),
-                                       arguments};
+        struct read_context context = {
+            machine,
+            launch_step(kernel_of_reads(machine->facts.kernels, shape), trial.grid, READ_BLOCK, 0),
+            arguments};
         read = machine_time_samples(machine, run, &trial, NULL, launch_read, &context);
         const double median = read ? median_of(&trial) : 0;
         if (read && (k == 0 || median < best_median)) {
@@ -103,7 +103,7 @@ static bool fill_random(struct machine *machine, void *data, size_t bytes)
     const size_t chunk = min_u64(bytes, CHUNK_BYTES);
     void *random = malloc(chunk);
     if (!random)
-        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for random data");
+        return failure_record(machine->failure, FAILURE_MEMORY, "out of memory for random data");
     random_fill(random, chunk);
     bool filled = true;
     for (size_t at = 0; filled && at < bytes; at += chunk)
@@ -136,7 +136,7 @@ bool machine_time_launch(struct machine *machine, struct run *run)
     uint64_t zero = 0;
     void *arguments[] = {&null, &zero, &null};
     const struct step step =
-        launch_step(kernel_that_reads(machine->facts.kernels, SHAPE), 1, WARP, 0);
+        launch_step(kernel_of_reads(machine->facts.kernels, SHAPE), 1, WARP, 0);
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         const double start = clock_now();
         if (run_check_interrupt(run) || !machine->work->launch(machine, &step, arguments) ||

@@ -36,7 +36,7 @@ void run_finish_exact(struct run *run, const struct plan *plan, enum element acc
 void run_finish(struct run *run, const struct plan *plan, enum element accumulator,
                 const void *state, uint64_t count)
 {
-    struct finish finish = finish_in(&plan->finish, accumulator);
+    struct finish finish = finish_convert(&plan->finish, accumulator);
     finish.count = run->count = count;
     state_finish(plan->reduction, &finish, state, &run->answer);
     run->findings |= result_findings(plan, &run->answer, count);
@@ -49,7 +49,7 @@ union scalar run_empty_value(const struct plan *plan)
     struct finish finish = plan->finish;
     struct answer answer;
     if (element_is_integer(type) && (plan->fold == FOLD_min || plan->fold == FOLD_max))
-        return scalar_end(type, plan->fold == FOLD_min);
+        return scalar_limit(type, plan->fold == FOLD_min);
     finish.count = 0;
     state_identity(plan->fold, plan->accumulator, state);
     state_finish(plan->reduction, &finish, state, &answer);

@@ -82,7 +82,7 @@ static unsigned available_kernels(const struct kernels *kernels, const struct ax
     const enum element input = axes->reduced.input;
     const bool native = epilogue_is_native(self->plan, input, self->accumulator);
     unsigned wanted = 1u << KERNEL_FEW, available = 0;
-    if (axes->outer > DIMENSIONS_FEW || axes->reduced.dimensions > DIMENSIONS_FEW)
+    if (axes->outer > DIMENSIONS_SMALL || axes->reduced.dimensions > DIMENSIONS_SMALL)
         return 0;
     if (!axes->reduced.mask && elements_are_aligned(axes, copied) &&
         epilogue_stores_directly(self->plan, self->accumulator)) {
@@ -95,7 +95,7 @@ static unsigned available_kernels(const struct kernels *kernels, const struct ax
         /* A thread stores the results of its states itself. */
         if (native || (states && COLUMN_BYTES / element_size(input) *
                                          element_size(self->plan->finish.result) <=
-                                     STORE_BYTES_MOST))
+                                     STORE_BYTES_MAX))
             wanted |= 1u << KERNEL_UNSPLIT_COLUMNS;
     }
     for (unsigned kind = KERNEL_FEW; kind <= KERNEL_BATCH_INVARIANT; kind++)
@@ -110,7 +110,7 @@ static unsigned available_kernels(const struct kernels *kernels, const struct ax
 static bool is_dense(const struct axes *axes)
 {
     int64_t lowest, end;
-    axes_span(axes, &lowest, &end);
+    axes_byte_range(axes, &lowest, &end);
     return (axes->outer <= 1 || axes->reduced.dimensions > 1) &&
            (uint64_t)(end - lowest) ==
                axes->results * elements_per_result(axes) * element_bytes(axes);
@@ -154,7 +154,7 @@ static bool fits_exact_launch(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
     const bool silent =
-        !results_are_awaited(&plan->results) || plan->reduction != REDUCTION_nanmean;
+        !results_are_synchronous(&plan->results) || plan->reduction != REDUCTION_nanmean;
     return plan->elements.on_device && silent && plan->results.values == 1 &&
            !plan_adds_products(plan) && !plan->finish.has_initial && !axes->reduced.mask &&
            plan->n > 0 && axes->results > 1 && axes->aligned && axes->outer >= 1 &&
@@ -180,7 +180,7 @@ static bool choose_exact_launch(const struct plan *plan, const struct facts *fac
                    block = exponent < WARP ? WARP : exponent;
     const uint64_t busy = ceil_div((uint64_t)facts->multiprocessors * BLOCKS, groups),
                    useful = n / (rows ? BLOCK_MIN : (uint64_t)THREAD_MIN << block >> lanes),
-                   needed = ceil_div(n, EXACT_BLOCK_MOST / 2), splits = min_u64(busy, useful);
+                   needed = ceil_div(n, EXACT_BLOCK_MAX / 2), splits = min_u64(busy, useful);
     self->launch = (struct launch_config){.kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
                                           .block = block,
                                           .groups = groups,
@@ -255,8 +255,8 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
     self->kernel = choice_kernel_along(facts->kernels, KERNEL_ALONG, plan, true, &self->accumulator,
                                        &converts);
     if (!self->kernel)
-        return failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
-                            reduction_row(plan->reduction)->called);
+        return failure_record(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
+                              reduction_row(plan->reduction)->called);
     self->state_bytes = state_bytes(plan->fold, self->accumulator);
     if (plan->n && plan->layout->mask && !plan->elements.mask_on_device) {
         struct layout *mask = &self->mask.layout;
@@ -292,7 +292,7 @@ static void set_outer(const struct axes *axes, uint64_t *shape, int64_t *strides
     memcpy(output_strides, axes->places, axes->outer * sizeof *output_strides);
 }
 
-void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes_of_any *of_any)
+void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes_any *of_any)
 {
     const struct axes *axes = &self->axes;
     struct kernel_axes *argument = &of_any->of_few;
@@ -304,7 +304,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     argument->results = axes->results;
     argument->counts = counts_mask(self);
     argument->list = NULL;
-    axes_span(axes, &argument->lowest, &argument->end);
+    axes_byte_range(axes, &argument->lowest, &argument->end);
     outer->count = axes->outer;
     outer->first = axes->first;
     if (self->launch.kernel == KERNEL_ALONG) {
@@ -314,7 +314,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         set_outer(axes, from->shape + offset, from->strides + offset, from->mask_strides + offset,
                   of_any->output_strides);
     } else {
-        layout_copy_few(&rows.from, &argument->from);
+        layout_copy_small(&rows.from, &argument->from);
         set_outer(axes, outer->shape, outer->strides, outer->mask_strides, outer->output_strides);
     }
 }

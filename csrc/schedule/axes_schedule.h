@@ -18,7 +18,7 @@ struct axes_schedule {
 };
 
 /* A subset of a plan's results as a plan of its own, with its schedule. */
-struct axes_part {
+struct axes_slice {
     struct axes axes;
     struct plan plan;
     struct axes_schedule schedule;
@@ -38,7 +38,7 @@ struct step axes_schedule_step(const struct axes_schedule *);
 
 /* The kernel's argument, except for where results go. Kernels other than the general one take only
  * its first member, for few dimensions. */
-void axes_schedule_argument(const struct axes_schedule *, struct kernel_axes_of_any *);
+void axes_schedule_argument(const struct axes_schedule *, struct kernel_axes_any *);
 
 /* The argument of an exact kernel, except for addresses in the arena. */
 void exact_along_argument(const struct axes_schedule *, struct kernel_exact_along *);

@@ -48,7 +48,7 @@ const void *choice_kernel_along(const struct kernels *kernels, enum kernel_kind 
                                bits <= 32 && plan->n >> (63 - bits) == 0;
     const enum element row_accumulator =
                            sums_integers ? ELEMENT_INT64 : accumulator_of_rows(plan->accumulator),
-                       widest = accumulator_widest(plan->accumulator);
+                       widest = widest_accumulator(plan->accumulator);
     const void *kernel = reads_unconverted && supports_rows(plan)
                              ? kernel_of_fold(kernels, kind, plan->fold, input, row_accumulator, 0)
                              : NULL;
@@ -85,7 +85,7 @@ static void choose_form(struct schedule *self)
         choice->accumulator = row_accumulator;
     } else {
         choice->form = FORM_GATHERED;
-        choice->accumulator = accumulator_widest(plan->accumulator);
+        choice->accumulator = widest_accumulator(plan->accumulator);
     }
 }
 

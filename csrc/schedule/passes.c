@@ -183,7 +183,7 @@ struct step schedule_finish(const struct schedule *self, enum part state)
     const enum kernel_kind kind = exact ? KERNEL_EXACT_FINISH : KERNEL_FINISH;
     struct step step = grid_stride(kernel_of_kind(self->kernels, kind), 1, exact ? WARP : 1, 1,
                                    "finish", state, PART_OUT);
-    step.shared_bytes = exact ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0;
+    step.shared_bytes = exact ? (EXACT_HEADER + EXACT_DIGITS) * sizeof(int64_t) : 0;
     return step;
 }
 

@@ -89,17 +89,17 @@ static bool choose_launches(struct schedule *self, const struct facts *facts,
     const bool one_block = plan->exact || !fold_is_on_ladder(plan->fold);
     const int required = plan->method->capability, available = facts->capability;
     if (available && available < required)
-        return failure_note(
+        return failure_record(
             failure, FAILURE_RUNTIME,
             "method '%s' needs a GPU of compute capability %d.%d or later; this one has %d.%d",
             plan->method->name, required / 10, required % 10, available / 10, available % 10);
     if (!schedule_choose_kernels(self))
         return required
-                   ? failure_note(failure, FAILURE_RUNTIME,
-                                  "method '%s' needs a GPU of compute capability %d.%d or later, "
-                                  "and gred was built for earlier ones only (GRED_CUDA_ARCHS)",
-                                  plan->method->name, required / 10, required % 10)
-                   : failure_note(
+                   ? failure_record(failure, FAILURE_RUNTIME,
+                                    "method '%s' needs a GPU of compute capability %d.%d or later, "
+                                    "and gred was built for earlier ones only (GRED_CUDA_ARCHS)",
+                                    plan->method->name, required / 10, required % 10)
+                   : failure_record(
                          failure, FAILURE_RUNTIME, "%s has no kernel for the %s of %s as %s",
                          plan->method->name, reduction_row(plan->reduction)->called,
                          element_name(plan->layout->input), element_name(choice->accumulator));
@@ -111,8 +111,8 @@ static bool choose_launches(struct schedule *self, const struct facts *facts,
     self->later_blocks_max = 1;
     return (bound_grid(self, facts, choice->first, &self->first_blocks_max) &&
             (one_block || bound_grid(self, facts, choice->later, &self->later_blocks_max))) ||
-           failure_note(failure, FAILURE_RUNTIME,
-                        "the device does not report how many blocks it can hold");
+           failure_record(failure, FAILURE_RUNTIME,
+                          "the device does not report how many blocks it can hold");
 }
 
 /* ---- memory ---- */
@@ -179,7 +179,7 @@ static void reserve_memory(struct schedule *self)
     reserve_partials(self);
     if (method_is(method, METHOD_LAST_BLOCK) || method->style == STYLE_cooperative)
         arena_reserve(arena, PART_TICKETS, 1,
-                      self->plan->exact ? sizeof(struct exact_together) : sizeof(unsigned));
+                      self->plan->exact ? sizeof(struct exact_shared_words) : sizeof(unsigned));
     if (self->pieces > 1)
         arena_reserve(arena, PART_RESULTS, self->pieces, self->state_bytes);
     if (self->counts)
@@ -219,7 +219,7 @@ static void choose_pieces(struct schedule *self, const struct facts *facts)
     const struct choice *choice = &self->choice;
     const struct plan *plan = self->plan;
     const uint64_t block_max =
-        plan_adds_products(plan) ? EXACT_PRODUCTS_BLOCK_MOST : EXACT_BLOCK_MOST;
+        plan_adds_products(plan) ? EXACT_PRODUCTS_BLOCK_MAX : EXACT_BLOCK_MAX;
     const bool whole = facts->whole, shrinks = choice->uploads || choice->copy ||
                                                method_is(self->plan->method, METHOD_REPEATS);
     uint64_t most;
@@ -240,7 +240,8 @@ static bool matches_out(const struct schedule *self)
     if (plan->exact)
         return !plan->finish.has_initial && !plan_adds_products(plan);
     return plan_stores_states(plan) && plan->finish.result == type && plan->results.type == type &&
-           !element_is_complex(type) && (uintptr_t)plan_out(plan) % element_size(type) == 0;
+           !element_is_complex(type) &&
+           (uintptr_t)plan_device_result(plan) % element_size(type) == 0;
 }
 
 /* A pass that reads the mask may count the unmasked elements. A kernel that folds everything in one
@@ -255,17 +256,17 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
     const struct choice *choice = &self->choice;
     self->counts = plan->elements.on_device && plan->layout->mask && plan->n && plan->counts;
     self->counts_separately = self->counts && (plan->exact || !choice_reads_rows(choice) ||
-                                               !fold_makes_means(plan->fold, choice->accumulator));
+                                               !fold_gives_mean(plan->fold, choice->accumulator));
     if (plan->n == 0) {
         arena_reserve(&self->arena, PART_PARTIALS, 1, self->state_bytes);
     } else {
         choose_pieces(self, facts);
         const bool one_launch = method_is(plan->method, METHOD_LAST_BLOCK) && !self->counts &&
                                 (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
-        self->posts = one_launch && !plan_out(plan);
-        self->stores = one_launch && plan_out(plan) && matches_out(self);
+        self->posts = one_launch && !plan_device_result(plan);
+        self->stores = one_launch && plan_device_result(plan) && matches_out(self);
     }
-    self->finishes_on_device = plan_out(plan) && !self->stores;
+    self->finishes_on_device = plan_device_result(plan) && !self->stores;
     return true;
 }
 

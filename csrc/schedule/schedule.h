@@ -66,7 +66,8 @@ static inline bool is_transferred(const struct transfer *self)
     return self->uploaded || self->copied;
 }
 
-/* Decides how a plan's elements are transferred, except for their layout; a copy is of type `type`. */
+/* Decides how a plan's elements are transferred, except for their layout; a copy is of type `type`.
+ */
 void transfer_choose(const struct plan *, bool copies, enum element type, struct transfer *);
 void arena_reserve_transfer(struct arena *, const struct transfer *);
 

@@ -67,7 +67,7 @@ static void resolve_offsets(const struct plan *plan, struct transfer *offsets)
         *layout = *plan->segments.offsets;
     } else {
         offsets->uploaded = PART_OFFSETS;
-        layout_lie_flat(layout, plan->segments.of->offsets, NULL, ELEMENT_INT64,
+        layout_set_flat(layout, plan->segments.of->offsets, NULL, ELEMENT_INT64,
                         plan->segments.of->count);
     }
     layout->type = ELEMENT_INT64;

@@ -54,7 +54,7 @@ static void destroy(void *opaque)
 
 static bool out_of_memory(struct failure *failure)
 {
-    return failure_note(failure, FAILURE_MEMORY, "out of memory for the simulated device");
+    return failure_record(failure, FAILURE_MEMORY, "out of memory for the simulated device");
 }
 
 /* ---- runs ---- */
@@ -120,7 +120,7 @@ static bool shrink_results(struct trial *self, const struct axes *all, uint64_t 
     axes->first = 0;
     for (unsigned k = axes->outer; k-- > 0; place *= (int64_t)axes->shape[k])
         axes->places[k] = place;
-    const size_t bytes = axes->results * results_widest(results);
+    const size_t bytes = axes->results * results_max_size(results);
     self->results = malloc(bytes * results->values);
     plan->axes = axes;
     plan->means = NULL;
@@ -220,14 +220,14 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
     const struct extent extent = layout_extent(&view->layout);
     (void)failure;
     if (extent.bytes == 0)
-        return LOCATED_ELSEWHERE;
+        return LOCATED_NOT_FOUND;
     view->held.pin = simulated_allocation_find(&state->memory, extent.first, extent.bytes);
     if (!view->held.pin)
-        return LOCATED_ELSEWHERE;
+        return LOCATED_NOT_FOUND;
     view->held.unpin = simulated_allocation_release;
     view->platform = &backend_simulated.platform;
     view->device = 0;
-    return LOCATED_HERE;
+    return LOCATED_FOUND;
 }
 
 /* ---- memory for results ---- */
@@ -237,8 +237,8 @@ static bool allocate(void *opaque, struct device_memory *memory, struct failure 
     struct state *state = opaque;
     struct simulated_allocation *block = simulated_allocation_new(&state->memory, memory->bytes);
     if (!block)
-        return failure_note(failure, FAILURE_MEMORY,
-                            "out of memory for %zu bytes on the simulated device", memory->bytes);
+        return failure_record(failure, FAILURE_MEMORY,
+                              "out of memory for %zu bytes on the simulated device", memory->bytes);
     memory->at = block->bytes;
     memory->pin = block;
     return true;
@@ -266,8 +266,8 @@ const struct backend backend_simulated = {
                  .allocate = allocate,
                  .release = release,
                  .read = read_results},
-    .takes_order = true,
-    .takes_workspace = true,
+    .uses_order = true,
+    .uses_workspace = true,
     .create = create,
     .destroy = destroy,
     .describe = describe,

@@ -23,8 +23,8 @@ static struct simulated_machine *simulation_of(struct machine *machine)
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
     *memory = simulated_malloc(bytes);
-    return *memory || failure_note(machine->failure, FAILURE_MEMORY,
-                                   "out of memory for %zu bytes on the simulated device", bytes);
+    return *memory || failure_record(machine->failure, FAILURE_MEMORY,
+                                     "out of memory for %zu bytes on the simulated device", bytes);
 }
 
 static void machine_release(struct machine *machine, void *memory)
@@ -40,7 +40,7 @@ static bool machine_clear(struct machine *machine, void *target, size_t bytes)
     return true;
 }
 
-static bool machine_copy(struct machine *machine, enum copy_way way, void *target,
+static bool machine_copy(struct machine *machine, enum copy_kind way, void *target,
                          const void *source, size_t bytes)
 {
     (void)machine, (void)way;
@@ -56,8 +56,8 @@ static size_t machine_room(struct machine *machine, size_t bytes)
     return bytes < enough ? bytes : enough;
 }
 
-static bool machine_feed(struct machine *machine, void *target, const struct layout *layout,
-                         uint64_t start, uint64_t length, bool as_bits, uint64_t *fed)
+static bool machine_upload(struct machine *machine, void *target, const struct layout *layout,
+                           uint64_t start, uint64_t length, bool as_bits, uint64_t *fed)
 {
     (void)machine;
     *fed = (as_bits ? gather_bits : gather_unconverted)(INSTRUCTIONS_baseline, layout, start,
@@ -122,7 +122,7 @@ static bool check_launch(const struct simulated_machine *self, const struct step
     launch->checker =
         checker_open(launch, simulator_multiprocessors(self->simulator), &regions, counting->fault);
     return launch->checker ||
-           failure_note(&self->run->failure, FAILURE_MEMORY, "out of memory for what is checked");
+           failure_record(&self->run->failure, FAILURE_MEMORY, "out of memory for what is checked");
 }
 
 /* ---- launches ---- */
@@ -142,7 +142,7 @@ static bool store_counts(struct run *run, struct counted_launch *counts, void **
     struct counted_launch *more =
         realloc(counting->launches, (counting->count + 1) * sizeof *counting->launches);
     if (!more)
-        return failure_note(&run->failure, FAILURE_MEMORY, "out of memory for what is counted");
+        return failure_record(&run->failure, FAILURE_MEMORY, "out of memory for what is counted");
     counting->launches = more;
     more[counting->count++] = *counts;
     return true;
@@ -173,13 +173,14 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
     if (!check_launch(self, step, &launch))
         return false;
     const struct failure *failure = simulator_launch(self->simulator, &launch);
-    bool done = failure->kind == FAILURE_NONE ? store_counts(run, &counts, arguments)
-                                              : failure_note(&run->failure, failure->kind,
-                                                             "simulated device: %s", failure->text);
+    bool done =
+        failure->kind == FAILURE_NONE
+            ? store_counts(run, &counts, arguments)
+            : failure_record(&run->failure, failure->kind, "simulated device: %s", failure->text);
     if (!done)
         counted_launch_free(&counts);
     else if (launch.checker && !checker_end(launch.checker))
-        done = failure_note(&run->failure, FAILURE_RUNTIME, "the kernel is at fault");
+        done = failure_record(&run->failure, FAILURE_RUNTIME, "the kernel is at fault");
     checker_close(launch.checker);
     return done;
 }
@@ -209,17 +210,17 @@ static bool machine_resident(void *device, const void *kernel, unsigned block, s
 
 /* ---- measuring ---- */
 
-static bool machine_mark(struct machine *machine, enum moment moment)
+static bool machine_mark(struct machine *machine, enum timing_event timing_event)
 {
-    simulation_of(machine)->moments[moment] = clock_now();
+    simulation_of(machine)->moments[timing_event] = clock_now();
     return true;
 }
 
 static bool machine_elapsed(struct machine *machine, double *first_pass, double *seconds)
 {
     const double *moments = simulation_of(machine)->moments;
-    *first_pass = moments[MOMENT_FIRST_PASS] - moments[MOMENT_BEGIN];
-    *seconds = moments[MOMENT_END] - moments[MOMENT_BEGIN];
+    *first_pass = moments[TIMING_FIRST_PASS] - moments[TIMING_BEGIN];
+    *seconds = moments[TIMING_END] - moments[TIMING_BEGIN];
     return true;
 }
 
@@ -233,7 +234,7 @@ static const struct machine_memory machine_memory = {
     .room = machine_room,
     .clear = machine_clear,
     .copy = machine_copy,
-    .feed = machine_feed,
+    .feed = machine_upload,
 };
 
 static const struct machine_work machine_work = {

@@ -86,7 +86,7 @@ void simulator_barrier_cluster(void)
     thread_wait_at(AT_CLUSTER_BARRIER);
 }
 
-void *simulator_memory_of_block(void *here, unsigned rank)
+void *simulator_map_shared_rank(void *here, unsigned rank)
 {
     const struct multiprocessor *sm = thread_running()->sm;
     const ptrdiff_t offset = (unsigned char *)here - sm->shared;
@@ -138,7 +138,7 @@ static void record(struct thread *self, const struct simulator_access *access)
         grid_stop(sm->grid, FAILURE_RUNTIME, "too many accesses to record individually");
 }
 
-void simulator_count(const struct simulator_access *access)
+void simulator_record(const struct simulator_access *access)
 {
     struct thread *self = thread_running();
     const struct multiprocessor *sm = self->sm;

@@ -177,15 +177,15 @@ static bool is_plain(const struct layout *layout)
 
 static void pack_bits(const unsigned char *bytes, uint64_t n, unsigned char *target)
 {
-    unsigned char rest[BYTES_AT_ONCE] = {0};
+    unsigned char rest[BYTES_PER_LOAD] = {0};
     uint64_t at = 0;
     uint16_t bits;
-    for (; n - at >= BYTES_AT_ONCE; at += BYTES_AT_ONCE) {
-        bits = htole16(bits_of_bytes(bytes + at));
+    for (; n - at >= BYTES_PER_LOAD; at += BYTES_PER_LOAD) {
+        bits = htole16(bytes_to_bits(bytes + at));
         memcpy(target + at / MASK_BITS, &bits, sizeof bits);
     }
     memcpy(rest, bytes + at, n - at);
-    bits = htole16(bits_of_bytes(rest));
+    bits = htole16(bytes_to_bits(rest));
     memcpy(target + at / MASK_BITS, &bits, ceil_div(n - at, MASK_BITS));
 }
 

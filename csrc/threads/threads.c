@@ -298,7 +298,7 @@ static bool pool_run(struct pool *pool, unsigned max, uint64_t pieces, bool brie
 struct threads {
     _Atomic(struct pool *) pool;
     _Atomic unsigned max;   /* in a job; 0: not determined yet */
-    _Atomic unsigned bound; /* set by threads_bound; 0: none */
+    _Atomic unsigned bound; /* set by threads_set_limit; 0: none */
     unsigned requested;     /* OMP_NUM_THREADS; 0: not set */
 };
 
@@ -336,7 +336,7 @@ unsigned threads_for(const struct thread_team *self, uint64_t pieces)
     return (unsigned)min_u64(pieces, min_u64(max_threads(self->threads), bound));
 }
 
-unsigned threads_bound(struct threads *self, unsigned max)
+unsigned threads_set_limit(struct threads *self, unsigned max)
 {
     if (max)
         atomic_store(&self->bound, max);

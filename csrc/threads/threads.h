@@ -44,7 +44,7 @@ unsigned threads_for(const struct thread_team *, uint64_t pieces);
 
 /* Bounds the threads of future jobs; 0: keeps the bound. Returns the maximum number of threads in a
  * job of many pieces. */
-unsigned threads_bound(struct threads *, unsigned most);
+unsigned threads_set_limit(struct threads *, unsigned most);
 
 /* Executes all pieces and returns when they are done. Any number of threads may call concurrently:
  * each works on its own job, and the pool's threads help any that has pieces left, so no caller

@@ -14,9 +14,9 @@
 namespace KERNELS
 {
 
-/* Counterparts of struct kernel_axes and struct kernel_axes_of_any. */
+/* Counterparts of struct kernel_axes and struct kernel_axes_any. */
 struct along : kernel_axes {};
-struct along_any : kernel_axes_of_any {};
+struct along_any : kernel_axes_any {};
 
 static_assert(sizeof(along_any) + 3 * sizeof(void *) <= 4096, "older GPUs take no more arguments");
 
@@ -136,7 +136,7 @@ __device__ __forceinline__ outer_dimension outer_at(const kernel_axes &x, unsign
             x.outer.output_strides[k]};
 }
 
-__device__ __forceinline__ outer_dimension outer_at(const kernel_axes_of_any &x, unsigned k)
+__device__ __forceinline__ outer_dimension outer_at(const kernel_axes_any &x, unsigned k)
 {
     const unsigned at = x.from.dimensions + k;
     return {x.from.shape[at], x.from.strides[at], x.from.mask_strides[at], x.output_strides[k]};
@@ -171,8 +171,7 @@ __device__ __forceinline__ result_place place_of_result(const kernel_axes &x, ui
     return place_among(x, x.outer.count, x.outer.first, result);
 }
 
-__device__ __forceinline__ result_place place_of_result(const kernel_axes_of_any &x,
-                                                        uint64_t result)
+__device__ __forceinline__ result_place place_of_result(const kernel_axes_any &x, uint64_t result)
 {
     return place_among(x, x.of_few.outer.count, x.of_few.outer.first, result);
 }
@@ -237,9 +236,9 @@ __device__ __forceinline__ int64_t accumulate_edge(state_of<Fold> &state, enum e
 
 /* Accumulate this thread's share of a result's elements, `base` from those of the first result. */
 template <class Fold>
-__device__ __forceinline__ void
-accumulate_share(counted_state<Fold> &acc, const kernel_axes_of_any &all, const team_member &me,
-                 const offsets &base, uint64_t split)
+__device__ __forceinline__ void accumulate_share(counted_state<Fold> &acc,
+                                                 const kernel_axes_any &all, const team_member &me,
+                                                 const offsets &base, uint64_t split)
 {
     const layout &from = all.from;
     const kernel_axes &x = all.of_few;

@@ -30,7 +30,7 @@ struct result_elements {
     int64_t outer, inner;   /* strides in bytes */
     bool packed;            /* contiguous and aligned: packs can be loaded */
 
-    __device__ __forceinline__ result_elements(const layout_of_few &from, int64_t base)
+    __device__ __forceinline__ result_elements(const layout_small &from, int64_t base)
         : data(static_cast<const char *>(from.data) + base), count(1), length(1), outer(0), inner(0)
     {
         if (from.dimensions > 0) {

@@ -54,7 +54,7 @@ __global__ void fold_few(SHARED_PARAMETER(along) x, global<state_of<Fold>>, glob
 {
     const team_member me = place_in_team(x);
     const uint64_t result = uint64_t(blockIdx.x) * me.teams + me.result;
-    const layout_of_few &from = x.from;
+    const layout_small &from = x.from;
     counted_state<Fold> acc = {Fold::identity(), 0};
     result_place at = {{0, 0}, 0};
     if (result < x.results) {

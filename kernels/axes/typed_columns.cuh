@@ -176,7 +176,7 @@ __device__ __forceinline__ bool stores_packs(const kernel_axes &x, unsigned colu
 {
     return x.launch.column.stores_packs &&
            (sizeof(state_of<Fold>) > sizeof(uint64_t) || x.outer.count > 1 ||
-            x.result.bytes[0] * columns <= STORE_BYTES_MOST);
+            x.result.bytes[0] * columns <= STORE_BYTES_MAX);
 }
 
 /* Where a thread's results go, and their number. */

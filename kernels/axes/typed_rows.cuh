@@ -238,7 +238,7 @@ __device__ __forceinline__ void accumulate_stack(row_accumulator<Fold, In> &acc,
                                                  const kernel_axes &x, unsigned rank,
                                                  const reader &me, global<const char> data)
 {
-    const layout_of_few &from = x.from;
+    const layout_small &from = x.from;
     const uint64_t n = from.shape[1], first = uint64_t(rank) * pack<In>::size;
     if (first < n)
         accumulate_row_packs<Fold, In>(
@@ -259,7 +259,7 @@ template <class Fold, class In, bool Strided>
 __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, unsigned rank,
                                                           const rows_of_result &rows)
 {
-    const layout_of_few &from = x.from;
+    const layout_small &from = x.from;
     const unsigned inner = from.dimensions - 1, readers = x.launch.long_row.readers,
                    threads = unsigned(x.launch.splits) << x.launch.team;
     const bool together = readers == threads;

@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(threads_of_strided, strided_blocks<sizeof(stat
     state_of<Fold> state = Fold::identity();
     result_place at = {{0, 0}, 0};
     if (exists) {
-        const layout_of_few &from = x.from;
+        const layout_small &from = x.from;
         const unsigned dimensions = from.dimensions - (inner > 1);
         at = place_of_result(x, result);
         column_share share = {static_cast<const char *>(from.data) + at.base.data,

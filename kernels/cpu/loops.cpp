@@ -39,7 +39,7 @@ struct state_operations {
     size_t bytes;
     void (*store_identity)(void *state);
     merge_states *merge;
-    fold_pairs *merge_into;
+    merge_pairs *merge_into;
 };
 
 template <class Fold>
@@ -152,12 +152,12 @@ void state_identity(enum fold fold, enum element accumulator, void *state)
     operations_of(fold, accumulator).store_identity(state);
 }
 
-merge_states *loop_of_states(enum fold fold, enum element accumulator)
+merge_states *merge_loop(enum fold fold, enum element accumulator)
 {
     return operations_of(fold, accumulator).merge;
 }
 
-fold_pairs *loop_of_pairs(enum fold fold, enum element accumulator)
+merge_pairs *merge_pairs_loop(enum fold fold, enum element accumulator)
 {
     return operations_of(fold, accumulator).merge_into;
 }
@@ -189,8 +189,8 @@ bool states_have_too_few(enum fold fold, enum element accumulator, const void *s
     }
 }
 
-void states_about(enum element accumulator, void *states, uint64_t n,
-                  const struct complex128 *means, int64_t step)
+void states_recenter(enum element accumulator, void *states, uint64_t n,
+                     const struct complex128 *means, int64_t step)
 {
     const auto mean = [=](uint64_t k) { return means[int64_t(k) * step]; };
     if (element_is_complex(accumulator))
@@ -209,7 +209,7 @@ bool reduction_has_value(enum reduction reduction)
     return kinds[reduction].has_value;
 }
 
-is_settled *settling_of(enum reduction reduction, enum element type)
+is_settled *is_settled_test(enum reduction reduction, enum element type)
 {
     if (reduction == REDUCTION_any)
         return any_is_settled;

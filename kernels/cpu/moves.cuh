@@ -107,8 +107,8 @@ struct row_compaction {
     NOINLINE static char *compact(const char *at, const unsigned char *mask, uint64_t n, char *to)
     {
         uint64_t i = 0;
-        for (; i + BYTES_AT_ONCE <= n; i += BYTES_AT_ONCE)
-            to = compact_16(at + i * size, bits_of_bytes(mask + i), to);
+        for (; i + BYTES_PER_LOAD <= n; i += BYTES_PER_LOAD)
+            to = compact_16(at + i * size, bytes_to_bits(mask + i), to);
         for (; i < n; i++)
             to = compact_1(at + i * size, mask[i], to);
         return to;

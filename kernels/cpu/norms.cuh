@@ -225,7 +225,7 @@ FORCEINLINE state_of<norm2<V>> float_squares(const In *x, size_t n)
     if constexpr (std::is_same_v<real_of<In>, double>) {
         constexpr int up = 537, down = -538;
         static_assert(blue::times_small == 0x1p537 && blue::times_large == 0x1p-538);
-        constexpr double too_small = 0x1p-960, too_large = LOOP_MOST * blue::large * blue::large;
+        constexpr double too_small = 0x1p-960, too_large = CHUNK_MAX * blue::large * blue::large;
         if (middle < too_small)
             return {reduce_array<double, sum, squares<up>>(x, n), 0, 0};
         if (!(middle <= too_large))

@@ -408,19 +408,19 @@ void select_long(selector<K> self, K *kept, Filter filter)
         __VA_ARGS__                                                                                \
     })
 
-void selection_of(const struct selection *job, uint64_t result, char *workspace)
+void select_quantiles(const struct selection *job, uint64_t result, char *workspace)
 {
     WITH_KEY_TYPE(KERNELS::select_result(*job, result, reinterpret_cast<K *>(workspace)););
 }
 
-void selection_of_few(const struct selection *job, sort_columns *sort, uint64_t first,
-                      uint64_t count, char *workspace)
+void select_quantiles_few(const struct selection *job, sort_columns *sort, uint64_t first,
+                          uint64_t count, char *workspace)
 {
     WITH_KEY_TYPE(KERNELS::select_few(*job, sort, first, count, reinterpret_cast<K *>(workspace)););
 }
 
-void selection_of_long(const struct selection *job, const struct selected *one, char *kept,
-                       filter_parts *filter, void *context)
+void select_quantiles_long(const struct selection *job, const struct selected *one, char *kept,
+                           filter_parts *filter, void *context)
 {
     WITH_KEY_TYPE(
         KERNELS::select_long(KERNELS::selector<K>{*job, *one}, reinterpret_cast<K *>(kept),

@@ -158,7 +158,7 @@ template <class Lanes, class Elements>
 NOINLINE Lanes reduce_as_tree(Elements x, size_t steps)
 {
     constexpr unsigned max_levels = 8;
-    static_assert(2 * LOOP_MOST / Lanes::step <= steps_per_run << (max_levels - 1),
+    static_assert(2 * CHUNK_MAX / Lanes::step <= steps_per_run << (max_levels - 1),
                   "a tree needs more levels");
     struct {
         alignas(64) char at[sizeof(Lanes)];
@@ -323,7 +323,7 @@ NOINLINE uint64_t packed_sum(const In *x, size_t n)
     constexpr bool widens = sizeof(In) < sizeof(uint64_t);
     constexpr auto bias = Map<In>::bias;
     using total = bits_of<widens ? 2 * sizeof(In) : sizeof(In)>;
-    constexpr uint64_t rows = LOOP_MOST * sizeof(In) / lanes_bytes;
+    constexpr uint64_t rows = CHUNK_MAX * sizeof(In) / lanes_bytes;
     static_assert(!widens || rows * 2 * bits_of<sizeof(In)>(-1) <= total(-1),
                   "a loop's sums need more bits");
     return unsigned_total<total, pair_sums<Map, widens>>(x, n, In(bias)) - uint64_t(bias) * n;
@@ -373,7 +373,7 @@ NOINLINE uint64_t count_nonzero(const void *elements, size_t n)
                2;
     } else {
         using count = typename truth_mask<In>::type;
-        static_assert(LOOP_MOST * sizeof(In) / lanes_bytes <= count(-1),
+        static_assert(CHUNK_MAX * sizeof(In) / lanes_bytes <= count(-1),
                       "a loop's counts need more bits");
         return unsigned_total<count, truths>(x, n, In{});
     }

@@ -57,7 +57,7 @@ struct vector_windows {
     {
         UNROLLED_FOR(unsigned w = 0; w < Windows; w++)
         {
-            centers[w] = center_of(highest + WINDOW_HEAD - int(w) * WINDOW_STEP);
+            centers[w] = center_of(highest + WINDOW_HEADROOM - int(w) * WINDOW_STEP);
             UNROLLED_FOR(unsigned r = 0; r < Registers; r++)
             at[w][r] = centers[w];
         }
@@ -110,8 +110,8 @@ template <unsigned Registers>
 FORCEINLINE void store_remainders(const doubles (&x)[Registers], struct windowed *result)
 {
     constexpr unsigned count = Registers * vector_lanes<double>;
-    static_assert(WINDOW_LEFT % count == 0, "what is left has no room");
-    result->whole = result->whole && result->lefts < WINDOW_LEFT;
+    static_assert(WINDOW_REMAINDERS % count == 0, "what is left has no room");
+    result->whole = result->whole && result->lefts < WINDOW_REMAINDERS;
     if (!result->whole)
         return;
     UNROLLED_FOR(unsigned r = 0; r < Registers; r++)
@@ -264,7 +264,7 @@ struct product_accumulator {
     struct windowed *result;
 
     FORCEINLINE product_accumulator(int highest, struct windowed *result)
-        : windows(highest), errors(highest - WINDOW_LOST), result(result)
+        : windows(highest), errors(highest - WINDOW_ERROR), result(result)
     {
         result->whole = true;
         result->lefts = 0;
@@ -341,7 +341,7 @@ struct small_products {
     FORCEINLINE void update(pointer_pair<double> at)
     {
         const doubles x = load<doubles>(at.a), y = load<doubles>(at.b),
-                      limit = broadcast(__builtin_ldexp(1, WINDOW_LEAST_PRODUCT));
+                      limit = broadcast(__builtin_ldexp(1, WINDOW_PRODUCT_MIN));
         any |= words(absolute_value(x * y) < limit) & words(x != 0.0) & words(y != 0.0);
     }
 };
@@ -362,7 +362,7 @@ void product_loop(const void *a, const void *b, size_t n, int highest, struct wi
     products.finish();
     result->too_small = false;
     if constexpr (products.has_errors)
-        result->too_small = products.least_product() < __builtin_ldexp(1, WINDOW_LEAST_PRODUCT) &&
+        result->too_small = products.least_product() < __builtin_ldexp(1, WINDOW_PRODUCT_MIN) &&
                             any_product_underflows(pairs, n);
 }
 

@@ -88,7 +88,7 @@ constexpr unsigned exact_load_size = 32 / (sizeof(In) > 4 ? sizeof(In) : 4);
 static __device__ __noinline__ uint64_t round_finite(const struct exact_result &result,
                                                      struct exact_leading leading)
 {
-    const int64_t notes[EXACT_NOTES] = {};
+    const int64_t notes[EXACT_HEADER] = {};
     return exact_round_part(&result.finish, result.rounding, result.finish.count, notes, false,
                             &leading);
 }
@@ -117,7 +117,7 @@ struct exact_column {
 
     __device__ __forceinline__ exact_column(shared<exact_word> words, bool skips_nan)
         : words(words), skips_nan(skips_nan), has_windows(!term::adaptive), has_words(false),
-          added(0), windows(term::full_top + WINDOW_HEAD)
+          added(0), windows(term::full_top + WINDOW_HEADROOM)
     {
     }
 
@@ -150,7 +150,7 @@ struct exact_column {
 #pragma unroll
         for (unsigned k = 0; k < terms; k++)
             range.add(term_at(x, k));
-        int exponent = int(range.greatest >> 20) - 1022 + spare / 4 + WINDOW_HEAD;
+        int exponent = int(range.greatest >> 20) - 1022 + spare / 4 + WINDOW_HEADROOM;
         exponent = exponent < lowest ? lowest : exponent > highest ? highest : exponent;
         windows = column_windows(exponent);
         has_windows = true;

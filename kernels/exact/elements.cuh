@@ -29,7 +29,7 @@ __device__ __forceinline__ void add_element_to_words(shared<exact_word> words, I
 {
     using term = exact_term<In>;
     if (skips_nan && has_nan(element)) {
-        atomicAdd(words + EXACT_NOTE_SKIPPED, exact_word(1));
+        atomicAdd(words + EXACT_SKIPPED, exact_word(1));
         return;
     }
 #pragma unroll
@@ -248,7 +248,7 @@ struct element_terms {
     __device__ __forceinline__ void finish(shared<exact_word> words) const
     {
         if (skipped)
-            atomicAdd(words + EXACT_NOTE_SKIPPED, exact_word(skipped));
+            atomicAdd(words + EXACT_SKIPPED, exact_word(skipped));
     }
 
   private:
@@ -272,7 +272,7 @@ struct element_terms {
 #pragma unroll
         for (unsigned k = 0; k < term::sums; k++)
             if ((unseen >> k & 1) && bits_of(term::term(element, k)) != uint64_t(1) << 63) {
-                atomicAdd(words + k * layout::part + EXACT_NOTE_NOT_NEGATIVE_ZERO, exact_word(1));
+                atomicAdd(words + k * layout::part + EXACT_NOT_NEGATIVE_ZERO, exact_word(1));
                 unseen &= ~(1u << k);
             }
         return unseen;

@@ -24,7 +24,7 @@ add_states(shared<exact_word> words, global<const exact_word> states, uint64_t c
 
 /* Adds the states of an array's pieces, in one block. */
 __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<exact_word> merged,
-                            global<struct exact_together>, struct epilogue epilogue, enum fold,
+                            global<struct exact_shared_words>, struct epilogue epilogue, enum fold,
                             enum element, unsigned, SHARED_PARAMETER(struct exact_result) result)
 {
     const shared<exact_word> words = block_memory<exact_word>();
@@ -42,14 +42,14 @@ __device__ __forceinline__ void expand_part(shared<exact_word> words,
                                             const struct finish &how, int part)
 {
     const int lane = int(threadIdx.x);
-    for (int k = lane; k < EXACT_NOTES + EXACT_DIGITS; k += int(warp_size)) {
-        const int digit = k - EXACT_NOTES - span.first;
+    for (int k = lane; k < EXACT_HEADER + EXACT_DIGITS; k += int(warp_size)) {
+        const int digit = k - EXACT_HEADER - span.first;
         const bool stored = digit >= 0 && digit < span.digits;
-        words[k] = k < EXACT_NOTES ? state[k] : stored ? state[EXACT_NOTES + digit] : 0;
+        words[k] = k < EXACT_HEADER ? state[k] : stored ? state[EXACT_HEADER + digit] : 0;
     }
     __syncwarp();
     if (lane == 0 && how.has_initial)
-        exact_words_begin(&how, part, pointer_cast<int64_t>(words));
+        exact_words_add_initial(&how, part, pointer_cast<int64_t>(words));
     __syncwarp();
 }
 
@@ -63,10 +63,10 @@ __global__ void exact_finish(global<const exact_word> state,
     const shared<exact_word> words = block_memory<exact_word>();
     const struct finish &how = result.finish;
     const struct exact_span span = result.span, all = {0, EXACT_DIGITS, 1};
-    const uint64_t count = (counted ? *counted : how.count) - state[EXACT_NOTE_SKIPPED];
+    const uint64_t count = (counted ? *counted : how.count) - state[EXACT_SKIPPED];
     store_parts(result, [&](int part) {
         expand_part(words, state + part * exact_words_of_part(span), span, how, part);
-        return round_part(words, all, result, count, exact_begins_negative(&how, part));
+        return round_part(words, all, result, count, exact_allows_negative_zero(&how, part));
     });
     if (threadIdx.x == 0)
         post(epilogue, uint32_t(0));

@@ -2,7 +2,7 @@
  * narrower than float64 is a float64. A product of two float64s is rounded to a float64, and the
  * rounding error is another float64, which one FMA computes (T. J. Dekker, "A floating-point
  * technique for extending the available precision", Numer. Math. 18, 1971). Both are added in
- * windows; those of the errors are WINDOW_LOST exponents below those of the products. If a product
+ * windows; those of the errors are WINDOW_ERROR exponents below those of the products. If a product
  * in a tile may not fit, overflows, or is so small that the error may not be a float64, the tile is
  * multiplied in integers and added one by one to the block's words. */
 #pragma once
@@ -45,7 +45,7 @@ struct product_terms {
         uint32_t least, end;
 
         __device__ __forceinline__ explicit windows(int exponent)
-            : upper(exponent), lower(exponent - WINDOW_LOST)
+            : upper(exponent), lower(exponent - WINDOW_ERROR)
         {
             const exact_bounds bounds(exponent, Used, exact_term<product_of<In>>::bits);
             least = uint32_t(bounds.least + 1023) << 20;
@@ -161,7 +161,7 @@ struct product_terms {
 
 /* Products of real numbers of any types, one by one; used if 64-bit integers are among them. */
 __global__ void exact_products_of_any(global<const char> data, uint64_t n, global<exact_word> state,
-                                      global<struct exact_together> together,
+                                      global<struct exact_shared_words> together,
                                       struct epilogue epilogue, enum fold, enum element, unsigned,
                                       SHARED_PARAMETER(struct exact_result) result,
                                       global<const char> factors, enum element type,

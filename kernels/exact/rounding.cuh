@@ -23,8 +23,8 @@ __device__ __forceinline__ struct exact_leading leading_of(shared<const exact_wo
         begin = end > 0 ? begin : k + 31 - __clz(int(mask & (0 - mask)));
         end = k + 32 - __clz(int(mask));
     }
-    return exact_lead(pointer_cast<const int64_t>(digits + begin), end - begin, 1,
-                      (span.first + begin) * EXACT_DIGIT_BITS - EXACT_POINT);
+    return exact_find_leading(pointer_cast<const int64_t>(digits + begin), end - begin, 1,
+                              (span.first + begin) * EXACT_DIGIT_BITS - EXACT_POINT);
 }
 
 /* Rounds a part; its words begin with the notes. Returns the bits of the sum, or of its root. */
@@ -33,10 +33,10 @@ __device__ __forceinline__ uint64_t round_part(shared<const exact_word> words,
                                                const struct exact_result &result, uint64_t count,
                                                bool begins_negative)
 {
-    const struct exact_leading leading = leading_of(words + EXACT_NOTES, span);
+    const struct exact_leading leading = leading_of(words + EXACT_HEADER, span);
     const shared<const int64_t> notes = pointer_cast<const int64_t>(words);
     return exact_round_part(&result.finish, result.rounding, count, notes,
-                            begins_negative && !notes[EXACT_NOTE_NOT_NEGATIVE_ZERO], &leading);
+                            begins_negative && !notes[EXACT_NOT_NEGATIVE_ZERO], &leading);
 }
 
 /* Stores to any type and address. Out of line: it is long and rarely needed. */
@@ -97,7 +97,7 @@ __device__ __forceinline__ void store_parts(const struct exact_result &result, R
 __device__ __noinline__ inline void round_words(shared<const exact_word> words,
                                                 const struct exact_result &result)
 {
-    const uint64_t count = result.finish.count - words[EXACT_NOTE_SKIPPED];
+    const uint64_t count = result.finish.count - words[EXACT_SKIPPED];
     const bool begins_negative = exact_needs_zero_signs(&result.finish);
     store_parts(result, [&](int part) {
         return round_part(words + part * exact_words_of_part(result.span), result.span, result,

@@ -116,7 +116,7 @@ struct warp_adder {
             if constexpr (term::adaptive)
                 dispatch_batch(choose_windows<term>(Policy::range_of(loaded)));
             else
-                add_batch<term::full_windows>(term::full_top + WINDOW_HEAD);
+                add_batch<term::full_windows>(term::full_top + WINDOW_HEADROOM);
         }
     }
 };
@@ -203,7 +203,7 @@ __device__ __forceinline__ bool combine_words(shared<exact_word> words, unsigned
  * launch. */
 template <class Layout>
 __device__ __forceinline__ void finish_words(shared<exact_word> words, global<exact_word> state,
-                                             global<struct exact_together> together,
+                                             global<struct exact_shared_words> together,
                                              const struct epilogue &epilogue,
                                              const struct exact_result &result)
 {
@@ -215,7 +215,7 @@ __device__ __forceinline__ void finish_words(shared<exact_word> words, global<ex
 template <class Policy, class In = typename Policy::element>
 __global__ void __launch_bounds__(1024)
     exact_sum(global<const In> data, uint64_t n, global<exact_word> state,
-              global<struct exact_together> together, struct epilogue epilogue, enum fold fold,
+              global<struct exact_shared_words> together, struct epilogue epilogue, enum fold fold,
               enum element, unsigned watches, SHARED_PARAMETER(struct exact_result) result,
               global<const In> factors)
 {

@@ -142,7 +142,7 @@ struct exact_term<product_of<In>> {
     static constexpr unsigned terms = factor::products, sums = factor::sums,
                               bits = has_errors ? 53 : 2 * factor::bits,
                               min_windows = bits > 24 ? 2 : 1, full_windows = 0;
-    static constexpr int full_top = 0, lowest = -1074 + WINDOW_LOST;
+    static constexpr int full_top = 0, lowest = -1074 + WINDOW_ERROR;
 };
 
 /* ---- packs ---- */

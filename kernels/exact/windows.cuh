@@ -10,9 +10,9 @@
  * The last window's remainder must be 0. If a check fails, the accumulators are restored, and the
  * numbers are added in more windows, or one by one.
  *
- * Numbers that are multiples of u and less than 2^(k - WINDOW_HEAD) leave no remainder, and need no
- * check if the first accumulator is in the inner half of its range: 64 of them change it by less
- * than 2^(k - 4), and a quarter of the range is 2^(k - 2). */
+ * Numbers that are multiples of u and less than 2^(k - WINDOW_HEADROOM) leave no remainder, and
+ * need no check if the first accumulator is in the inner half of its range: 64 of them change it by
+ * less than 2^(k - 4), and a quarter of the range is 2^(k - 2). */
 #pragma once
 
 #include "terms.cuh"
@@ -230,7 +230,7 @@ struct exact_bounds {
 
     __device__ __forceinline__ exact_bounds(int exponent, unsigned windows, unsigned bits)
         : least(exponent - int(windows - 1) * WINDOW_STEP - 52 + int(bits) - 1),
-          end(exponent - WINDOW_HEAD)
+          end(exponent - WINDOW_HEADROOM)
     {
     }
 };
@@ -268,12 +268,12 @@ __device__ __forceinline__ exact_choice choose_windows(exact_range range)
         const int lane_bottom = int(range.least >> 20) - 1022 - int(Term::bits);
         /* Most lanes' numbers should fit if the first window holds the warp's largest one. */
         if (warp_sum(lane_bottom >= top + room - capacity) < warp_size * 3 / 4)
-            return {Term::full_windows, Term::full_top + WINDOW_HEAD};
+            return {Term::full_windows, Term::full_top + WINDOW_HEADROOM};
     }
     room = room < max_room ? room : max_room;
     /* The windows' units have a digit, and the accumulators are normal and finite. */
     const int lowest = Term::lowest + 52 + int(windows - 1) * WINDOW_STEP;
-    int exponent = top + room + WINDOW_HEAD;
+    int exponent = top + room + WINDOW_HEADROOM;
     exponent = exponent < lowest ? lowest : exponent;
     return {windows, exponent < highest ? exponent : highest};
 }

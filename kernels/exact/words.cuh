@@ -14,7 +14,7 @@ using exact_word = unsigned long long; /* signed, wraps around */
 /* The layout of a sum's words, as in exact_span: a part's notes, its digits, then the next part. */
 template <int First, int Digits, unsigned Parts>
 struct exact_layout {
-    static constexpr unsigned part = EXACT_NOTES + Digits, words = part * Parts;
+    static constexpr unsigned part = EXACT_HEADER + Digits, words = part * Parts;
     static constexpr int lowest = First * EXACT_DIGIT_BITS - EXACT_POINT; /* exponent of place 0 */
     static constexpr struct exact_span span = {First, Digits, int(Parts)};
 };
@@ -40,11 +40,11 @@ __device__ __forceinline__ exact_word carried(shared<const exact_word> words,
 {
     const unsigned part = unsigned(exact_words_of_part(span)), index = k % part;
     exact_word word = words[k];
-    if (index < EXACT_NOTES)
+    if (index < EXACT_HEADER)
         return word;
     if (index < part - 1)
         word &= EXACT_DIGIT_MASK;
-    if (index > EXACT_NOTES)
+    if (index > EXACT_HEADER)
         word += exact_word(int64_t(words[k - 1]) >> EXACT_DIGIT_BITS);
     return word;
 }
@@ -68,7 +68,7 @@ __device__ __forceinline__ void deposit_piece(shared<exact_word> part, uint64_t 
 {
     const uint64_t piece = exact_piece(magnitude, place, k);
     if (piece)
-        add_to_word(part + EXACT_NOTES + place / EXACT_DIGIT_BITS + k,
+        add_to_word(part + EXACT_HEADER + place / EXACT_DIGIT_BITS + k,
                     negative ? exact_word(-piece) : exact_word(piece));
 }
 
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void deposit(shared<exact_word> part, uint64_t
 __device__ __forceinline__ void count_special(shared<exact_word> part, enum exact_kind kind,
                                               bool negative)
 {
-    atomicAdd(part + exact_count_of(kind, negative), exact_word(1));
+    atomicAdd(part + exact_count_index(kind, negative), exact_word(1));
 }
 
 /* A float as an integer times a power of two. */

@@ -32,7 +32,7 @@ struct keyed : kernel_keys {
 /* The adjacent elements that a thread loads at a time; `first` is a multiple of `count`. */
 template <class V>
 struct loaded_elements {
-    static constexpr unsigned count = KEYS_AHEAD;
+    static constexpr unsigned count = KEYS_PER_LOAD;
     int64_t keys[count];
     V values[count];
     uint64_t first;
@@ -92,13 +92,13 @@ struct loaded_elements {
 template <class V, class Take>
 __device__ __forceinline__ void each_element(const keyed &x, Take take)
 {
-    const uint64_t stride = uint64_t(gridDim.x) * blockDim.x * KEYS_AHEAD;
+    const uint64_t stride = uint64_t(gridDim.x) * blockDim.x * KEYS_PER_LOAD;
 #pragma unroll 1
-    for (uint64_t i = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) * KEYS_AHEAD; i < x.of.n;
+    for (uint64_t i = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) * KEYS_PER_LOAD; i < x.of.n;
          i += stride) {
         const loaded_elements<V> elements(x, i, x.of.n);
 #pragma unroll
-        for (unsigned k = 0; k < KEYS_AHEAD; k++)
+        for (unsigned k = 0; k < KEYS_PER_LOAD; k++)
             if (elements.valid >> k & 1)
                 take(elements.result(x, k), elements.values[k]);
     }

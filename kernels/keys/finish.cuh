@@ -15,7 +15,7 @@ __device__ __forceinline__ struct exact_leading leading_by_key(const keyed &x, u
     if (x.sum_words() == 2)
         return exact_leading_of(__int128(words[x.word_step]) + (words[0] >> EXACT_DIGIT_BITS),
                                 uint32_t(words[0]), lowest);
-    return exact_lead(words, int(x.sum_words()), x.word_step, lowest);
+    return exact_find_leading(words, int(x.sum_words()), x.word_step, lowest);
 }
 
 __device__ __forceinline__ uint64_t round_by_key(const keyed &x, uint64_t result,

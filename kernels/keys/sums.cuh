@@ -106,7 +106,7 @@ struct key_sample {
             const struct exact_number number = number_of(element.values[0], x.of.input);
             const bool counts =
                 (element.valid & 1) && number.kind == EXACT_FINITE && number.significand;
-            const int top = number.exponent + 64 - EXACT_BITS_ABOVE(number.significand | 1);
+            const int top = number.exponent + 64 - EXACT_CLZ(number.significand | 1);
             const int greatest = int(block_max(counts ? unsigned(top - lowest) : 0)) + lowest;
             const int bottom = greatest - int(x.sums.digits - 1) * EXACT_DIGIT_BITS;
             lowest = bottom > lowest ? bottom : lowest;
@@ -160,12 +160,12 @@ struct key_accumulator {
             count(result, slot);
         if (x.sums.digits == 0 || number.kind != EXACT_FINITE) {
             if (x.sums.digits > 0)
-                atomicOr(x.notes + result, 1u << exact_count_of(number.kind, number.negative));
+                atomicOr(x.notes + result, 1u << exact_count_index(number.kind, number.negative));
             return;
         }
         const int place = number.exponent - lowest;
         if (place < 0 || (x.sums.limit && place + digits_of_value > int(x.sums.limit))) {
-            flags |= number.significand ? unsigned(KEYS_BEYOND) : 0;
+            flags |= number.significand ? unsigned(KEYS_OVERFLOW) : 0;
             return;
         }
         const placed_number placed = {number.significand, unsigned(place), number.negative};

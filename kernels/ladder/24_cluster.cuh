@@ -20,7 +20,7 @@ __device__ __forceinline__ T cluster_fold(T value)
     const shared<T> of_blocks = block_memory<T>();
     cluster_barrier();
     if (threadIdx.x == 0)
-        in_block(0, of_blocks)[cluster_rank()] = value;
+        map_shared_rank(0, of_blocks)[cluster_rank()] = value;
     cluster_barrier();
     if (cluster_rank() == 0 && threadIdx.x < warp_size)
         value = warp_fold<Fold>(threadIdx.x < cluster_size() ? of_blocks[threadIdx.x]

@@ -61,7 +61,7 @@ constexpr bool loads_packed =
     sizeof(value_of<Fold>) <= sizeof(uint64_t);
 
 /* Whether the fold is used for means of floats, so that unmasked elements are counted; the host's
- * counterpart is fold_makes_means. Other folds lack the registers to count. */
+ * counterpart is fold_gives_mean. Other folds lack the registers to count. */
 template <class Fold>
 constexpr bool used_for_means = false;
 

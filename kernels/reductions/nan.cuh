@@ -88,7 +88,7 @@ struct finishing_nanvariance : finishing_variance<Root> {
     template <class Fold>
     FOLD_FUNCTION unsigned findings(const struct finish &how, const state_of<Fold> &state)
     {
-        return state.count > how.ddof ? 0 : FOUND_NOT_ENOUGH;
+        return state.count > how.ddof ? 0 : FOUND_TOO_FEW;
     }
 };
 
@@ -127,7 +127,7 @@ struct finishing<REDUCTION_nanmean> {
     template <class Fold>
     FOLD_FUNCTION unsigned findings(const struct finish &, const state_of<Fold> &state)
     {
-        return state.count ? 0 : FOUND_NOT_ENOUGH;
+        return state.count ? 0 : FOUND_TOO_FEW;
     }
 
     template <class Fold>

@@ -20,13 +20,13 @@ namespace KERNELS
 
 /* ---- the survey ---- */
 
-/* A block checks SURVEYED ends, and finds the tiles that begin after the end before them and no
+/* A block checks SURVEY_BLOCK ends, and finds the tiles that begin after the end before them and no
  * later than the last of them. */
 __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
 {
     const shared<uint64_t> places = block_memory<uint64_t>();
-    const uint64_t first = uint64_t(blockIdx.x) * SURVEYED, left = x.of.count - first;
-    const unsigned count = left < SURVEYED ? unsigned(left) : unsigned(SURVEYED);
+    const uint64_t first = uint64_t(blockIdx.x) * SURVEY_BLOCK, left = x.of.count - first;
+    const unsigned count = left < SURVEY_BLOCK ? unsigned(left) : unsigned(SURVEY_BLOCK);
     bool unsorted = false;
     allow_next_launch();
     for (unsigned j = threadIdx.x; j < count; j += blockDim.x) {
@@ -36,7 +36,7 @@ __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
     }
     unsorted = __syncthreads_or(unsorted);
     if (unsorted && threadIdx.x == 0)
-        atomicOr(x.order, unsigned(ORDER_BROKEN));
+        atomicOr(x.order, unsigned(OFFSETS_INVALID));
     if (unsorted)
         return;
     const uint64_t begin = first ? (uint64_t(x.of.offsets[first]) + first - 1) / x.tile + 1 : 0,

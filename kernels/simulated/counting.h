@@ -12,7 +12,7 @@ inline void count(enum simulator_event event, const volatile void *address, size
 {
     const struct simulator_access access = {event, unsigned(bytes), address, file,
                                             line,  value,           source};
-    simulator_count(&access);
+    simulator_record(&access);
 }
 
 /* ---- memory ---- */

@@ -266,9 +266,9 @@ inline void cluster_barrier(CALLER)
 
 /* Accesses to another block's shared memory are counted like those to the block's own. */
 template <class P>
-P in_block(unsigned rank, P here)
+P map_shared_rank(unsigned rank, P here)
 {
-    return P(static_cast<decltype(plain(here))>(simulator_memory_of_block(plain(here), rank)));
+    return P(static_cast<decltype(plain(here))>(simulator_map_shared_rank(plain(here), rank)));
 }
 
 /* ---- asynchronous bulk copies and mbarriers ---- */

@@ -116,7 +116,7 @@ __global__ void neighbours(unsigned *results)
     if (Begun)
         cluster_barrier();
     if (threadIdx.x == 0)
-        *in_block((cluster_rank() + 1) % cluster_size(), given) = sum;
+        *map_shared_rank((cluster_rank() + 1) % cluster_size(), given) = sum;
     if (Given)
         cluster_barrier();
     if (threadIdx.x == 0)

@@ -288,13 +288,13 @@ fold_values *loop_of_elements(enum instructions instructions, enum fold fold, en
     return add;
 }
 
-merge_states *loop_of_states(enum fold fold, enum element accumulator)
+merge_states *merge_loop(enum fold fold, enum element accumulator)
 {
     return merge;
 }
 
 /* REDUCTION_any is settled when its state is nonzero; other reductions never are. */
-is_settled *settling_of(enum reduction reduction, enum element type)
+is_settled *is_settled_test(enum reduction reduction, enum element type)
 {
     return reduction == REDUCTION_any ? is_not_zero : NULL;
 }
@@ -358,9 +358,9 @@ static void check_settling(int64_t *numbers, size_t n)
 
 static void *fold_often(void *unused)
 {
-    static const size_t lengths[] = {LOOP_MOST + 1, 20 * LOOP_MOST, 77 * LOOP_MOST - 5,
-                                     200 * LOOP_MOST + 9};
-    int64_t *numbers = calloc(201 * LOOP_MOST, sizeof *numbers);
+    static const size_t lengths[] = {CHUNK_MAX + 1, 20 * CHUNK_MAX, 77 * CHUNK_MAX - 5,
+                                     200 * CHUNK_MAX + 9};
+    int64_t *numbers = calloc(201 * CHUNK_MAX, sizeof *numbers);
     assert(numbers);
     for (unsigned round = 0; round < 12; round++) {
         check_sums(numbers, lengths[round % 4]);

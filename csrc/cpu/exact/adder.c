@@ -127,7 +127,7 @@ void exact_adder_add(struct exact_adder *self, const struct plan *plan, const ch
     struct exact *const sums = self->sums.parts, *const real = &sums[EXACT_REAL],
                         *const imaginary = &sums[EXACT_IMAGINARY];
     for (uint64_t some, added; n; n -= some, elements += some * size) {
-        added = some = min_u64(n, LOOP_MOST / parts);
+        added = some = min_u64(n, CHUNK_MAX / parts);
         if (fits_windows(plan))
             added = float_adder_add(&self->floats, elements, elements, some * parts, real,
                                     parts > 1 && !is_squared(plan) ? imaginary : real) /
@@ -152,10 +152,10 @@ void exact_adder_add_layout(struct exact_adder *self, const struct job *job,
                         (const char *)layout->data + start * element_size(layout->input), n);
         return;
     }
-    for (const uint64_t end = start + n; start < end; start += LOOP_MOST)
+    for (const uint64_t end = start + n; start < end; start += CHUNK_MAX)
         exact_adder_add(self, plan, gathered->elements,
                         gather_unconverted(job->instructions, layout, start,
-                                           min_u64(end - start, LOOP_MOST), gathered->elements));
+                                           min_u64(end - start, CHUNK_MAX), gathered->elements));
 }
 
 void exact_adder_add_pair(struct exact_adder *self, double head, double tail, uint64_t n)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    BUFFER = 64 << 10,         /* bytes gathered at a time: LOOP_MOST of any type */
+    BUFFER = 64 << 10,         /* bytes gathered at a time: CHUNK_MAX of any type */
     GROUP = UNROUNDED_COLUMNS, /* most results gathered together */
     LANES = 4 * GROUP,         /* most results added together */
     ROWS = 512,                /* of columns that are added plainly */
@@ -47,7 +47,7 @@ struct workspace {
     struct unrounded_floats unrounded; /* adds these */
     struct exact_reducer reducer;      /* whose run records lack of memory */
     struct layout layout;
-    struct walk_of_results walk; /* at the next result */
+    struct result_iterator walk; /* at the next result */
 };
 
 static char *result_at(const struct plan *plan, int64_t place)
@@ -60,7 +60,7 @@ static void finish(const struct along *self, struct workspace *ws, struct exact_
                    const char *elements)
 {
     char *const to = result_at(self->plan, ws->walk.place);
-    results_move(&ws->walk, &ws->layout);
+    results_set_layout(&ws->walk, &ws->layout);
     if (sums)
         exact_store_sums(&ws->reducer, sums, to);
     else if (elements)
@@ -142,7 +142,7 @@ static void add_lanes(const struct along *self, struct workspace *ws, unsigned c
 /* Stores the next results, from the workspace's sums of columns. */
 static void finish_sums(const struct along *self, struct workspace *ws, uint64_t count)
 {
-    struct walk_of_results *const walk = &ws->walk;
+    struct result_iterator *const walk = &ws->walk;
     const struct results *results = &self->plan->results;
     const size_t size = element_size(results->type);
     const int64_t step = (int64_t)size * self->axes->places[self->axes->outer - 1];
@@ -159,7 +159,7 @@ static void finish_sums(const struct along *self, struct workspace *ws, uint64_t
         memcpy(to, ws->elements, count * size);
     for (uint64_t k = 0; k < count && step != (int64_t)size; k++, to += step)
         memcpy(to, ws->elements + k * size, size);
-    results_skip(walk, count);
+    results_advance(walk, count);
 }
 
 /* Adds as many of the next results plainly as possible, and returns their number; may be 0. */
@@ -199,7 +199,7 @@ static uint64_t sum_rows(const struct along *self, struct workspace *ws, uint64_
 {
     const struct axes *axes = self->axes;
     const char *row = (const char *)axes->reduced.data + ws->walk.offset;
-    const uint64_t most = min_u64(count, UNROUNDED_COLUMNS_MOST);
+    const uint64_t most = min_u64(count, UNROUNDED_COLUMNS_MAX);
     uint64_t k = 0;
     for (; k < most && unrounded_add_row(&ws->unrounded, row, self->plan->n, &ws->sums.heads[k],
                                          &ws->sums.tails[k]);
@@ -224,7 +224,7 @@ static unsigned add_tile(void *context, uint64_t tile, void *memory)
     memset(&ws->sums, 0, sizeof ws->sums);
     ws->layout = self->axes->reduced;
     ws->reducer.plan.layout = &ws->layout;
-    results_start(&ws->walk, axes, first);
+    results_seek(&ws->walk, axes, first);
     for (uint64_t at = first; at < end;) {
         const uint64_t row = axes->outer ? axes->shape[axes->outer - 1] : 1,
                        left = min_u64(end - at, row - at % row),
@@ -267,15 +267,15 @@ static bool are_few_and_long(const struct job *job)
 static uint64_t results_of_tile(const struct along *self)
 {
     const uint64_t n = self->plan->n, few = TILE_ELEMENTS / (min_u64(n, TILE_ELEMENTS - 1) + 1),
-                   lanes = self->columns ? UNROUNDED_COLUMNS_MOST : LANES,
+                   lanes = self->columns ? UNROUNDED_COLUMNS_MAX : LANES,
                    threads = threads_for(&self->tiles.job->threads, UINT64_MAX),
                    shared = ceil_div(self->axes->results, threads * GROUP) * GROUP;
     return self->groups && few < lanes ? min_u64(lanes, shared) : few;
 }
 
-static_assert(SHORT * UNROUNDED_COLUMNS <= LOOP_MOST && (int)BATCH_ELEMENTS <= (int)LOOP_MOST,
+static_assert(SHORT * UNROUNDED_COLUMNS <= CHUNK_MAX && (int)BATCH_ELEMENTS <= (int)CHUNK_MAX,
               "no room for columns");
-static_assert((int)LANES <= (int)UNROUNDED_COLUMNS_MOST, "no room for lanes");
+static_assert((int)LANES <= (int)UNROUNDED_COLUMNS_MAX, "no room for lanes");
 
 static void describe(struct along *self, struct job *job)
 {
@@ -288,17 +288,17 @@ static void describe(struct along *self, struct job *job)
                       !axes->reduced.swapped && axes->outer > 0 && axes->reduced.dimensions == 1;
     *self = (struct along){.plan = plan, .axes = axes, .tiles.job = job};
     self->tile_writer = (struct tile_writer){
-        .transpose = cpu_kernels(job->instructions)->transpose(size), .end = axes_end(axes)};
+        .transpose = cpu_kernels(job->instructions)->transpose(size), .end = axes_data_end(axes)};
     if (are_interleaved(plan)) {
         self->groups = true;
         self->adjacent = adds && axes->strides[axes->outer - 1] == (int64_t)size;
-        self->columns = self->adjacent && n <= ROWS_MAX ? UNROUNDED_COLUMNS_MOST : 0;
+        self->columns = self->adjacent && n <= ROWS_MAX ? UNROUNDED_COLUMNS_MAX : 0;
     } else if (adds && n > 1 && n <= SHORT) {
-        const uint64_t columns = min_u64(BATCH_ELEMENTS / n, UNROUNDED_COLUMNS_MOST);
+        const uint64_t columns = min_u64(BATCH_ELEMENTS / n, UNROUNDED_COLUMNS_MAX);
         self->transposes = true;
         self->columns = columns < UNROUNDED_COLUMNS ? UNROUNDED_COLUMNS : columns;
     } else {
-        self->rows = adds && plan->elements.flat && n <= LOOP_MOST;
+        self->rows = adds && plan->elements.flat && n <= CHUNK_MAX;
     }
     self->tile_results = results_of_tile(self);
     self->count = ceil_div(axes->results, self->tile_results);
@@ -316,7 +316,7 @@ static bool share_results(struct job *job)
     if (job->run->explanation) {
         struct loops *loops = &job->run->explanation->loops;
         exact_explain(job);
-        loops->results = self.groups ? RESULTS_SIDE_BY_SIDE : RESULTS_IN_TURN;
+        loops->results = self.groups ? RESULTS_INTERLEAVED : RESULTS_SEQUENTIAL;
         loops->threads = threads_for(&job->threads, self.count);
         return true;
     }

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE_KEYS = UNROUNDED_COLUMNS_MOST };
+enum { TILE_KEYS = UNROUNDED_COLUMNS_MAX };
 
 struct halves {
     double head, tail;

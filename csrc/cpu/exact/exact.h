@@ -25,7 +25,7 @@ struct unrounded_floats {
 /* Whether to try the next load; if not, counts it as skipped. */
 bool unrounded_is_due(struct unrounded_floats *);
 
-/* The sum of 1 to LOOP_MOST contiguous floats of a real type, as a head and a tail. */
+/* The sum of 1 to CHUNK_MAX contiguous floats of a real type, as a head and a tail. */
 bool unrounded_add_row(struct unrounded_floats *, const void *floats, size_t n, double *head,
                        double *tail);
 
@@ -56,7 +56,7 @@ struct windows_total {
     uint64_t numbers; /* number of elements */
 };
 
-/* The sum of 1 to LOOP_MOST floats if two windows suffice; not for products. */
+/* The sum of 1 to CHUNK_MAX floats if two windows suffice; not for products. */
 bool windows_total(struct windows *, const void *floats, size_t n, struct windows_total *);
 
 /* Whether a sum of n elements is worth a large superaccumulator per thread. */
@@ -94,7 +94,7 @@ struct float_adder {
 void float_adder_start(struct float_adder *, enum instructions, enum element type, bool skips_nan,
                        bool products, bool reports_rounding);
 
-/* Adds 1 to LOOP_MOST contiguous floats, or their products with `others`: at even indices to
+/* Adds 1 to CHUNK_MAX contiguous floats, or their products with `others`: at even indices to
  * `even`, at odd ones to `odd`. Makes room for the load. Returns the number added. If long_enough
  * is set, `even` and `odd` must be the same. */
 uint64_t float_adder_add(struct float_adder *, const void *floats, const void *others, size_t n,
@@ -122,7 +122,7 @@ void exact_adder_add(struct exact_adder *, const struct plan *, const char *elem
 
 /* A buffer for elements that are not contiguous. */
 struct exact_gathered {
-    _Alignas(64) char elements[LOOP_MOST * sizeof(struct complex128)];
+    _Alignas(64) char elements[CHUNK_MAX * sizeof(struct complex128)];
 };
 
 /* Adds n elements of a layout, from index `start` on. */

@@ -95,7 +95,7 @@ bool exact_reduce_elements(struct exact_reducer *self, const char *elements, uin
     const struct plan *plan = &self->plan;
     struct exact_adder *const adder = &self->adder;
     struct windows_total total;
-    if (n > 0 && n <= LOOP_MOST && exact_is_plain(plan) &&
+    if (n > 0 && n <= CHUNK_MAX && exact_is_plain(plan) &&
         windows_total(&adder->floats.windows, elements, n, &total))
         return store_value(self, round_total(plan, &total), total.numbers, to);
     exact_adder_clear(adder);
@@ -112,7 +112,7 @@ bool exact_reduce(struct exact_reducer *self, const struct layout *layout, uint6
     if (self->plan.elements.flat)
         return exact_reduce_elements(
             self, (const char *)layout->data + start * element_size(layout->input), n, to);
-    if (n <= LOOP_MOST) {
+    if (n <= CHUNK_MAX) {
         const uint64_t count =
             gather_unconverted(self->job.instructions, layout, start, n, gathered);
         return exact_reduce_elements(self, gathered, count, to);

@@ -10,7 +10,7 @@
 /* ---- windows ---- */
 
 /* The load that a loop adds. */
-enum { WINDOWS_LOAD = 4 * WINDOWS_MOST + WINDOW_LEFT };
+enum { WINDOWS_LOAD = 4 * WINDOWS_MAX + WINDOW_REMAINDERS };
 
 static void run_loop(const struct windows *self, const void *floats, const void *others, size_t n,
                      struct windowed *found)
@@ -40,14 +40,14 @@ void windows_reset(struct windows *self)
 static bool move_windows(struct windows *self, double greatest)
 {
     enum { ROOM = 3 };
-    const int lowest = WINDOW_LOWEST + (has_product_errors(self) ? WINDOW_LOST : 0);
+    const int lowest = WINDOW_LOWEST + (has_product_errors(self) ? WINDOW_ERROR : 0);
     int exponent;
     if (!(greatest <= ldexp(1, WINDOW_HIGHEST))) /* or NaN */
         return false;
     frexp(greatest, &exponent); /* greatest < 2^exponent */
     int highest = exponent + ROOM < WINDOW_HIGHEST ? exponent + ROOM : WINDOW_HIGHEST;
     highest = highest > lowest ? highest : lowest;
-    if (highest == self->highest && self->count == WINDOWS_MOST)
+    if (highest == self->highest && self->count == WINDOWS_MAX)
         return false;
     self->count += highest == self->highest;
     self->highest = highest;
@@ -96,7 +96,7 @@ static bool windows_add(struct windows *self, const void *floats, const void *ot
         return false;
     deposit_sums(self, found.sums, self->highest, even, odd);
     if (has_product_errors(self))
-        deposit_sums(self, found.lost, self->highest - WINDOW_LOST, even, odd);
+        deposit_sums(self, found.lost, self->highest - WINDOW_ERROR, even, odd);
     for (unsigned k = 0; k < found.lefts; k++)
         if (found.left[k] != 0)
             deposit_float(k % 2 ? odd : even, found.left[k]);

@@ -27,10 +27,10 @@ static struct adding describe(const struct job *job)
     enum { SERIAL = 16, LEAST = 4, TILES = 256 };
     const uint64_t n = job->plan->n,
                    stretch = (uint64_t)threads_for(&job->threads, UINT64_MAX) * POLL_INTERVAL,
-                   chunks = ceil_div(min_u64(n, stretch), LOOP_MOST),
+                   chunks = ceil_div(min_u64(n, stretch), CHUNK_MAX),
                    shared = ceil_div(chunks, TILES);
     struct adding self;
-    self.tile = (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * LOOP_MOST;
+    self.tile = (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * CHUNK_MAX;
     self.count = ceil_div(n, self.tile);
     self.tiles = (struct tiles){.job = (struct job *)job,
                                 .sharing.pieces = self.count,
@@ -92,7 +92,7 @@ bool exact_explain(const struct job *job)
                                           {"in place", "in place, added directly"}};
     const struct adding self = describe(job);
     const char *const way = ways[job->plan->elements.flat][exact_adder_adds_plainly(job)];
-    return tiles_explain(job, (struct loops){.way = way, .chunk = LOOP_MOST},
+    return tiles_explain(job, (struct loops){.way = way, .chunk = CHUNK_MAX},
                          min_u64(self.count, self.tiles.poll_interval));
 }
 
