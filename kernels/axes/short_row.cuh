@@ -161,7 +161,7 @@ struct row_of_loads : row_of_team<In> {
                 f(x, k * elements);
             }
         }
-#pragma unroll(Alone ? 1 : 4)
+#pragma unroll(SingleThread ? 1 : 4)
         for (; k < share.loads; k += step) {
             const load loaded = *load_at(k);
             f(loaded.at, k * elements);
