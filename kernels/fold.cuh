@@ -118,7 +118,6 @@ struct valid_bits {
     }
 };
 
-/* Whether a fold has `accumulate`. */
 template <class Fold, class = void>
 struct has_accumulate : std::false_type {};
 
@@ -224,7 +223,6 @@ struct has_number<
     std::void_t<decltype(Finishing::template number<Fold>(finish(), state_of<Fold>()))>>
     : std::true_type {};
 
-/* Whether a finishing has `findings`. */
 template <class Finishing, class Fold, class = void>
 struct has_findings : std::false_type {};
 

@@ -30,15 +30,14 @@ __device__ __forceinline__ pack<In> unaligned_pack(global<const In> from)
     return loaded;
 }
 
-/* Convert an element to float64. */
 template <class In>
-__device__ __forceinline__ double widened_element(In x)
+__device__ __forceinline__ double element_to_double(In x)
 {
     return double(x);
 }
 
 template <>
-__device__ __forceinline__ double widened_element(float16 x)
+__device__ __forceinline__ double element_to_double(float16 x)
 {
 #ifdef __CUDA_ARCH__
     double wide;

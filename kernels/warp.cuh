@@ -79,14 +79,14 @@ __device__ __forceinline__ state_of<Fold> fold_team(unsigned team, state_of<Fold
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> block_fold(state_of<Fold> value)
 {
-    const shared<state_of<Fold>> of_warps = block_memory<state_of<Fold>>();
+    const shared<state_of<Fold>> warp_states = block_memory<state_of<Fold>>();
     const unsigned lane = threadIdx.x % warp_size;
     value = warp_fold<Fold>(value);
     if (lane == 0)
-        of_warps[threadIdx.x / warp_size] = value;
+        warp_states[threadIdx.x / warp_size] = value;
     __syncthreads();
     if (threadIdx.x < warp_size) {
-        value = lane < blockDim.x / warp_size ? of_warps[lane] : Fold::identity();
+        value = lane < blockDim.x / warp_size ? warp_states[lane] : Fold::identity();
         value = warp_fold<Fold>(value);
     }
     return value;

@@ -61,7 +61,7 @@ __device__ __forceinline__ void fill(T (&lanes)[N], T with)
 
 /* Base of accumulators whose words threads merge before converting them to states: acc.merge()
  * takes a function that returns the corresponding word of another thread. */
-struct merges_by_words {
+struct merges_words {
     __device__ __forceinline__ void number_in_team(const accumulated_rows &) {}
 };
 

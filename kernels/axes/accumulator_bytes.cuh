@@ -8,7 +8,7 @@ namespace KERNELS
 
 /* Sums of bytes, or counts of true values, in 32 bits: 2^16 times -128 is -2^23. */
 template <class State, class In, unsigned Words>
-struct byte_sums : merges_by_words {
+struct byte_sums : merges_words {
     static constexpr unsigned columns = 4 * Words;
     int32_t totals[columns];
 

@@ -70,9 +70,9 @@ struct least_halves {
 
     __device__ __forceinline__ In element(unsigned c) const
     {
-        constexpr unsigned of_word = sizeof(uint32_t) / sizeof(In);
-        const unsigned at = c % of_word / together;
-        return element_at<In>({best[c / of_word * together + c % together]},
+        constexpr unsigned per_word = sizeof(uint32_t) / sizeof(In);
+        const unsigned at = c % per_word / together;
+        return element_at<In>({best[c / per_word * together + c % together]},
                               (at + 1) * together - 1);
     }
 
@@ -95,7 +95,7 @@ struct least_halves {
 };
 
 template <class V, unsigned Words>
-struct accumulator<min<V>, int8_t, Words> : least_halves<V, int8_t, Words>, merges_by_words {
+struct accumulator<min<V>, int8_t, Words> : least_halves<V, int8_t, Words>, merges_words {
     template <class Move>
     __device__ __forceinline__ void merge(Move move)
     {
@@ -198,8 +198,8 @@ __device__ __forceinline__ auto element_of_rank(int rank)
 /* A rank and the row number in its low bits: the least key is the first minimum. */
 template <class Fold, class In, unsigned Words>
 struct least_keys {
-    static constexpr unsigned columns = lanes_of<In, Words>, of_word = columns / Words,
-                              bits = 32 - 32 / of_word;
+    static constexpr unsigned columns = lanes_of<In, Words>, per_word = columns / Words,
+                              bits = 32 - 32 / per_word;
     static constexpr uint32_t numbers = (1u << bits) - 1;
     static_assert(ROWS_PER_BLOCK - 1 <= numbers, "a row's number is below the rank");
     int32_t key[columns];
@@ -213,16 +213,16 @@ struct least_keys {
     __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t first,
                                                unsigned = Rows)
     {
-        constexpr unsigned lowest = of_word == 4 ? 0x4210 : 0x5410,
-                           next = of_word == 4 ? 0x1000 : 0x2200;
+        constexpr unsigned lowest = per_word == 4 ? 0x4210 : 0x5410,
+                           next = per_word == 4 ? 0x1000 : 0x2200;
 #pragma unroll
         for (unsigned w = 0; w < Words; w++)
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++) {
                 const uint32_t ranks = ranks_of_word<In>(rows[r].at[w]);
 #pragma unroll
-                for (unsigned k = 0; k < of_word; k++) {
-                    int32_t &best = key[of_word * w + k];
+                for (unsigned k = 0; k < per_word; k++) {
+                    int32_t &best = key[per_word * w + k];
                     best = min_of_numbers(
                         best, int32_t(permute_bytes(first + r, ranks, lowest + k * next)));
                 }
@@ -238,7 +238,7 @@ struct least_keys {
     {
         const uint32_t number = partial(c, rows.count);
         return rows.count ? Fold::lift(element_of_rank<In>(key[c] >> bits),
-                                       rows.row(of_word == 4 ? number : rows.number(number)))
+                                       rows.row(per_word == 4 ? number : rows.number(number)))
                           : Fold::identity();
     }
 
@@ -256,8 +256,7 @@ struct least_keys {
 };
 
 template <class V, unsigned Words>
-struct accumulator<argmin<V>, int8_t, Words> : least_keys<argmin<V>, int8_t, Words>,
-                                               merges_by_words {
+struct accumulator<argmin<V>, int8_t, Words> : least_keys<argmin<V>, int8_t, Words>, merges_words {
     using keys = least_keys<argmin<V>, int8_t, Words>;
     using keys::key;
 

@@ -65,21 +65,21 @@ struct accumulator<variance<V>, In, Words> {
     __device__ __forceinline__ void accumulate_first(const Vector (&rows)[Rows], uint32_t before,
                                                      unsigned valid)
     {
-        const double all = double(before) + valid, share = ratio_of_counts(valid, all),
+        const double all = double(before) + valid, share = divide_counts(valid, all),
                      weight = double(before) * share,
-                     inverse = valid == Rows ? 1.0 / Rows : ratio_of_counts(1, valid);
+                     inverse = valid == Rows ? 1.0 / Rows : divide_counts(1, valid);
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             double x[Rows]; /* 0 in padding */
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
-                x[r] = widened_element(element_at<In>(rows[r].at, c));
-            const double of_batch =
+                x[r] = element_to_double(element_at<In>(rows[r].at, c));
+            const double batch_mean =
                 sum_in_lanes<Rows, double>([&](unsigned r) { return x[r]; }) * inverse;
             const double deviations = sum_in_lanes<Rows, double>(
-                [&](unsigned r) { return r < valid ? squared(x[r] - of_batch) : 0.0; });
-            const double delta = of_batch - mean[c];
-            mean[c] = before ? mean[c] + delta * share : of_batch;
+                [&](unsigned r) { return r < valid ? squared(x[r] - batch_mean) : 0.0; });
+            const double delta = batch_mean - mean[c];
+            mean[c] = before ? mean[c] + delta * share : batch_mean;
             deviation[c] = before ? deviation[c] + deviations + delta * delta * weight : deviations;
         }
     }
@@ -88,13 +88,13 @@ struct accumulator<variance<V>, In, Words> {
     __device__ __forceinline__ void accumulate_more(const Vector (&rows)[Rows], uint32_t before,
                                                     unsigned valid)
     {
-        const double inverse = ratio_of_counts(1, double(before) + valid);
+        const double inverse = divide_counts(1, double(before) + valid);
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             double sum = 0, squares = 0;
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++) {
-                const double x = widened_element(element_at<In>(rows[r].at, c)),
+                const double x = element_to_double(element_at<In>(rows[r].at, c)),
                              d = r < valid ? x - mean[c] : 0.0;
                 sum = r == 0 ? d : sum + d;
                 squares = r == 0 ? d * d : fma(d, d, squares);
@@ -130,21 +130,21 @@ struct variances_of_halves {
     {
         if (before + Rows > flushed + capacity)
             flush(before);
-        double of_rows[columns] = {}, of_squares[columns] = {};
+        double row_sum[columns] = {}, square_sum[columns] = {};
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
             const two_halves<In> x(rows[r].at[0]);
             greatest = max_of_numbers(greatest, rows[r].at[0] & 0x7fffffff);
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
-                of_rows[c] = r == 0 ? x.at[c] : of_rows[c] + x.at[c];
-                of_squares[c] = r == 0 ? x.at[c] * x.at[c] : fma(x.at[c], x.at[c], of_squares[c]);
+                row_sum[c] = r == 0 ? x.at[c] : row_sum[c] + x.at[c];
+                square_sum[c] = r == 0 ? x.at[c] * x.at[c] : fma(x.at[c], x.at[c], square_sum[c]);
             }
         }
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            sum[c] += of_rows[c];
-            squares[c] += of_squares[c];
+            sum[c] += row_sum[c];
+            squares[c] += square_sum[c];
         }
     }
 
@@ -167,8 +167,8 @@ struct variances_of_halves {
         double count, inverse, share, weight;
 
         __device__ __forceinline__ pending_rows(uint32_t flushed, uint32_t total)
-            : count(double(total - flushed)), inverse(ratio_of_counts(1, count)),
-              share(ratio_of_counts(count, double(total))), weight(double(flushed) * share)
+            : count(double(total - flushed)), inverse(divide_counts(1, count)),
+              share(divide_counts(count, double(total))), weight(double(flushed) * share)
         {
         }
     };
@@ -177,7 +177,7 @@ struct variances_of_halves {
     merged_state(unsigned c, const pending_rows &pending) const
     {
         const variance_state<double> state =
-            variance_state_of_sums(sum[c], squares[c], pending.count, pending.inverse);
+            variance_from_sums(sum[c], squares[c], pending.count, pending.inverse);
         if (flushed == 0)
             return state;
         const double delta = state.mean - mean[c];
@@ -233,15 +233,15 @@ struct result_accumulator<variance<V>, float16, Words> {
         for (unsigned c = 0; c < columns; c++) {
             if (before == 0)
                 reference[c] = float(element_at<float16>(rows[0].at, c));
-            float of_rows = 0, of_squares = 0;
+            float row_sum = 0, square_sum = 0;
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++) {
                 const float d = float(element_at<float16>(rows[r].at, c)) - reference[c];
-                of_rows = r == 0 ? d : of_rows + d;
-                of_squares = r == 0 ? d * d : fmaf(d, d, of_squares);
+                row_sum = r == 0 ? d : row_sum + d;
+                square_sum = r == 0 ? d * d : fmaf(d, d, square_sum);
             }
-            sum[c] += of_rows;
-            pending[c] += of_squares;
+            sum[c] += row_sum;
+            pending[c] += square_sum;
         }
     }
 
@@ -281,7 +281,7 @@ struct result_accumulator<variance<V>, float16, Words> {
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
  * `partial` computes: count * squares is less than 2^46. */
 template <class V, unsigned Words>
-struct accumulator<variance<V>, int8_t, Words> : merges_by_words, is_register_bound {
+struct accumulator<variance<V>, int8_t, Words> : merges_words, is_register_bound {
     static constexpr unsigned columns = 4 * Words;
     int32_t totals[columns], squares[columns];
 
@@ -316,8 +316,8 @@ struct accumulator<variance<V>, int8_t, Words> : merges_by_words, is_register_bo
                                                            const accumulated_rows &rows) const
     {
         const double count = double(rows.count);
-        return rows.count ? state_of<variance<V>>{count, ratio_of_counts(totals[c], count),
-                                                  ratio_of_counts(partial(c, rows.count), count)}
+        return rows.count ? state_of<variance<V>>{count, divide_counts(totals[c], count),
+                                                  divide_counts(partial(c, rows.count), count)}
                           : variance<V>::identity();
     }
 
@@ -325,14 +325,14 @@ struct accumulator<variance<V>, int8_t, Words> : merges_by_words, is_register_bo
     __device__ __forceinline__ state_of<variance<V>> merge_lanes(uint32_t count) const
     {
         const int64_t n = int64_t(count) * columns;
-        int64_t total = 0, of_squares = 0;
+        int64_t total = 0, square_sum = 0;
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             total += totals[c];
-            of_squares += squares[c];
+            square_sum += squares[c];
         }
-        return {double(n), ratio_of_counts(double(total), double(n)),
-                ratio_of_counts(double(n * of_squares - total * total), double(n))};
+        return {double(n), divide_counts(double(total), double(n)),
+                divide_counts(double(n * square_sum - total * total), double(n))};
     }
 };
 

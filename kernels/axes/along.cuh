@@ -144,8 +144,8 @@ __device__ __forceinline__ outer_dimension outer_at(const kernel_axes_any &x, un
 
 /* The place of result number `result`, from its indices in the `outer` outer dimensions of x. */
 template <class Axes>
-__device__ __forceinline__ result_place place_among(const Axes &x, unsigned outer, int64_t first,
-                                                    uint64_t result)
+__device__ __forceinline__ result_place place_of_index(const Axes &x, unsigned outer, int64_t first,
+                                                       uint64_t result)
 {
     result_place at = {{0, 0}, first};
     if (outer == 1) {
@@ -168,12 +168,12 @@ __device__ __forceinline__ result_place place_among(const Axes &x, unsigned oute
 
 __device__ __forceinline__ result_place place_of_result(const kernel_axes &x, uint64_t result)
 {
-    return place_among(x, x.outer.count, x.outer.first, result);
+    return place_of_index(x, x.outer.count, x.outer.first, result);
 }
 
 __device__ __forceinline__ result_place place_of_result(const kernel_axes_any &x, uint64_t result)
 {
-    return place_among(x, x.of_few.outer.count, x.of_few.outer.first, result);
+    return place_of_index(x, x.of_few.outer.count, x.of_few.outer.first, result);
 }
 
 /* ---- elements ---- */

@@ -14,7 +14,7 @@
 namespace KERNELS
 {
 
-constexpr unsigned threads_of_invariant = 1u << STRIDED_BLOCK;
+constexpr unsigned invariant_block_size = 1u << STRIDED_BLOCK;
 
 /* Elements per batch. */
 template <class In>
@@ -202,7 +202,7 @@ __device__ __forceinline__ state_of<Fold> fold_rows_tree(const invariant_thread 
 /* ---- the kernel ---- */
 
 template <class Fold, class In>
-__global__ void __launch_bounds__(threads_of_invariant, sizeof(state_of<Fold>) > 8 ? 3 : 4)
+__global__ void __launch_bounds__(invariant_block_size, sizeof(state_of<Fold>) > 8 ? 3 : 4)
     fold_batch_invariant(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
                          global<uint64_t>, global<unsigned> tickets)
 {

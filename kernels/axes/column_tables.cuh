@@ -183,8 +183,8 @@ __device__ __forceinline__ unsigned parts_per_result(unsigned results, uint64_t 
 
 /* Merge the columns of each of `count` results, each in parts by several threads. */
 template <class Fold, class T>
-__device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
-                                                        column_table<T> &table, unsigned count)
+__device__ __forceinline__ void fold_result_columns(const kernel_axes &x, column_table<T> &table,
+                                                    unsigned count)
 {
     const unsigned columns = x.launch.inner * x.launch.column.coalesced,
                    parts = parts_per_result(count, columns), number = threadIdx.x % count,
@@ -240,7 +240,7 @@ finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_
     unsigned at = split, from = 0, splits = all, pitch = 1, left = 0; /* left: merges still to do */
     bool merged = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
     if (merged)
-        fold_columns_of_results<Fold>(x, table, count);
+        fold_result_columns<Fold>(x, table, count);
     global<unsigned> ticket = tickets;
     if (all > 1) {
         const unsigned groups = (all + group_size - 1) / group_size, index = split / group_size;

@@ -28,7 +28,6 @@ struct row_units {
     int64_t stride, pitch;
 };
 
-/* Iterates over a thread's units. */
 struct unit_cursor {
     global<const char> at;
     unsigned number, step; /* of the unit in its row, and the increment */

@@ -10,17 +10,17 @@ namespace KERNELS
 /* Where an element's bits go in a float64: with the exponent bits unchanged, the value is too small
  * by a constant power of two. */
 template <class In>
-struct half_in_double;
+struct half_bits_in_double;
 
 template <>
-struct half_in_double<float16> {
+struct half_bits_in_double<float16> {
     static constexpr unsigned down = 6;
     static constexpr uint32_t mask = 0x81fffc00;
     static constexpr double scale = 0x1p1008;
 };
 
 template <>
-struct half_in_double<bfloat16> {
+struct half_bits_in_double<bfloat16> {
     static constexpr unsigned down = 3;
     static constexpr uint32_t mask = 0x8fffe000;
     static constexpr double scale = 0x1p896;
@@ -35,8 +35,8 @@ struct two_halves {
 
     __device__ __forceinline__ explicit two_halves(uint32_t word)
     {
-        using bits = half_in_double<In>;
-        at[0] = widened_element(In{uint16_t(word)});
+        using bits = half_bits_in_double<In>;
+        at[0] = element_to_double(In{uint16_t(word)});
         const uint32_t high = uint32_t(int32_t(word) >> bits::down) & bits::mask;
         const uint64_t both = uint64_t(high) << 32;
         memcpy(&at[1], &both, sizeof both);
@@ -45,8 +45,8 @@ struct two_halves {
 };
 
 /* The variance state of `count` numbers. The square of `sum` is exactly product + rest. */
-__device__ __forceinline__ variance_state<double>
-variance_state_of_sums(double sum, double squares, double count, double inverse)
+__device__ __forceinline__ variance_state<double> variance_from_sums(double sum, double squares,
+                                                                     double count, double inverse)
 {
     const double product = sum * sum, rest = fma(sum, sum, -product);
     const double spread = fma(count, squares, -product) - rest;

@@ -68,7 +68,6 @@ struct row_fold_by_states {
 template <class Fold, class In, bool Bytes = sizeof(In) == 1>
 struct row_fold : row_fold_by_states<Fold, In> {};
 
-/* Whether a row_fold has `result`. */
 template <class Row, class = void>
 struct has_result : std::false_type {};
 template <class Row>
@@ -108,12 +107,12 @@ __device__ __forceinline__ int64_t integer_or_mean(int64_t total, const row_numb
 
 /* The result type of a sum: integers are widened. */
 template <class V, class In>
-using sum_in_row = std::conditional_t<std::is_integral_v<In>, V, In>;
+using row_sum_result = std::conditional_t<std::is_integral_v<In>, V, In>;
 
 template <class V, class In>
-struct row_fold<sum<V>, In, false> : row_fold_by_values<sum<V>, In, sum_in_row<V, In>> {
-    static __device__ __forceinline__ sum_in_row<V, In> result_of(V total,
-                                                                  const row_numbers &numbers)
+struct row_fold<sum<V>, In, false> : row_fold_by_values<sum<V>, In, row_sum_result<V, In>> {
+    static __device__ __forceinline__ row_sum_result<V, In> result_of(V total,
+                                                                      const row_numbers &numbers)
     {
         if constexpr (std::is_integral_v<V>) {
             return integer_or_mean(total, numbers);
@@ -123,7 +122,7 @@ struct row_fold<sum<V>, In, false> : row_fold_by_values<sum<V>, In, sum_in_row<V
                 total = V(numbers.divisor.of_halves(float(total)));
             else if (numbers.divides)
                 total = numbers.divisor(total);
-            return round_to<sum_in_row<V, In>>(total);
+            return round_to<row_sum_result<V, In>>(total);
         }
     }
 };
@@ -169,7 +168,7 @@ struct row_fold<sum<V>, In, true> {
 
 /* Counts nonzero bytes. */
 template <class V>
-struct row_fold_of_truth {
+struct row_fold_of_booleans {
     template <class Row>
     static __device__ __forceinline__ uint64_t reduce(const Row &row, const row_numbers &numbers)
     {
@@ -178,11 +177,11 @@ struct row_fold_of_truth {
 };
 
 template <class V, class In>
-struct row_fold<nonzero<V>, In, true> : row_fold_of_truth<V> {};
+struct row_fold<nonzero<V>, In, true> : row_fold_of_booleans<V> {};
 
 /* any or all of booleans. */
 template <class V>
-struct row_fold<nonzero<V>, boolean, true> : row_fold_of_truth<V> {
+struct row_fold<nonzero<V>, boolean, true> : row_fold_of_booleans<V> {
     using result = uint8_t;
 
     static __device__ __forceinline__ uint8_t result_of(uint64_t count, const row_numbers &numbers)
@@ -292,21 +291,21 @@ struct row_fold<argmin<V>, In, true> : row_fold_of_positions {
     static __device__ __forceinline__ unsigned reduce(const Row &row, const row_numbers &)
     {
         const auto least = [](int a, int b) { return min_of_numbers(a, b); };
-        int of_byte[4]; /* positions that are multiples of 4, to which up to 3 is added */
-        fill(of_byte, INT32_MAX - 3);
+        int byte_best[4]; /* positions that are multiples of 4, to which up to 3 is added */
+        fill(byte_best, INT32_MAX - 3);
         row.for_each(greatest_bytes<In>, [&](const auto &x, unsigned at) {
 #pragma unroll
             for (unsigned w = 0; w < sizeof x / sizeof *x; w++) {
 #pragma unroll
                 for (unsigned k = 0; k < 4; k++)
-                    of_byte[k] = least(of_byte[k],
-                                       int(permute_bytes(at + 4 * w, x[w], 0x4210 + k * 0x1000)));
+                    byte_best[k] = least(byte_best[k],
+                                         int(permute_bytes(at + 4 * w, x[w], 0x4210 + k * 0x1000)));
             }
         });
-        int all = of_byte[0];
+        int all = byte_best[0];
 #pragma unroll
         for (unsigned k = 1; k < 4; k++)
-            all = least(all, of_byte[k] + int(k));
+            all = least(all, byte_best[k] + int(k));
         return row.all_reduce(all, least) & 0xffffff;
     }
 };

@@ -13,7 +13,7 @@ struct divider {
     bool exact; /* the inverse is exact (a power of two) */
 
     __device__ __forceinline__ explicit divider(double n)
-        : number(n), inverse(n > 0 ? ratio_of_counts(1, n) : 0), exact(fma(n, inverse, -1.0) == 0)
+        : number(n), inverse(n > 0 ? divide_counts(1, n) : 0), exact(fma(n, inverse, -1.0) == 0)
     {
     }
 

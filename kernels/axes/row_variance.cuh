@@ -24,7 +24,7 @@ struct row_fold_of_deviations {
 
 /* The result type of a variance: float64 for integers. */
 template <class In>
-using float_of_variance = std::conditional_t<std::is_integral_v<In>, double, In>;
+using variance_result = std::conditional_t<std::is_integral_v<In>, double, In>;
 
 /* Sums of differences from a reference number, and of their squares, in float64. The reference is
  * the mean, rounded to the elements' own type, so a row is read twice from registers or shared
@@ -35,8 +35,8 @@ using float_of_variance = std::conditional_t<std::is_integral_v<In>, double, In>
  * to 2^11 squares is exact. Otherwise the squared deviations add up to at least half of the largest
  * square, of which there are at most n, so the relative error is at most 2 n^2 / 2^53. */
 template <class V, class In>
-struct row_fold<variance<V>, In, false> : row_fold_of_deviations<float_of_variance<In>> {
-    static constexpr bool compensated = std::is_same_v<float_of_variance<In>, double>;
+struct row_fold<variance<V>, In, false> : row_fold_of_deviations<variance_result<In>> {
+    static constexpr bool compensated = std::is_same_v<variance_result<In>, double>;
     static constexpr unsigned lanes = 2;
 
     struct shifted_sums {
@@ -56,13 +56,13 @@ struct row_fold<variance<V>, In, false> : row_fold_of_deviations<float_of_varian
         row.for_each(0, [&](const auto &x, unsigned) {
 #pragma unroll
             for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
-                add(sums[k % lanes], widened_element(x[k]) - mean);
+                add(sums[k % lanes], element_to_double(x[k]) - mean);
         });
         const shifted_sums all = row.all_reduce(
             pairwise_merge<shifted_sums, lanes, shifted_sums>([&](unsigned k) { return sums[k]; }),
             shifted_sums::merge);
-        return variance_state_of_sums(all.sum, compensated ? all.squares - all.error : all.squares,
-                                      numbers.count.number, numbers.count.inverse)
+        return variance_from_sums(all.sum, compensated ? all.squares - all.error : all.squares,
+                                  numbers.count.number, numbers.count.inverse)
             .deviation;
     }
 
@@ -88,7 +88,7 @@ struct row_fold<variance<V>, In, false> : row_fold_of_deviations<float_of_varian
         if constexpr (sizeof(In) == 2 && !std::is_integral_v<In>) {
             return 0;
         } else {
-            using number = float_of_variance<In>;
+            using number = variance_result<In>;
             const number share = number(0.5 * numbers.count.inverse);
             number sums[lanes] = {};
             row.for_each(0, [&](const auto &x, unsigned) {

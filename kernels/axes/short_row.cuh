@@ -53,21 +53,21 @@ struct row_in_registers {
     template <class F>
     __device__ __forceinline__ void for_each(uint32_t fill, F f) const
     {
-        constexpr unsigned of_unit = sizeof(unit_of<In>) / sizeof(In);
-        unit_of<In> x[(N + of_unit - 1) / of_unit];
+        constexpr unsigned per_unit = sizeof(unit_of<In>) / sizeof(In);
+        unit_of<In> x[(N + per_unit - 1) / per_unit];
 #pragma unroll
-        for (unsigned k = 0; k < N; k += of_unit) {
-            const unsigned at = first + k, offset = at % of_unit,
-                           count = N - k < of_unit ? N - k : of_unit;
-            auto unit = units[at / of_unit];
-            if constexpr (of_unit > 1) {
+        for (unsigned k = 0; k < N; k += per_unit) {
+            const unsigned at = first + k, offset = at % per_unit,
+                           count = N - k < per_unit ? N - k : per_unit;
+            auto unit = units[at / per_unit];
+            if constexpr (per_unit > 1) {
                 if (offset)
                     unit = funnel_shift_right(unit, offset + count > 4 ? units[at / 4 + 1] : 0,
                                               offset);
-                if (count < of_unit)
+                if (count < per_unit)
                     unit = padded_elements(unit, count, fill);
             }
-            x[k / of_unit] = unit;
+            x[k / per_unit] = unit;
         }
         f(x, 0);
     }

@@ -15,9 +15,8 @@
 namespace KERNELS
 {
 
-/* Whether an accumulator merges by words. */
 template <class Columns>
-constexpr bool columns_merge = std::is_base_of_v<merges_by_words, Columns>;
+constexpr bool columns_merge = std::is_base_of_v<merges_words, Columns>;
 
 /* Merge the words of a team's threads: first within each warp, then across warps, into the team's
  * first thread. */
@@ -108,7 +107,7 @@ struct columns_share {
     {
         const unsigned last = x.outer.count - 1;
         const int64_t first = int64_t(place.first);
-        result_place at = place_among(x, last, x.outer.first, place.outer);
+        result_place at = place_of_index(x, last, x.outer.first, place.outer);
         at.base.data += first * pitch;
         at.place += first * x.outer.output_strides[last];
         return at;

@@ -45,10 +45,10 @@ using truth_values = accumulated_in<ELEMENT_INT64, ELEMENT_BOOL>;
 /* Elements that are compared (order.cuh), and elements that are only tested for zero, for which any
  * type with the same zero will do. */
 using compared = concat_pairs<real_floats, signed_integers>;
-using zero_or_not_floats = pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>,
+using zero_tested_floats = pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>,
                                  pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32, float, float16>,
                                  pair<ELEMENT_FLOAT32>, pair<ELEMENT_FLOAT64>>;
-using zero_or_not = concat_pairs<zero_or_not_floats, complex_floats, signed_integers, truth_values>;
+using zero_tested = concat_pairs<zero_tested_floats, complex_floats, signed_integers, truth_values>;
 
 /* Elements whose states are in float64. */
 using numbers = concat_pairs<all_floats, integers_in<ELEMENT_FLOAT64>>;

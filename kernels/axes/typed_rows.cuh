@@ -18,10 +18,10 @@ namespace KERNELS
 
 /* The largest block, and the resident blocks per multiprocessor that leave threads enough
  * registers. */
-constexpr unsigned threads_of_rows = 1u << LONG_ROWS_BLOCK;
+constexpr unsigned rows_block_size = 1u << LONG_ROWS_BLOCK;
 
 template <class Fold, class In, bool Strided>
-constexpr unsigned blocks_of_rows = LONG_ROWS_RESIDENT(sizeof(state_of<Fold>), sizeof(In), Strided);
+constexpr unsigned blocks_per_sm = LONG_ROWS_RESIDENT(sizeof(state_of<Fold>), sizeof(In), Strided);
 
 /* ---- a row ---- */
 
@@ -32,7 +32,7 @@ struct reader {
 
 /* The same pack of each row of a stack: its address in the first row, the bytes between rows, and
  * the elements between the packs' positions. */
-struct packs_in_stack {
+struct stacked_packs {
     global<const char> at;
     int64_t distance;
     uint64_t step;
@@ -45,7 +45,7 @@ struct packs_in_stack {
 
 /* Vectors per batch, and loads in flight per thread. */
 template <class Fold, class In>
-constexpr unsigned packs_of_row = LONG_ROWS_PACKS(sizeof(state_of<Fold>), sizeof(In));
+constexpr unsigned row_batch_packs = LONG_ROWS_PACKS(sizeof(state_of<Fold>), sizeof(In));
 
 /* A thread's share of a row: the accumulator of its vectors (word by word for narrow elements,
  * which leaves fewer lanes to merge), and the state of all else: single elements, and vectors
@@ -80,7 +80,7 @@ struct row_accumulator {
 
     __device__ __forceinline__ bool is_full() const
     {
-        return count > ROWS_PER_BLOCK - 2 * parts * packs_of_row<Fold, In>;
+        return count > ROWS_PER_BLOCK - 2 * parts * row_batch_packs<Fold, In>;
     }
 
     /* Merge the accumulator into the state and reset it. Vector k begins at first + k * pitch. */
@@ -130,7 +130,7 @@ __device__ __forceinline__ void accumulate_row_packs(row_accumulator<Fold, In> &
                                                      const Packs &packs, unsigned count,
                                                      const reader &me, uint64_t first, bool even)
 {
-    constexpr unsigned N = packs_of_row<Fold, In>;
+    constexpr unsigned N = row_batch_packs<Fold, In>;
     const uint64_t pitch = uint64_t(me.threads) * packs.step;
     const unsigned batch = N * me.threads, ahead = count + even + me.rank,
                    stop = ahead > batch ? ahead - batch : 0;
@@ -195,11 +195,11 @@ struct row_packs<In, true> : strided_packs<In> {
 
 /* The maximum number of elements before a row's first pack and after its last. */
 template <class In, bool Strided>
-constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1) + Strided;
+constexpr unsigned max_singles = 2 * (pack<In>::size - 1) + Strided;
 
 /* How many of them a thread loads first: all of its own if 8 threads share the row. */
 template <class In, bool Strided>
-constexpr unsigned early_singles = singles_of_row<In, Strided> / 8 + 1;
+constexpr unsigned early_singles = max_singles<In, Strided> / 8 + 1;
 
 /* Accumulate n elements from `position` on: consecutive ones, or every second. */
 template <bool Strided, class Fold, class In>
@@ -215,8 +215,8 @@ __device__ __forceinline__ void accumulate_row(row_accumulator<Fold, In> &acc,
     for (unsigned k = 0; k < ahead; k++)
         if (me.rank + k * me.threads < singles)
             early[k] = data[x.single(me.rank + k * me.threads) * step];
-    if constexpr (singles_of_row < In, Strided >> ahead)
-        if (me.threads * ahead < singles_of_row<In, Strided>)
+    if constexpr (max_singles < In, Strided >> ahead)
+        if (me.threads * ahead < max_singles<In, Strided>)
 #pragma unroll 1
             for (unsigned k = me.rank + ahead * me.threads; k < singles; k += me.threads) {
                 const uint64_t at = x.single(k);
@@ -242,12 +242,12 @@ __device__ __forceinline__ void accumulate_stack(row_accumulator<Fold, In> &acc,
     const uint64_t n = from.shape[1], first = uint64_t(rank) * pack<In>::size;
     if (first < n)
         accumulate_row_packs<Fold, In>(
-            acc, packs_in_stack{data + rank * sizeof(vec16), from.strides[0], n},
+            acc, stacked_packs{data + rank * sizeof(vec16), from.strides[0], n},
             unsigned(x.rows.items), me, x.rows.base + first, true);
 }
 
 /* The rows of a result, of n elements each; or, for a list of arrays, the first of its tiles. */
-struct rows_of_result {
+struct result_rows {
     global<const char> data;
     uint64_t n, items, position;
     global<const list_tile> others;
@@ -257,7 +257,7 @@ struct rows_of_result {
  * threads share each row if there is only one group. */
 template <class Fold, class In, bool Strided>
 __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, unsigned rank,
-                                                          const rows_of_result &rows)
+                                                          const result_rows &rows)
 {
     const layout_small &from = x.from;
     const unsigned inner = from.dimensions - 1, readers = x.launch.long_row.readers,
@@ -326,7 +326,7 @@ struct result_share {
 /* ---- the kernel ---- */
 
 template <class Fold, class In, bool Strided>
-__global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Strided>)
+__global__ void __launch_bounds__(rows_block_size, blocks_per_sm<Fold, In, Strided>)
     fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                       global<unsigned> tickets)
 {
@@ -342,7 +342,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
         int64_t place = 0;
         const bool exists = result < x.results;
         if (exists) {
-            rows_of_result rows;
+            result_rows rows;
             if (tile) {
                 rows = {static_cast<const char *>(tile->data), tile->n, uint64_t(tile->more) + 1,
                         tile->position, x.list + tile->next};

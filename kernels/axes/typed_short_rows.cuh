@@ -40,13 +40,13 @@ __device__ __forceinline__ global<row_result<Fold, In>> results_of(const kernel_
 
 /* A block's rows, at a constant distance: some of all rows or, if Batches, of one batch. */
 template <bool Batches>
-struct rows_of_block {
+struct block_rows {
     global<const char> from; /* the first row of all or of the batch */
     int64_t place;           /* its result's place */
     uint64_t first, left;    /* the block's first row, and the rows from it on */
     unsigned count;          /* of the block */
 
-    __device__ __forceinline__ explicit rows_of_block(const kernel_axes &x)
+    __device__ __forceinline__ explicit block_rows(const kernel_axes &x)
         : from(static_cast<const char *>(x.from.data)), place(x.outer.first)
     {
         const unsigned capacity = (blockDim.x >> x.launch.team) * x.launch.rounds;
@@ -56,7 +56,7 @@ struct rows_of_block {
             const row_tile &row = x.launch.row;
             const unsigned batch = blockIdx.x / row.blocks;
             const result_place begin =
-                place_among(x, x.outer.count - row.dimensions, x.outer.first, batch);
+                place_of_index(x, x.outer.count - row.dimensions, x.outer.first, batch);
             from += begin.base.data;
             place = begin.place;
             first = uint64_t(blockIdx.x - batch * row.blocks) * capacity;
@@ -93,15 +93,15 @@ struct rows_of_block {
 
 /* A thread's results, `pitch` rows from each other. */
 template <class Fold, class In, class Rows>
-struct results_of_thread {
+struct thread_results {
     const kernel_axes &x;
     const Rows &rows;
     uint64_t row;
     unsigned pitch;
     int64_t place, step;
 
-    __device__ __forceinline__ results_of_thread(const kernel_axes &x, const Rows &rows,
-                                                 uint64_t first, unsigned pitch)
+    __device__ __forceinline__ thread_results(const kernel_axes &x, const Rows &rows,
+                                              uint64_t first, unsigned pitch)
         : x(x), rows(rows), row(first), pitch(pitch), place(rows.place_of(x, first)),
           step(int64_t(pitch) * x.outer.output_strides[Rows::last(x)])
     {
@@ -123,7 +123,7 @@ struct results_of_thread {
 };
 
 /* Rows of `row` bytes per thread; csrc/schedule/launch_typed_rows.c uses this, too. */
-__host__ __device__ constexpr unsigned rows_in_registers(unsigned row)
+__host__ __device__ constexpr unsigned rows_per_thread(unsigned row)
 {
     constexpr unsigned capacity = ROWS_IN_REGISTERS;
     return BYTES_IN_REGISTERS / row < capacity ? BYTES_IN_REGISTERS / row : capacity;
@@ -154,10 +154,10 @@ struct row_group {
 
 /* The rows of one load whose results make one store: as many as fit both. */
 template <class Fold, class In, unsigned N>
-struct rows_of_load {
+struct load_rows {
     static constexpr unsigned row = N * sizeof(In), result = sizeof(row_result<Fold, In>),
                               count = 16 / (result > row ? result : row),
-                              loads = rows_in_registers(row) / count;
+                              loads = rows_per_thread(row) / count;
     using load = pack<unit_of<In>, count * row / sizeof(unit_of<In>)>;
     using together = row_group<Fold, In, count>;
 };
@@ -181,7 +181,7 @@ __device__ __forceinline__ void fold_last_in_registers(const kernel_axes &x,
 template <class Fold, class In, unsigned N>
 __device__ __forceinline__ void fold_in_registers(const kernel_axes &x)
 {
-    using rows = rows_of_load<Fold, In, N>;
+    using rows = load_rows<Fold, In, N>;
     const row_numbers numbers(x.result);
     const unsigned capacity = blockDim.x * rows::count * rows::loads;
     const uint64_t first = uint64_t(blockIdx.x) * capacity;
@@ -256,13 +256,13 @@ fold_some_groups(const kernel_axes &x, shared<const char> staged, unsigned rows,
 
 /* Fold rows from `first` on, each by a team. */
 template <class Fold, class In, class Row, class Rows>
-__device__ __forceinline__ void fold_rows_of_team(const kernel_axes &x, const team_share &share,
+__device__ __forceinline__ void fold_rows_by_team(const kernel_axes &x, const team_share &share,
                                                   shared<const char> staged, unsigned first,
                                                   const Rows &rows)
 {
     const unsigned teams = blockDim.x >> share.team, team = threadIdx.x >> share.team;
     const row_numbers numbers(x.result);
-    results_of_thread<Fold, In, Rows> results(x, rows, rows.first + first + team, teams);
+    thread_results<Fold, In, Rows> results(x, rows, rows.first + first + team, teams);
 #pragma unroll 1
     for (; first < rows.count; first += teams, results.advance()) {
         const bool exists = first + team < rows.count;
@@ -274,14 +274,14 @@ __device__ __forceinline__ void fold_rows_of_team(const kernel_axes &x, const te
 
 /* The widest load below 16 bytes: folds without native results take 8 bytes by two loads of 4. */
 template <class Fold, class In>
-constexpr unsigned longest_of_rows = stores_native<Fold, In> || sizeof(In) > sizeof(uint32_t)
-                                         ? sizeof(uint64_t)
-                                         : sizeof(uint32_t);
+constexpr unsigned widest_load = stores_native<Fold, In> || sizeof(In) > sizeof(uint32_t)
+                                     ? sizeof(uint64_t)
+                                     : sizeof(uint32_t);
 
 /* Bring a block's rows to shared memory, contiguously. */
 template <class In, bool Strided>
 __device__ __forceinline__ shared<const char>
-staged_rows(const kernel_axes &x, const rows_of_block<Strided> &rows, const swizzle &swizzled)
+staged_rows(const kernel_axes &x, const block_rows<Strided> &rows, const swizzle &swizzled)
 {
     if constexpr (Strided)
         if (x.launch.row.unit)
@@ -300,11 +300,10 @@ staged_rows(const kernel_axes &x, const rows_of_block<Strided> &rows, const swiz
 template <class Fold, class In, bool Strided>
 __device__ __forceinline__ void fold_staged_rows(const kernel_axes &x)
 {
-    const rows_of_block<Strided> rows(x);
+    const block_rows<Strided> rows(x);
     const unsigned bytes = unsigned(x.launch.row.bytes);
     const unsigned load = unsigned(sizeof(In)) << x.launch.load,
-                   size = load < 16 && load > longest_of_rows<Fold, In> ? longest_of_rows<Fold, In>
-                                                                        : load;
+                   size = load < 16 && load > widest_load<Fold, In> ? widest_load<Fold, In> : load;
     const team_share share = {unsigned(x.from.shape[0]),
                               bytes / size,
                               x.launch.team,
@@ -315,20 +314,20 @@ __device__ __forceinline__ void fold_staged_rows(const kernel_axes &x)
                                ? 0
                                : fold_some_groups<Fold, In>(x, staged, rows.count, rows.first);
     if (size == 16)
-        return fold_rows_of_team<Fold, In, row_of_loads<In, 16, false>>(x, share, staged, first,
+        return fold_rows_by_team<Fold, In, row_of_loads<In, 16, false>>(x, share, staged, first,
                                                                         rows);
     if constexpr (sizeof(In) <= sizeof(uint64_t))
-        with_static_power<longest_of_rows<Fold, In>, (sizeof(In) > 1 ? sizeof(In) : 2)>(
+        with_static_power<widest_load<Fold, In>, (sizeof(In) > 1 ? sizeof(In) : 2)>(
             size, [&](auto bytes) {
-                constexpr unsigned of_load = decltype(bytes)::value;
-                if constexpr (of_load < 4 && sizeof(In) == 1)
-                    fold_rows_of_team<Fold, In, row_of_bytes>(x, share, staged, first, rows);
+                constexpr unsigned load_bytes = decltype(bytes)::value;
+                if constexpr (load_bytes < 4 && sizeof(In) == 1)
+                    fold_rows_by_team<Fold, In, row_of_bytes>(x, share, staged, first, rows);
                 else if (stores_native<Fold, In> && share.team == 0)
-                    fold_rows_of_team<Fold, In, row_of_loads<In, of_load, true>>(x, share, staged,
-                                                                                 first, rows);
+                    fold_rows_by_team<Fold, In, row_of_loads<In, load_bytes, true>>(
+                        x, share, staged, first, rows);
                 else
-                    fold_rows_of_team<Fold, In, row_of_loads<In, of_load, false>>(x, share, staged,
-                                                                                  first, rows);
+                    fold_rows_by_team<Fold, In, row_of_loads<In, load_bytes, false>>(
+                        x, share, staged, first, rows);
             });
 }
 

@@ -14,7 +14,7 @@ namespace KERNELS
 
 /* The largest block, and the resident blocks per multiprocessor by the bytes of a state: enough
  * registers for the loads, and no more. */
-constexpr unsigned threads_of_strided = 1u << STRIDED_BLOCK;
+constexpr unsigned strided_block_size = 1u << STRIDED_BLOCK;
 template <unsigned State>
 constexpr unsigned strided_blocks = State > 32  ? 3
                                     : State > 8 ? 4
@@ -82,8 +82,7 @@ __device__ __forceinline__ state_of<Fold> fold_column(const kernel_axes &x, colu
 
 /* Fold rows of two dimensions. In place of rows beyond the last, the first is loaded. */
 template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_column_of_two(const kernel_axes &x,
-                                                             column_share share)
+__device__ __forceinline__ state_of<Fold> fold_column_2d(const kernel_axes &x, column_share share)
 {
     constexpr unsigned N = strided_loads<In>;
     const unsigned length = unsigned(x.from.shape[1]), count = length * unsigned(x.from.shape[0]);
@@ -142,7 +141,7 @@ __device__ __forceinline__ state_of<Fold> fold_members(state_of<Fold> state, uns
 }
 
 template <class Fold, class In>
-__global__ void __launch_bounds__(threads_of_strided, strided_blocks<sizeof(state_of<Fold>)>)
+__global__ void __launch_bounds__(strided_block_size, strided_blocks<sizeof(state_of<Fold>)>)
     fold_strided(SHARED_PARAMETER(along) arguments, global<state_of<Fold>> partials,
                  global<uint64_t>, global<unsigned> tickets)
 {
@@ -168,7 +167,7 @@ __global__ void __launch_bounds__(threads_of_strided, strided_blocks<sizeof(stat
         if (inner > 1)
             share.column += int64_t(place) * from.strides[dimensions];
         if (dimensions > 1)
-            state = fold_column_of_two<Fold, In>(x, share);
+            state = fold_column_2d<Fold, In>(x, share);
         else
             state = fold_column<Fold, In>(x, share, dimensions > 0 ? unsigned(from.shape[0]) : 1,
                                           dimensions > 0 ? from.strides[0] : 0);

@@ -216,9 +216,9 @@ __device__ __forceinline__ void store_finished(const struct kernel_results &resu
 }
 
 template <class Fold, unsigned N>
-__device__ __forceinline__ void store_run_of_states(const struct kernel_results &results,
-                                                    const state_of<Fold> (&states)[N],
-                                                    int64_t place, unsigned count)
+__device__ __forceinline__ void store_state_run(const struct kernel_results &results,
+                                                const state_of<Fold> (&states)[N], int64_t place,
+                                                unsigned count)
 {
     using state = state_of<Fold>;
     constexpr bool is_stored_directly =
@@ -253,9 +253,9 @@ __device__ __forceinline__ void store_results_directly(const struct kernel_resul
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             initialized[k] = with_initial<Fold>(results.finish, states[k]);
-        store_run_of_states<Fold>(results, initialized, place, count);
+        store_state_run<Fold>(results, initialized, place, count);
     } else {
-        store_run_of_states<Fold>(results, states, place, count);
+        store_state_run<Fold>(results, states, place, count);
     }
 }
 

@@ -114,7 +114,7 @@ struct packed<position_of_best<V, Order>, In, enable_if_narrow<In>> : std::true_
 
 /* Exact, since the number of elements is a power of two. */
 template <class In, unsigned N>
-__device__ __forceinline__ variance_state<double> variance_state_of(const word_batch<In, N> &x)
+__device__ __forceinline__ variance_state<double> batch_variance(const word_batch<In, N> &x)
 {
     constexpr int count = N * packing<In>::count;
     const int64_t sum = sum_of(x), deviation = count * squares_of(x) - sum * sum;
@@ -126,7 +126,7 @@ struct packed<variance<double>, In, enable_if_narrow<In>> : std::true_type {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void accumulate(variance_state<double> &s, const word_batch<In, N> &x, Positions)
     {
-        s = merged(s, variance_state_of(x));
+        s = merged(s, batch_variance(x));
     }
 };
 
@@ -144,7 +144,7 @@ struct packed<summary<V>, In, enable_if_narrow<In>> : std::true_type {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void accumulate(state_of<summary<V>> &s, const word_batch<In, N> &x, Positions at)
     {
-        s.numbers = merged(s.numbers, variance_state_of(x));
+        s.numbers = merged(s.numbers, batch_variance(x));
         packed<sum<typename summary<V>::total>, In>::accumulate(s.sum, x, at);
         packed<extremes<V>, In>::accumulate(s.ends, x, at);
     }

@@ -73,7 +73,6 @@ struct slot_addresses {
     }
 };
 
-/* All slots. */
 struct all_slots : slot_addresses {
     bool in_runs;
     static constexpr bool can_clip = false;

@@ -95,8 +95,8 @@ struct finishing<REDUCTION_prod_of_truth> {
 
 /* The maximum of booleans is whether any is true. The state of no elements is less than zero. */
 template <class Fold>
-__host__ __device__ __forceinline__ bool is_any_true(const struct finish &how,
-                                                     const state_of<Fold> &state)
+__host__ __device__ __forceinline__ bool any_true(const struct finish &how,
+                                                  const state_of<Fold> &state)
 {
     return with_initial<Fold>(how, state) > value_of<Fold>(0);
 }
@@ -107,7 +107,7 @@ struct finishing<REDUCTION_sum_of_truth> {
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = count_answer(is_any_true<Fold>(how, state));
+        answer.values[0] = count_answer(any_true<Fold>(how, state));
     }
 };
 
@@ -118,7 +118,7 @@ struct finishing<REDUCTION_mean_of_truth> {
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = wide_answer(double(is_any_true<Fold>(how, state)) / double(how.count));
+        answer.values[0] = wide_answer(double(any_true<Fold>(how, state)) / double(how.count));
     }
 };
 

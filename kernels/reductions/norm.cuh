@@ -126,12 +126,12 @@ struct finishing<REDUCTION_norm> : finishing_by_value<REDUCTION_norm> {
             return sqrt(large + middle * blue::times_large * blue::times_large) / blue::times_large;
         if (!(small > 0))
             return sqrt(middle);
-        const double of_small = sqrt(small) / blue::times_small;
+        const double small_norm = sqrt(small) / blue::times_small;
         if (!has_middle)
-            return of_small;
-        const double of_middle = sqrt(middle);
-        const double more = of_small > of_middle ? of_small : of_middle;
-        const double less = of_small > of_middle ? of_middle : of_small;
+            return small_norm;
+        const double middle_norm = sqrt(middle);
+        const double more = small_norm > middle_norm ? small_norm : middle_norm;
+        const double less = small_norm > middle_norm ? middle_norm : small_norm;
         return is_nan(middle) ? middle : more * sqrt(1 + squared(less / more));
     }
 };

@@ -76,7 +76,7 @@ struct summary {
     {
         constexpr unsigned part = 8 * sizeof(double) / sizeof(wide);
         wide whole = wide(0);
-        const variance_state<wide> numbers = variance_state_of<part, N>(x, whole, valid);
+        const variance_state<wide> numbers = batch_variance<part, N>(x, whole, valid);
         if (is_nan(whole)) /* one of them is NaN, or there are infinities of both signs */
             return accumulate_one_by_one<summary>(s, x, valid);
         s.numbers = merged(s.numbers, numbers);

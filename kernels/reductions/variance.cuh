@@ -17,7 +17,7 @@ struct variance_state {
 };
 
 /* part / whole, where `whole` is a count. */
-__host__ __device__ __forceinline__ double ratio_of_counts(double part, double whole)
+__host__ __device__ __forceinline__ double divide_counts(double part, double whole)
 {
 #ifdef __CUDA_ARCH__
     /* Counts avoid the cases for which a GPU's division calls a function, for which it reserves
@@ -42,7 +42,7 @@ __host__ __device__ __forceinline__ variance_state<W> merged(variance_state<W> a
         return a;
     if (a.count == 0)
         return b;
-    const double count = a.count + b.count, share = ratio_of_counts(b.count, count);
+    const double count = a.count + b.count, share = divide_counts(b.count, count);
     const W delta = difference(b.mean, a.mean);
     return {count, a.mean + delta * share,
             a.deviation + b.deviation + squared(delta) * (a.count * share)};
@@ -62,18 +62,18 @@ __host__ __device__ __forceinline__ variance_state<W> merge_equal_counts(varianc
  * added to `total`. At most Part values are widened at a time, to limit registers. */
 template <unsigned Part, unsigned N, unsigned First = 0, class V, unsigned All, class Valid>
 __host__ __device__ __forceinline__ variance_state<wide_of<V>>
-variance_state_of(const V (&x)[All], wide_of<V> &total, Valid valid)
+batch_variance(const V (&x)[All], wide_of<V> &total, Valid valid)
 {
     using wide = wide_of<V>;
     if constexpr (N > Part) {
         constexpr unsigned half = N / 2;
-        const variance_state<wide> of_low = variance_state_of<Part, half, First>(x, total, valid),
-                                   of_high =
-                                       variance_state_of<Part, half, First + half>(x, total, valid);
+        const variance_state<wide> low_half = batch_variance<Part, half, First>(x, total, valid),
+                                   high_half =
+                                       batch_variance<Part, half, First + half>(x, total, valid);
         if constexpr (std::is_same_v<Valid, all_valid>)
-            return merge_equal_counts(of_low, of_high);
+            return merge_equal_counts(low_half, high_half);
         else
-            return merged(of_low, of_high);
+            return merged(low_half, high_half);
     } else {
         wide numbers[N];
 #pragma unroll
@@ -116,7 +116,7 @@ struct variance {
     FOLD_FUNCTION void accumulate(state &s, const V (&x)[N], Positions, Valid valid)
     {
         wide unused_sum = wide(0);
-        s = merged(s, variance_state_of<16, N>(x, unused_sum, valid));
+        s = merged(s, batch_variance<16, N>(x, unused_sum, valid));
     }
 };
 

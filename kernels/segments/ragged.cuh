@@ -171,7 +171,7 @@ enum { TILE_THREADS = 256 };
 
 /* Resident blocks per multiprocessor, given the registers that values take; older ones hold 1024
  * threads. */
-constexpr unsigned blocks_of_tiles(size_t value_bytes)
+constexpr unsigned tile_blocks_per_sm(size_t value_bytes)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     return value_bytes > 0 ? 4 : 0;

@@ -215,13 +215,13 @@ __device__ __forceinline__ state_of<Fold> fold_to_marks(shared<staged_type<Fold,
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> carry_in(state_of<Fold> open_state, bool marked)
 {
-    struct of_warp {
+    struct warp_state {
         state_of<Fold> open_state;
         unsigned marked;
     };
-    static_assert(sizeof(of_warp) * (TILE_THREADS / warp_size) <= SCAN_OF_WARPS);
-    const shared<of_warp> of_warps =
-        pointer_cast<of_warp>(block_memory<char>() + blockDim.x * SCAN_MARKS);
+    static_assert(sizeof(warp_state) * (TILE_THREADS / warp_size) <= SCAN_OF_WARPS);
+    const shared<warp_state> warp_states =
+        pointer_cast<warp_state>(block_memory<char>() + blockDim.x * SCAN_MARKS);
     const unsigned lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size,
                    votes = __ballot_sync(whole_warp, marked),
                    since = warp_size - 1 - __clz(int((votes & low_bits(lane + 1)) | 1));
@@ -232,7 +232,7 @@ __device__ __forceinline__ state_of<Fold> carry_in(state_of<Fold> open_state, bo
             open_state = Fold::merge(other, open_state);
     }
     if (lane == warp_size - 1)
-        of_warps[warp] = {open_state, votes};
+        warp_states[warp] = {open_state, votes};
     __syncthreads();
     state_of<Fold> carried = shuffle_up(open_state, 1);
     if (lane == 0)
@@ -241,8 +241,8 @@ __device__ __forceinline__ state_of<Fold> carry_in(state_of<Fold> open_state, bo
         return carried;
 #pragma unroll 1
     for (unsigned k = warp; k-- > 0;) {
-        carried = Fold::merge(of_warps[k].open_state, carried);
-        if (of_warps[k].marked)
+        carried = Fold::merge(warp_states[k].open_state, carried);
+        if (warp_states[k].marked)
             break;
     }
     return carried;
@@ -280,7 +280,7 @@ __device__ __forceinline__ bool find_tile(const ragged &x, segment_tile &tile)
 }
 
 template <class Fold, bool Unconverted>
-__global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<Fold>)))
+__global__ void __launch_bounds__(TILE_THREADS, tile_blocks_per_sm(sizeof(value_of<Fold>)))
     scan_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                global<state_of<Fold>> tails)
 {

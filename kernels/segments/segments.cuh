@@ -109,17 +109,17 @@ merge_parts(state_of<Fold> &state, const work_item &item, global<const state_of<
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> fold_team_or_block(unsigned team, state_of<Fold> state)
 {
-    const shared<state_of<Fold>> of_warps = block_memory<state_of<Fold>>();
+    const shared<state_of<Fold>> warp_states = block_memory<state_of<Fold>>();
     state = fold_team<Fold>(team < 5 ? team : 5, state);
     if (team <= 5)
         return state;
     if (threadIdx.x % warp_size == 0)
-        of_warps[threadIdx.x / warp_size] = state;
+        warp_states[threadIdx.x / warp_size] = state;
     __syncthreads();
     if (threadIdx.x == 0)
 #pragma unroll 1
         for (unsigned warp = 1; warp < blockDim.x / warp_size; warp++)
-            state = Fold::merge(state, of_warps[warp]);
+            state = Fold::merge(state, warp_states[warp]);
     return state;
 }
 
@@ -146,9 +146,9 @@ template <class Fold>
 __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                               global<state_of<Fold>> tails)
 {
-    constexpr size_t of_warp = sizeof(state_of<Fold>) > 8 ? sizeof(state_of<Fold>) : 8;
+    constexpr size_t warp_bytes = sizeof(state_of<Fold>) > 8 ? sizeof(state_of<Fold>) : 8;
     const shared<uint32_t> long_segments =
-        pointer_cast<uint32_t>(block_memory<char>() + blockDim.x / warp_size * of_warp);
+        pointer_cast<uint32_t>(block_memory<char>() + blockDim.x / warp_size * warp_bytes);
     const bool clears = threadIdx.x < blockDim.x / 32;
     if (clears)
         long_segments[threadIdx.x] = 0;

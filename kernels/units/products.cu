@@ -11,7 +11,7 @@ namespace KERNELS
 namespace
 {
 
-const void *exact_sum_of_products(enum element input)
+const void *exact_products_kernel(enum element input)
 {
     if (input == ELEMENT_INT64 || input == ELEMENT_UINT64)
         return KERNEL_ENTRY(exact_products_of_any);
@@ -35,7 +35,7 @@ using dot_pairs = pairs<
 const void *products_kernel(kernel_key key)
 {
     if (key.kind == KERNEL_EXACT_PRODUCTS)
-        return exact_sum_of_products(key.input);
+        return exact_products_kernel(key.input);
     return dot_pairs::find(key.input, key.accumulator, [](auto in, auto acc) {
         return KERNEL_ENTRY(dot<decltype(in), decltype(acc)>);
     });

@@ -39,7 +39,7 @@ struct types_of<prod<double>>
 
 template <>
 struct types_of<nonzero<double>>
-    : types<zero_or_not, truth_values, concat_pairs<zero_or_not_floats, truth_values>> {};
+    : types<zero_tested, truth_values, concat_pairs<zero_tested_floats, truth_values>> {};
 
 template <>
 struct types_of<variance<double>>
