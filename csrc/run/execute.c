@@ -58,18 +58,23 @@ static bool schedule_part(struct machine *machine, const struct plan *all, struc
     return axes_schedule_make(&part->plan, &machine->facts, &part->schedule, failure);
 }
 
-/* Whether arithmetic, not memory, limits the typed kernel along axes, so that it takes longer than
- * the flat kernel by more than a launch ("single" in benchmarks/tuning/cases.json). */
+/* Whether arithmetic limits the typed kernel along axes, and not memory ("single_launch" in
+ * benchmarks/tuning/cases.json). */
 static bool is_compute_bound(const struct plan *plan)
 {
-    enum { BYTES = 32 << 20 };
     const enum element input = plan->layout->input;
-    const enum fold fold = plan->fold;
-    return plan->n * element_size(input) > BYTES &&
-           (element_is_integer(input)
-                ? fold == FOLD_prod
-                : element_is_complex(input) &&
-                      (fold == FOLD_prod || fold == FOLD_nanprod || fold_is_variance(fold)));
+    const bool integers = element_is_integer(input), complex = element_is_complex(input);
+    switch (plan->fold) {
+    case FOLD_prod:
+    case FOLD_variance:
+        return integers || complex;
+    case FOLD_nanprod:
+        return complex;
+    case FOLD_norm2:
+        return integers;
+    default:
+        return plan->fold == FOLD_nanvariance || plan->fold == FOLD_logsumexp;
+    }
 }
 
 /* Whether a typed kernel along axes computes the single result of all axes in place in one launch,
@@ -77,11 +82,13 @@ static bool is_compute_bound(const struct plan *plan)
 static bool fits_single_launch(struct machine *machine, const struct schedule *schedule,
                                const struct run *run, struct axes_slice *part)
 {
+    enum { BYTES = 32 << 20 }; /* of a larger array, compute-bound kernels take longer */
     const struct plan *const plan = schedule->plan;
+    const uint64_t bytes = plan->n * element_size(plan->layout->input);
     struct failure ignored = {0};
     if (!schedule->finishes_on_device || !plan->launch.automatic || plan->exact || plan->factors ||
         plan->n == 0 || !plan->elements.on_device || plan->results.type != plan->finish.result ||
-        is_compute_bound(plan))
+        (bytes > BYTES && is_compute_bound(plan)))
         return false;
     part->axes = (struct axes){.results = 1, .aligned = true};
     layout_copy(plan->layout, &part->axes.reduced);

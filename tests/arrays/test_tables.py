@@ -214,7 +214,7 @@ def test_sparse_matrices_are_told_what_works(form):
     matrix = getattr(installed("scipy.sparse"), form)(dense)
     calls = [gred.sum, gred.median, gred.ExactSum, lambda m: gred.max(m, axis=0)]
     for call in [*calls, lambda m: gred.sum([m, m]), lambda m: gred.dot(m, m)]:
-        with pytest.raises(TypeError, match=r"a is sparse; a\.data .*gred\.reduceat.*a\.toarray"):
+        with pytest.raises(TypeError, match=r"a is sparse; pass a\.data .*toarray.*gred\.reduceat"):
             call(matrix)
     rows = matrix.tocsr()
     assert gred.sum(rows.data) == gred.sum(matrix.toarray()) == 9
