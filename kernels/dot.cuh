@@ -31,7 +31,7 @@ struct factor_packs {
     __device__ __forceinline__ pack<In> operator[](uint64_t i) const
     {
         const global<const In> from = at + i * pack<In>::size;
-        return aligned ? *pointer_cast<const pack<In>>(from) : unaligned_pack(from);
+        return aligned ? *pointer_cast<const pack<In>>(from) : load_unaligned_pack(from);
     }
 };
 
@@ -59,7 +59,8 @@ struct dot_lanes {
 };
 
 template <class In, class Acc>
-__device__ __forceinline__ Acc dot_of_packs(const in_packs<In> &x, const factor_packs<In> &factors)
+__device__ __forceinline__ Acc dot_of_packs(const aligned_packs<In> &x,
+                                            const factor_packs<In> &factors)
 {
     constexpr unsigned in_flight = packs_in_flight / 2;
     const uint64_t threads = threads_in_grid();
@@ -88,7 +89,7 @@ __global__ void dot(global<const In> data, uint64_t n, global<Acc> partials,
                     global<unsigned> tickets, struct epilogue epilogue, enum fold, enum element,
                     unsigned, SHARED_PARAMETER(struct exact_result), global<const In> factors)
 {
-    const in_packs<In> x(data, n);
+    const aligned_packs<In> x(data, n);
     const global<const In> others = factors + x.head;
     const uint64_t single = x.single(rank_in_grid());
     Acc total = dot_of_packs<In, Acc>(x, {others, address_of(others) % sizeof(pack<In>) == 0});

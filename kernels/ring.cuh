@@ -16,7 +16,7 @@ template <class In>
 struct ring {
     static constexpr unsigned size = RING_STAGE_BYTES / sizeof(pack<In>);
 
-    const in_packs<In> &x;
+    const aligned_packs<In> &x;
     const shared<pack<In>> stages = block_memory<pack<In>>();
     const shared<mbarrier> filled = pointer_cast<mbarrier>(stages + RING_STAGES * size);
 
@@ -66,7 +66,7 @@ struct ring {
 
 /* Fold this thread's share of the packs. When it returns, no thread reads the ring any more. */
 template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_through_ring(const in_packs<In> &x)
+__device__ __forceinline__ state_of<Fold> fold_through_ring(const aligned_packs<In> &x)
 {
     const ring<In> ring{x};
     state_of<Fold> state = Fold::identity();

@@ -21,7 +21,7 @@ using vec16 = pack<uint32_t>;
 
 /* Load a pack from any address, element by element. */
 template <class In>
-__device__ __forceinline__ pack<In> unaligned_pack(global<const In> from)
+__device__ __forceinline__ pack<In> load_unaligned_pack(global<const In> from)
 {
     pack<In> loaded;
 #pragma unroll
@@ -166,11 +166,11 @@ __device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state, Packs
 /* An array as aligned packs, and the elements before the first and after the last. These are fewer
  * than a warp has threads: the grid's first threads take one each. */
 template <class In>
-struct in_packs {
+struct aligned_packs {
     global<const pack<In>> packs;
     uint64_t head, count, tail; /* elements before the packs, packs, position after the packs */
 
-    __device__ __forceinline__ in_packs(global<const In> data, uint64_t n)
+    __device__ __forceinline__ aligned_packs(global<const In> data, uint64_t n)
         : head(elements_to_boundary(data, n)), count((n - head) / pack<In>::size),
           tail(head + count * pack<In>::size)
     {
@@ -209,7 +209,7 @@ template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> fold_vectors(positioned<In> data, uint64_t n)
 {
     const uint64_t rank = rank_in_grid();
-    const in_packs<In> x(data.at, n);
+    const aligned_packs<In> x(data.at, n);
     const uint64_t single = x.single(rank);
     const state_of<Fold> state = fold_packs<Fold, In>(Fold::identity(), x.packs, x.count, rank,
                                                       threads_in_grid(), data.base + x.head);

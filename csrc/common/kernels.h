@@ -40,7 +40,7 @@ struct kernels {
     library_reduce *(*reducer)(enum fold fold, enum element input, enum element accumulator);
 
     /* Whether segment kernels wait for the preceding launch themselves, and so may overlap it. */
-    bool (*segments_follow)(void);
+    bool (*segments_can_overlap)(void);
 };
 
 static inline const void *kernel_find(const struct kernels *self, struct kernel_key key)

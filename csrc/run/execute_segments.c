@@ -113,7 +113,7 @@ static bool launch_kernel(const struct executor *exec, void **arguments, const v
 {
     struct kernel_segments *segments = arguments[0];
     struct step step = launch_step(kernel, grid, 1u << block, shared_bytes);
-    step.follows = follows && exec->machine->facts.kernels->segments_follow();
+    step.follows = follows && exec->machine->facts.kernels->segments_can_overlap();
     segments->block = block;
     return executor_launch(exec, &step, arguments);
 }

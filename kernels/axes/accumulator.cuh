@@ -225,7 +225,7 @@ struct square_lane {
 
     __device__ __forceinline__ state_of<fold> state(const accumulated_rows &) const
     {
-        return fold::of_plain(squares);
+        return fold::state_of_squares(squares);
     }
 };
 

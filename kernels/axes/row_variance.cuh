@@ -149,7 +149,7 @@ struct row_fold<norm2<V>, In, true> {
     template <class Row>
     static __device__ __forceinline__ state_of<norm2<V>> reduce(const Row &row, const row_numbers &)
     {
-        return norm2<V>::of_plain(double(sums_of_bytes::reduce(In(), row).squares));
+        return norm2<V>::state_of_squares(double(sums_of_bytes::reduce(In(), row).squares));
     }
 };
 

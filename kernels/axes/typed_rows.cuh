@@ -172,8 +172,8 @@ __device__ __forceinline__ void accumulate_row_packs(row_accumulator<Fold, In> &
 
 /* The consecutive packs of a row, and its single elements. */
 template <class In, bool Strided>
-struct row_packs : in_packs<In> {
-    using in_packs<In>::in_packs;
+struct row_packs : aligned_packs<In> {
+    using aligned_packs<In>::aligned_packs;
     static constexpr unsigned step = pack<In>::size;
 
     __device__ __forceinline__ vec16 operator[](unsigned i) const

@@ -122,7 +122,7 @@ struct thread_results {
     }
 };
 
-/* Rows of `row` bytes per thread; csrc/schedule/launch_typed_rows.c uses this, too. */
+/* Rows of `row` bytes per thread, as csrc/schedule/launch_typed_rows.c computes it. */
 __host__ __device__ constexpr unsigned rows_per_thread(unsigned row)
 {
     constexpr unsigned capacity = ROWS_IN_REGISTERS;

@@ -231,7 +231,7 @@ FORCEINLINE state_of<norm2<V>> float_squares(const In *x, size_t n)
         if (!(middle <= too_large))
             return {0, 0, reduce_array<double, sum, squares<down>>(x, n)};
     }
-    return norm2<V>::of_plain(middle);
+    return norm2<V>::state_of_squares(middle);
 }
 
 template <class In, class V>
@@ -239,10 +239,10 @@ void norm2_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
     if constexpr (is_truth<In>)
-        store_state<norm2<V>>(state, norm2<V>::of_plain(double(count_nonzero<In>(x, n))));
+        store_state<norm2<V>>(state, norm2<V>::state_of_squares(double(count_nonzero<In>(x, n))));
     else if constexpr (std::is_integral_v<In> && sizeof(In) <= 2)
-        store_state<norm2<V>>(
-            state, norm2<V>::of_plain(double(packed_squares<In, unsigned_magnitude>(x, n))));
+        store_state<norm2<V>>(state, norm2<V>::state_of_squares(
+                                         double(packed_squares<In, unsigned_magnitude>(x, n))));
     else
         store_state<norm2<V>>(state, float_squares<V>(x, n));
 }

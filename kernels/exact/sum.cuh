@@ -131,7 +131,7 @@ __device__ __forceinline__ void add_share(shared<exact_word> words, const Policy
                                           global<const In> data, global<const In> factors,
                                           uint64_t n, uint64_t rank, uint64_t threads)
 {
-    const in_packs<In> x(data, n);
+    const aligned_packs<In> x(data, n);
     const bool few = n <= max_single && n <= threads;
     const uint64_t single = few ? rank : x.single(rank);
     warp_adder<Policy> adder(words, policy, typename Policy::tiles(x, factors, rank, threads));

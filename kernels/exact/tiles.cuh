@@ -29,8 +29,8 @@ struct warp_tiles {
     uint64_t stride;                /* packs from one of the warp's tiles to its next */
 
     /* The second parameter is used by warp_tile_pairs only. */
-    __device__ __forceinline__ warp_tiles(const in_packs<In> &x, global<const In>, uint64_t rank,
-                                          uint64_t threads)
+    __device__ __forceinline__ warp_tiles(const aligned_packs<In> &x, global<const In>,
+                                          uint64_t rank, uint64_t threads)
         : at(x.packs + rank / warp_size * (Packs * warp_size) + threadIdx.x % warp_size),
           end(materialized(x.packs + x.count)), stride(materialized(threads * Packs))
     {
@@ -92,7 +92,7 @@ struct warp_tile_pairs : warp_tiles<In, Packs> {
     global<const In> other; /* this lane's elements of the second array */
     bool aligned;           /* whether the second array is aligned like the first */
 
-    __device__ __forceinline__ warp_tile_pairs(const in_packs<In> &x, global<const In> others,
+    __device__ __forceinline__ warp_tile_pairs(const aligned_packs<In> &x, global<const In> others,
                                                uint64_t rank, uint64_t threads)
         : base(x, others, rank, threads),
           other(others + x.head + uint64_t(base::at - x.packs) * pack<In>::size),
@@ -123,7 +123,7 @@ struct warp_tile_pairs : warp_tiles<In, Packs> {
             const bool valid = base::at + k * warp_size < base::end;
             const global<const In> others = other + k * (warp_size * pack<In>::size);
             loaded.a[k] = valid ? from[k * warp_size] : pack<uint32_t>{};
-            loaded.b[k] = valid ? pack_of<uint32_t>(unaligned_pack(others)) : pack<uint32_t>{};
+            loaded.b[k] = valid ? pack_of<uint32_t>(load_unaligned_pack(others)) : pack<uint32_t>{};
         }
     }
 };

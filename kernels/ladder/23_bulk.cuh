@@ -15,7 +15,7 @@ template <class Fold, class In>
 __global__ void bulk(global<const In> data, uint64_t n, global<state_of<Fold>> partials,
                      global<unsigned> tickets, struct epilogue epilogue)
 {
-    const in_packs<In> x(data, n);
+    const aligned_packs<In> x(data, n);
     const state_of<Fold> of_packs = fold_through_ring<Fold>(x);
     const state_of<Fold> value = block_fold<Fold>(
         merged_with_single<Fold>(of_packs, positioned<In>{data, 0}, n, x.single(rank_in_grid())));

@@ -47,7 +47,7 @@ __device__ __forceinline__ vec16 load_every_second(global<const vec16> from, uin
     return selected;
 }
 
-/* n elements, every second from `data` on, as packs (see in_packs). Each pack's 32 bytes are
+/* n elements, every second from `data` on, as packs (see aligned_packs). Each pack's 32 bytes are
  * between the first and the last element; the elements before and after the packs are singles. */
 template <class In>
 struct strided_packs {

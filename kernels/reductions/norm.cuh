@@ -37,7 +37,7 @@ struct norm2 {
         return {};
     }
 
-    FOLD_FUNCTION state of_plain(double squares)
+    FOLD_FUNCTION state state_of_squares(double squares)
     {
         state s = {};
         s.middle = squares;
@@ -98,7 +98,7 @@ struct norm2 {
             if (size < blue::small)
                 return {squared(size * blue::times_small), 0, 0};
         }
-        return of_plain(squared(x));
+        return state_of_squares(squared(x));
     }
 
     FOLD_FUNCTION state lift_wide(complex<double> x)

@@ -26,7 +26,7 @@ TYPED_FOLDS(TYPED)
 #undef TYPED
 finder later_kernel, segments_kernel, exact_kernel, keys_kernel, products_kernel;
 
-bool segments_follow();
+bool segments_can_overlap();
 
 #ifdef __CUDACC__
 library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
@@ -148,4 +148,4 @@ const void *find(kernel_key key)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {KERNELS::find, nullptr, KERNELS::library_entry,
-                                   KERNELS::segments_follow};
+                                   KERNELS::segments_can_overlap};

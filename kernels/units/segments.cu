@@ -57,7 +57,7 @@ constexpr bool can_wait = false;
 
 } // namespace
 
-bool segments_follow()
+bool segments_can_overlap()
 {
     return can_wait;
 }
