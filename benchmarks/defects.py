@@ -90,7 +90,7 @@ HOST = [
     Defect(
         "kept memory",
         "race",
-        "csrc/common/spare.c",
+        "csrc/common/scratch.c",
         "Memory that is kept for a call is given to every call.",
         "? atomic_exchange(&cached[k], NULL)",
         "? atomic_load(&cached[k])",

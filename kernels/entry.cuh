@@ -1,5 +1,5 @@
-/* Take the address of a kernel, in either compilation, and look it up by element types that are
- * known only at run time. */
+/* Take the address of a kernel, for a GPU or the simulated device, and look it up by element types
+ * that are known only at run time. */
 #pragma once
 
 #include "elements.cuh"

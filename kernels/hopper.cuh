@@ -26,7 +26,7 @@ __device__ __forceinline__ void mbarrier_init(shared<mbarrier> barrier, unsigned
                  : "memory");
 }
 
-/* Make initialized barriers visible to copies. By the thread that initialized them. */
+/* Make initialized barriers visible to copies. Called by the thread that initialized them. */
 __device__ __forceinline__ void mbarrier_fence()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -1,7 +1,7 @@
 /* Building blocks of the rungs that reduce in place in global memory: how a block finds its slice
- * of the array, and steps that several rungs share. A slice is `blocks` data blocks long, each of
- * as many elements as the block has threads. The last slice of the array may be shorter; `count` is
- * its length. */
+ * of the array, and steps that several rungs share. A slice is one or more data blocks long, each
+ * of as many elements as the block has threads. The last slice of the array may be shorter; `count`
+ * is its length. */
 #pragma once
 
 #include "array.cuh"

@@ -3,8 +3,8 @@
  * before it is read; elements past the array's end are the identity.
  *
  * The block size is a template parameter. If it is known only at run time, rung 11's modulo is a
- * division and the rung runs at less than half the speed, and rungs 12 to 15 run at 0.92 of it. For
- * these it is compiled in for the default size only; a block size of 0 means that of the launch. */
+ * division, which more than halves its speed, and rungs 12 to 15 reach 0.92 of theirs. Rungs 12 to
+ * 15 are compiled with the default size only; a block size of 0 means that of the launch. */
 #pragma once
 
 #include "grid_stride.cuh"

@@ -223,7 +223,8 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(global<const In> data, ui
 }
 
 /* Whether this block is the last of `count` to call this; if so, it sees everything that the others
- * have stored. By all threads of a block. The counter wraps around to 0 for the next launch. */
+ * have stored. Called by all threads of a block. The counter wraps around to 0 for the next launch.
+ */
 __device__ __forceinline__ bool is_last_block(global<unsigned> tickets, unsigned count)
 {
     bool last = false;

@@ -15,9 +15,10 @@
  *   - Merging adds the loads, since it adds words.
  *
  * Loads are limited to EXACT_LOAD_MAX = 2^30, so words stay below 2^62, which leaves room for a
- * carry from below of less than 2^30 + 1. The topmost word does not carry: 2^63 products of the
- * largest float64 exceed it by no more than its own 2^32. So 2^30 - 1 deposits fit before carries
- * are propagated, and 2^30 normalized parts can be added word by word. */
+ * carry from below of less than 2^30 + 1. The topmost word does not carry: the sum of 2^63
+ * products of the largest float64 is less than 2^2111, and the word's unit is 2^2108. So 2^30 - 1
+ * deposits fit before carries are propagated, and 2^30 normalized parts can be added word by word.
+ */
 #pragma once
 
 #include "common/reduction.h"

@@ -115,7 +115,7 @@ struct kernel_results {
     const struct complex128 *means; /* for variances about given means, one per result; else NULL */
     unsigned values;                /* per result */
     enum nothing nothing;
-    bool at_once; /* see epilogue_stores_directly */
+    bool stores_directly; /* see epilogue_stores_directly */
 
     /* Typed kernels find extremes as minima of signed numbers. `inverted`: the bits to invert in
      * every 8 bytes of elements; `value_inverted`: the same for the value found; `value_bits`: a
@@ -301,7 +301,7 @@ struct keyed_sums {
 };
 
 /* Words of a block's shared memory, beginning with the histogram of a digit; and words of global
- * memory per pass, when all blocks select in one row. */
+ * memory per pass, if all blocks share each row. */
 enum {
     QUANTILES_MAX = 16,
     SELECT_DIGITS = 256,
@@ -322,7 +322,8 @@ struct kernel_select {
     struct quantile_place places[QUANTILES_MAX]; /* of rows without NaNs to skip */
     const void *values;
     uint64_t rows, n, inner; /* inner is 1 unless threads sort rows */
-    unsigned *passes;        /* SELECT_PASSES zeros per row, or NULL: each block has a row */
+    unsigned *passes;        /* zeros: SELECT_PASS_WORDS for each of SELECT_PASSES passes per row;
+                              * NULL: each block has a row */
     void *out;
     unsigned out_bytes; /* per quantile */
 };

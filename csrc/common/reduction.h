@@ -198,7 +198,7 @@ enum {
     FOUND_EMPTY = 1,   /* no elements, where some are required */
     FOUND_TOO_FEW = 2, /* a divisor was not positive */
     FOUND_ALL_NAN = 4, /* all elements were NaN, in a reduction that skips NaNs */
-    FOUND_OUTSIDE = 8, /* a segment is out of bounds */
+    FOUND_OUTSIDE = 8, /* a segment or a key is out of bounds */
 };
 
 /* The divisor of a quotient. */

@@ -50,7 +50,8 @@ static inline uint64_t read_key(const int64_t *key)
     return (uint64_t)__atomic_load_n(key, __ATOMIC_RELAXED);
 }
 
-/* A table of n entries of `size` bytes to prefetch; n is 0 for tables that fit in a cache. */
+/* A table of entries of `size` bytes that are prefetched for n keys; n is 0 for tables that fit in
+ * a cache. */
 struct prefetch {
     const void *table;
     size_t size;
@@ -119,5 +120,6 @@ bool keyed_has_table(const struct plan *);
 bool keyed_fold(struct job *);
 bool keyed_sort(struct job *);
 
-/* Exact sums, with tables. False if an operation rounded: sort instead. *ok is the success. */
+/* Exact sums, with tables. False if tables do not apply or an operation rounded: sort instead.
+ * Otherwise *ok says whether it succeeded. */
 bool exact_fold_keys(struct job *, bool *ok);

@@ -14,7 +14,7 @@ struct job {
     bool reports_rounding; /* the inexact flag works: see inexact_flag_works */
 };
 
-/* Whether integers of this type may not fit in a float's significand. */
+/* Whether integers of this type may be too wide for any float's significand. */
 static inline bool is_64bit_integer(enum element type)
 {
     return type == ELEMENT_INT64 || type == ELEMENT_UINT64;

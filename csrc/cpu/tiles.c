@@ -3,7 +3,7 @@
 #include "cpu/tiles.h"
 
 #include "common/arithmetic.h"
-#include "common/spare.h"
+#include "common/scratch.h"
 #include "run/explanation.h"
 
 #include <fenv.h>

@@ -18,12 +18,12 @@ static void session_free(struct cuda_session *self)
     free(self);
 }
 
-/* Only the moments have timing. */
+/* Only timing events record times. */
 static bool make_events(struct cuda_session *self, struct failure *failure)
 {
     for (int e = 0; e < EVENTS; e++)
         if (!CUDA_TRY(failure, cudaEventCreateWithFlags, &self->events[e],
-                      e < MOMENTS ? cudaEventDefault : cudaEventDisableTiming))
+                      e < TIMING_EVENTS ? cudaEventDefault : cudaEventDisableTiming))
             return false;
     return true;
 }

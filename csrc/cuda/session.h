@@ -12,9 +12,8 @@
 
 enum { WORKSPACE_BYTES = 512 << 10 };
 
-/* Events: the moments of a run, one for ordering streams, and one for the end of unfinished
- * work. */
-enum { EVENT_ORDER = MOMENTS, EVENT_DONE, EVENTS };
+/* A run's timing events, one event for ordering streams, and one for the end of unfinished work. */
+enum { EVENT_ORDER = TIMING_EVENTS, EVENT_DONE, EVENTS };
 
 /* From the pool. */
 struct cuda_memory {

@@ -19,7 +19,7 @@ struct axes {
     uint64_t results;
     bool aligned;   /* all elements are, and in native byte order */
     unsigned outer; /* number of outer dimensions */
-    int64_t first;  /* the first result's place in memory */
+    int64_t first;  /* index of the first result in the output */
     uint64_t shape[DIMENSIONS_MAX];
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
 };

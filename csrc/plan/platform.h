@@ -33,7 +33,7 @@ struct platform {
     /* Finds the device that has all of a view's memory, and sets it in the view. NULL: never. */
     enum located (*locate)(void *state, struct view *view, struct failure *failure);
 
-    /* A device's stream, passed to a producer to put its work before. NULL: no streams. */
+    /* A stream of the device for a producer, which makes it wait for its work. NULL: no streams. */
     bool (*consumer_stream)(void *state, int device, uintptr_t *stream, struct failure *failure);
 
     /* Allocates memory->bytes, which are not 0. These three are NULL if memory is the host's. */
@@ -69,7 +69,8 @@ void *platforms_state(const struct platforms *, const struct platform *);
 /* As the platform's count. */
 int platforms_count(const struct platforms *, const struct platform *, struct failure *why);
 
-/* Whether there is a GPU. If it fails that is an error, as skipping it would be silent. */
+/* Whether there is a GPU. False with an exception set if that cannot be determined, since a GPU
+ * that fails must not be skipped silently. */
 bool platforms_find_gpu(const struct platforms *, bool *available);
 
 /* Reads device=. False with an exception set. */

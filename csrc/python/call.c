@@ -2,7 +2,7 @@
 
 #include "python/call.h"
 
-#include "common/spare.h"
+#include "common/scratch.h"
 #include "plan/arguments.h"
 
 #include <math.h>

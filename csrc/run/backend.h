@@ -27,7 +27,7 @@ struct watch {
 /* A measurement's samples. The caller owns the arrays. */
 struct timing {
     int device;   /* without a plan: the device on which memory reads or launches are timed */
-    size_t bytes; /* to read in the best of several shapes; 0: launches nothing */
+    size_t bytes; /* to read, by the best of several shapes; 0: empty launches are timed */
     unsigned samples, warmup;
     bool cold;                    /* caches are flushed before each sample */
     double *seconds, *first_pass; /* first_pass may be NULL */

@@ -55,7 +55,7 @@ bool executor_copy(const struct executor *, const struct step *, struct copy_arg
 bool executor_gather(const struct executor *, const struct layout *, enum element type,
                      void *target);
 
-/* Makes the copies in the arena that a transfer layout needs. */
+/* Makes the copies in the arena that a transfer consists of. */
 bool executor_transfer(const struct executor *, struct transfer *);
 
 /* How a kernel with this accumulator finishes the states of the plan's results. */

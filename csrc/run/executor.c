@@ -101,7 +101,7 @@ struct kernel_results executor_results(const struct executor *self, enum element
         .fold = plan->fold,
         .nothing = row->nothing,
         .finish = finish_convert(&plan->finish, accumulator),
-        .at_once = epilogue_stores_directly(plan, accumulator),
+        .stores_directly = epilogue_stores_directly(plan, accumulator),
         .value_bits = UINT64_MAX,
         .divisor = row->counts ? (double)plan->n : 0,
         .findings = plan->results.findings,

@@ -11,7 +11,7 @@
 /* Ticket counters that a machine keeps; launches with more groups use the arena's. */
 enum { TICKETS = 1024 };
 
-enum timing_event { TIMING_BEGIN, TIMING_FIRST_PASS, TIMING_END, MOMENTS };
+enum timing_event { TIMING_BEGIN, TIMING_FIRST_PASS, TIMING_END, TIMING_EVENTS };
 
 enum progress { PROGRESS_PENDING, PROGRESS_DONE, PROGRESS_FAILED };
 
@@ -23,7 +23,7 @@ struct machine;
 
 /* Functions that return bool note a failure and return false on error. */
 struct machine_memory {
-    /* allocate: once per run; lend: additional memory, any number of times. */
+    /* allocate: once per run; acquire: additional memory, any number of times. */
     bool (*allocate)(struct machine *, size_t bytes, void **memory);
     bool (*acquire)(struct machine *, size_t bytes, void **memory);
     void (*release)(struct machine *, void *memory); /* either kind; NULL is fine */

@@ -66,7 +66,7 @@ static inline bool is_transferred(const struct transfer *self)
     return self->uploaded || self->copied;
 }
 
-/* Decides how a plan's elements are transferred, except for their layout; a copy is of type `type`.
+/* Decides how a plan's elements are transferred, except for their layout; copies have type `type`.
  */
 void transfer_choose(const struct plan *, bool copies, enum element type, struct transfer *);
 void arena_reserve_transfer(struct arena *, const struct transfer *);
@@ -158,7 +158,7 @@ struct step {
     size_t shared_bytes;
     unsigned cluster; /* blocks per cluster */
     bool cooperative;
-    bool follows; /* programmatic dependent launch: waits for the one before itself */
+    bool follows; /* programmatic dependent launch: the kernel itself waits for the one before */
 };
 
 /* A step that gred.explain does not list: only its launch configuration is set. */

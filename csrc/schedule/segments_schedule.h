@@ -16,9 +16,9 @@ struct segments_shape {
     size_t shared_bytes, tile_shared_bytes;
 };
 
-/* `size` and `state`: bytes of an element and of a state; `raw`: elements are not converted. */
-void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool raw,
-                         unsigned multiprocessors, struct segments_shape *);
+/* `size` and `state`: bytes of an element and of a state. */
+void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state,
+                         bool reads_unconverted, unsigned multiprocessors, struct segments_shape *);
 
 struct segments_schedule {
     enum element accumulator; /* the plan's, or a wider one */

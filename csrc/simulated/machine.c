@@ -212,15 +212,15 @@ static bool machine_resident(void *device, const void *kernel, unsigned block, s
 
 static bool machine_mark(struct machine *machine, enum timing_event timing_event)
 {
-    simulation_of(machine)->moments[timing_event] = clock_now();
+    simulation_of(machine)->times[timing_event] = clock_now();
     return true;
 }
 
 static bool machine_elapsed(struct machine *machine, double *first_pass, double *seconds)
 {
-    const double *moments = simulation_of(machine)->moments;
-    *first_pass = moments[TIMING_FIRST_PASS] - moments[TIMING_BEGIN];
-    *seconds = moments[TIMING_END] - moments[TIMING_BEGIN];
+    const double *times = simulation_of(machine)->times;
+    *first_pass = times[TIMING_FIRST_PASS] - times[TIMING_BEGIN];
+    *seconds = times[TIMING_END] - times[TIMING_BEGIN];
     return true;
 }
 

@@ -11,7 +11,7 @@ struct simulated_machine {
     struct run *run;
     const struct plan *plan; /* or NULL */
     struct kernels kernels;
-    double moments[MOMENTS];
+    double times[TIMING_EVENTS];
     struct mailbox mailbox;
     uint64_t words[MAILBOX_WORDS];
 };

@@ -22,7 +22,7 @@ struct simulated_allocation {
  * uninitialized memory. Both return NULL if out of memory. */
 void *simulated_malloc(size_t bytes);
 struct simulated_allocation *simulated_allocation_new(struct simulated_memory *, size_t bytes);
-void simulated_allocation_release(void *block);
+void simulated_allocation_release(void *opaque);
 
 /* The block that contains all of these bytes, as a new reference; NULL if there is none. */
 struct simulated_allocation *simulated_allocation_find(struct simulated_memory *, uintptr_t first,

@@ -35,4 +35,4 @@ bool fields_read(PyMemberDef *, PyObject *dict, void *self);
 PyObject *testing_segments(PyObject *module, PyObject *arguments);
 PyObject *testing_axes(PyObject *module, PyObject *arguments, PyObject *names);
 PyObject *testing_launch(PyObject *module, PyObject *arguments, PyObject *names);
-PyObject *testing_schedule(PyObject *module, PyObject *arguments, PyObject *names);
+PyObject *testing_schedule(PyObject *module, PyObject *arguments, PyObject *fields);

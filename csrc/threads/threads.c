@@ -223,7 +223,7 @@ static void start_threads(struct pool *pool)
 
 /* ---- the pool ---- */
 
-/* A pool of up to `most` threads, including the caller; NULL if out of memory. Starts no
+/* A pool of up to `max` threads, including the caller; NULL if out of memory. Starts no
  * threads. */
 static struct pool *pool_new(pid_t owner, unsigned max)
 {

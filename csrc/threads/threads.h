@@ -30,8 +30,8 @@ struct threads *threads_create(void);
 /* Ends the threads; no job may be in progress. */
 void threads_destroy(struct threads *);
 
-/* The thread count for one call: later changes of the bound do not affect it, so that per-thread
- * memory suffices. */
+/* The threads available to one call. Later changes of the bound do not affect it, so that
+ * per-thread memory suffices. */
 struct thread_team {
     struct threads *threads;
     unsigned bound; /* 0: none */
@@ -44,7 +44,7 @@ unsigned threads_for(const struct thread_team *, uint64_t pieces);
 
 /* Bounds the threads of future jobs; 0: keeps the bound. Returns the maximum number of threads in a
  * job of many pieces. */
-unsigned threads_set_limit(struct threads *, unsigned most);
+unsigned threads_set_limit(struct threads *, unsigned max);
 
 /* Executes all pieces and returns when they are done. Any number of threads may call concurrently:
  * each works on its own job, and the pool's threads help any that has pieces left, so no caller

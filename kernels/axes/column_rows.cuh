@@ -216,7 +216,8 @@ __device__ __forceinline__ void accumulate_columns(Columns &columns, row_cursor 
 {
     constexpr unsigned off =
         Ahead > ROWS_AHEAD && sizeof(Columns) > COLUMNS_LARGE ? unsigned(ROWS_AHEAD) : Ahead;
-    constexpr unsigned two = Strided ? Ahead / 2 : off; /* rows per batch if each takes two loads */
+    constexpr unsigned two =
+        Strided ? Ahead / 2 : off; /* rows per batch if each takes more loads */
     const kernel_axes &x = cursor.x;
     const uint32_t inner = end - !is_inside<In, Strided>(x, last, cursor.count);
     uint32_t edge = !is_inside<In, Strided>(x, cursor.at, cursor.count);

@@ -17,7 +17,7 @@ __device__ __forceinline__ bool is_batched(const kernel_axes &x)
     return x.launch.column.coalesced > 1 && x.outer.count > 1;
 }
 
-/* The first column of a thread, or of a slot. */
+/* The first column of a thread's pack. */
 struct column_place {
     uint64_t outer; /* index in all outer dimensions but the last */
     uint64_t first; /* index in the last */

@@ -1,4 +1,4 @@
-/* Helpers for vectors: the elements of adjacent columns that one 16-byte load brings. */
+/* Helpers for vectors, the elements that one load of up to 16 bytes takes. */
 #pragma once
 
 #include "../vector.cuh"

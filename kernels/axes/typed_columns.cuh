@@ -179,7 +179,7 @@ __device__ __forceinline__ bool stores_packs(const kernel_axes &x, unsigned colu
 }
 
 /* Where a thread's results go, and their number. */
-struct results_place {
+struct stored_results {
     int64_t place;
     unsigned count;
 };
@@ -195,7 +195,7 @@ __device__ __forceinline__ bool compute_states(state_of<Fold> (&states)[N], cons
     if constexpr (Strided && stores_native<Fold, In>)
         if (x.launch.column.stores_native) {
             const uint64_t left = share.exists(x) ? share.left(x) : 0;
-            const results_place mine = {share.at(x, 0).place, left < N ? unsigned(left) : N};
+            const stored_results mine = {share.at(x, 0).place, left < N ? unsigned(left) : N};
             store_native<Fold, In, N>(x, row_numbers(x.result), acc, mine);
             return false;
         }

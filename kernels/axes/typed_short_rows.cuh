@@ -212,8 +212,8 @@ start_swizzled(shared<char> to, global<const char> from, unsigned vectors, swizz
     return to;
 }
 
-/* One thread folds as many rows as their results fill a store; together these are an odd number of
- * packs. Returns the number of rows that this covers. */
+/* Each thread folds as many rows as have results that fill one store; these rows take an odd number
+ * of packs. Returns the number of rows that this covers. */
 template <class Fold, class In, unsigned N>
 __device__ __forceinline__ unsigned fold_row_groups(const kernel_axes &x, shared<const char> staged,
                                                     unsigned rows, uint64_t result)

@@ -221,8 +221,7 @@ __device__ __forceinline__ void store_state_run(const struct kernel_results &res
                                                 unsigned count)
 {
     using state = state_of<Fold>;
-    constexpr bool is_stored_directly =
-        is_stored<Fold>::value && std::is_arithmetic_v<value_of<Fold>>;
+    constexpr bool is_stored_directly = is_stored<Fold>::value;
     constexpr bool integers = std::is_same_v<Fold, sum<int64_t>>;
     /* Divide in float64: the quotient is rounded only once, and that of integers is no integer. */
     if constexpr (is_stored_directly && (integers || std::is_same_v<state, float>))
@@ -239,8 +238,8 @@ __device__ __forceinline__ void store_state_run(const struct kernel_results &res
     });
 }
 
-/* Store the results of adjacent states, if results.at_once. The caller's initial value is merged
- * into values that are compared or multiplied. */
+/* Store the results of adjacent states, if results.stores_directly. The caller's initial value is
+ * merged into values that are compared or multiplied. */
 template <class Fold, unsigned N>
 __device__ __forceinline__ void store_results_directly(const struct kernel_results &results,
                                                        const state_of<Fold> (&states)[N],
@@ -297,7 +296,7 @@ __device__ __forceinline__ void store_result(const struct kernel_results &result
                                              const state_of<Fold> &state, uint64_t count,
                                              int64_t place)
 {
-    if (results.at_once)
+    if (results.stores_directly)
         store_results_directly<Fold>(results, {state}, place);
     else
         store_answer<Fold>(results, state, count, place);

@@ -54,17 +54,17 @@ struct all_values {
     }
 };
 
-/* The kernel of a fold and a kind. The states of `describe` are too large for KERNEL_FEW. */
+/* The kernel of a fold and a kind. The states of `summary` are too large for KERNEL_FEW. */
 template <template <class> class Fold, class Values>
 const void *strided_kernel(const kernel_key &key)
 {
     return Values::find(key, [&](auto value) -> const void * {
         using V = decltype(value);
         using fold = Fold<V>;
-        constexpr bool describes = std::is_same_v<fold, summary<V>>;
+        constexpr bool is_summary = std::is_same_v<fold, summary<V>>;
         if (key.kind == KERNEL_ALONG)
             return KERNEL_ENTRY(fold_along<fold>);
-        if constexpr (!describes)
+        if constexpr (!is_summary)
             if (key.kind == KERNEL_FEW)
                 return KERNEL_ENTRY(fold_few<fold>);
         return key.kind == KERNEL_STRIDED && key.method == METHOD_last_block

@@ -49,11 +49,11 @@ def by_key(
     keys : array_like of int, shape (n,), or tuple of such arrays
         Keys from 0 to num_keys - 1, in any order. Each key array is a dimension of the results.
     values : array_like of shape (..., n, ...)
-        On the device of the keys. GPU arrays: CuPy, PyTorch, JAX; any 1-d for sums and extremes.
+        On the device of the keys. GPU arrays of libraries other than CuPy, PyTorch and JAX: 1-d.
     num_keys : int, or tuple of int with one per key array, optional
         Number of results; by default one more than the largest key.
     axis : int, default 0
-        Axis of `values` that the keys index.
+        Axis of `values` along which there is one key per position.
     outside : {'error', 'drop'}, default 'error'
         Whether keys that are negative or not less than num_keys raise, or their values are dropped.
     dtype, ddof, method

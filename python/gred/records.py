@@ -187,8 +187,8 @@ def reductions() -> Reductions:
     Returns
     -------
     tuple of Reduction
-        Each names a function of gred. Those with ``on_ladder`` run by every rung; the others only
-        by the default method. The tuple prints as a table.
+        Each names a function of gred. Those with ``on_ladder`` run by every rung; the others by
+        no rung but the default method's. The tuple prints as a table.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from toy_kernels import build, library, needs_compiler
 
 SOURCES = ("tests/threads/pool.c", "csrc/threads/threads.c", "csrc/threads/shared_job.c")
 SOURCES += ("csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
-SOURCES += ("csrc/common/processor.c", "csrc/common/layout.c", "csrc/common/spare.c")
+SOURCES += ("csrc/common/processor.c", "csrc/common/layout.c", "csrc/common/scratch.c")
 PYTHON = f"-I{sysconfig.get_path('include')}"
 # The gathering code is not linked, and the program's own processor_cores takes precedence.
 LINKED = ("-no-pie", "-Wl,--unresolved-symbols=ignore-in-object-files", "-Wl,-z,muldefs")

@@ -102,7 +102,8 @@ class ExactMoments(Mergeable):
     def var(self, ddof: float = 0, dtype: DTypeLike = np.float64) -> Any:
         """Return the variance of each variable, with the divisor ``count - ddof``.
 
-        If it is not positive, the result is infinity, or NaN for 0 / 0, with a RuntimeWarning.
+        If the divisor is not positive, the result is infinity, or NaN for 0 / 0, with a
+        RuntimeWarning.
         """
         return _joined(self._divided(ddof, dtype, nearest, False))
 

@@ -58,7 +58,7 @@ def quantile(
     ------
     ValueError, TypeError
         If `q` is not from 0 to 1, the method does not exist, there are no elements, they are
-        complex, or the array is of a library without a sort.
+        complex, or the array is on a device and not of CuPy, PyTorch or JAX.
 
     Examples
     --------

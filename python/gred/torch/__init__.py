@@ -60,7 +60,10 @@ _VECTOR = "torch.Tensor of shape (n,)", "Vector of an element type of `gred.dot`
 _PARAMETERS = {
     "x": ("torch.Tensor", "Input of any shape and strides, of an element type of `gred.sum`."),
     "ord": ("{2, 1, 0, inf, -inf}, default 2", "As for ``torch.linalg.vector_norm``; None is 2."),
-    "dim": ("int or sequence of int, optional", "Dimensions to reduce; by default all."),
+    "dim": (
+        "int or sequence of int, optional",
+        "Dimensions to reduce; by default all, with () none.",
+    ),
     "keepdim": ("bool, default False", "If True, the reduced dimensions are kept, with length 1."),
     "dtype": ("dtype, optional", "As for `gred.{name}`, and so is the type of the result."),
     "correction": ("float, default 1", "Subtracted from the divisor, as for ``torch.var``."),

@@ -8,5 +8,5 @@
 /* Returns at least `bytes` of uninitialized memory in cache lines of its own, or NULL. */
 void *scratch_acquire(size_t bytes);
 
-/* Releases memory of the size that was taken; NULL is a no-op. */
+/* Releases memory that was acquired with this size; NULL is a no-op. */
 void scratch_release(void *, size_t bytes);

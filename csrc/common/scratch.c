@@ -1,4 +1,4 @@
-#include "common/spare.h"
+#include "common/scratch.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
