@@ -1,4 +1,4 @@
-"""Compile a rung for the simulated device and a GPU, with resource limits for hostile sources."""
+"""Compile a rung for the simulated device and a GPU, with resource limits for faulty sources."""
 
 import json
 import os
