@@ -120,8 +120,8 @@ static bool choose_exactness(const struct request *request, struct layout *layou
         return true;
     if (row->fold != FOLD_sum && row->fold != FOLD_nansum && row->fold != FOLD_norm2)
         return value_error("method 'exact' does not support %s here; it supports sum, mean, "
-                           "nansum, nanmean and the "
-                           "norm of order 2, and gred.var, std, nanvar, nanstd and describe",
+                           "nansum, nanmean and the norm of order 2, and gred.var, std, nanvar, "
+                           "nanstd and describe",
                            row->called);
     plan_make_exact(request->out, layout, plan);
     return true;

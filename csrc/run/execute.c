@@ -72,8 +72,11 @@ static bool is_compute_bound(const struct plan *plan)
         return complex;
     case FOLD_norm2:
         return integers;
+    case FOLD_nanvariance:
+    case FOLD_logsumexp:
+        return true;
     default:
-        return plan->fold == FOLD_nanvariance || plan->fold == FOLD_logsumexp;
+        return false;
     }
 }
 

@@ -112,7 +112,8 @@ struct accumulator<min<V>, bfloat16, Words> : least_halves<V, bfloat16, Words> {
 template <class V, unsigned Words>
 struct accumulator<min<V>, int16_t, Words> : least_halves<V, int16_t, Words> {};
 
-/* Both extremes of 1-byte and 2-byte integers: maxima are found as minima of inverted elements. */
+/* Both extremes of 1-byte and 2-byte integers: maxima are found as minima of inverted elements.
+ * Invalid vectors are replaced by the first, since no padding is neutral for both. */
 template <class V, class In, unsigned Words>
 struct extreme_halves {
     static constexpr unsigned columns = lanes_of<In, Words>;
