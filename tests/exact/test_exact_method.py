@@ -244,7 +244,7 @@ def test_other_reductions_and_orders_are_refused(device):
     for name in ("prod", "min", "max", "any", "ptp", "nanprod", "argmax"):
         with pytest.raises(ValueError, match=f"does not support {name} here"):
             getattr(gred, name)(x, method="exact")
-    with pytest.raises(ValueError, match=r"does not support .* here"):
+    with pytest.raises(ValueError, match="does not support norm of order 1 here"):
         gred.norm(x, ord=1, method="exact")
     if device == "host":
         with pytest.raises(ValueError, match="block_size does not apply"):

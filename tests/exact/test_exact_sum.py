@@ -220,14 +220,14 @@ def test_every_byte_that_is_changed_is_noticed():
     for place, change in itertools.product(range(len(data)), (1, 0x80)):
         changed = bytearray(data)
         changed[place] ^= change
-        with pytest.raises(ValueError, match=r"ExactSum|corrupted"):
+        with pytest.raises(ValueError, match="ExactSum"):
             gred.ExactSum.from_bytes(changed)
 
 
 @given(st.binary(max_size=1200))
 def test_no_other_bytes_make_an_accumulator_and_the_core_takes_any_without_harm(data):
     for hostile in (data, b"gredsum\x01" + data, b"gredsum\x01" + data.ljust(1120, b"\xff")):
-        with pytest.raises(ValueError, match=r"ExactSum|corrupted"):
+        with pytest.raises(ValueError, match="ExactSum"):
             gred.ExactSum.from_bytes(hostile)
     with contextlib.suppress(ValueError):
         words = gred._core.exact_normalised((data * 1104 or bytes(1104))[:1104])

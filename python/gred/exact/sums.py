@@ -78,8 +78,8 @@ def _verified(given: Words, salts: Words | int = 0) -> Words:
     sound = (parts >= 1) & (parts <= _PARTS_MOST) & (checks == _checksums(parts, words, salts))
     if not sound.all():
         raise ValueError(
-            "words are corrupted, of sums of another kind or shape, or added up from more than "
-            f"{_PARTS_MOST} objects"
+            "words are corrupted, of an ExactSum or ExactSums of another kind or shape, or added "
+            f"up from more than {_PARTS_MOST} objects"
         )
     return normalised(words)
 
