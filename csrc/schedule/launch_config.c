@@ -20,11 +20,20 @@ static bool launch_columns(const struct launch_problem *problem, bool strided,
     return true;
 }
 
+/* Results of one element each, by vectorized loads of narrow elements. */
+static bool launch_single_elements(const struct launch_problem *problem,
+                                   struct launch_config *config)
+{
+    return elements_per_result(problem->axes) == 1 &&
+           ((launch_has(problem, KERNEL_TYPED_SHORT_ROWS) && launch_short_rows(problem, config) &&
+             (config->row.packed || element_bytes(problem->axes) >= sizeof(uint64_t))) ||
+            (launch_has(problem, KERNEL_UNSPLIT_COLUMNS) && launch_typed_columns(problem, config) &&
+             config->kernel == KERNEL_UNSPLIT_COLUMNS));
+}
+
 void launch_config_choose(const struct launch_problem *problem, struct launch_config *config)
 {
-    const bool strided = launch_has(problem, KERNEL_TYPED_STRIDED),
-               single = launch_has(problem, KERNEL_UNSPLIT_COLUMNS) &&
-                        elements_per_result(problem->axes) == 1;
+    const bool strided = launch_has(problem, KERNEL_TYPED_STRIDED);
     if (problem->batch_invariant) {
         if (!launch_batch_invariant(problem, config))
             launch_any_type_invariant(problem, config);
@@ -32,8 +41,7 @@ void launch_config_choose(const struct launch_problem *problem, struct launch_co
     }
     if ((strided &&
          launch_small(problem, element_bytes(problem->axes), tuned->axes.strided, config)) ||
-        (single && launch_typed_columns(problem, config) &&
-         config->kernel == KERNEL_UNSPLIT_COLUMNS) ||
+        launch_single_elements(problem, config) ||
         (launch_has(problem, KERNEL_TYPED_SHORT_ROWS) && launch_short_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_ROWS) && launch_long_rows(problem, config)) ||
         launch_columns(problem, strided, config) || (strided && launch_strided(problem, config)))

@@ -76,15 +76,17 @@ static bool has_ragged_rows(const struct layout *reduced, uint64_t size)
     return run <= 1 << STRIDED_BLOCK && run * size % PACK_BYTES;
 }
 
-/* Whether a small array's elements neither form rows nor are simply copied contiguously. */
+/* Whether a small array's elements do not form rows, nor so many results of one contiguous element
+ * each that vectorized loads are faster. */
 static bool lacks_rows(const struct launch_problem *problem, uint64_t n)
 {
-    enum { SHORT_RUN = 32 };
+    enum { SHORT_RUN = 32, COPIED_MAX = 512 /* results per multiprocessor */ };
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
     const unsigned last = reduced->dimensions - 1;
     if (n == 1)
-        return axes->outer > 1 || !axes_rows_are_contiguous(axes, element_bytes(axes));
+        return axes->results <= problem->multiprocessors * COPIED_MAX || axes->outer > 1 ||
+               !axes_rows_are_contiguous(axes, element_bytes(axes));
     return axes_columns_per_result(axes, problem->indexed) > 0 || axes_are_interleaved(axes) ||
            reduced->strides[last] != (int64_t)element_bytes(axes) ||
            (reduced->dimensions > 1 &&

@@ -6,13 +6,14 @@
 /* Rows of up to 16 bytes are reduced in registers. Others are staged in shared memory, where one
  * thread reads a row if enough of them fit. */
 
-/* Needs an aligned array, rows of a power of two of elements, and work for all multiprocessors. */
+/* Needs an aligned array, rows of a power of two of elements and of 2 bytes at least, and work for
+ * all multiprocessors. */
 static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
                       struct launch_config *config)
 {
     const unsigned block = tuned->short_rows.several;
     const uint64_t rounds = min_u64(ROWS_IN_REGISTERS, BYTES_IN_REGISTERS / bytes);
-    if (!block || n < 2 || bytes > PACK_BYTES || bytes & (bytes - 1) ||
+    if (!block || bytes < 2 || bytes > PACK_BYTES || bytes & (bytes - 1) ||
         problem->data % PACK_BYTES ||
         problem->axes->results >> WARP < rounds * problem->multiprocessors)
         return false;
@@ -103,8 +104,9 @@ static bool stage_rows(const struct launch_problem *problem, uint64_t n, uint64_
 }
 
 /* Strided rows that are not interleaved with other results. The unit is the largest aligned run in
- * all rows, or an element if elements are not contiguous. Rows of every second element that
- * continue each other are loaded in whole packs if elements are too narrow to be copied. */
+ * all rows, or an element if elements are not contiguous. Units too narrow to be copied are loaded
+ * one by one, which takes longer than the kernel of long rows; but rows of every second element
+ * that continue each other are loaded in whole packs. */
 static bool has_separate_rows(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
                               struct launch_config *config)
 {
@@ -121,7 +123,8 @@ static bool has_separate_rows(const struct launch_problem *problem, uint64_t n, 
         stride == (int64_t)(2 * size) && axes->strides[axes->outer - 1] == (int64_t)(2 * bytes);
     config->step = stride2 && size < COPY_BYTES_MIN ? 2 : 1;
     config->row.unit = (unsigned)(stride != (int64_t)size ? size : alignment & -alignment);
-    return true;
+    return stride != (int64_t)size || config->row.unit >= COPY_BYTES_MIN ||
+           bytes < tuned->long_rows.few_rows << (problem->state - 1) / LONG_ROWS_SMALL;
 }
 
 bool launch_short_rows(const struct launch_problem *problem, struct launch_config *config)

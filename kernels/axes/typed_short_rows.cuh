@@ -162,15 +162,15 @@ struct load_rows {
     using together = row_group<Fold, In, count>;
 };
 
-/* The rows of the last block, one by one. */
+/* Fold rows `first` to `last` one by one. */
 template <class Fold, class In, unsigned N>
-__device__ __forceinline__ void fold_last_in_registers(const kernel_axes &x,
-                                                       const row_numbers &numbers, uint64_t first)
+__device__ __forceinline__ void fold_single_rows(const kernel_axes &x, const row_numbers &numbers,
+                                                 uint64_t first, uint64_t last)
 {
     const global<row_result<Fold, In>> results = results_of<Fold, In>(x);
     const global<const In> from = static_cast<const In *>(x.from.data);
 #pragma unroll 1
-    for (uint64_t row = first + threadIdx.x; row < x.results; row += blockDim.x) {
+    for (uint64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
         unit_of<In> units[(N * sizeof(In) + sizeof(unit_of<In>) - 1) / sizeof(unit_of<In>)] = {};
         memcpy(units, from + row * N, N * sizeof(In));
         results[int64_t(row) * x.outer.output_strides[0]] =
@@ -178,26 +178,36 @@ __device__ __forceinline__ void fold_last_in_registers(const kernel_axes &x,
     }
 }
 
+/* Fold a block's rows by whole loads, as far as there are, and the others one by one. */
 template <class Fold, class In, unsigned N>
 __device__ __forceinline__ void fold_in_registers(const kernel_axes &x)
 {
     using rows = load_rows<Fold, In, N>;
     const row_numbers numbers(x.result);
-    const unsigned capacity = blockDim.x * rows::count * rows::loads;
-    const uint64_t first = uint64_t(blockIdx.x) * capacity;
-    if (x.results - first < capacity || !rows::together::can_store(x, 0))
-        return fold_last_in_registers<Fold, In, N>(x, numbers, first);
-    const auto from =
-        static_cast<const typename rows::load *>(x.from.data) + first / rows::count + threadIdx.x;
+    const unsigned capacity = blockDim.x * rows::loads;
+    const uint64_t first = uint64_t(blockIdx.x) * capacity, /* load */
+        end = (first + capacity) * rows::count, last = end < x.results ? end : x.results;
+    const unsigned left =
+        rows::together::can_store(x, 0) ? unsigned(last / rows::count - first) : 0;
+    const auto from = static_cast<const typename rows::load *>(x.from.data) + first + threadIdx.x;
     const auto to =
-        pointer_cast<typename rows::together::store>(results_of<Fold, In>(x) + first) + threadIdx.x;
-    typename rows::load loaded[rows::loads];
+        pointer_cast<typename rows::together::store>(results_of<Fold, In>(x)) + first + threadIdx.x;
+    const auto fold_loads = [&](auto all) {
+        typename rows::load loaded[rows::loads];
 #pragma unroll
-    for (unsigned k = 0; k < rows::loads; k++)
-        loaded[k] = from[k * blockDim.x];
+        for (unsigned k = 0; k < rows::loads; k++)
+            if (decltype(all)::value || threadIdx.x + k * blockDim.x < left)
+                loaded[k] = from[k * blockDim.x];
 #pragma unroll
-    for (unsigned k = 0; k < rows::loads; k++)
-        to[k * blockDim.x] = rows::together::template fold<N>(loaded[k].at, numbers);
+        for (unsigned k = 0; k < rows::loads; k++)
+            if (decltype(all)::value || threadIdx.x + k * blockDim.x < left)
+                to[k * blockDim.x] = rows::together::template fold<N>(loaded[k].at, numbers);
+    };
+    if (left == capacity)
+        fold_loads(std::true_type());
+    else
+        fold_loads(std::false_type());
+    fold_single_rows<Fold, In, N>(x, numbers, (first + left) * rows::count, last);
 }
 
 /* ---- rows in shared memory ---- */
@@ -337,9 +347,9 @@ __device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
 {
     if constexpr (stores_native<Fold, In>)
         if (x.launch.row.packed) /* staged rows skip this jump table */
-            return with_static_power<16 / sizeof(In), 2>(x.launch.row.packed, [&](auto n) {
-                fold_in_registers<Fold, In, decltype(n)::value>(x);
-            });
+            return with_static_power<16 / sizeof(In), (sizeof(In) > 1 ? 1 : 2)>(
+                x.launch.row.packed,
+                [&](auto n) { fold_in_registers<Fold, In, decltype(n)::value>(x); });
     fold_staged_rows<Fold, In, false>(x);
 }
 

@@ -229,6 +229,22 @@ def test_positions_of_one_element_each_are_zero_and_all_that_is_written(device, 
     assert np.array_equal(to_host(memory), expected)
 
 
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize(("dtype", "n"), [("f4", 1), ("f2", 1), ("i8", 1), ("i1", 2), ("f4", 4)])
+def test_rows_in_registers_are_stored_together_or_one_by_one(device, dtype, n, offset):
+    """Blocks are full or not, and the output is aligned or not."""
+    rows = 70_003
+    x = np.random.default_rng(n).integers(-9, 9, (rows, n)).astype(dtype)
+    expected, there = np.full(rows + 2, 7, dtype), laid_out(x, device)
+    memory, out = put(expected, device, lambda memory: memory[offset:][:rows])
+    for name in ("min", "max"):
+        steps = gred.explain(there, name, axis=1, out=out).steps
+        assert [step.work for step in steps] == ([] if device == "host" else ["short rows"])
+        getattr(gred, name)(there, axis=1, out=out)
+        expected[offset:][:rows] = getattr(x, name)(axis=1)
+        assert np.array_equal(to_host(memory), expected)
+
+
 # ---- reads stay within arrays, on the simulated device and the host: between guard pages ----
 
 SIZE = 40 * mmap.PAGESIZE

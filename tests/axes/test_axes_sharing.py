@@ -20,6 +20,7 @@ H200 = 132
 ROOM, SHARED = 4 * H200, 48 << 10
 LOAD, BLOCK_ROWS, LOADS, WARP, BANKS, BANK = 16, 1 << 16, 8, 32, 32, 4
 SHORTEST_THAT_IS_LONG = 4096
+NARROW_LONG = 128  # bytes of misaligned rows that are not contiguous, from which on they are long
 SIZES = (1, 2, 4, 8)
 ANY_TYPE = ("few",)
 TYPED = (*ANY_TYPE, "typed_columns")
@@ -325,8 +326,9 @@ def test_short_rows_fit_into_shared_memory(n, size, results, step, more, offset,
     pitch, data = ((n - 1) * abs(step) + 1 + more) * size, offset * size
     asked = {"stride": step * size, "pitch": pitch, "multiprocessors": multiprocessors}
     got = short_rows(n, size, results, data, **asked)
+    narrow_unit = step == 1 and more and (data | pitch | n * size) % 4
     if not got or n * size > SHORTEST_THAT_IS_LONG - LOAD:
-        assert n * size > SHORTEST_THAT_IS_LONG - LOAD
+        assert n * size > SHORTEST_THAT_IS_LONG - LOAD or (narrow_unit and n * size >= NARROW_LONG)
         return
     assert got.shared_bytes <= SHARED
     assert 5 <= got.block <= 8
@@ -370,7 +372,12 @@ def test_short_rows_are_loaded_several_at_once_or_shared_by_many_threads(size):
         assert (got.step, 1 << got.load) == (1 + packs, min(n & -n, LOAD // size))
     assert short_rows(8, size, stride=2 * size, pitch=17 * size).step == 1
     for pitch, unit in ((800, 16), (808, 8), (804, 4), (802, 2), (801, 1)):
-        assert short_rows(400, 1, pitch=pitch).unit == unit
+        assert short_rows(96, 1, pitch=pitch).unit == unit
+        assert (short_rows(400, 1, pitch=pitch) is None) == (unit < 4)  # long rows then
+    assert [short_rows(n, 1, pitch=801, state=s) is None for s in (16, 24) for n in (250, 500)] == [
+        *(False, True),
+        *(False, False),
+    ]
     for stride in (400, -400):  # other kernels take columns and broadcast rows
         assert short_rows(100, 4, stride=stride, pitch=4) is None
 
