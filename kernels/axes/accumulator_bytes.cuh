@@ -18,15 +18,10 @@ struct byte_sums : merges_words {
     __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t,
                                                unsigned = Rows)
     {
-        Vector numbers[Rows];
-#pragma unroll
-        for (unsigned r = 0; r < Rows; r++)
-#pragma unroll
-            for (unsigned w = 0; w < Words; w++)
-                numbers[r].at[w] = bytes_as_integers<In>(rows[r].at[w]);
-        for_each_byte_column(numbers, [&](unsigned c, uint32_t bytes) {
-            using bytes_of = integer_packing<In>;
-            totals[c] = int32_t(bytes_of::sum(typename bytes_of::word(bytes), totals[c]));
+        using bytes = integer_packing<In>;
+        for_each_byte_column(rows, [&](unsigned c, uint32_t word) {
+            const auto numbers = typename bytes::word(bytes_as_integers<In>(word));
+            totals[c] = int32_t(bytes::sum(numbers, totals[c]));
         });
     }
 

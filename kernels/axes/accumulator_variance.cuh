@@ -278,22 +278,26 @@ struct result_accumulator<variance<V>, float16, Words> {
     }
 };
 
-/* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
- * `partial` computes: count * squares is less than 2^46. */
-template <class V, unsigned Words>
-struct accumulator<variance<V>, int8_t, Words> : merges_words, is_register_bound {
+/* Sums of 2^16 bytes and of their squares have 32 bits, so both are exact, and so is what `partial`
+ * computes: count * squares is less than 2^48. */
+template <class V, class In, unsigned Words>
+struct byte_variances : merges_words, is_register_bound {
     static constexpr unsigned columns = 4 * Words;
-    int32_t totals[columns], squares[columns];
+    int32_t totals[columns];
+    uint32_t squares[columns];
 
-    __device__ __forceinline__ accumulator() : totals(), squares() {}
+    __device__ __forceinline__ byte_variances() : totals(), squares() {}
 
     template <unsigned Rows, class Vector>
     __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t,
                                                unsigned = Rows)
     {
-        for_each_byte_column(rows, [&](unsigned c, uint32_t bytes) {
-            totals[c] = packing<int8_t>::sum(int32_t(bytes), totals[c]);
-            squares[c] = int32_t(packing<int8_t>::squares(int32_t(bytes), squares[c]));
+        using bytes = integer_packing<In>;
+        using word = typename bytes::word;
+        for_each_byte_column(rows, [&](unsigned c, uint32_t elements) {
+            const auto numbers = word(bytes_as_integers<In>(elements));
+            totals[c] = int32_t(bytes::sum(numbers, word(totals[c])));
+            squares[c] = uint32_t(bytes::squares(numbers, word(squares[c])));
         });
     }
 
@@ -321,7 +325,7 @@ struct accumulator<variance<V>, int8_t, Words> : merges_words, is_register_bound
                           : variance<V>::identity();
     }
 
-    /* At most 2^20 elements: n * squares is less than 2^54. */
+    /* At most 2^20 elements: n * squares is less than 2^56. */
     __device__ __forceinline__ state_of<variance<V>> merge_lanes(uint32_t count) const
     {
         const int64_t n = int64_t(count) * columns;
@@ -335,5 +339,14 @@ struct accumulator<variance<V>, int8_t, Words> : merges_words, is_register_bound
                 divide_counts(double(n * square_sum - total * total), double(n))};
     }
 };
+
+template <class V, unsigned Words>
+struct accumulator<variance<V>, int8_t, Words> : byte_variances<V, int8_t, Words> {};
+
+template <class V, unsigned Words>
+struct accumulator<variance<V>, uint8_t, Words> : byte_variances<V, uint8_t, Words> {};
+
+template <class V, unsigned Words>
+struct accumulator<variance<V>, boolean, Words> : byte_variances<V, boolean, Words> {};
 
 } // namespace KERNELS

@@ -53,13 +53,23 @@ using zero_tested = concat_pairs<zero_tested_floats, complex_floats, signed_inte
 /* Elements whose states are in float64. */
 using numbers = concat_pairs<all_floats, integers_in<ELEMENT_FLOAT64>>;
 
+/* Products and norms of integers take 8 bytes. Those of a load of narrow elements are more than a
+ * thread may store (STORE_BYTES_MAX), so there is no kernel for unsplit columns. */
+template <class Fold, class In>
+constexpr bool exceeds_stores =
+    sizeof(In) * STORE_BYTES_MAX < COLUMN_BYTES * sizeof(uint64_t) &&
+    (std::is_same_v<Fold, prod<int64_t>> || std::is_same_v<Fold, prod<uint64_t>> ||
+     std::is_same_v<Fold, norm2<double>>);
+
 /* Columns, split or not; there are kernels for every second element of some types only. */
-template <template <class> class Fold, class Pairs, class Strided, class Unsplit>
+template <template <class> class Fold, class Pairs, class Strided>
 const void *kernel_of_columns(const kernel_key &key)
 {
     if (key.kind == KERNEL_UNSPLIT_COLUMNS)
-        return Unsplit::find(key.input, key.accumulator, [](auto in, auto acc) {
-            return KERNEL_ENTRY(fold_unsplit_columns<Fold<decltype(acc)>, decltype(in)>);
+        return Pairs::find(key.input, key.accumulator, [](auto in, auto acc) -> const void * {
+            if constexpr (!exceeds_stores<Fold<decltype(acc)>, decltype(in)>)
+                return KERNEL_ENTRY(fold_unsplit_columns<Fold<decltype(acc)>, decltype(in)>);
+            return nullptr;
         });
     if (key.variant == ACCESS_STRIDED)
         return Strided::find(key.input, key.accumulator, [](auto in, auto acc) {

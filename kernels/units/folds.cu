@@ -29,8 +29,7 @@ const void *flat_kernel(const kernel_key &key)
     });
 }
 
-template <template <class> class Fold, class Flat, class Values, class Typed,
-          class Unsplit = pairs<>>
+template <template <class> class Fold, class Flat, class Values, class Typed>
 const void *kernel_of_fold(const kernel_key &key)
 {
     if (key.kind == KERNEL_FLAT)
@@ -38,30 +37,30 @@ const void *kernel_of_fold(const kernel_key &key)
     if (key.kind == KERNEL_STRIDED || key.kind == KERNEL_ALONG || key.kind == KERNEL_FEW)
         return strided_kernel<Fold, Values>(key);
     if (key.kind == KERNEL_UNSPLIT_COLUMNS || key.kind == KERNEL_TYPED_COLUMNS)
-        return kernel_of_columns<Fold, Typed, pairs<>, Unsplit>(key);
+        return kernel_of_columns<Fold, Typed, pairs<>>(key);
     return kernel_of_rows<Fold, Typed, pairs<>>(key);
 }
 
 } // namespace
 
-/* GROUP_name(FOLD) lists FOLD(fold, pairs for flat arrays, values for others, pairs for kernels
- * along axes of a known type, unless typed.cu compiles these, and pairs for unsplit columns). */
+/* GROUP_name(FOLD) lists FOLD(fold, pairs for flat arrays, values for others, and pairs for
+ * kernels along axes of a known type, unless typed.cu compiles these). */
 #define GROUP_argmins(FOLD)       FOLD(argmin, native_values, all_values<>, pairs<>)
 #define GROUP_argmaxs(FOLD)       FOLD(argmax, native_values, all_values<>, pairs<>)
 #define GROUP_nan_variances(FOLD) FOLD(nanvariance, floating_pairs, floats_only, all_floats)
 #define GROUP_nan_positions(FOLD)                                                                  \
-    FOLD(nanargmin, floating_pairs, floats_only, real_floats, real_floats)                         \
+    FOLD(nanargmin, floating_pairs, floats_only, real_floats)                                      \
     FOLD(nanargmax, floating_pairs, floats_only, pairs<>)
 #define GROUP_ranges(FOLD)       FOLD(extremes, native_values, all_values<>, compared)
 #define GROUP_nonzeros(FOLD)     FOLD(nonzero, native_values, all_values<>, pairs<>)
 #define GROUP_exponentials(FOLD) FOLD(logsumexp, floating_pairs, floats_only, real_floats)
-#define GROUP_norm1s(FOLD)       FOLD(norm1, floating_pairs, floats_only, all_floats, real_floats)
-#define GROUP_norm2s(FOLD)       FOLD(norm2, averages, floats_only, numbers, real_floats)
+#define GROUP_norm1s(FOLD)       FOLD(norm1, floating_pairs, floats_only, all_floats)
+#define GROUP_norm2s(FOLD)       FOLD(norm2, averages, floats_only, numbers)
 #define GROUP_infinity_norms(FOLD)                                                                 \
     FOLD(norm_inf, floating_pairs, floats_only, all_floats)                                        \
     FOLD(norm_neg_inf, floating_pairs, floats_only, all_floats)
 #define GROUP_nan_sums(FOLD)                                                                       \
-    FOLD(nansum, floating_pairs, floats_only, all_floats, real_floats)                             \
+    FOLD(nansum, floating_pairs, floats_only, all_floats)                                          \
     FOLD(nanprod, floating_pairs, floats_only, all_floats)
 #define GROUP_nan_extremes(FOLD)                                                                   \
     FOLD(nanmin, floating_pairs, floats_only, real_floats)                                         \

@@ -10,12 +10,11 @@ namespace
 /* The most used types. Booleans matter only to sum and nonzero, and int8 not to nonzero. */
 using common_types = concat_pairs<real_floats, accumulated_in<ELEMENT_INT64, ELEMENT_INT8>>;
 
-/* A fold's types, the types with kernels for every second element, and those of unsplit columns. */
-template <class All, class Common = common_types, class Unsplit = Common>
+/* A fold's types, and the types with kernels for every second element. */
+template <class All, class Common = common_types>
 struct types {
     using all = All;
     using every_second = Common;
-    using unsplit = Unsplit;
 };
 
 /* Sums and products of integers have 64 bits, means and variances float64; all others are of the
@@ -34,12 +33,10 @@ struct types_of<sum<double>>
             concat_pairs<common_types, truth_values>> {};
 
 template <>
-struct types_of<prod<double>>
-    : types<concat_pairs<all_floats, integers_in_64_bits>, pairs<>, real_floats> {};
+struct types_of<prod<double>> : types<concat_pairs<all_floats, integers_in_64_bits>, pairs<>> {};
 
 template <>
-struct types_of<nonzero<double>>
-    : types<zero_tested, truth_values, concat_pairs<zero_tested_floats, truth_values>> {};
+struct types_of<nonzero<double>> : types<zero_tested, truth_values> {};
 
 template <>
 struct types_of<variance<double>>
@@ -54,8 +51,7 @@ using fold_types = types_of<GRED_FOLD<double>>;
 
 const void *OF_FOLD(columns_kernel)(kernel_key key)
 {
-    return kernel_of_columns<GRED_FOLD, fold_types::all, fold_types::every_second,
-                             fold_types::unsplit>(key);
+    return kernel_of_columns<GRED_FOLD, fold_types::all, fold_types::every_second>(key);
 }
 
 #endif
