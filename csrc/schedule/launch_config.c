@@ -20,7 +20,7 @@ static bool launch_columns(const struct launch_problem *problem, bool strided,
     return true;
 }
 
-/* Results of one element each, by vectorized loads of narrow elements. */
+/* Results of one element each: in registers, staged if elements are wide, or as unsplit columns. */
 static bool launch_single_elements(const struct launch_problem *problem,
                                    struct launch_config *config)
 {
