@@ -108,8 +108,9 @@ bool columns_check_nan(const struct plan *plan)
     return plan->fold == FOLD_nanmin || plan->fold == FOLD_nanmax;
 }
 
-/* Loops divide only sums of floats, since an integer mean is divided before it is cast. any is the
- * maximum of truth values, and all the minimum. */
+/* States of sums, products and extremes are results. Loops divide only sums of floats, since an
+ * integer mean is divided before it is cast. any is the maximum of truth values, and all the
+ * minimum. */
 const struct slab_loop *columns_loop_to_results(const struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -119,6 +120,7 @@ const struct slab_loop *columns_loop_to_results(const struct job *job)
                          (plan->fold != FOLD_sum || element_is_integer(finish->result)),
                extreme = plan->fold == FOLD_min || plan->fold == FOLD_max,
                narrow = extreme && finish->result == input,
+               product = plan->fold == FOLD_prod || plan->fold == FOLD_nanprod,
                truth = extreme && input == ELEMENT_BOOL && !divided,
                any = plan->fold == FOLD_max || plan->reduction == REDUCTION_any;
     if (finish->has_initial || !finish->includes_identity ||
@@ -129,7 +131,7 @@ const struct slab_loop *columns_loop_to_results(const struct job *job)
                    ? cpu_kernels(job->instructions)
                          ->columns(any ? FOLD_max : FOLD_min, input, ELEMENT_BOOL, false, false)
                    : NULL;
-    if (!(reduction_is_stored(plan->reduction) || columns_check_nan(plan)) || divided ||
+    if (!(reduction_is_stored(plan->reduction) || product || columns_check_nan(plan)) || divided ||
         element_is_complex(finish->result))
         return NULL;
     return finish->result == plan->accumulator || narrow ? loop_from(job, input, finish->result)
