@@ -105,8 +105,8 @@ static bool stage_rows(const struct launch_problem *problem, uint64_t n, uint64_
 
 /* Strided rows that are not interleaved with other results. The unit is the largest aligned run in
  * all rows, or an element if elements are not contiguous. Units too narrow to be copied are loaded
- * one by one, which takes longer than the kernel of long rows; but rows of every second element
- * that continue each other are loaded in whole packs. */
+ * one by one, which takes longer than the kernel of long rows unless rows are short or states are
+ * large; but rows of every second element that continue each other are loaded in whole packs. */
 static bool has_separate_rows(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
                               struct launch_config *config)
 {

@@ -178,7 +178,8 @@ __device__ __forceinline__ void fold_single_rows(const kernel_axes &x, const row
     }
 }
 
-/* Fold a block's rows by whole loads, as far as there are, and the others one by one. */
+/* Fold a block's rows by whole loads, as far as there are, and the others one by one: all rows if
+ * results are misaligned. Full blocks, which are most, have no predicates. */
 template <class Fold, class In, unsigned N>
 __device__ __forceinline__ void fold_in_registers(const kernel_axes &x)
 {
