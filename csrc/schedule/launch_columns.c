@@ -304,6 +304,15 @@ static bool wastes_last_wave(const struct columns *columns)
                                             5 * utilization(packs, columns->unsplit);
 }
 
+/* Whether the thread at the array's end, which loads misaligned rows one by one, would take longer
+ * than all others: cases/misaligned. */
+static bool waits_for_edge(const struct launch_problem *problem, const struct columns *columns)
+{
+    enum { EDGE_ROWS = 40, ROW_BYTES = 16 << 10 /* per multiprocessor */ };
+    return columns->shifted && columns->rows > EDGE_ROWS &&
+           columns->columns * columns->size < problem->multiprocessors * ROW_BYTES;
+}
+
 /* Warps for the columns of an unaligned batch: a warp's last thread computes none. */
 static uint64_t warps_of_batch(const struct columns *columns)
 {
@@ -404,7 +413,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         const bool has_unsplit = launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
         config->column.stores_native = columns.step > 1 && problem->native && has_unsplit;
         if (tuned->axes.unsplit && has_unsplit && supports_unsplit(problem, &columns) &&
-            !wastes_last_wave(&columns)) {
+            !wastes_last_wave(&columns) && !waits_for_edge(problem, &columns)) {
             launch_unsplit(problem, &columns, config);
             return true;
         }

@@ -56,15 +56,6 @@ __device__ __forceinline__ vec16 extract_vector(const vec16 &low, const vec16 &h
     return row;
 }
 
-__device__ __forceinline__ void prefetch_to_l2(const void *at)
-{
-#ifdef __CUDA_ARCH__
-    asm volatile("prefetch.L2 [%0];" ::"l"(at));
-#else
-    (void)at;
-#endif
-}
-
 /* Load `count` elements one by one, `Step` apart; the rest of the vector repeats the first. */
 template <class In, unsigned Step = 1>
 __device__ __forceinline__ vec16 load_edge_row(const char *at, unsigned count)

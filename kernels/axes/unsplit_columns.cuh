@@ -197,26 +197,15 @@ __device__ __forceinline__ void accumulate_batch(Columns &columns, Vector (&load
         left, [&](auto rows) { accumulate_first<decltype(rows)::value>(columns, loaded, done); });
 }
 
-/* Accumulate rows element by element, if vectorized loads would leave the array. Rows are
- * prefetched to the L2 cache, or each would take the latency of device memory. */
+/* Accumulate rows element by element, if vectorized loads would leave the array. */
 template <class In, class Columns, class Pack>
 __device__ __forceinline__ void accumulate_edge_rows(Columns &columns, const kernel_axes &x,
                                                      const Pack &vec)
 {
-    constexpr uint32_t ahead = 16;
-    const uint32_t rows = uint32_t(x.rows.items);
 #pragma unroll 1
-    for (uint32_t k = 0; k < rows + ahead; k++) {
-        const char *const at = vec.at + k * x.from.strides[0];
-        if (k < rows) {
-            prefetch_to_l2(at);
-            prefetch_to_l2(at + (vec.count - 1) * sizeof(In));
-        }
-        if (k >= ahead) {
-            const char *const behind = at - ahead * x.from.strides[0];
-            const vec16 row[1] = {load_edge_row<In>(behind, vec.count)};
-            columns.accumulate(row, k - ahead);
-        }
+    for (uint32_t k = 0; k < x.rows.items; k++) {
+        const vec16 row[1] = {load_edge_row<In>(vec.at + k * x.from.strides[0], vec.count)};
+        columns.accumulate(row, k);
     }
 }
 

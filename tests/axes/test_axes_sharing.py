@@ -173,6 +173,10 @@ UNSPLIT_COLUMNS = {
         *each((1 << 10, 8, 1001), axis=1, unsplit=1, shifted=True, groups=(1 << 10) * 9 // 2),
         *each((1 << 10, 17, 1001), (1 << 10, 8, 40), axis=1, unsplit=0),
     ],
+    "many rows off boundaries are made alone if long": [
+        *each((40, MIB + 1), (41, 4 * MIB + 1), state=(8,), unsplit=1, shifted=True),
+        *each((41, MIB // 5), (511, 141375), size=(4, 8), state=(8,), unsplit=0),
+    ],
     "tall columns and every second are shared": [
         *each((MIB, 64), (1 << 17, 1 << 10), unsplit=0),
         *each((2, BIG), (31, BIG), state=(8,), strides=(8 * BIG, 8), unsplit=0),

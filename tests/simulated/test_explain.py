@@ -292,9 +292,9 @@ def test_what_few_elements_and_batches_of_short_rows_go_to_is_told(forced):
         ("sum", (3, 1000), 0, 4, "unsplit columns"),
         ("sum", (3, 1000), 0, 0, "columns"),
         ("argmax", (1, 5000), 0, 4, "memset"),
-        ("max", (1, 5000), 0, 4, "short rows"),
+        ("max", (1, 100_000), 0, 4, "short rows"),
         ("any", (1, 5000), 0, 4, "unsplit columns"),
-        ("max", (1, 5000), 0, 0, "short rows"),
+        ("max", (1, 100_000), 0, 0, "short rows"),
         ("sum", (8, 500, 9), (0, 2), 4, "rows"),
     ):
         forced(5, 1, 0, 0, 2, 5, 5, unsplit)
