@@ -6,11 +6,14 @@
 namespace KERNELS
 {
 
-/* Sums of bytes, or counts of true values, in 32 bits: 2^16 times -128 is -2^23. */
-template <class State, class In, unsigned Words>
+/* Sums of bytes, of their squares, or counts of true values, in 32 bits: 2^16 times -128 is -2^23,
+ * and 2^16 times 255^2 is less than 2^32. */
+template <class State, class In, unsigned Words, bool Squares = false>
 struct byte_sums : merges_words {
+    using total = std::conditional_t<Squares, uint32_t, int32_t>;
+    using total_of_lanes = std::conditional_t<Squares, uint64_t, int>;
     static constexpr unsigned columns = 4 * Words;
-    int32_t totals[columns];
+    total totals[columns];
 
     __device__ __forceinline__ byte_sums() : totals() {}
 
@@ -19,9 +22,13 @@ struct byte_sums : merges_words {
                                                unsigned = Rows)
     {
         using bytes = integer_packing<In>;
-        for_each_byte_column(rows, [&](unsigned c, uint32_t word) {
-            const auto numbers = typename bytes::word(bytes_as_integers<In>(word));
-            totals[c] = int32_t(bytes::sum(numbers, totals[c]));
+        using word = typename bytes::word;
+        for_each_byte_column(rows, [&](unsigned c, uint32_t elements) {
+            const auto numbers = word(bytes_as_integers<In>(elements));
+            if constexpr (Squares)
+                totals[c] = total(bytes::squares(numbers, word(totals[c])));
+            else
+                totals[c] = total(bytes::sum(numbers, totals[c]));
         });
     }
 
@@ -33,7 +40,7 @@ struct byte_sums : merges_words {
             totals[c] += move(totals[c]);
     }
 
-    __device__ __forceinline__ int partial(unsigned c, uint32_t) const
+    __device__ __forceinline__ total partial(unsigned c, uint32_t) const
     {
         return totals[c];
     }
@@ -45,7 +52,8 @@ struct byte_sums : merges_words {
 
     __device__ __forceinline__ State merge_lanes(uint32_t) const
     {
-        return State(pairwise_merge<sum<int>, columns, int>([&](unsigned c) { return totals[c]; }));
+        return State(pairwise_merge<sum<total_of_lanes>, columns, total_of_lanes>(
+            [&](unsigned c) { return totals[c]; }));
     }
 };
 
@@ -101,55 +109,28 @@ template <class V, unsigned Words>
 struct accumulator<prod<V>, uint8_t, Words>
     : accumulator_of_lanes<byte_product_lane<V>, uint8_t, Words> {};
 
-/* Sums of the squares of bytes: those of 2^16 have 32 bits. */
+/* Norms, from sums of squares. */
 template <class V, class In, unsigned Words>
-struct byte_squares : merges_words {
+struct byte_norms : byte_sums<double, In, Words, true> {
     using fold = norm2<V>;
-    static constexpr unsigned columns = 4 * Words;
-    uint32_t squares[columns];
+    using squares = byte_sums<double, In, Words, true>;
 
-    __device__ __forceinline__ byte_squares() : squares() {}
-
-    template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void accumulate(const Vector (&rows)[Rows], uint32_t,
-                                               unsigned = Rows)
+    __device__ __forceinline__ state_of<fold> state(unsigned c, const accumulated_rows &rows) const
     {
-        using bytes = integer_packing<In>;
-        using word = typename bytes::word;
-        for_each_byte_column(rows, [&](unsigned c, uint32_t elements) {
-            squares[c] =
-                uint32_t(bytes::squares(word(bytes_as_integers<In>(elements)), word(squares[c])));
-        });
+        return fold::state_of_squares(squares::state(c, rows));
     }
 
-    template <class Move>
-    __device__ __forceinline__ void merge(Move move)
+    __device__ __forceinline__ state_of<fold> merge_lanes(uint32_t count) const
     {
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            squares[c] += move(squares[c]);
-    }
-
-    __device__ __forceinline__ state_of<fold> state(unsigned c, const accumulated_rows &) const
-    {
-        return fold::state_of_squares(squares[c]);
-    }
-
-    __device__ __forceinline__ state_of<fold> merge_lanes(uint32_t) const
-    {
-        uint64_t all = 0;
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            all += squares[c];
-        return fold::state_of_squares(double(all));
+        return fold::state_of_squares(squares::merge_lanes(count));
     }
 };
 
 template <class V, unsigned Words>
-struct accumulator<norm2<V>, int8_t, Words> : byte_squares<V, int8_t, Words> {};
+struct accumulator<norm2<V>, int8_t, Words> : byte_norms<V, int8_t, Words> {};
 template <class V, unsigned Words>
-struct accumulator<norm2<V>, uint8_t, Words> : byte_squares<V, uint8_t, Words> {};
+struct accumulator<norm2<V>, uint8_t, Words> : byte_norms<V, uint8_t, Words> {};
 template <class V, unsigned Words>
-struct accumulator<norm2<V>, boolean, Words> : byte_squares<V, boolean, Words> {};
+struct accumulator<norm2<V>, boolean, Words> : byte_norms<V, boolean, Words> {};
 
 } // namespace KERNELS

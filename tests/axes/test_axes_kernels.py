@@ -120,7 +120,9 @@ def test_answers_and_refusals_are_numpys(place, way, call, seed):
 def test_bytes_at_their_ends_are_added_without_overflow(
     place, family, way, shared, dtype, value, other
 ):
-    for name, (shape, axis) in itertools.product(("sum", "var", "norm", *EXTREMES), TALL[family]):
+    for name, (shape, axis) in itertools.product(
+        ("sum", "prod", "var", "norm", *EXTREMES), TALL[family]
+    ):
         # Extremes do not grow with the number of elements.
         small = math.prod(shape) < 100_000 and not (name in PLACES and isinstance(axis, tuple))
         if small or name not in EXTREMES:
