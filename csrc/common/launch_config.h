@@ -115,14 +115,17 @@ struct row_tile {
     uint64_t batch;
     unsigned blocks;
 
-    unsigned bytes;  /* per row staged in shared memory */
-    unsigned packed; /* elements per row, if one load takes several rows; 0: see bytes */
-    unsigned unit;   /* contiguous bytes, if staged rows or their elements are strided; else 0 */
+    unsigned bytes;        /* per row or batch staged in shared memory */
+    unsigned batches;      /* per block, if it stages whole batches of columns; else 0 */
+    unsigned char padding; /* bytes between these, against bank conflicts */
+    unsigned char packed;  /* elements per row, if one load takes several rows; 0: see bytes */
+    unsigned char unit;    /* contiguous bytes, if staged rows or their elements are strided; else
+                              0 */
 
     /* The staged 16-byte pack k is stored at index k ^ (k >> shift & mask), so that threads that
      * read different rows use different banks. */
-    unsigned swizzle_mask;
     unsigned char swizzle_shift, dimensions;
+    unsigned swizzle_mask;
 };
 
 /* Columns, in the typed kernels. */

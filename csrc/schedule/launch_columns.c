@@ -8,6 +8,7 @@ enum {
     BATCHES = 2,  /* log2 of the minimum number of such batches per thread */
     LANES = 7,    /* log2 of the threads side by side up to which more rows are coalesced */
     THREADS = 10, /* log2 of the threads per multiprocessor that tunings are scaled to */
+    BATCH_LARGE = 32 << 10, /* bytes */
     FEW_ROWS = 16 /* most rows per unsplit thread for folds with states, or for unaligned batches */
 };
 
@@ -21,7 +22,6 @@ struct columns {
     unsigned inner, step;
     uint64_t packs, all; /* loads per row, and in all outer dimensions */
     bool shifted;        /* rows are not aligned to loads */
-    bool halved;         /* loads are half as long, as are rows of batches */
 
     /* Threads the device has room for: in all, in splits, and without sharing columns. */
     uint64_t threads, split_threads, unsplit;
@@ -40,20 +40,16 @@ static unsigned block_for(const struct columns *columns, unsigned most)
 
 /* ---- memory layout ---- */
 
-/* Whether short rows may be coalesced: all of them, or those of each batch if batches are few and
- * threads would otherwise be idle. Each batch takes a block, and thus microseconds. */
+/* Whether short rows may be coalesced: all of them, or those of each batch if threads would
+ * otherwise be idle. Short batches are staged instead. */
 static bool can_coalesce_rows(const struct axes *axes, const struct columns *self)
 {
-    enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64 };
     if (self->rows == 1 || self->depth > 1 ||
         self->stride != self->columns * self->size * self->step)
         return false;
-    if (axes->outer == 1)
-        return true;
-    return axes->outer == 2 && self->inner == 1 &&
-           2 * axes->results * self->size <= self->threads * COLUMN_BYTES &&
-           (self->rows * self->stride >= BATCH_LARGE ||
-            axes->shape[0] * BLOCK_THREADS <= self->threads);
+    return axes->outer == 1 ||
+           (axes->outer == 2 && self->inner == 1 && self->rows * self->stride >= BATCH_LARGE &&
+            2 * axes->results * self->size <= self->threads * COLUMN_BYTES);
 }
 
 /* Number of rows to coalesce, in blocks of up to 2^block threads; 1: none. Among the numbers that
@@ -114,15 +110,6 @@ static bool rows_are_aligned(const struct launch_problem *problem, const struct 
     return (axes_row_alignment_bits(problem->axes, first, 1) | stride) % COLUMN_BYTES == 0;
 }
 
-/* Whether half a load holds all columns of a batch, with contiguous rows. */
-static bool fits_half_loads(const struct launch_problem *problem, const struct columns *self)
-{
-    return problem->axes->outer > 1 && self->coalesced == 1 && self->inner == 1 &&
-           self->step == 1 && self->depth == 1 && self->columns > 1 &&
-           2 * self->columns == self->load && self->stride == COLUMN_BYTES / 2 &&
-           axes_row_alignment_bits(problem->axes, problem->data, 1) % (COLUMN_BYTES / 2) == 0;
-}
-
 /* Sets the length of the shorter of two reduced dimensions. False if there are more dimensions,
  * positions matter, or the array is small: one thread would have all rows and others none. */
 static bool find_depth(const struct launch_problem *problem, struct columns *self)
@@ -149,19 +136,14 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
     const uint64_t other = self->depth > 1 ? (uint64_t)reduced->strides[1] : 0;
     self->coalesced = coalesced_rows(problem, self, block);
-    self->halved = fits_half_loads(problem, self);
-    if (self->halved)
-        self->load /= 2;
-    self->shifted =
-        !self->halved && !rows_are_aligned(problem, self, other | self->stride * self->coalesced);
+    self->shifted = !rows_are_aligned(problem, self, other | self->stride * self->coalesced);
     self->packs = ceil_div(self->columns * self->coalesced, self->load);
     self->all = axes->results * self->inner / self->columns * self->packs;
     if (axes->outer > 1 && self->coalesced == 1 && 2 * self->columns <= self->load)
         return false;
-    return self->rows == 1 || self->halved ||
-           (stride_magnitude((int64_t)self->stride) * self->coalesced >=
-                COLUMN_BYTES * self->step &&
-            (self->depth == 1 || other >= COLUMN_BYTES * self->step));
+    return self->rows == 1 || (stride_magnitude((int64_t)self->stride) * self->coalesced >=
+                                   COLUMN_BYTES * self->step &&
+                               (self->depth == 1 || other >= COLUMN_BYTES * self->step));
 }
 
 /* ---- columns shared among threads ---- */
@@ -426,5 +408,5 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         config->groups = ceil_div(columns.all, (uint64_t)1 << config->block);
         config->shared_bytes = block_bytes(&columns, config->block, 0);
     }
-    return !columns.halved;
+    return true;
 }

@@ -2,15 +2,37 @@
 
 /* ---- which kernel ---- */
 
-/* Columns. Small arrays use the strided kernel; so do larger ones if threads would share columns,
- * since merging takes longer. */
+/* Whether columns of short batches, as `config` reads them, are not read faster from shared memory:
+ * aligned ones of more than a few rows, of narrow elements or of small arrays, and tall ones of
+ * narrow elements in rows of some loads. cases/staged_batches. */
+static bool reads_batches(const struct launch_problem *problem, const struct launch_config *config)
+{
+    enum { ROWS = 3, NARROW = 2, SMALL = 128 << 10 /* bytes per multiprocessor */ };
+    enum { LOADS_BYTES = 64, TALL = 32 /* of bytes, and four times as many of 2 bytes */ };
+    const struct axes *axes = problem->axes;
+    const uint64_t size = element_bytes(axes), n = elements_per_result(axes),
+                   row_bytes = size * (axes->outer > 0 ? axes->shape[axes->outer - 1] : 1);
+    if (config->kernel == KERNEL_UNSPLIT_COLUMNS && !config->column.shifted)
+        return n > ROWS || size <= NARROW ||
+               axes->results * n * size < problem->multiprocessors * (uint64_t)SMALL;
+    return size <= NARROW && n > TALL * size * size && row_bytes >= LOADS_BYTES;
+}
+
+/* Columns. Short batches are staged. Small arrays use the strided kernel; so do larger ones if
+ * threads would share columns, since merging takes longer. */
 static bool launch_columns(const struct launch_problem *problem, bool strided,
                            struct launch_config *config)
 {
     const uint64_t size = element_bytes(problem->axes), word = sizeof(uint32_t);
     const struct axes_tuning *tuning = &tuned->axes;
-    struct launch_config one_by_one;
-    if (!launch_has(problem, KERNEL_TYPED_COLUMNS) || !launch_typed_columns(problem, config))
+    struct launch_config one_by_one, staged;
+    const bool columns =
+        launch_has(problem, KERNEL_TYPED_COLUMNS) && launch_typed_columns(problem, config);
+    if (!(columns && reads_batches(problem, config)) && launch_staged_batches(problem, &staged)) {
+        *config = staged;
+        return true;
+    }
+    if (!columns)
         return false;
     const bool shares = config->team > 0 || config->splits > 1;
     if (strided && config->kernel == KERNEL_TYPED_COLUMNS &&

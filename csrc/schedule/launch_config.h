@@ -64,6 +64,9 @@ bool launch_long_rows(const struct launch_problem *, struct launch_config *);
 bool launch_typed_columns(const struct launch_problem *, struct launch_config *);
 bool launch_strided(const struct launch_problem *, struct launch_config *);
 
+/* The kernel of short rows, for columns of batches that fit in shared memory. */
+bool launch_staged_batches(const struct launch_problem *, struct launch_config *);
+
 /* launch_strided's kernel for arrays so small that fetching the kernel's code dominates: up to
  * `most` bytes per multiprocessor, if elements had `bytes` bytes each. */
 bool launch_small(const struct launch_problem *, uint64_t bytes, uint64_t most,

@@ -17,7 +17,7 @@ static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t
         problem->data % PACK_BYTES ||
         problem->axes->results >> WARP < rounds * problem->multiprocessors)
         return false;
-    config->row.packed = (unsigned)n;
+    config->row.packed = (unsigned char)n;
     config->block = block;
     config->rounds = (unsigned)rounds;
     return true;
@@ -122,7 +122,7 @@ static bool has_separate_rows(const struct launch_problem *problem, uint64_t n, 
     const bool stride2 =
         stride == (int64_t)(2 * size) && axes->strides[axes->outer - 1] == (int64_t)(2 * bytes);
     config->step = stride2 && size < COPY_BYTES_MIN ? 2 : 1;
-    config->row.unit = (unsigned)(stride != (int64_t)size ? size : alignment & -alignment);
+    config->row.unit = (unsigned char)(stride != (int64_t)size ? size : alignment & -alignment);
     return stride != (int64_t)size || config->row.unit >= COPY_BYTES_MIN ||
            bytes < tuned->long_rows.few_rows << (problem->state - 1) / LONG_ROWS_SMALL;
 }
@@ -150,6 +150,106 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
     const uint64_t rows = (uint64_t)config->rounds << (config->block - config->team);
     config->row.blocks = (unsigned)ceil_div(config->row.batch, rows);
     config->groups = axes->results / config->row.batch * config->row.blocks;
+    return true;
+}
+
+/* ---- columns of short batches ---- */
+
+/* Columns whose batches are so short that a block stages several in shared memory. */
+struct column_batches {
+    uint64_t n, columns, size; /* elements per column, columns per batch, bytes per element */
+    uint64_t batches, others;  /* at one distance, and indices of the dimensions outside */
+    uint64_t bytes, pitch;     /* from a batch's first element to its last, and to the next */
+};
+
+/* False if batches are interleaved or too large, or most of their bytes are not read. */
+static bool find_batches(const struct launch_problem *problem, struct column_batches *self)
+{
+    enum { GAPS_MAX = 3 };
+    const struct axes *axes = problem->axes;
+    const struct layout *reduced = &axes->reduced;
+    const unsigned last = axes->outer - 1;
+    if (axes->outer < 2 || reduced->dimensions != 1 || reduced->shape[0] < 2 || reduced->mask)
+        return false;
+    const int64_t stride = reduced->strides[0], step = axes->strides[last],
+                  pitch = axes->strides[last - 1];
+    self->n = reduced->shape[0];
+    self->size = element_bytes(axes);
+    self->columns = axes->shape[last];
+    self->batches = axes->shape[last - 1];
+    self->others = axes->results / (self->columns * self->batches);
+    self->pitch = (uint64_t)pitch;
+    if (stride <= 0 || step <= 0 || pitch <= 0 || self->pitch > tuned->short_rows.batches)
+        return false;
+    self->bytes =
+        (self->n - 1) * (uint64_t)stride + (self->columns - 1) * (uint64_t)step + self->size;
+    return self->bytes <= self->pitch &&
+           GAPS_MAX * self->n * self->columns * self->size >= self->pitch;
+}
+
+/* Chooses log2 of the threads per column, so that a block's threads take the fewest steps for
+ * `batches` batches. Returns the steps. */
+static uint64_t share_batches(const struct column_batches *self, uint64_t batches,
+                              struct launch_config *config)
+{
+    enum { AT_ONCE = 2 /* log2 */, STORE_STEPS = 2 };
+    uint64_t least = UINT64_MAX;
+    for (unsigned team = 0; team <= WARP && (team == 0 || self->n >> (team + 1)); team++) {
+        const uint64_t each = ceil_div(self->n, 1u << (team + AT_ONCE)) + STORE_STEPS + team,
+                       steps =
+                           ceil_div(batches * self->columns << team, 1u << config->block) * each;
+        if (steps < least) {
+            config->team = team;
+            least = steps;
+        }
+    }
+    return least;
+}
+
+/* As many batches as fit, or a few less if threads are busier then. */
+static uint64_t batches_per_block(const struct launch_problem *problem,
+                                  const struct column_batches *self, struct launch_config *config)
+{
+    enum { BLOCKS = 8 /* per multiprocessor */, TRIED = 8 };
+    const uint64_t blocks = BLOCKS * (uint64_t)problem->multiprocessors,
+                   most = min_u64(tuned->short_rows.batches / self->pitch,
+                                  ceil_div(self->batches * self->others, blocks));
+    uint64_t best = most, least = share_batches(self, most, config);
+    for (uint64_t fewer = most - 1; fewer > most / 2 && fewer + TRIED > most; fewer--) {
+        const uint64_t steps = share_batches(self, fewer, config);
+        if (steps * best < least * fewer) {
+            best = fewer;
+            least = steps;
+        }
+    }
+    return best;
+}
+
+bool launch_staged_batches(const struct launch_problem *problem, struct launch_config *config)
+{
+    enum { CONFLICTS = 32 /* batches at multiples of so many bytes begin at few banks */ };
+    struct column_batches self;
+    if (!launch_has(problem, KERNEL_TYPED_SHORT_ROWS) ||
+        !launch_has_strided(problem, KERNEL_TYPED_SHORT_ROWS) || !find_batches(problem, &self))
+        return false;
+    const uint64_t aligned =
+        axes_row_alignment_bits(problem->axes, problem->data, 1) % PACK_BYTES == 0;
+    *config = (struct launch_config){.kernel = KERNEL_TYPED_SHORT_ROWS,
+                                     .block = tuned->short_rows.staging,
+                                     .splits = 1,
+                                     .rounds = 1,
+                                     .inner = 1,
+                                     .step = 1,
+                                     .row = {.dimensions = 2, .bytes = (unsigned)self.bytes}};
+    struct row_tile *row = &config->row;
+    const uint64_t batches = batches_per_block(problem, &self, config);
+    share_batches(&self, batches, config);
+    row->batches = (unsigned)batches;
+    row->blocks = (unsigned)ceil_div(self.batches, batches);
+    row->padding =
+        aligned && self.bytes == self.pitch && self.pitch % CONFLICTS == 0 ? PACK_BYTES : 0;
+    config->groups = self.others * row->blocks;
+    config->shared_bytes = (unsigned)(batches * (self.pitch + row->padding)) + 2 * PACK_BYTES;
     return true;
 }
 
@@ -228,6 +328,29 @@ static unsigned team_for(const struct launch_problem *problem, uint64_t packs, u
     return team;
 }
 
+/* A larger team if the last wave of blocks then takes a tenth less in all: a wave takes as long as
+ * a thread's packs and the merge of its team. */
+static unsigned team_for_waves(const struct launch_problem *problem, const struct long_rows *rows,
+                               unsigned least)
+{
+    enum { MERGE_PACKS = 6, WAVES_MAX = 8 };
+    const unsigned block = tuned->long_rows.block;
+    unsigned best = least;
+    uint64_t fewest = UINT64_MAX;
+    for (unsigned team = least; team <= block && rows->packs >> (team + 2) > 0; team++) {
+        const uint64_t waves = ceil_div(ceil_div(problem->axes->results, 1u << (block - team)),
+                                        rows->blocks),
+                       packs = waves * ((rows->packs * rows->rows >> team) + MERGE_PACKS);
+        if (waves == 1 || waves > WAVES_MAX)
+            break;
+        if (11 * packs < 10 * fewest) {
+            best = team;
+            fewest = packs;
+        }
+    }
+    return best;
+}
+
 /* Blocks per result if few results leave room for more: whole waves of resident blocks, with a
  * batch of packs for each thread. A single block processes several batches without splitting. */
 static uint64_t splits_for(const struct launch_problem *problem, uint64_t packs,
@@ -287,6 +410,8 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
                                      .inner = 1,
                                      .step = rows.step,
                                      .long_row = {.readers = 1u << lanes, .stacked = stacked}};
+    if (!stacked)
+        config->team = team_for_waves(problem, &rows, config->team);
     if (config->team == config->block)
         config->splits = splits_for(problem, packs, &rows);
     const uint64_t teams = (uint64_t)1 << (config->block - config->team),

@@ -62,12 +62,14 @@ static struct family {
 };
 /* clang-format on */
 
-/* force(family, fields): back to the measured tuning if there are no fields. */
+/* force(family, fields, keep=False): back to the measured tuning if there are no fields; others are
+ * zero unless `keep` keeps them as measured. */
 static PyObject *force(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     const char *name;
     PyObject *fields;
-    if (!PyArg_ParseTuple(arguments, "sO!:force", &name, &PyDict_Type, &fields))
+    int keep = false;
+    if (!PyArg_ParseTuple(arguments, "sO!|p:force", &name, &PyDict_Type, &fields, &keep))
         return NULL;
     if (*hooks->tuned != &forced)
         forced = *hooks->measured;
@@ -78,7 +80,7 @@ static PyObject *force(PyObject *Py_UNUSED(module), PyObject *arguments)
         if (strcmp(family->name, name) != 0)
             continue;
         memcpy(section, (const char *)hooks->measured + family->at, family->bytes);
-        if (PyDict_GET_SIZE(fields) > 0)
+        if (PyDict_GET_SIZE(fields) > 0 && !keep)
             memset(section, 0, family->bytes);
         return fields_read(family->fields, fields, section) ? Py_NewRef(Py_None) : NULL;
     }

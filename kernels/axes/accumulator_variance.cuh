@@ -206,8 +206,8 @@ template <class V>
 struct accumulator<variance<V>, bfloat16, 1> : variances_of_halves<V, bfloat16> {};
 
 /* For columns whose results have the elements' own type, for which less precision suffices. */
-template <class Fold, class In, unsigned Words = 4>
-struct result_accumulator : accumulator<Fold, In, Words> {};
+template <class Fold, class In>
+struct result_accumulator : accumulator<Fold, In> {};
 
 /* Sums in float32 of a column's differences from a reference number, initially its first element,
  * and of their squares. The difference of two float16 numbers is rounded at most once.
@@ -215,9 +215,9 @@ struct result_accumulator : accumulator<Fold, In, Words> {};
  * However far the reference is from the mean, the squares of n rows add up to at most n + 1 times
  * the squared deviations from the mean. So after every 2^6 rows the reference becomes the mean and
  * the sums are adjusted; from then on, at most half of the squares is ever subtracted. */
-template <class V, unsigned Words>
-struct result_accumulator<variance<V>, float16, Words> {
-    static constexpr unsigned columns = lanes_of<float16, Words>;
+template <class V>
+struct result_accumulator<variance<V>, float16> {
+    static constexpr unsigned columns = pack<float16>::size;
     static constexpr uint32_t capacity = 1 << 6;
     float reference[columns], sum[columns], pending[columns], squares[columns];
     uint32_t flushed = 0;

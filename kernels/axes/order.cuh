@@ -86,6 +86,11 @@ struct inverted_row {
         return row.begin();
     }
 
+    __device__ __forceinline__ unsigned step() const
+    {
+        return row.step();
+    }
+
     template <class F>
     __device__ __forceinline__ void for_each(uint32_t fill, F f) const
     {

@@ -1,8 +1,8 @@
 /* How a fold reduces a short row of elements of a known type. A row hands out its elements, a few
  * at a time and in order, and merges its threads' values:
  *
- *     row.for_each(fill, f)     f(x, at) gets an array of elements from number `at` on; 1-byte
- *                               elements come as words, padded with `fill`
+ *     row.for_each(fill, f)     f(x, at) gets an array of elements from number `at` on, step()
+ *                               apart; 1-byte elements come as words, padded with `fill`
  *     row.begin()               number of the first element that this thread gets; not needed for
  *                               1-byte elements
  *     row.all_reduce(x, merge)  x merged over the row's threads, all of which get the result
@@ -59,7 +59,7 @@ struct row_fold_by_states {
 #pragma unroll
             for (unsigned k = 0; k < n; k++)
                 some[k] = value(element_at<In>(x, k));
-            accumulate_values<Fold>(all, some, consecutive_positions{at}, all_valid());
+            accumulate_values<Fold>(all, some, strided_positions{at, row.step()}, all_valid());
         });
         return row.all_reduce(all, [](state a, state b) { return Fold::merge(a, b); });
     }
@@ -277,7 +277,7 @@ struct row_fold<position_of_best<V, by_least, SkipsNan>, In, false> : row_fold_o
                 const value candidate = value(x[k]);
                 const bool other = comes_before<SkipsNan>(candidate, all.value);
                 all.value = other ? candidate : all.value;
-                all.index = other ? at + k : all.index;
+                all.index = other ? at + k * row.step() : all.index;
             }
         });
         return row.all_reduce(all, better).index;
@@ -291,21 +291,23 @@ struct row_fold<argmin<V>, In, true> : row_fold_of_positions {
     static __device__ __forceinline__ unsigned reduce(const Row &row, const row_numbers &)
     {
         const auto least = [](int a, int b) { return min_of_numbers(a, b); };
-        int byte_best[4]; /* positions that are multiples of 4, to which up to 3 is added */
-        fill(byte_best, INT32_MAX - 3);
+        const int step = int(row.step());
+        int byte_best[4]; /* positions of words, to which up to 3 steps are added */
+        fill(byte_best, INT32_MAX - 3 * step);
         row.for_each(greatest_bytes<In>, [&](const auto &x, unsigned at) {
 #pragma unroll
             for (unsigned w = 0; w < sizeof x / sizeof *x; w++) {
 #pragma unroll
                 for (unsigned k = 0; k < 4; k++)
-                    byte_best[k] = least(byte_best[k],
-                                         int(permute_bytes(at + 4 * w, x[w], 0x4210 + k * 0x1000)));
+                    byte_best[k] =
+                        least(byte_best[k],
+                              int(permute_bytes(at + 4 * w * step, x[w], 0x4210 + k * 0x1000)));
             }
         });
         int all = byte_best[0];
 #pragma unroll
         for (unsigned k = 1; k < 4; k++)
-            all = least(all, byte_best[k] + int(k));
+            all = least(all, byte_best[k] + int(k) * step);
         return row.all_reduce(all, least) & 0xffffff;
     }
 };

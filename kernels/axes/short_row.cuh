@@ -50,6 +50,11 @@ struct row_in_registers {
         return 0;
     }
 
+    static __host__ __device__ constexpr unsigned step()
+    {
+        return 1;
+    }
+
     template <class F>
     __device__ __forceinline__ void for_each(uint32_t fill, F f) const
     {
@@ -103,6 +108,11 @@ template <class In>
 struct row_of_team {
     const team_share &share;
     shared<const char> at;
+
+    static __host__ __device__ constexpr unsigned step()
+    {
+        return 1;
+    }
 
     /* merge must be commutative. */
     template <class T, class F>

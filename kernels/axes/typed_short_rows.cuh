@@ -8,35 +8,12 @@
 #pragma once
 
 #include "gathered.cuh"
-#include "row_variance.cuh"
-#include "short_row.cuh"
+#include "staged_batches.cuh"
 
 namespace KERNELS
 {
 
 /* ---- several rows a load ---- */
-
-/* Fold a row to a result or, if its type has none here, to a state. */
-template <class Fold, class In, class Row>
-__device__ __forceinline__ auto fold_row(const Row &row, const row_numbers &numbers)
-{
-    const auto partial =
-        row_fold<Fold, In>::reduce(inverted_row<Row, Fold, In>{row, {numbers.inverted}}, numbers);
-    if constexpr (stores_native<Fold, In>)
-        return row_fold<Fold, In>::result_of(partial, numbers);
-    else
-        return partial;
-}
-
-template <class Fold, class In>
-using row_result = decltype(fold_row<Fold, In>(std::declval<row_in_registers<In, 2>>(),
-                                               std::declval<row_numbers>()));
-
-template <class Fold, class In>
-__device__ __forceinline__ global<row_result<Fold, In>> results_of(const kernel_axes &x)
-{
-    return static_cast<row_result<Fold, In> *>(x.result.at[0]) + x.outer.first;
-}
 
 /* A block's rows, at a constant distance: some of all rows or, if Batches, of one batch. */
 template <bool Batches>
@@ -109,10 +86,7 @@ struct thread_results {
 
     __device__ __forceinline__ void store(const row_result<Fold, In> &result) const
     {
-        if constexpr (stores_native<Fold, In>)
-            static_cast<row_result<Fold, In> *>(x.result.at[0])[place] = result;
-        else
-            store_results_directly<Fold>(x.result, {result}, place);
+        store_row_result<Fold, In>(x, result, place);
     }
 
     __device__ __forceinline__ void advance()
@@ -370,10 +344,12 @@ __global__ void __launch_bounds__(1 << SHORT_ROWS_BLOCK, short_rows_blocks)
                     global<unsigned>)
 {
     const kernel_axes &x = loaded<Fold>(arguments);
-    if constexpr (Strided)
-        fold_staged_rows<Fold, In, true>(x);
-    else
+    if constexpr (!Strided)
         fold_flat_rows<Fold, In>(x);
+    else if (x.launch.row.batches)
+        fold_staged_batches<Fold, In>(x);
+    else
+        fold_staged_rows<Fold, In, true>(x);
 }
 
 } // namespace KERNELS

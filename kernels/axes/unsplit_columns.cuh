@@ -5,7 +5,7 @@
  * Results are contiguous, like the columns. If they have NumPy's usual type and those of one load
  * take more than 16 bytes, threads of a warp exchange them so that neighboring threads store
  * adjacent pieces; for other folds each thread stores its own states' results. A result may span
- * several columns, whole loads of them; loads have half the width if rows of batches do.
+ * several columns, whole loads of them.
  *
  * If rows are misaligned, each thread loads the aligned 16 bytes in which its columns begin, and
  * gets those in which they end from its neighbor; a warp's last thread only loads. */
@@ -25,9 +25,9 @@ namespace KERNELS
 
 /* A thread's columns: those of one load, as far as they exist. Batches of columns are either whole
  * aligned loads, or each warp has columns of a single batch. */
-template <class In, bool Batches, unsigned Words = 4>
+template <class In, bool Batches>
 struct unsplit_vector {
-    static constexpr unsigned columns = lanes_of<In, Words>;
+    static constexpr unsigned columns = pack<In>::size;
     const char *at; /* in the first row */
     int64_t place;  /* place of the first result */
     unsigned count;
@@ -119,16 +119,16 @@ struct unsplit_vector {
 /* ---- loads ---- */
 
 /* Load the next rows; missing ones are 0. */
-template <unsigned Loads, class Vector, class Pack>
-__device__ __forceinline__ void load_unsplit(Vector (&loaded)[Loads], const kernel_axes &x,
+template <unsigned Loads, class Pack>
+__device__ __forceinline__ void load_unsplit(vec16 (&loaded)[Loads], const kernel_axes &x,
                                              const Pack &vec, uint32_t done)
 {
     const int64_t stride = x.from.strides[0];
     const unsigned rows = unsigned(x.rows.items), left = vec.loads && done < rows ? rows - done : 0,
-                   misaligned = x.launch.column.shifted ? unsigned(sizeof(Vector)) - 1 : 0;
+                   misaligned = x.launch.column.shifted ? unsigned(sizeof(vec16)) - 1 : 0;
     const char *row = vec.at + done * stride;
     const auto load = [&](unsigned k) {
-        loaded[k] = *pointer_cast<const Vector>(row - (unsigned(address_of(row)) & misaligned));
+        loaded[k] = *pointer_cast<const vec16>(row - (unsigned(address_of(row)) & misaligned));
         row += stride;
     };
     if (left >= Loads) {
@@ -165,11 +165,11 @@ __device__ __forceinline__ void join_shifted(vec16 (&loaded)[Loads], const kerne
 /* ---- rows ---- */
 
 /* Accumulate the first Rows rows and move the others up: one copy of code per number of rows. */
-template <unsigned Rows, class Columns, class Vector, unsigned Loads>
-__device__ __forceinline__ void accumulate_first(Columns &columns, Vector (&loaded)[Loads],
+template <unsigned Rows, class Columns, unsigned Loads>
+__device__ __forceinline__ void accumulate_first(Columns &columns, vec16 (&loaded)[Loads],
                                                  uint32_t &done)
 {
-    Vector rows[Rows];
+    vec16 rows[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
         rows[r] = loaded[r];
@@ -181,8 +181,8 @@ __device__ __forceinline__ void accumulate_first(Columns &columns, Vector (&load
 }
 
 /* Accumulate `left` rows: Rows at a time, then half as many, and so on. */
-template <unsigned Rows, class Columns, class Vector, unsigned Loads>
-__device__ __forceinline__ void accumulate_batch(Columns &columns, Vector (&loaded)[Loads],
+template <unsigned Rows, class Columns, unsigned Loads>
+__device__ __forceinline__ void accumulate_batch(Columns &columns, vec16 (&loaded)[Loads],
                                                  uint32_t done, unsigned left)
 {
     if constexpr (Rows == Loads) {
@@ -310,31 +310,28 @@ __device__ __forceinline__ void store_columns(const kernel_axes &x, const row_nu
 
 /* ---- the kernel ---- */
 
-/* Fold the columns of one load of `Words` words: half of the loads are in flight while the other
- * half is accumulated. */
-template <class Fold, class In, unsigned Words>
+/* Fold the columns of one load: half of the loads are in flight while the other half is
+ * accumulated. */
+template <class Fold, class In>
 __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
 {
-    constexpr unsigned loads = 16 / Words, columns = lanes_of<In, Words>;
-    constexpr bool whole = Words == 4;
-    using vector = pack<uint32_t, Words>;
-    const unsplit_vector<In, true, Words> vec(x, 0);
+    constexpr unsigned loads = UNSPLIT_LOADS / 2, columns = pack<In>::size;
+    const unsplit_vector<In, true> vec(x, 0);
     const uint32_t rows = uint32_t(x.rows.items);
-    vector loaded[2][loads];
+    vec16 loaded[2][loads];
 #pragma unroll
     for (unsigned h = 0; h < 2; h++)
         load_unsplit<loads>(loaded[h], x, vec, h * loads);
     const row_numbers numbers(x.result);
-    inverted_accumulator<result_accumulator<Fold, In, Words>, Fold, In> acc(x.result);
+    inverted_accumulator<result_accumulator<Fold, In>, Fold, In> acc(x.result);
 #pragma unroll 1
     for (uint32_t done = 0; done < rows;) {
 #pragma unroll
         for (unsigned h = 0; h < 2; h++) {
             if (h > 0 && done >= rows)
                 break;
-            if constexpr (whole)
-                if (x.launch.column.shifted)
-                    join_shifted<In>(loaded[h], x, vec, done);
+            if (x.launch.column.shifted)
+                join_shifted<In>(loaded[h], x, vec, done);
             if (vec.whole)
                 accumulate_batch<ROWS_AHEAD>(acc, loaded[h], done,
                                              rows - done < loads ? rows - done : loads);
@@ -342,13 +339,11 @@ __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
             done += loads;
         }
     }
-    if constexpr (whole) {
-        if (!vec.whole && vec.count > 0)
-            accumulate_edge_rows<In>(acc, x, vec);
-        if constexpr (!is_indexed<Fold>::value)
-            if (x.launch.inner > 1)
-                return store_merged_lanes<Fold>(x, acc, vec);
-    }
+    if (!vec.whole && vec.count > 0)
+        accumulate_edge_rows<In>(acc, x, vec);
+    if constexpr (!is_indexed<Fold>::value)
+        if (x.launch.inner > 1)
+            return store_merged_lanes<Fold>(x, acc, vec);
     store_columns<Fold, In, columns>(x, numbers, acc, vec);
 }
 
@@ -394,15 +389,12 @@ __global__ void __launch_bounds__(UNSPLIT_BLOCK,
     fold_unsplit_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
                          global<unsigned>)
 {
-    if constexpr (sizeof(In) < 8)
-        if (sizeof(In) << x.launch.load == 8)
-            return fold_unsplit_rows<Fold, In, 2>(x);
     if (x.launch.column.unsplit == 4)
         fold_unsplit_vectors<Fold, In, 4>(x);
     else if (x.launch.column.unsplit == 2)
         fold_unsplit_vectors<Fold, In, 2>(x);
     else
-        fold_unsplit_rows<Fold, In, 4>(x);
+        fold_unsplit_rows<Fold, In>(x);
 }
 
 } // namespace KERNELS

@@ -1,6 +1,6 @@
 from typing import Any
 
-def force(family: str, fields: dict[str, int], /) -> None: ...
+def force(family: str, fields: dict[str, int], keep: object = False, /) -> None: ...
 def axes(
     shape: tuple[int, ...],
     strides: tuple[int, ...],

@@ -34,7 +34,7 @@ PLAIN = [((n, k), 0) for n, k in itertools.product(ROWS, WIDTHS) if n * k < 20_0
 BATCHES = [((3, 8, 8), 1), ((5, 6, 4), 1), ((4, 18, 2), 1), ((2, 34, 8), 1), ((3, 7, 8), 1)]
 BATCHES += [((5, 3, 32), 1), ((4, 9, 31), 1), ((40, 8, 16), 1), ((3, 517, 8), 1), ((2, 300, 3), 1)]
 BATCHES += [((5, 611, 16), 1), ((2, 133, 100), 1), ((3, 4, 2, 16), 1), ((3, 5, 6, 4), 1)]
-BATCHES += [((3, 7, 401), 1), ((2, 16, 491), 1), ((4, 2, 1500), 1)]
+BATCHES += [((3, 7, 401), 1), ((2, 16, 491), 1), ((4, 2, 1500), 1), ((2, 2100, 17), 1)]
 # Two reduced dimensions; the rows of the second are contiguous or separate.
 APART = [((90, 8, 8), (0, 2)), ((90, 5, 4), (0, 2)), ((9, 48, 2), (0, 2)), ((2, 5, 64), (0, 2))]
 APART += [((40, 7, run), (0, 2)) for run in (2, 3, 5, 17, 21)]
@@ -45,12 +45,17 @@ SHORT_ROWS = [((rows, n), 1) for n in (*range(1, 131), 200, 255, 256, 257, 768) 
 SHORT_ROWS += [((k + d, n), 1) for n, k in ((2, 512), (4, 512), (31, 320)) for d in (-1, 0, 1)]
 SHORT_ROWS += [((5, k, n), 2) for k in (70, 131) for n in (1, 3, 6, 16, 31)]
 SHORT_ROWS += [((3, 4, 70, 5), 3), ((2, 33, 5, 7), 3)]
+STAGED = [*BATCHES, ((300, 7, 5), 1), ((77, 16, 2), 1), ((5, 40, 33, 3), 2), ((900, 2, 3), 1)]
 LONG_ROWS = [((n, k), 1) for n, k in ((300, 133), (2, 9001), (3, 1), (7, 15), (6, 700), (3, 5000))]
 LONG_ROWS += [((3, 16 * packs + more), 1) for packs in (64, 128, 129) for more in (-1, 0, 7)]
 LONG_ROWS += [((40, 3, 64), (0, 2)), ((9, 2, 333), (0, 2)), ((40, 8, 32), (0, 2)), *APART[-2:]]
 COLUMNS = PLAIN + BATCHES + APART
 FAMILIES = dict.fromkeys(("columns", "unsplit columns", "strided"), COLUMNS)
-FAMILIES |= {"short rows": SHORT_ROWS, "long rows": LONG_ROWS, "general": COLUMNS[::8] + LONG_ROWS}
+FAMILIES |= {
+    "short rows": SHORT_ROWS + STAGED,
+    "long rows": LONG_ROWS,
+    "general": COLUMNS[::8] + LONG_ROWS,
+}
 # As many bytes as narrow sums and sums of squares hold, and more.
 TALL = {
     "general": [((5000, 4), 0), ((3, 5000), 1)],

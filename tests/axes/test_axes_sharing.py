@@ -158,12 +158,6 @@ UNSPLIT_COLUMNS = {
         *each((3, BIG), (4, BIG + 1), size=SIZES, state=(8,), unsplit=2),
         *each((5, BIG), (31, BIG + 1), (100, BIG), size=SIZES, state=(8,), unsplit=1),
     ],
-    "loads are half as long as others, as rows of batches are": [
-        *each((MIB, 8, 8), (MIB, 7, 8), axis=1, size=(1,), state=(8,), unsplit=1, elements=8),
-        *each((MIB, 6, 2), axis=1, state=(8,), unsplit=1, elements=2),
-        *each((MIB, 8, 8), axis=1, size=(2,), state=(8,), unsplit=1, elements=8),
-        *each((MIB, 8, 4), axis=1, size=(1,), state=(8,), typed=False),
-    ],
     "whole loads of a result's columns are made alone": [
         *each((8, MIB, 8), axis=(0, 2), size=(2,), state=(24,), unsplit=1, inner=8, team=0),
         *each((8, MIB, 8), axis=(0, 2), size=(8,), state=(8,), unsplit=1, inner=8, team=2),
@@ -201,6 +195,11 @@ LONG_ROWS = {
         *each((1 << 28, MIB), axis=1, size=(1,), team=8),
         *each((556, 8051), axis=1, size=(8,), state=(8,), team=7),
         *each((556, 8051), axis=1, size=(8,), state=(16,), team=5),
+    ],
+    "teams are larger if the last wave would have few blocks": [
+        *each((9486, 18018), axis=1, size=(1,), state=(8,), team=5),
+        *each((18540, 3550), axis=1, state=(8,), team=5),
+        *each((6336, 18018), axis=1, size=(1,), state=(8,), team=4),
     ],
     "two or three rows of a large state are not read side by side": [
         *each((2, 8191, 256), (3, 8191, 256), axis=(0, 2), state=(8,), stacked=True),
@@ -291,7 +290,7 @@ def test_columns_are_made_and_blocks_hold_their_rows(rows, columns, outer, size,
         return
     threads, batches = 1 << got.block, outer > 1 and rows > 1
     packs = got.packs * (outer if batches or rows > 1 else 1)
-    assert got.elements * size == LOAD // (1 + (batches and 2 * columns * size == LOAD))
+    assert got.elements * size == LOAD
     if got.unsplit:
         across = threads - (threads // WARP if got.shifted else 0)
         if got.shifted and batches:  # each takes whole warps

@@ -303,7 +303,7 @@ def test_what_few_elements_and_batches_of_short_rows_go_to_is_told(forced):
     x = SimulatedArray(np.ones((3, 2000), np.float32))[:, ::2]
     assert works(gred.explain(x, axis=0)) == ["columns"]
     forced(6, 1 << 20, 0, 1 << 16, 2, 6, 5, 4)
-    (step,) = gred.explain(SimulatedArray(np.ones((3, 1000, 8), np.int8)), axis=1).steps
+    (step,) = gred.explain(SimulatedArray(np.ones((3, 5000, 8), np.int8)), axis=1).steps
     assert (step.work, step.grid % 3) == ("columns", 0)
 
 
