@@ -106,6 +106,77 @@ struct accumulator<variance<V>, In, Words> {
     }
 };
 
+/* The same without NaNs, so that columns differ in their counts: sums of differences from a
+ * reference number, and of their squares. The reference becomes the mean whenever the number of
+ * rows has doubled, and every 2^6 rows. Without NaNs the numbers are then at most three times as
+ * many as those that had this mean, so by the Cauchy-Schwarz inequality the squares add up to at
+ * most three times the squared deviations. */
+template <class V>
+struct nanvariance_lane {
+    using fold = nanvariance<V>;
+    static constexpr uint32_t capacity = 1 << 6;
+    V reference = 0;
+    double sum = 0, squares = 0;
+    uint32_t count = 0;
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void accumulate(const V (&x)[Rows], uint32_t before, unsigned valid)
+    {
+        const uint32_t crossed = before ^ (before + Rows);
+        if (count == 0)
+            begin(x, valid);
+        else if (crossed >= capacity || crossed > before)
+            move_reference();
+        double batch_sum = 0, batch_squares = 0;
+#pragma unroll
+        for (unsigned r = 0; r < Rows; r++) {
+            const bool counts = r < valid && !is_nan(x[r]);
+            const double d = double(counts ? x[r] : reference) - double(reference);
+            count += counts;
+            batch_sum = r == 0 ? d : batch_sum + d;
+            batch_squares = r == 0 ? d * d : fma(d, d, batch_squares);
+        }
+        sum += batch_sum;
+        squares += batch_squares;
+    }
+
+    __device__ __forceinline__ state_of<nanvariance<V>> state(const accumulated_rows &) const
+    {
+        const double share = count ? divide_counts(sum, double(count)) : 0,
+                     deviation = fma(-sum, share, squares);
+        return {double(count), double(reference) + share, deviation < 0 ? 0 : deviation};
+    }
+
+  private:
+    /* Start from the first number. */
+    template <unsigned Rows>
+    __device__ __forceinline__ void begin(const V (&x)[Rows], unsigned valid)
+    {
+#pragma unroll
+        for (unsigned r = Rows; r-- > 0;)
+            reference = r < valid && !is_nan(x[r]) ? x[r] : reference;
+    }
+
+    __device__ __forceinline__ void move_reference()
+    {
+        const double n = double(count), share = divide_counts(sum, n);
+        const V next = V(double(reference) + share);
+        const double shift = double(next) - double(reference), rest = fma(-n, shift, sum);
+        squares = fma(-shift, sum + rest, squares);
+        sum = rest;
+        reference = next;
+    }
+};
+
+template <class V, class In, unsigned Words>
+struct accumulator<nanvariance<V>, In, Words>
+    : accumulator_of_lanes<nanvariance_lane<V>, In, Words>, is_register_bound {};
+
+template <class In, unsigned Words>
+struct accumulator<nanvariance<complex<double>>, In, Words>
+    : accumulator_of_lanes<state_lane<nanvariance<complex<double>>>, In, Words>,
+      is_register_bound {};
+
 template <class In, unsigned Words>
 struct accumulator<variance<complex<double>>, In, Words>
     : accumulator_of_lanes<state_lane<variance<complex<double>>>, In, Words>, is_register_bound {};
