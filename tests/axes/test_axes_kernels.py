@@ -45,17 +45,13 @@ SHORT_ROWS = [((rows, n), 1) for n in (*range(1, 131), 200, 255, 256, 257, 768) 
 SHORT_ROWS += [((k + d, n), 1) for n, k in ((2, 512), (4, 512), (31, 320)) for d in (-1, 0, 1)]
 SHORT_ROWS += [((5, k, n), 2) for k in (70, 131) for n in (1, 3, 6, 16, 31)]
 SHORT_ROWS += [((3, 4, 70, 5), 3), ((2, 33, 5, 7), 3)]
-STAGED = [*BATCHES, ((300, 7, 5), 1), ((77, 16, 2), 1), ((5, 40, 33, 3), 2), ((900, 2, 3), 1)]
+SHORT_ROWS += [*BATCHES, ((300, 7, 5), 1), ((77, 16, 2), 1), ((5, 40, 33, 3), 2), ((900, 2, 3), 1)]
 LONG_ROWS = [((n, k), 1) for n, k in ((300, 133), (2, 9001), (3, 1), (7, 15), (6, 700), (3, 5000))]
 LONG_ROWS += [((3, 16 * packs + more), 1) for packs in (64, 128, 129) for more in (-1, 0, 7)]
 LONG_ROWS += [((40, 3, 64), (0, 2)), ((9, 2, 333), (0, 2)), ((40, 8, 32), (0, 2)), *APART[-2:]]
 COLUMNS = PLAIN + BATCHES + APART
 FAMILIES = dict.fromkeys(("columns", "unsplit columns", "strided"), COLUMNS)
-FAMILIES |= {
-    "short rows": SHORT_ROWS + STAGED,
-    "long rows": LONG_ROWS,
-    "general": COLUMNS[::8] + LONG_ROWS,
-}
+FAMILIES |= {"short rows": SHORT_ROWS, "long rows": LONG_ROWS, "general": COLUMNS[::8] + LONG_ROWS}
 # As many bytes as narrow sums and sums of squares hold, and more.
 TALL = {
     "general": [((5000, 4), 0), ((3, 5000), 1)],

@@ -282,11 +282,15 @@ def test_every_result_is_made_and_every_row_has_readers(shape, data, size, multi
     outer=st.integers(1, 100) | st.integers(1, 1 << 20),
     size=some_size,
     state=some_state,
-    kernels=st.sampled_from([TYPED, UNSPLIT]),
+    kernels=st.sampled_from([TYPED, UNSPLIT, UNSPLIT + SHORT]),
 )
 def test_columns_are_made_and_blocks_hold_their_rows(rows, columns, outer, size, state, kernels):
     got = typed((outer, rows, columns), 1, size, state, kernels=kernels)
-    if got is None:
+    if got is None or (got.kernel == "typed_short_rows" and not got.batches):
+        return
+    if got.kernel == "typed_short_rows":
+        assert (got.groups - 1) * got.batches < outer <= got.groups * got.batches
+        assert got.batches * (rows * columns * size + got.padding) <= got.shared_bytes <= SHARED
         return
     threads, batches = 1 << got.block, outer > 1 and rows > 1
     packs = got.packs * (outer if batches or rows > 1 else 1)
