@@ -162,7 +162,8 @@ struct column_batches {
     uint64_t bytes, pitch;     /* from a batch's first element to its last, and to the next */
 };
 
-/* False if batches are interleaved or too large, or most of their bytes are not read. */
+/* False if batches are interleaved or too large, too few at one distance to fill a block, or most
+ * of their bytes are not read. */
 static bool find_batches(const struct launch_problem *problem, struct column_batches *self)
 {
     enum { GAPS_MAX = 3 };
@@ -179,7 +180,8 @@ static bool find_batches(const struct launch_problem *problem, struct column_bat
     self->batches = axes->shape[last - 1];
     self->others = axes->results / (self->columns * self->batches);
     self->pitch = (uint64_t)pitch;
-    if (stride <= 0 || step <= 0 || pitch <= 0 || self->pitch > tuned->short_rows.batches)
+    if (stride <= 0 || step <= 0 || pitch <= 0 || self->pitch > tuned->short_rows.batches ||
+        (axes->outer > 2 && self->batches * self->pitch < tuned->short_rows.batch))
         return false;
     self->bytes =
         (self->n - 1) * (uint64_t)stride + (self->columns - 1) * (uint64_t)step + self->size;

@@ -6,9 +6,9 @@ MIB, H200, TILE = 1 << 20, 132, 24 << 10
 KERNELS = ("few", "typed_columns", "unsplit_columns", "typed_short_rows")
 
 
-def staged(shape, size=4, strides=None):
-    """Return the launch along axis 1 if batches are staged, or else None."""
-    got = forcing.launch(shape, 1, size, strides, state=8, multiprocessors=H200, kernels=KERNELS)
+def staged(shape, size=4, strides=None, axis=1):
+    """Return the launch if batches are staged, or else None."""
+    got = forcing.launch(shape, axis, size, strides, state=8, multiprocessors=H200, kernels=KERNELS)
     return got if got["kernel"] == "typed_short_rows" and got["batches"] else None
 
 
@@ -23,6 +23,6 @@ def test_whole_batches_are_staged_unless_long_sparse_or_read_by_whole_loads():
     ):
         got = staged(*case)
         assert (got["batches"], got["padding"], got["bytes"]) == (batches, padding, extent), case
-    small, sparse = [(MIB // 16, 3, 16)], [(MIB, 3, 2), 4, (76, 8, 4)]
-    for case in ([(MIB, 16, 385)], [(MIB, 3, 16), 1], small, sparse):
+    few, sparse = [(MIB, 2, 4, 3), 4, (144, 48, 12, 4), 2], [(MIB, 3, 2), 4, (76, 8, 4)]
+    for case in ([(MIB, 16, 385)], [(MIB, 3, 16), 1], [(MIB // 16, 3, 16)], few, sparse):
         assert not staged(*case), case
