@@ -11,7 +11,7 @@ static bool reads_batches(const struct launch_problem *problem, const struct lau
     enum { LOADS_BYTES = 64, TALL = 32 /* of bytes, and four times as many of 2 bytes */ };
     const struct axes *axes = problem->axes;
     const uint64_t size = element_bytes(axes), n = elements_per_result(axes),
-                   row_bytes = size * (axes->outer > 0 ? axes->shape[axes->outer - 1] : 1);
+                   row_bytes = size * axes->shape[axes->outer - 1];
     if (config->kernel == KERNEL_UNSPLIT_COLUMNS && !config->column.shifted)
         return n > ROWS || size <= NARROW ||
                axes->results * n * size < problem->multiprocessors * (uint64_t)SMALL;

@@ -208,7 +208,8 @@ static uint64_t share_batches(const struct column_batches *self, uint64_t batche
     return least;
 }
 
-/* As many batches as fit, or a few less if threads are busier then. */
+/* Chooses the threads per column for as many batches as fit, or for a few less if threads are
+ * busier then. Returns the batches. */
 static uint64_t batches_per_block(const struct launch_problem *problem,
                                   const struct column_batches *self, struct launch_config *config)
 {
@@ -224,6 +225,7 @@ static uint64_t batches_per_block(const struct launch_problem *problem,
             least = steps;
         }
     }
+    share_batches(self, best, config);
     return best;
 }
 
@@ -234,8 +236,7 @@ bool launch_staged_batches(const struct launch_problem *problem, struct launch_c
     if (!launch_has(problem, KERNEL_TYPED_SHORT_ROWS) ||
         !launch_has_strided(problem, KERNEL_TYPED_SHORT_ROWS) || !find_batches(problem, &self))
         return false;
-    const uint64_t aligned =
-        axes_row_alignment_bits(problem->axes, problem->data, 1) % PACK_BYTES == 0;
+    const bool aligned = axes_row_alignment_bits(problem->axes, problem->data, 1) % PACK_BYTES == 0;
     *config = (struct launch_config){.kernel = KERNEL_TYPED_SHORT_ROWS,
                                      .block = tuned->short_rows.staging,
                                      .splits = 1,
@@ -245,7 +246,6 @@ bool launch_staged_batches(const struct launch_problem *problem, struct launch_c
                                      .row = {.dimensions = 2, .bytes = (unsigned)self.bytes}};
     struct row_tile *row = &config->row;
     const uint64_t batches = batches_per_block(problem, &self, config);
-    share_batches(&self, batches, config);
     row->batches = (unsigned)batches;
     row->blocks = (unsigned)ceil_div(self.batches, batches);
     row->padding =

@@ -16,12 +16,6 @@ struct staged_column : row_of_team<In> {
     static constexpr unsigned at_once = 4, per_unit = sizeof(unit_of<In>) / sizeof(In);
     unsigned stride;
 
-    __device__ __forceinline__ staged_column(const team_share &all, shared<const char> first,
-                                             unsigned stride)
-        : row_of_team<In>{all, first}, stride(stride)
-    {
-    }
-
     __device__ __forceinline__ unsigned begin() const
     {
         return share.number;
@@ -41,7 +35,7 @@ struct staged_column : row_of_team<In> {
     __device__ __forceinline__ void for_each(uint32_t fill, F f) const
     {
         const unsigned n = share.n, team = share.team;
-        unsigned k = share.number;
+        unsigned k = begin();
 #pragma unroll 1
         for (; k + ((at_once - 1) << team) < n; k += at_once << team) {
             In x[at_once];
@@ -133,8 +127,8 @@ __device__ __forceinline__ void fold_staged_batches(const kernel_axes &x)
     for (unsigned k = 0; k < batches * columns; k += teams) {
         const bool exists = cursor.batch < batches;
         const auto result =
-            fold_row<Fold, In>(staged_column<In>(share, staged + (exists ? cursor.at : 0),
-                                                 unsigned(x.from.strides[0])),
+            fold_row<Fold, In>(staged_column<In>{{share, staged + (exists ? cursor.at : 0)},
+                                                 unsigned(x.from.strides[0])},
                                numbers);
         if (share.number == 0 && exists)
             store_row_result<Fold, In>(x, result, cursor.place);

@@ -4,7 +4,7 @@
  * its rows into shared memory: by 16-byte copies for any row length if they are contiguous, and by
  * narrower ones if not (gathered.cuh). A team, one thread or a few of a warp, then reads each row
  * from there: by loads of up to 16 bytes or, if rows of bytes are misaligned, by words that are
- * shifted into place. */
+ * shifted into place. Columns of short batches are read likewise (staged_batches.cuh). */
 #pragma once
 
 #include "gathered.cuh"
