@@ -130,7 +130,9 @@ struct row_tile {
 
 /* Columns, in the typed kernels. */
 struct column_tile {
-    uint64_t packs;       /* of COLUMN_BYTES, in the last outer dimension */
+    uint64_t packs;       /* of COLUMN_BYTES in the last outer dimension or, if there is a span,
+                             blocks */
+    unsigned span;        /* columns of a block's results if these have several; else 0 */
     unsigned coalesced;   /* adjacent rows treated as one */
     unsigned leftover;    /* rows that remain after these */
     unsigned split_group; /* splits merged by the last of their group before the last of all */

@@ -48,8 +48,8 @@ static bool can_coalesce_rows(const struct axes *axes, const struct columns *sel
         self->stride != self->columns * self->size * self->step)
         return false;
     return axes->outer == 1 ||
-           (axes->outer == 2 && self->inner == 1 && self->rows * self->stride >= BATCH_LARGE &&
-            2 * axes->results * self->size <= self->threads * COLUMN_BYTES);
+           (axes->outer == 2 && self->rows * self->stride >= BATCH_LARGE &&
+            2 * axes->results * self->inner * self->size <= self->threads * COLUMN_BYTES);
 }
 
 /* Number of rows to coalesce, in blocks of up to 2^block threads; 1: none. Among the numbers that
@@ -159,6 +159,39 @@ static bool wastes_sectors(const struct launch_problem *problem, const struct co
            (columns->size >= WIDE || bytes >= problem->multiprocessors * tuned->axes.sectors);
 }
 
+/* Packs that a block may read side by side: those of one batch, if blocks have whole results. */
+static uint64_t adjacent_packs(const struct columns *columns)
+{
+    return columns->inner * columns->coalesced > 1 ? columns->packs : columns->all;
+}
+
+/* Columns of the whole results that `packs` loads hold, which begin at whole loads. */
+static uint64_t span_of(const struct columns *columns, uint64_t packs)
+{
+    const uint64_t capacity = packs * columns->load, inner = columns->inner,
+                   whole = capacity / inner * inner;
+    if (whole >= columns->columns)
+        return columns->columns;
+    return whole % columns->load == 0 ? whole : (capacity - columns->load + 1) / inner * inner;
+}
+
+/* log2 of the minimum threads that read adjacent loads, if results have several columns: as many as
+ * leave few of them idle. UINT32_MAX if a result does not fit. */
+static unsigned threads_of_results(const struct columns *columns, unsigned least)
+{
+    enum { MOST = 8, GAIN = 8 };
+    unsigned best = UINT32_MAX;
+    uint64_t used = 0;
+    for (unsigned lanes = least; lanes <= MOST; lanes++) {
+        const uint64_t span = span_of(columns, (uint64_t)1 << lanes) << (MOST - lanes);
+        if (GAIN * span > (GAIN + 1) * used) {
+            used = span;
+            best = lanes;
+        }
+    }
+    return best;
+}
+
 /* log2 of the minimum threads that read adjacent loads: all loads of a result, or all there are if
  * few; one for small arrays, so that all multiprocessors have blocks. */
 static unsigned adjacent_threads(const struct launch_problem *problem,
@@ -167,13 +200,13 @@ static unsigned adjacent_threads(const struct launch_problem *problem,
     const unsigned across = axes_are_small(problem)
                                 ? 0
                                 : tuned->axes.across + wastes_sectors(problem, columns),
-                   of_result = ceil_log2(ceil_div(columns->inner, columns->load)),
-                   of_all = ceil_log2(columns->coalesced > 1 ? columns->packs : columns->all),
-                   load = ceil_log2(columns->load),
+                   of_all = ceil_log2(adjacent_packs(columns)), load = ceil_log2(columns->load),
                    wanted = across > load ? (unsigned)min_u64(across - load, WARP) : 0;
-    if (columns->coalesced > 1 || of_all < wanted)
+    if (columns->coalesced > 1)
         return of_all;
-    return of_result > wanted ? of_result : wanted;
+    if (columns->inner > 1)
+        return threads_of_results(columns, of_all < wanted ? of_all : wanted);
+    return of_all < wanted ? of_all : wanted;
 }
 
 /* Room for the states that half of a block's threads pass to the other half, then for the states of
@@ -193,7 +226,7 @@ static size_t block_bytes(const struct columns *columns, unsigned block, unsigne
  * until its states fit in shared memory. */
 static void share_columns(const struct columns *columns, struct launch_config *config)
 {
-    const uint64_t rows = columns->rows / columns->coalesced;
+    const uint64_t rows = columns->rows / columns->coalesced, packs = adjacent_packs(columns);
     for (;; config->block--) {
         config->team = 0;
         while (config->team + columns->lanes < config->block && rows >> config->team > 1 &&
@@ -201,7 +234,7 @@ static void share_columns(const struct columns *columns, struct launch_config *c
                (columns->coalesced > 1 || columns->all << (config->team + 1) <= columns->threads))
             config->team++;
         while (columns->coalesced == 1 && config->block > WARP &&
-               columns->all << config->team <= 1u << (config->block - 1))
+               packs << config->team <= 1u << (config->block - 1))
             config->block--;
         config->shared_bytes = block_bytes(columns, config->block, config->team);
         if (config->shared_bytes <= COLUMNS_SHARED)
@@ -234,21 +267,40 @@ static void split_columns(const struct columns *columns, struct launch_config *c
     }
 }
 
+/* Divides the columns among blocks, which are not split yet. */
+static void divide_columns(const struct columns *columns, struct launch_config *config)
+{
+    struct column_tile *tile = &config->column;
+    const uint64_t lanes = (uint64_t)1 << (config->block - config->team),
+                   row = columns->columns * columns->coalesced;
+    config->groups = ceil_div(columns->all, lanes);
+    if (columns->inner == 1 && columns->coalesced == 1)
+        return;
+    tile->span = (unsigned)(columns->coalesced > 1 ? row : span_of(columns, lanes));
+    tile->packs = ceil_div(row, tile->span);
+    config->groups = columns->all / columns->packs * tile->packs;
+}
+
 /* In blocks of up to 2^block threads. */
 static void share_among_blocks(const struct columns *columns, unsigned block,
                                struct launch_config *config)
 {
     config->block = block;
     share_columns(columns, config);
-    config->groups = columns->coalesced > 1
-                         ? columns->all / columns->packs
-                         : ceil_div(columns->all, (uint64_t)1 << (config->block - config->team));
+    divide_columns(columns, config);
     split_columns(columns, config);
 }
 
 static uint64_t busy_threads(const struct launch_config *config)
 {
     return launch_grid(config) << config->block;
+}
+
+/* Whether batches of results of several columns are too short for a block's threads. */
+static bool wastes_threads(const struct columns *columns, const struct launch_config *config)
+{
+    return columns->all > columns->packs && columns->coalesced == 1 && columns->inner > 1 &&
+           2 * config->column.span < columns->load << (config->block - config->team);
 }
 
 /* Blocks that share columns wait for each other: larger blocks are used if they need no splits and
@@ -309,7 +361,9 @@ static bool supports_unsplit(const struct launch_problem *problem, const struct 
     const bool few = columns->rows <= FEW_ROWS,
                shifted = columns->shifted && (int64_t)columns->stride >= 0;
     if (columns->inner > 1)
-        return columns->inner >= columns->load && !columns->shifted;
+        return axes->outer == 1 && columns->inner >= columns->load && !columns->shifted &&
+               columns->inner <= columns->load << WARP &&
+               (columns->inner & (columns->inner - 1)) == 0;
     if (columns->step > 1 || !(problem->native || few))
         return false;
     if (axes->outer == 1)
@@ -385,7 +439,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
                                           .leftover = (unsigned)(columns.rows % columns.coalesced),
                                           .shifted = columns.shifted}};
     share_among_blocks(&columns, small, config);
-    if (columns.lanes > config->block)
+    if (columns.lanes > config->block || wastes_threads(&columns, config))
         return false;
     enlarge_blocks(&columns, (unsigned)min_u64(tuning.large, most), multiprocessors, config);
     /* Each thread computes whole results, adjacent if its columns are. */
@@ -405,7 +459,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         const unsigned least_block =
             tuned->axes.unsplit_block > columns.lanes ? tuned->axes.unsplit_block : columns.lanes;
         config->block = (unsigned)min_u64(least_block, config->block);
-        config->groups = ceil_div(columns.all, (uint64_t)1 << config->block);
+        divide_columns(&columns, config);
         config->shared_bytes = block_bytes(&columns, config->block, 0);
     }
     return true;

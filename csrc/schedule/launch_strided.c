@@ -87,7 +87,7 @@ static bool lacks_rows(const struct launch_problem *problem, uint64_t n)
     if (n == 1)
         return axes->results <= problem->multiprocessors * COPIED_MAX || axes->outer > 1 ||
                !axes_rows_are_contiguous(axes, element_bytes(axes));
-    return axes_columns_per_result(axes, problem->indexed) > 0 || axes_are_interleaved(axes) ||
+    return axes_columns_per_result(axes, problem->indexed) == 1 || axes_are_interleaved(axes) ||
            reduced->strides[last] != (int64_t)element_bytes(axes) ||
            (reduced->dimensions > 1 &&
             (reduced->shape[last] <= SHORT_RUN || has_ragged_rows(reduced, element_bytes(axes))));

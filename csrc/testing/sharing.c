@@ -49,7 +49,7 @@ static PyMemberDef launch_fields[] = {
     CONFIG(long_row.readers), CONFIG(long_row.stacked), CONFIG(shared_bytes), CONFIG(step), CONFIG(row.bytes),
     CONFIG(row.packed), CONFIG(row.swizzle_mask), CONFIG(row.swizzle_shift), CONFIG(row.unit),
     CONFIG(row.dimensions), CONFIG(row.batch), CONFIG(row.batches), CONFIG(row.padding),
-    CONFIG(column.packs), CONFIG(column.coalesced), CONFIG(column.leftover),
+    CONFIG(column.packs), CONFIG(column.span), CONFIG(column.coalesced), CONFIG(column.leftover),
     CONFIG(column.shifted), CONFIG(column.unsplit), {0}};
 
 static PyMemberDef segments_shape_fields[] = {

@@ -87,27 +87,35 @@ struct accumulator<prod<V>, boolean, Words> : byte_sums<V, boolean, Words> {
     }
 };
 
-/* The product of four unsigned bytes has 32 bits. */
-template <class V>
-struct byte_product_lane : state_lane<prod<V>> {
+/* The product of elements whose bits add up to 32 has 32 bits. */
+template <class V, class In>
+struct narrow_product_lane : state_lane<prod<V>> {
+    using product_type = std::conditional_t<std::is_signed_v<In>, int32_t, uint32_t>;
+
     template <unsigned Rows>
     __device__ __forceinline__ void accumulate(const V (&x)[Rows], uint32_t, unsigned valid)
     {
-        constexpr unsigned four = Rows < 4 ? Rows : 4;
+        constexpr unsigned fit = sizeof(product_type) / sizeof(In), step = Rows < fit ? Rows : fit;
 #pragma unroll
-        for (unsigned first = 0; first < Rows; first += four) {
-            uint32_t product = 1;
+        for (unsigned first = 0; first < Rows; first += step) {
+            product_type product = 1;
 #pragma unroll
-            for (unsigned r = first; r < first + four; r++)
-                product *= r < valid ? uint32_t(x[r]) : 1;
+            for (unsigned r = first; r < first + step; r++)
+                product *= r < valid ? product_type(x[r]) : 1;
             this->all = prod<V>::merge(this->all, V(product));
         }
     }
 };
 
 template <class V, unsigned Words>
+struct accumulator<prod<V>, int8_t, Words>
+    : accumulator_of_lanes<narrow_product_lane<V, int8_t>, int8_t, Words> {};
+template <class V, unsigned Words>
 struct accumulator<prod<V>, uint8_t, Words>
-    : accumulator_of_lanes<byte_product_lane<V>, uint8_t, Words> {};
+    : accumulator_of_lanes<narrow_product_lane<V, uint8_t>, uint8_t, Words> {};
+template <class V, unsigned Words>
+struct accumulator<prod<V>, int16_t, Words>
+    : accumulator_of_lanes<narrow_product_lane<V, int16_t>, int16_t, Words> {};
 
 /* Norms, from sums of squares. */
 template <class V, class In, unsigned Words>

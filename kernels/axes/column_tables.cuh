@@ -11,30 +11,50 @@ namespace KERNELS
 
 /* ---- places ---- */
 
-/* Whether rows are coalesced within batches; a block then has the columns of one batch. */
-__device__ __forceinline__ bool is_batched(const kernel_axes &x)
+/* Results in the last outer dimension. */
+__device__ __forceinline__ uint64_t results_per_row(const kernel_axes &x)
 {
-    return x.launch.column.coalesced > 1 && x.outer.count > 1;
+    return x.outer.count > 1 ? x.outer.shape[x.outer.count - 1] : x.results;
 }
 
-/* The first column of a thread's pack. */
-struct column_place {
-    uint64_t outer; /* index in all outer dimensions but the last */
-    uint64_t first; /* index in the last */
+/* Columns of one row, before rows are coalesced. */
+__device__ __forceinline__ uint64_t columns_per_row(const kernel_axes &x)
+{
+    return results_per_row(x) * x.launch.inner;
+}
+
+/* A block's columns that have whole results, if results span several columns or coalesced rows. */
+struct column_span {
+    uint64_t outer;      /* index in all outer dimensions but the last */
+    uint64_t begin, end; /* in the last */
+
+    __device__ __forceinline__ column_span(const kernel_axes &x, uint64_t group)
+        : outer(x.outer.count > 1 ? group / x.launch.column.packs : 0),
+          begin((group - outer * x.launch.column.packs) * x.launch.column.span),
+          end(begin + x.launch.column.span)
+    {
+    }
 };
 
-__device__ __forceinline__ column_place place_of_pack(const kernel_axes &x, uint64_t pack,
-                                                      unsigned columns)
-{
-    const uint64_t outer = x.outer.count > 1 ? pack / x.launch.column.packs : 0;
-    return {outer, (pack - outer * x.launch.column.packs) * columns};
-}
+/* The first column of a thread's pack, and the end of its row's or block's. */
+struct column_place {
+    uint64_t outer, first, end; /* as for column_span */
+};
 
-/* Columns of one row, if several are coalesced. */
-__device__ __forceinline__ unsigned columns_per_row(const kernel_axes &x)
+/* The place of pack `slot` of a block. Packs follow each other from block to block or, if blocks
+ * have whole results, begin at the last multiple of a pack before the block's first. */
+__device__ __forceinline__ column_place place_of_pack(const kernel_axes &x, uint64_t group,
+                                                      unsigned slot, unsigned columns)
 {
-    return unsigned(x.outer.count > 1 ? x.outer.shape[x.outer.count - 1]
-                                      : x.results * x.launch.inner);
+    const uint64_t row = columns_per_row(x) * x.launch.column.coalesced;
+    if (x.launch.column.span) {
+        const column_span span(x, group);
+        return {span.outer, span.begin / columns * columns + slot * columns,
+                span.end < row ? span.end : row};
+    }
+    const uint64_t pack = group * (blockDim.x >> x.launch.team) + slot,
+                   outer = x.outer.count > 1 ? pack / x.launch.column.packs : 0;
+    return {outer, (pack - outer * x.launch.column.packs) * columns, row};
 }
 
 /* The index of a block's result number `number` among all, or UINT64_MAX if it does not exist. */
@@ -42,17 +62,19 @@ template <unsigned Columns>
 __device__ __forceinline__ uint64_t result_index(const kernel_axes &x, uint64_t group,
                                                  unsigned number)
 {
-    if (is_batched(x))
-        return group * columns_per_row(x) + number;
-    const uint64_t first_pack = group * (blockDim.x >> x.launch.team), first = first_pack * Columns;
-    uint64_t result = (x.launch.inner > 1 ? first / x.launch.inner : first) + number;
-    if (x.outer.count > 1) {
-        const column_place at = place_of_pack(x, first_pack + number / Columns, Columns);
-        const uint64_t column = at.first + number % Columns,
-                       length = x.outer.shape[x.outer.count - 1];
-        result = column < length ? at.outer * length + column : UINT64_MAX;
+    const uint64_t length = results_per_row(x);
+    uint64_t outer, index;
+    if (x.launch.column.span) {
+        const column_span span(x, group);
+        outer = span.outer;
+        index = span.begin / x.launch.inner + number;
+    } else {
+        const column_place at = place_of_pack(x, group, number / Columns, Columns);
+        outer = at.outer;
+        index = at.first + number % Columns;
     }
-    return result < x.results ? result : UINT64_MAX;
+    const uint64_t result = outer * length + index;
+    return index < length && result < x.results ? result : UINT64_MAX;
 }
 
 /* ---- parts ---- */
@@ -81,10 +103,12 @@ template <class T>
 struct column_table {
     shared<T> at;
     unsigned pitch, columns;
+    unsigned first = 0; /* columns before the block's first */
 
     /* The slot of the block's column k. */
     __device__ __forceinline__ unsigned slot(unsigned k) const
     {
+        k += first;
         return k % columns * pitch + k / columns;
     }
 };
@@ -144,9 +168,9 @@ __device__ __forceinline__ void accumulate_leftover(const kernel_axes &x,
                                                     const column_table<T> &table, uint64_t group)
 {
     const uint64_t row = x.rows.items * x.launch.column.coalesced;
-    const unsigned columns = columns_per_row(x);
+    const unsigned columns = unsigned(columns_per_row(x));
     const inversion<Fold, In> invert = {x.result.inverted};
-    const int64_t batch = is_batched(x) ? int64_t(group) * x.outer.strides[0] : 0;
+    const int64_t batch = x.outer.count > 1 ? int64_t(group) * x.outer.strides[0] : 0;
     const global<const In> from = pointer_cast<const In>(
         static_cast<const char *>(x.from.data) + batch + int64_t(x.rows.items) * x.from.strides[0]);
 #pragma unroll 1
@@ -163,7 +187,7 @@ __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table
                                         unsigned number, unsigned part, unsigned parts)
 {
     const unsigned first = number * x.launch.inner,
-                   pitch = x.launch.column.coalesced > 1 ? columns_per_row(x) : 0;
+                   pitch = x.launch.column.coalesced > 1 ? unsigned(columns_per_row(x)) : 0;
     T value = table.at[table.slot(first + part / x.launch.inner * pitch + part % x.launch.inner)];
 #pragma unroll 1
     for (unsigned k = part + parts; k < x.launch.inner * x.launch.column.coalesced; k += parts)
@@ -192,8 +216,7 @@ __device__ __forceinline__ void fold_result_columns(const kernel_axes &x, column
     T value = Fold::identity();
     if (part < parts)
         value = fold_parts<Fold>(x, table, number, part, parts);
-    table.pitch = 0;
-    table.columns = 1;
+    table = {table.at, 0, 1};
     __syncthreads();
     if (part < parts)
         table.at[threadIdx.x] = value;

@@ -65,14 +65,6 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
                : threads;
 }
 
-/* Columns in the last outer dimension. */
-__device__ __forceinline__ uint64_t columns_in_dimension(const kernel_axes &x)
-{
-    return x.launch.column.coalesced > 1 ? uint64_t(columns_per_row(x)) * x.launch.column.coalesced
-           : x.outer.count > 1           ? x.outer.shape[x.outer.count - 1]
-                                         : x.results * x.launch.inner;
-}
-
 /* A thread's columns and rows. */
 struct columns_share {
     unsigned group, split; /* the block's */
@@ -83,23 +75,19 @@ struct columns_share {
                                              unsigned columns)
         : group(x.launch.splits > 1 ? blockIdx.x / unsigned(x.launch.splits) : blockIdx.x),
           split(blockIdx.x - group * unsigned(x.launch.splits)),
-          place(is_batched(x) ? column_place{group, uint64_t(me.result) * columns}
-                              : place_of_pack(x, uint64_t(group) * me.teams + me.result, columns)),
-          step(x.launch.splits << x.launch.team)
+          place(place_of_pack(x, group, me.result, columns)), step(x.launch.splits << x.launch.team)
     {
     }
 
     __device__ __forceinline__ bool exists(const kernel_axes &x) const
     {
-        const uint64_t length = columns_in_dimension(x);
-        return place.first < length && place.outer * length + place.first <
-                                           x.results * x.launch.inner * x.launch.column.coalesced;
+        return place.first < place.end && place.outer * results_per_row(x) < x.results;
     }
 
     /* Columns from the thread's first on. */
-    __device__ __forceinline__ uint64_t left(const kernel_axes &x) const
+    __device__ __forceinline__ uint64_t left() const
     {
-        return columns_in_dimension(x) - place.first;
+        return place.end - place.first;
     }
 
     /* The first of the thread's columns, which are `pitch` bytes apart, and of its results. */
@@ -131,7 +119,7 @@ __device__ __forceinline__ uint32_t accumulate_rows(Columns &acc, const kernel_a
     constexpr unsigned columns = Columns::columns;
     const team_member me = place_in_team(x);
     const columns_share share(x, me, columns);
-    const uint64_t rows = x.rows.items, left = share.left(x),
+    const uint64_t rows = x.rows.items, left = share.left(),
                    first = (uint64_t(share.split) << x.launch.team) + me.number;
     if (!share.exists(x) || first >= rows)
         return 0;
@@ -194,7 +182,7 @@ __device__ __forceinline__ bool compute_states(state_of<Fold> (&states)[N], cons
     const columns_share share(x, me, N);
     if constexpr (Strided && stores_native<Fold, In>)
         if (x.launch.column.stores_native) {
-            const uint64_t left = share.exists(x) ? share.left(x) : 0;
+            const uint64_t left = share.exists(x) ? share.left() : 0;
             const stored_results mine = {share.at(x, 0).place, left < N ? unsigned(left) : N};
             store_native<Fold, In, N>(x, row_numbers(x.result), acc, mine);
             return false;
@@ -210,7 +198,7 @@ __device__ __forceinline__ bool compute_states(state_of<Fold> (&states)[N], cons
 #pragma unroll
     for (unsigned c = 0; c < N && has_all; c++) {
         if (is_indexed<Fold>::value && x.launch.column.coalesced > 1)
-            accumulated.part = (me.result * N + c) / columns_per_row(x);
+            accumulated.part = (me.result * N + c) / unsigned(columns_per_row(x));
         states[c] = acc.state(c, accumulated);
     }
     return true;
@@ -238,17 +226,18 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     if (stores_packs<Fold>(x, columns)) {
         if (share.exists(x))
             store_results_directly<Fold>(x.result, states, share.at(x, 0).place,
-                                         share.left(x) < columns ? unsigned(share.left(x))
-                                                                 : columns);
+                                         share.left() < columns ? unsigned(share.left()) : columns);
         return;
     }
-    const unsigned count = x.launch.column.coalesced > 1 ? columns_per_row(x) / x.launch.inner
-                                                         : me.teams * columns / x.launch.inner;
+    const unsigned span = x.launch.column.span,
+                   of_result = x.launch.inner * x.launch.column.coalesced,
+                   count = span ? span / of_result : me.teams * columns;
     column_table<state_of<Fold>> table;
     if constexpr (merges)
         table = store_merged(states, me, column_part(x, me));
     else
         table = fold_teams<Fold>(x, states);
+    table.first = span ? unsigned(column_span(x, share.group).begin % columns) : 0;
     if (x.launch.column.leftover && share.split == 0) {
         accumulate_leftover<Strided, Fold, In>(x, table, share.group);
         __syncthreads();

@@ -133,7 +133,11 @@ KNOWN = {
     "a few neighbours of a result are columns of it, and one block's": [
         *each((MIB, 8, 8), axis=(0, 2), inner=8),
         *each((1024, 8, 64), axis=(0, 2), size=(1,), state=(8,), inner=64, teams=2),
-        *each((999, 8, 7), (64, 1024, 1024), axis=(0, 2), typed=False),
+        *each((999, 8, 7), axis=(0, 2), inner=7, span=28),
+        *each((999, 600, 7), axis=(0, 2), size=(1,), state=(8,), span=2030),
+        *each((16, 999, 64, 7), axis=(1, 3), inner=7),
+        *each((99999, 16, 8, 7), axis=(1, 3), typed=False),
+        *each((999, 8, 7), (64, 1024, 1024), axis=(0, 2), size=(8,), typed=False),
     ],
     "rows that overlap, rows of less than a load and odd rows are for other kernels": [
         *each((1 << 22, 64), strides=(8, 4), typed=False),
