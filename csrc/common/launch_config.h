@@ -139,7 +139,6 @@ struct column_tile {
     unsigned unsplit;     /* loads' columns per thread; 0: KERNEL_TYPED_COLUMNS */
     bool shifted;         /* rows are misaligned */
     bool stores_packs;    /* a thread's columns are adjacent results */
-    bool stores_native;   /* and of common types, where every second column counts */
 };
 
 /* Elements loaded one by one: adjacent results per block, and threads per column. When batch

@@ -44,12 +44,11 @@ static unsigned block_for(const struct columns *columns, unsigned most)
  * otherwise be idle. Short batches are staged instead. */
 static bool can_coalesce_rows(const struct axes *axes, const struct columns *self)
 {
-    if (self->rows == 1 || self->depth > 1 ||
-        self->stride != self->columns * self->size * self->step)
+    if (self->rows == 1 || self->depth > 1 || self->stride != self->columns * self->size)
         return false;
-    return axes->outer == 1 ||
-           (axes->outer == 2 && self->rows * self->stride >= BATCH_LARGE &&
-            2 * axes->results * self->inner * self->size <= self->threads * COLUMN_BYTES);
+    return axes->outer == 1 || (axes->outer == 2 && self->rows * self->stride >= BATCH_LARGE &&
+                                2 * axes->results * self->inner * self->step * self->size <=
+                                    self->threads * COLUMN_BYTES);
 }
 
 /* Number of rows to coalesce, in blocks of up to 2^block threads; 1: none. Among the numbers that
@@ -85,8 +84,8 @@ static uint64_t coalesced_rows(const struct launch_problem *problem, const struc
     return best;
 }
 
-/* Columns per result, and elements from one to the next. If every second element counts, loads
- * include those in between, if there is a kernel for it. One element is a column of one row. */
+/* Columns per result, and elements from one to the next: 2 if every second column counts, as loads
+ * include those in between. One element is a column of one row. */
 static unsigned columns_per_result(const struct launch_problem *problem, unsigned *step)
 {
     const struct axes *axes = problem->axes;
@@ -94,20 +93,10 @@ static unsigned columns_per_result(const struct launch_problem *problem, unsigne
                   outer_stride = axes->outer > 0 ? axes->strides[axes->outer - 1] : 0;
     *step = outer_stride == 2 * size && axes_are_interleaved(axes) ? 2 : 1;
     if (*step > 1)
-        return launch_has_strided(problem, KERNEL_TYPED_COLUMNS);
+        return 1;
     if (axes->outer > 0 && axes->reduced.dimensions == 0)
         return outer_stride == size;
     return axes_columns_per_result(axes, problem->indexed);
-}
-
-/* Whether rows at this stride are aligned to loads, starting at the even element if every second
- * column counts. */
-static bool rows_are_aligned(const struct launch_problem *problem, const struct columns *columns,
-                             uint64_t stride)
-{
-    const bool odd = columns->step > 1 && problem->data / columns->size % 2;
-    const uintptr_t first = problem->data - odd * columns->size;
-    return (axes_row_alignment_bits(problem->axes, first, 1) | stride) % COLUMN_BYTES == 0;
 }
 
 /* Sets the length of the shorter of two reduced dimensions. False if there are more dimensions,
@@ -131,19 +120,22 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
     self->inner = columns_per_result(problem, &self->step);
     if (n == 0 || axes->results == 0 || !self->inner || !find_depth(problem, self))
         return false;
-    self->columns = axes->shape[axes->outer - 1] * self->inner;
+    self->columns = axes->shape[axes->outer - 1] * self->inner * self->step;
     self->rows = n / self->inner / self->depth;
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
     const uint64_t other = self->depth > 1 ? (uint64_t)reduced->strides[1] : 0;
     self->coalesced = coalesced_rows(problem, self, block);
-    self->shifted = !rows_are_aligned(problem, self, other | self->stride * self->coalesced);
+    self->shifted =
+        (axes_row_alignment_bits(axes, problem->data, 1) | other | self->stride * self->coalesced) %
+            COLUMN_BYTES !=
+        0;
     self->packs = ceil_div(self->columns * self->coalesced, self->load);
-    self->all = axes->results * self->inner / self->columns * self->packs;
+    self->all = axes->results * self->inner * self->step / self->columns * self->packs;
     if (axes->outer > 1 && self->coalesced == 1 && 2 * self->columns <= self->load)
         return false;
-    return self->rows == 1 || (stride_magnitude((int64_t)self->stride) * self->coalesced >=
-                                   COLUMN_BYTES * self->step &&
-                               (self->depth == 1 || other >= COLUMN_BYTES * self->step));
+    return self->rows == 1 ||
+           (stride_magnitude((int64_t)self->stride) * self->coalesced >= COLUMN_BYTES &&
+            (self->depth == 1 || other >= COLUMN_BYTES));
 }
 
 /* ---- columns shared among threads ---- */
@@ -255,7 +247,7 @@ static void split_columns(const struct columns *columns, struct launch_config *c
                    useful = min_u64(blocks / config->groups, worth),
                    needed = ceil_div(rows, ROWS_PER_BLOCK / columns->depth),
                    results = (columns->load << (config->block - config->team)) /
-                             columns->coalesced / columns->inner;
+                             columns->coalesced / columns->inner / columns->step;
     config->splits = useful > needed ? useful : needed;
     tile->split_group = SPLITS_AT_ONCE;
     if (config->splits * results <= (uint64_t)COLUMNS_PARTIALS(columns->state) << config->block) {
@@ -445,11 +437,10 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     /* Each thread computes whole results, adjacent if its columns are. */
     if (columns.coalesced == 1 && columns.depth == 1 && config->team == 0 && config->splits == 1 &&
         axes->places[axes->outer - 1] == 1) {
-        config->column.stores_packs = columns.inner == 1;
-        const bool has_unsplit = launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
-        config->column.stores_native = columns.step > 1 && problem->native && has_unsplit;
-        if (tuned->axes.unsplit && has_unsplit && supports_unsplit(problem, &columns) &&
-            !wastes_last_wave(&columns) && !waits_for_edge(problem, &columns)) {
+        config->column.stores_packs = columns.inner * columns.step == 1;
+        if (tuned->axes.unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS) &&
+            supports_unsplit(problem, &columns) && !wastes_last_wave(&columns) &&
+            !waits_for_edge(problem, &columns)) {
             launch_unsplit(problem, &columns, config);
             return true;
         }

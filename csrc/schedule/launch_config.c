@@ -73,8 +73,9 @@ void launch_config_choose(const struct launch_problem *problem, struct launch_co
 
 enum kernel_access launch_access(const struct launch_config *self)
 {
-    const bool strided =
-        self->kernel == KERNEL_TYPED_SHORT_ROWS ? self->row.dimensions > 0 : self->step > 1;
+    const bool strided = self->kernel == KERNEL_TYPED_SHORT_ROWS
+                             ? self->row.dimensions > 0
+                             : self->kernel == KERNEL_TYPED_ROWS && self->step > 1;
     return strided ? ACCESS_STRIDED : ACCESS_ALIGNED;
 }
 

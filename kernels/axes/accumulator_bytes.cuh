@@ -87,7 +87,8 @@ struct accumulator<prod<V>, boolean, Words> : byte_sums<V, boolean, Words> {
     }
 };
 
-/* The product of elements whose bits add up to 32 has 32 bits. */
+/* The product of elements whose bits add up to 32 has 32 bits. Multiplied as unsigned numbers,
+ * which a compiler does not widen. */
 template <class V, class In>
 struct narrow_product_lane : state_lane<prod<V>> {
     using product_type = std::conditional_t<std::is_signed_v<In>, int32_t, uint32_t>;
@@ -98,11 +99,11 @@ struct narrow_product_lane : state_lane<prod<V>> {
         constexpr unsigned fit = sizeof(product_type) / sizeof(In), step = Rows < fit ? Rows : fit;
 #pragma unroll
         for (unsigned first = 0; first < Rows; first += step) {
-            product_type product = 1;
+            uint32_t product = 1;
 #pragma unroll
             for (unsigned r = first; r < first + step; r++)
-                product *= r < valid ? product_type(x[r]) : 1;
-            this->all = prod<V>::merge(this->all, V(product));
+                product *= r < valid ? uint32_t(x[r]) : 1;
+            this->all = prod<V>::merge(this->all, V(product_type(opaque_value(product))));
         }
     }
 };

@@ -1,10 +1,8 @@
 /* How a thread loads the rows of its columns, with COLUMNS_AHEAD loads in flight.
  *
- * A vector of a misaligned row is assembled from two aligned loads by shifting. A vector of every
- * second element is assembled from two loads (stride2.cuh), or from three if misaligned. */
+ * A vector of a misaligned row is assembled from two aligned loads by shifting. */
 #pragma once
 
-#include "../load/stride2.cuh"
 #include "along.cuh"
 #include "row_words.cuh"
 
@@ -46,48 +44,25 @@ struct row_cursor {
     }
 };
 
-/* Bytes from the beginning of the first column to the end of the last. */
-template <class In, bool Strided>
-__device__ __forceinline__ unsigned extent_bytes(unsigned columns)
-{
-    return (Strided ? 2 * columns - 1 : columns) * unsigned(sizeof(In));
-}
-
-/* Every second element of three packs, from byte `begin` on: 16 bytes. */
-template <class In>
-__device__ __forceinline__ vec16 extract_every_second(const vec16 (&packs)[3], unsigned begin)
-{
-    const unsigned first = begin / unsigned(sizeof(In));
-    vec16 row, last;
-    select_every_second<In>(packs[0].at, packs[1].at, first % 2, row.at);
-    select_every_second<In>(packs[2].at, packs[2].at, first % 2, last.at);
-    return extract_vector<In>(row, last, first / 2 * unsigned(sizeof(In)));
-}
-
-/* Load misaligned rows by two aligned loads each, or three for every second element. All but the
- * first are skipped if they would contain none of the thread's columns. */
-template <class In, bool Strided, bool Nested, unsigned Rows>
+/* Load misaligned rows by two aligned loads each. The second is skipped if it would contain none of
+ * the thread's columns. */
+template <class In, bool Nested, unsigned Rows>
 __device__ __forceinline__ void load_shifted(vec16 (&rows)[Rows], row_cursor &cursor)
 {
-    vec16 packs[Rows][Strided ? 3 : 2] = {};
+    vec16 high[Rows] = {};
     unsigned begin[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
         const char *at = Nested ? cursor.next() : cursor.row(r);
         begin[r] = unsigned(address_of(at) % sizeof(vec16));
         const vec16 *const from = pointer_cast<const vec16>(at - begin[r]);
-        packs[r][0] = from[0];
-#pragma unroll
-        for (unsigned p = 1; p < (Strided ? 3 : 2); p++)
-            if (begin[r] + extent_bytes<In, Strided>(cursor.count) > p * sizeof(vec16))
-                packs[r][p] = from[p];
+        rows[r] = from[0];
+        if (begin[r] + cursor.count * unsigned(sizeof(In)) > sizeof(vec16))
+            high[r] = from[1];
     }
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
-        if constexpr (Strided)
-            rows[r] = extract_every_second<In>(packs[r], begin[r]);
-        else
-            rows[r] = extract_vector<In>(packs[r][0], packs[r][1], begin[r]);
+        rows[r] = extract_vector<In>(rows[r], high[r], begin[r]);
 }
 
 /* The same for rows that all have the same misalignment: one branch selects the words for all of
@@ -120,19 +95,13 @@ __device__ __forceinline__ void load_shifted_uniform(vec16 (&rows)[Rows], const 
         join_from(3);
 }
 
-/* Load aligned rows. For every second element, the first may be the second of its pair. */
-template <class In, bool Strided, unsigned Rows>
+/* Load aligned rows. */
+template <unsigned Rows>
 __device__ __forceinline__ void load_whole(vec16 (&rows)[Rows], const row_cursor &cursor)
 {
-    const bool odd = Strided && is_odd(pointer_cast<const In>(cursor.at));
 #pragma unroll
-    for (unsigned r = 0; r < Rows; r++) {
-        const auto from = pointer_cast<const vec16>(cursor.row(r) - odd * sizeof(In));
-        if constexpr (Strided)
-            rows[r] = load_every_second<In>(from, 0, odd);
-        else
-            rows[r] = from[0];
-    }
+    for (unsigned r = 0; r < Rows; r++)
+        rows[r] = *pointer_cast<const vec16>(cursor.row(r));
 }
 
 /* ---- rows ---- */
@@ -146,17 +115,17 @@ enum class load_mode {
 
 /* Load a batch and accumulate it by ROWS_AHEAD rows at a time, so that results have the same bits
  * as those of unsplit columns. */
-template <unsigned Rows, load_mode Mode, bool Strided, class In, class Columns>
+template <unsigned Rows, load_mode Mode, class In, class Columns>
 __device__ __forceinline__ void accumulate_batch(Columns &columns, row_cursor &cursor)
 {
     constexpr unsigned few = Rows < ROWS_AHEAD ? Rows : unsigned(ROWS_AHEAD);
     vec16 rows[Rows];
     if constexpr (Mode == load_mode::whole)
-        load_whole<In, Strided>(rows, cursor);
+        load_whole(rows, cursor);
     else if constexpr (Mode == load_mode::shifted_uniform)
         load_shifted_uniform<In>(rows, cursor);
     else
-        load_shifted<In, Strided, Mode == load_mode::nested>(rows, cursor);
+        load_shifted<In, Mode == load_mode::nested>(rows, cursor);
     if constexpr (Mode != load_mode::nested)
         cursor.at = cursor.row(Rows);
 #pragma unroll
@@ -171,16 +140,16 @@ __device__ __forceinline__ void accumulate_batch(Columns &columns, row_cursor &c
 }
 
 /* Accumulate batches of Rows rows up to `end`, then batches of half as many, and so on. */
-template <unsigned Rows, load_mode Mode, bool Strided, class In, class Columns>
+template <unsigned Rows, load_mode Mode, class In, class Columns>
 __device__ __forceinline__ void accumulate_batches(Columns &columns, row_cursor &cursor,
                                                    uint32_t end)
 {
 #pragma unroll 1
     while (end - cursor.done >= Rows)
-        accumulate_batch<Rows, Mode, Strided, In>(columns, cursor);
+        accumulate_batch<Rows, Mode, In>(columns, cursor);
     if constexpr (Mode != load_mode::shifted_uniform) /* the caller takes the rest */
         for_each_static_power<Rows / 2>(end - cursor.done, [&](auto rows) {
-            accumulate_batch<decltype(rows)::value, Mode, Strided, In>(columns, cursor);
+            accumulate_batch<decltype(rows)::value, Mode, In>(columns, cursor);
         });
 }
 
@@ -193,56 +162,51 @@ template <class Columns>
 constexpr bool has_registers = !std::is_base_of_v<is_register_bound, Columns>;
 
 /* Whether the loads of a row stay within the array. */
-template <class In, bool Strided>
+template <class In>
 __device__ __forceinline__ bool is_inside(const kernel_axes &x, const char *row, unsigned count)
 {
     constexpr unsigned size = sizeof(vec16);
-    if (!Strided && !x.launch.column.shifted && count == pack<In>::size)
+    if (!x.launch.column.shifted && count == pack<In>::size)
         return true;
     const char *const data = static_cast<const char *>(x.from.data);
-    const unsigned odd = Strided && is_odd(pointer_cast<const In>(row)) ? unsigned(sizeof(In)) : 0,
-                   begin = x.launch.column.shifted ? unsigned(address_of(row) % size) : odd,
-                   least = Strided && !x.launch.column.shifted ? 2 * size : size,
-                   bytes = (begin + extent_bytes<In, Strided>(count) + size - 1) / size * size;
+    const unsigned begin = x.launch.column.shifted ? unsigned(address_of(row) % size) : 0;
     const char *const from = row - begin;
-    return from >= data + x.lowest && from + (bytes > least ? bytes : least) <= data + x.end;
+    return from >= data + x.lowest &&
+           from + (begin + count * sizeof(In) > size ? 2 * size : size) <= data + x.end;
 }
 
 /* Accumulate this thread's `end` rows. If vectorized loads of the first or the last row would leave
  * the array, that row is loaded element by element. */
-template <bool Strided, unsigned Ahead, bool Nested, class In, class Columns>
+template <unsigned Ahead, bool Nested, class In, class Columns>
 __device__ __forceinline__ void accumulate_columns(Columns &columns, row_cursor &cursor,
                                                    const char *last, uint32_t end)
 {
-    constexpr unsigned off =
+    constexpr unsigned two = /* rows per batch if each takes two loads */
         Ahead > ROWS_AHEAD && sizeof(Columns) > COLUMNS_LARGE ? unsigned(ROWS_AHEAD) : Ahead;
-    constexpr unsigned two =
-        Strided ? Ahead / 2 : off; /* rows per batch if each takes more loads */
     const kernel_axes &x = cursor.x;
-    const uint32_t inner = end - !is_inside<In, Strided>(x, last, cursor.count);
-    uint32_t edge = !is_inside<In, Strided>(x, cursor.at, cursor.count);
+    const uint32_t inner = end - !is_inside<In>(x, last, cursor.count);
+    uint32_t edge = !is_inside<In>(x, cursor.at, cursor.count);
 #pragma unroll 1
     for (;; edge = end) {
 #pragma unroll 1
         for (; cursor.done < edge; cursor.done++) {
-            const vec16 row[1] = {load_edge_row<In, Strided ? 2 : 1>(cursor.next(), cursor.count)};
+            const vec16 row[1] = {load_edge_row<In>(cursor.next(), cursor.count)};
             columns.accumulate(row, cursor.done);
         }
         if (cursor.done == end)
             return;
         if constexpr (Nested)
             if (x.from.dimensions > 1) {
-                accumulate_batches<two, load_mode::nested, Strided, In>(columns, cursor, inner);
+                accumulate_batches<two, load_mode::nested, In>(columns, cursor, inner);
                 continue;
             }
-        if constexpr (!Strided && has_registers<Columns>)
+        if constexpr (has_registers<Columns>)
             if (x.launch.column.shifted && cursor.stride % int64_t(sizeof(vec16)) == 0)
-                accumulate_batches<off, load_mode::shifted_uniform, Strided, In>(columns, cursor,
-                                                                                 inner);
+                accumulate_batches<two, load_mode::shifted_uniform, In>(columns, cursor, inner);
         if (x.launch.column.shifted)
-            accumulate_batches<two, load_mode::shifted, Strided, In>(columns, cursor, inner);
+            accumulate_batches<two, load_mode::shifted, In>(columns, cursor, inner);
         else
-            accumulate_batches<Ahead, load_mode::whole, Strided, In>(columns, cursor, inner);
+            accumulate_batches<Ahead, load_mode::whole, In>(columns, cursor, inner);
     }
 }
 

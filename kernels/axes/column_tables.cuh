@@ -17,28 +17,57 @@ __device__ __forceinline__ uint64_t results_per_row(const kernel_axes &x)
     return x.outer.count > 1 ? x.outer.shape[x.outer.count - 1] : x.results;
 }
 
+/* Columns from a result's first to the next one's. */
+__device__ __forceinline__ unsigned columns_per_result(const kernel_axes &x)
+{
+    return x.launch.inner * x.launch.step;
+}
+
 /* Columns of one row, before rows are coalesced. */
 __device__ __forceinline__ uint64_t columns_per_row(const kernel_axes &x)
 {
-    return results_per_row(x) * x.launch.inner;
+    return results_per_row(x) * columns_per_result(x);
 }
 
-/* A block's columns that have whole results, if results span several columns or coalesced rows. */
-struct column_span {
-    uint64_t outer;      /* index in all outer dimensions but the last */
-    uint64_t begin, end; /* in the last */
+/* The index of a pack of a block, or of the block itself if blocks have whole results, in all outer
+ * dimensions but the last, and in the last. */
+struct index_in_batch {
+    uint64_t outer, number;
 
-    __device__ __forceinline__ column_span(const kernel_axes &x, uint64_t group)
-        : outer(x.outer.count > 1 ? group / x.launch.column.packs : 0),
-          begin((group - outer * x.launch.column.packs) * x.launch.column.span),
-          end(begin + x.launch.column.span)
+    __device__ __forceinline__ index_in_batch(const kernel_axes &x, uint64_t group, unsigned slot)
     {
+        const uint64_t all =
+            x.launch.column.span ? group : group * (blockDim.x >> x.launch.team) + slot;
+        outer = x.outer.count > 1 ? all / x.launch.column.packs : 0;
+        number = all - outer * x.launch.column.packs;
     }
 };
 
 /* The first column of a thread's pack, and the end of its row's or block's. */
 struct column_place {
-    uint64_t outer, first, end; /* as for column_span */
+    uint64_t outer;      /* index in all outer dimensions but the last */
+    uint64_t first, end; /* in the last */
+
+    __device__ __forceinline__ bool exists(const kernel_axes &x) const
+    {
+        return first < end && outer * results_per_row(x) < x.results;
+    }
+
+    /* Columns of a pack of `columns` that exist. */
+    __device__ __forceinline__ unsigned count(unsigned columns) const
+    {
+        return end - first < columns ? unsigned(end - first) : columns;
+    }
+
+    /* The first column, if columns are `pitch` bytes apart, and its result. */
+    __device__ __forceinline__ result_place at(const kernel_axes &x, int64_t pitch) const
+    {
+        const unsigned last = x.outer.count - 1;
+        result_place at = place_of_index(x, last, x.outer.first, outer);
+        at.base.data += int64_t(first) * pitch;
+        at.place += int64_t(first) * x.outer.output_strides[last];
+        return at;
+    }
 };
 
 /* The place of pack `slot` of a block. Packs follow each other from block to block or, if blocks
@@ -46,34 +75,28 @@ struct column_place {
 __device__ __forceinline__ column_place place_of_pack(const kernel_axes &x, uint64_t group,
                                                       unsigned slot, unsigned columns)
 {
-    const uint64_t row = columns_per_row(x) * x.launch.column.coalesced;
-    if (x.launch.column.span) {
-        const column_span span(x, group);
-        return {span.outer, span.begin / columns * columns + slot * columns,
-                span.end < row ? span.end : row};
-    }
-    const uint64_t pack = group * (blockDim.x >> x.launch.team) + slot,
-                   outer = x.outer.count > 1 ? pack / x.launch.column.packs : 0;
-    return {outer, (pack - outer * x.launch.column.packs) * columns, row};
+    const unsigned span = x.launch.column.span;
+    const index_in_batch at(x, group, slot);
+    const uint64_t row = columns_per_row(x) * x.launch.column.coalesced + 1 - x.launch.step,
+                   begin = at.number * (span ? span : columns), end = begin + span;
+    if (!span)
+        return {at.outer, begin, row};
+    return {at.outer, begin / columns * columns + slot * columns, end < row ? end : row};
 }
 
-/* The index of a block's result number `number` among all, or UINT64_MAX if it does not exist. */
+/* The index of a block's result number `number` of `count` among all, or UINT64_MAX if it does not
+ * exist. */
 template <unsigned Columns>
 __device__ __forceinline__ uint64_t result_index(const kernel_axes &x, uint64_t group,
-                                                 unsigned number)
+                                                 unsigned number, unsigned count)
 {
-    const uint64_t length = results_per_row(x);
-    uint64_t outer, index;
-    if (x.launch.column.span) {
-        const column_span span(x, group);
-        outer = span.outer;
-        index = span.begin / x.launch.inner + number;
-    } else {
-        const column_place at = place_of_pack(x, group, number / Columns, Columns);
-        outer = at.outer;
-        index = at.first + number % Columns;
-    }
-    const uint64_t result = outer * length + index;
+    const unsigned column = number * x.launch.step;
+    const index_in_batch at(x, group, column / Columns);
+    const uint64_t length = results_per_row(x),
+                   index = x.launch.column.span
+                               ? at.number * count + number
+                               : (at.number * Columns + column % Columns) >> (x.launch.step - 1),
+                   result = at.outer * length + index;
     return index < length && result < x.results ? result : UINT64_MAX;
 }
 
@@ -163,20 +186,20 @@ __device__ __forceinline__ void fold_halves(const column_table<T> &table, unsign
 }
 
 /* Accumulate the rows that are left over when rows are coalesced. */
-template <bool Strided, class Fold, class In, class T>
+template <class Fold, class In, class T>
 __device__ __forceinline__ void accumulate_leftover(const kernel_axes &x,
                                                     const column_table<T> &table, uint64_t group)
 {
     const uint64_t row = x.rows.items * x.launch.column.coalesced;
-    const unsigned columns = unsigned(columns_per_row(x));
+    const unsigned columns = unsigned(columns_per_row(x)),
+                   count = x.launch.column.leftover * columns + 1 - x.launch.step;
     const inversion<Fold, In> invert = {x.result.inverted};
     const int64_t batch = x.outer.count > 1 ? int64_t(group) * x.outer.strides[0] : 0;
     const global<const In> from = pointer_cast<const In>(
         static_cast<const char *>(x.from.data) + batch + int64_t(x.rows.items) * x.from.strides[0]);
 #pragma unroll 1
-    for (unsigned k = threadIdx.x; k < x.launch.column.leftover * columns; k += blockDim.x) {
-        const T state =
-            Fold::lift(value_of<Fold>(invert(from[Strided ? 2 * k : k])), row + k / columns);
+    for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+        const T state = Fold::lift(value_of<Fold>(invert(from[k])), row + k / columns);
         table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
     }
 }
@@ -186,7 +209,7 @@ template <class Fold, class T>
 __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table<T> &table,
                                         unsigned number, unsigned part, unsigned parts)
 {
-    const unsigned first = number * x.launch.inner,
+    const unsigned first = number * columns_per_result(x),
                    pitch = x.launch.column.coalesced > 1 ? unsigned(columns_per_row(x)) : 0;
     T value = table.at[table.slot(first + part / x.launch.inner * pitch + part % x.launch.inner)];
 #pragma unroll 1
@@ -235,7 +258,7 @@ fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
     const uint64_t step = pitch * x.results;
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < count * parts; k += blockDim.x) {
-        const uint64_t result = result_index<Columns>(x, group, k % count);
+        const uint64_t result = result_index<Columns>(x, group, k % count, count);
         state_of<Fold> state = Fold::identity();
 #pragma unroll 1
         for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * parts)
@@ -277,7 +300,7 @@ finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_
     for (;; left--) {
 #pragma unroll 1
         for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-            const uint64_t result = result_index<Columns>(x, group, k);
+            const uint64_t result = result_index<Columns>(x, group, k, count);
             if (result == UINT64_MAX)
                 continue;
             const state_of<Fold> state = merged ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1);

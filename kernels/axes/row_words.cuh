@@ -56,8 +56,8 @@ __device__ __forceinline__ vec16 extract_vector(const vec16 &low, const vec16 &h
     return row;
 }
 
-/* Load `count` elements one by one, `Step` apart; the rest of the vector repeats the first. */
-template <class In, unsigned Step = 1>
+/* Load `count` elements one by one; the rest of the vector repeats the first. */
+template <class In>
 __device__ __forceinline__ vec16 load_edge_row(const char *at, unsigned count)
 {
     constexpr unsigned columns = pack<In>::size;
@@ -65,7 +65,7 @@ __device__ __forceinline__ vec16 load_edge_row(const char *at, unsigned count)
     vec16 row;
 #pragma unroll
     for (unsigned c = 0; c < columns; c++)
-        elements.at[c] = pointer_cast<const In>(at)[c < count ? c * Step : 0];
+        elements.at[c] = pointer_cast<const In>(at)[c < count ? c : 0];
     memcpy(&row, &elements, sizeof row);
     return row;
 }

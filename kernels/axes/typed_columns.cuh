@@ -10,7 +10,6 @@
 #include "accumulator_variance.cuh"
 #include "column_rows.cuh"
 #include "column_tables.cuh"
-#include "unsplit_columns.cuh"
 
 namespace KERNELS
 {
@@ -65,40 +64,16 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
                : threads;
 }
 
-/* A thread's columns and rows. */
-struct columns_share {
-    unsigned group, split; /* the block's */
-    column_place place;
-    uint64_t step; /* rows from one of the thread's to the next */
+/* A block's share of the columns and rows. */
+struct block_share {
+    unsigned group, split;
+    uint64_t step; /* rows from one of a thread's to the next */
 
-    __device__ __forceinline__ columns_share(const kernel_axes &x, const team_member &me,
-                                             unsigned columns)
+    __device__ __forceinline__ explicit block_share(const kernel_axes &x)
         : group(x.launch.splits > 1 ? blockIdx.x / unsigned(x.launch.splits) : blockIdx.x),
           split(blockIdx.x - group * unsigned(x.launch.splits)),
-          place(place_of_pack(x, group, me.result, columns)), step(x.launch.splits << x.launch.team)
+          step(x.launch.splits << x.launch.team)
     {
-    }
-
-    __device__ __forceinline__ bool exists(const kernel_axes &x) const
-    {
-        return place.first < place.end && place.outer * results_per_row(x) < x.results;
-    }
-
-    /* Columns from the thread's first on. */
-    __device__ __forceinline__ uint64_t left() const
-    {
-        return place.end - place.first;
-    }
-
-    /* The first of the thread's columns, which are `pitch` bytes apart, and of its results. */
-    __device__ __forceinline__ result_place at(const kernel_axes &x, int64_t pitch) const
-    {
-        const unsigned last = x.outer.count - 1;
-        const int64_t first = int64_t(place.first);
-        result_place at = place_of_index(x, last, x.outer.first, place.outer);
-        at.base.data += first * pitch;
-        at.place += first * x.outer.output_strides[last];
-        return at;
     }
 };
 
@@ -113,23 +88,23 @@ __device__ __forceinline__ team_member recompute_place(const kernel_axes &x)
 
 /* Accumulate a thread's rows and return how many there were. With two reduced dimensions, the
  * thread takes all rows of the inner one for each of its indices in the outer one. */
-template <bool Strided, unsigned Ahead, bool Nested, class In, class Columns>
+template <unsigned Ahead, bool Nested, class In, class Columns>
 __device__ __forceinline__ uint32_t accumulate_rows(Columns &acc, const kernel_axes &x)
 {
     constexpr unsigned columns = Columns::columns;
     const team_member me = place_in_team(x);
-    const columns_share share(x, me, columns);
-    const uint64_t rows = x.rows.items, left = share.left(),
+    const block_share share(x);
+    const column_place place = place_of_pack(x, share.group, me.result, columns);
+    const uint64_t rows = x.rows.items,
                    first = (uint64_t(share.split) << x.launch.team) + me.number;
-    if (!share.exists(x) || first >= rows)
+    if (!place.exists(x) || first >= rows)
         return 0;
     const uint64_t turns = (rows - first + share.step - 1) >> x.launch.team;
     const uint32_t count = uint32_t(x.launch.splits > 1 ? turns / x.launch.splits : turns);
-    const int64_t stride = x.from.strides[0], pitch = int64_t((Strided ? 2 : 1) * sizeof(In));
-    const char *const at = static_cast<const char *>(x.from.data) + share.at(x, pitch).base.data +
-                           int64_t(first) * stride;
-    row_cursor walk = {
-        x, at, int64_t(share.step) * stride, left < columns ? unsigned(left) : columns, 0, 0};
+    const int64_t stride = x.from.strides[0];
+    const char *const at = static_cast<const char *>(x.from.data) +
+                           place.at(x, sizeof(In)).base.data + int64_t(first) * stride;
+    row_cursor walk = {x, at, int64_t(share.step) * stride, place.count(columns), 0, 0};
     uint32_t end = count;
     const char *last = at + int64_t(count - 1) * walk.outer_hop();
     if (Nested && x.from.dimensions > 1) {
@@ -138,7 +113,7 @@ __device__ __forceinline__ uint32_t accumulate_rows(Columns &acc, const kernel_a
         end *= walk.left;
         last += int64_t(walk.left - 1) * walk.stride;
     }
-    accumulate_columns<Strided, Ahead, Nested, In>(acc, walk, last, end);
+    accumulate_columns<Ahead, Nested, In>(acc, walk, last, end);
     return end;
 }
 
@@ -166,27 +141,14 @@ __device__ __forceinline__ bool stores_packs(const kernel_axes &x, unsigned colu
             x.result.bytes[0] * columns <= STORE_BYTES_MAX);
 }
 
-/* Where a thread's results go, and their number. */
-struct stored_results {
-    int64_t place;
-    unsigned count;
-};
-
-/* Compute the states of a thread's columns. Returns false if results have already been stored. */
-template <class Columns, bool Strided, unsigned Ahead, class Fold, class In, unsigned N>
-__device__ __forceinline__ bool compute_states(state_of<Fold> (&states)[N], const kernel_axes &x)
+/* Compute the states of a thread's columns. */
+template <class Columns, unsigned Ahead, class Fold, class In, unsigned N>
+__device__ __forceinline__ void compute_states(state_of<Fold> (&states)[N], const kernel_axes &x)
 {
     Columns acc(x.result);
-    const uint32_t rows = accumulate_rows<Strided, Ahead, !is_indexed<Fold>::value, In>(acc, x);
+    const uint32_t rows = accumulate_rows<Ahead, !is_indexed<Fold>::value, In>(acc, x);
     const team_member me = recompute_place<Fold, In>(x);
-    const columns_share share(x, me, N);
-    if constexpr (Strided && stores_native<Fold, In>)
-        if (x.launch.column.stores_native) {
-            const uint64_t left = share.exists(x) ? share.left() : 0;
-            const stored_results mine = {share.at(x, 0).place, left < N ? unsigned(left) : N};
-            store_native<Fold, In, N>(x, row_numbers(x.result), acc, mine);
-            return false;
-        }
+    const block_share share(x);
     accumulated_rows accumulated = {rows,       uint64_t(share.split) << x.launch.team,
                                     share.step, x.launch.team,
                                     me.number,  unsigned(x.launch.column.coalesced)};
@@ -201,10 +163,9 @@ __device__ __forceinline__ bool compute_states(state_of<Fold> (&states)[N], cons
             accumulated.part = (me.result * N + c) / unsigned(columns_per_row(x));
         states[c] = acc.state(c, accumulated);
     }
-    return true;
 }
 
-template <class Fold, class In, bool Strided>
+template <class Fold, class In>
 __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                   COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) /
                                       columns_block<Fold, In>())
@@ -219,27 +180,27 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                   "the words of a thread fit");
     state_of<Fold> states[columns];
     constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>));
-    if (!compute_states<columns_type, Strided, ahead, Fold, In>(states, x))
-        return;
+    compute_states<columns_type, ahead, Fold, In>(states, x);
     const team_member me = recompute_place<Fold, In>(x);
-    const columns_share share(x, me, columns);
+    const block_share share(x);
     if (stores_packs<Fold>(x, columns)) {
-        if (share.exists(x))
-            store_results_directly<Fold>(x.result, states, share.at(x, 0).place,
-                                         share.left() < columns ? unsigned(share.left()) : columns);
+        const column_place place = place_of_pack(x, share.group, me.result, columns);
+        if (place.exists(x))
+            store_results_directly<Fold>(x.result, states, place.at(x, 0).place,
+                                         place.count(columns));
         return;
     }
     const unsigned span = x.launch.column.span,
-                   of_result = x.launch.inner * x.launch.column.coalesced,
-                   count = span ? span / of_result : me.teams * columns;
+                   of_result = columns_per_result(x) * x.launch.column.coalesced,
+                   count = span ? span / of_result : me.teams * columns / x.launch.step;
     column_table<state_of<Fold>> table;
     if constexpr (merges)
         table = store_merged(states, me, column_part(x, me));
     else
         table = fold_teams<Fold>(x, states);
-    table.first = span ? unsigned(column_span(x, share.group).begin % columns) : 0;
+    table.first = span ? unsigned(index_in_batch(x, share.group, 0).number) * span % columns : 0;
     if (x.launch.column.leftover && share.split == 0) {
-        accumulate_leftover<Strided, Fold, In>(x, table, share.group);
+        accumulate_leftover<Fold, In>(x, table, share.group);
         __syncthreads();
     }
     finish_columns<Fold, columns>(x, table, share.group, share.split, count, partials, tickets);

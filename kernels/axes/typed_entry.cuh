@@ -10,6 +10,7 @@
 #include "typed_rows.cuh"
 #include "typed_short_rows.cuh"
 #include "typed_strided.cuh"
+#include "unsplit_columns.cuh"
 
 namespace KERNELS
 {
@@ -61,8 +62,8 @@ constexpr bool exceeds_stores =
     (std::is_same_v<Fold, prod<int64_t>> || std::is_same_v<Fold, prod<uint64_t>> ||
      std::is_same_v<Fold, norm2<double>>);
 
-/* Columns, split or not; there are kernels for every second element of some types only. */
-template <template <class> class Fold, class Pairs, class Strided>
+/* Columns, split or not. */
+template <template <class> class Fold, class Pairs>
 const void *kernel_of_columns(const kernel_key &key)
 {
     if (key.kind == KERNEL_UNSPLIT_COLUMNS)
@@ -71,12 +72,8 @@ const void *kernel_of_columns(const kernel_key &key)
                 return KERNEL_ENTRY(fold_unsplit_columns<Fold<decltype(acc)>, decltype(in)>);
             return nullptr;
         });
-    if (key.variant == ACCESS_STRIDED)
-        return Strided::find(key.input, key.accumulator, [](auto in, auto acc) {
-            return KERNEL_ENTRY(fold_columns_of_type<Fold<decltype(acc)>, decltype(in), true>);
-        });
     return Pairs::find(key.input, key.accumulator, [](auto in, auto acc) {
-        return KERNEL_ENTRY(fold_columns_of_type<Fold<decltype(acc)>, decltype(in), false>);
+        return KERNEL_ENTRY(fold_columns_of_type<Fold<decltype(acc)>, decltype(in)>);
     });
 }
 

@@ -37,7 +37,7 @@ const void *kernel_of_fold(const kernel_key &key)
     if (key.kind == KERNEL_STRIDED || key.kind == KERNEL_ALONG || key.kind == KERNEL_FEW)
         return strided_kernel<Fold, Values>(key);
     if (key.kind == KERNEL_UNSPLIT_COLUMNS || key.kind == KERNEL_TYPED_COLUMNS)
-        return kernel_of_columns<Fold, Typed, pairs<>>(key);
+        return kernel_of_columns<Fold, Typed>(key);
     return kernel_of_rows<Fold, Typed, pairs<>>(key);
 }
 

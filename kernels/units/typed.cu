@@ -51,7 +51,7 @@ using fold_types = types_of<GRED_FOLD<double>>;
 
 const void *OF_FOLD(columns_kernel)(kernel_key key)
 {
-    return kernel_of_columns<GRED_FOLD, fold_types::all, fold_types::every_second>(key);
+    return kernel_of_columns<GRED_FOLD, fold_types::all>(key);
 }
 
 #endif
