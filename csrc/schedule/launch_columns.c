@@ -85,18 +85,16 @@ static uint64_t coalesced_rows(const struct launch_problem *problem, const struc
 }
 
 /* Columns per result, and elements from one to the next: 2 if every second column counts, as loads
- * include those in between. One element is a column of one row. */
+ * include those in between (cases/every_second). One element is a column of one row. */
 static unsigned columns_per_result(const struct launch_problem *problem, unsigned *step)
 {
     const struct axes *axes = problem->axes;
     const int64_t size = (int64_t)element_bytes(axes),
                   outer_stride = axes->outer > 0 ? axes->strides[axes->outer - 1] : 0;
     *step = outer_stride == 2 * size && axes_are_interleaved(axes) ? 2 : 1;
-    if (*step > 1)
-        return 1;
     if (axes->outer > 0 && axes->reduced.dimensions == 0)
         return outer_stride == size;
-    return axes_columns_per_result(axes, problem->indexed);
+    return *step > 1 ? 1 : axes_columns_per_result(axes, problem->indexed);
 }
 
 /* Sets the length of the shorter of two reduced dimensions. False if there are more dimensions,
@@ -125,10 +123,9 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
     const uint64_t other = self->depth > 1 ? (uint64_t)reduced->strides[1] : 0;
     self->coalesced = coalesced_rows(problem, self, block);
-    self->shifted =
-        (axes_row_alignment_bits(axes, problem->data, 1) | other | self->stride * self->coalesced) %
-            COLUMN_BYTES !=
-        0;
+    const uint64_t alignment =
+        axes_row_alignment_bits(axes, problem->data, 1) | other | self->stride * self->coalesced;
+    self->shifted = alignment % COLUMN_BYTES != 0;
     self->packs = ceil_div(self->columns * self->coalesced, self->load);
     self->all = axes->results * self->inner * self->step / self->columns * self->packs;
     if (axes->outer > 1 && self->coalesced == 1 && 2 * self->columns <= self->load)
@@ -172,16 +169,15 @@ static uint64_t span_of(const struct columns *columns, uint64_t packs)
 static unsigned threads_of_results(const struct columns *columns, unsigned least)
 {
     enum { MOST = 8, GAIN = 8 };
-    unsigned best = UINT32_MAX;
-    uint64_t used = 0;
-    for (unsigned lanes = least; lanes <= MOST; lanes++) {
+    uint64_t best = UINT32_MAX, used = 0;
+    for (uint64_t lanes = least; lanes <= MOST; lanes++) {
         const uint64_t span = span_of(columns, (uint64_t)1 << lanes) << (MOST - lanes);
         if (GAIN * span > (GAIN + 1) * used) {
             used = span;
             best = lanes;
         }
     }
-    return best;
+    return (unsigned)best;
 }
 
 /* log2 of the minimum threads that read adjacent loads: all loads of a result, or all there are if
@@ -193,12 +189,10 @@ static unsigned adjacent_threads(const struct launch_problem *problem,
                                 ? 0
                                 : tuned->axes.across + wastes_sectors(problem, columns),
                    of_all = ceil_log2(adjacent_packs(columns)), load = ceil_log2(columns->load),
-                   wanted = across > load ? (unsigned)min_u64(across - load, WARP) : 0;
-    if (columns->coalesced > 1)
-        return of_all;
-    if (columns->inner > 1)
-        return threads_of_results(columns, of_all < wanted ? of_all : wanted);
-    return of_all < wanted ? of_all : wanted;
+                   wanted = across > load ? (unsigned)min_u64(across - load, WARP) : 0,
+                   least = columns->coalesced > 1 || of_all < wanted ? of_all : wanted;
+    return columns->coalesced == 1 && columns->inner > 1 ? threads_of_results(columns, least)
+                                                         : least;
 }
 
 /* Room for the states that half of a block's threads pass to the other half, then for the states of
@@ -283,11 +277,6 @@ static void share_among_blocks(const struct columns *columns, unsigned block,
     split_columns(columns, config);
 }
 
-static uint64_t busy_threads(const struct launch_config *config)
-{
-    return launch_grid(config) << config->block;
-}
-
 /* Whether batches of results of several columns are too short for a block's threads. */
 static bool wastes_threads(const struct columns *columns, const struct launch_config *config)
 {
@@ -305,7 +294,7 @@ static void enlarge_blocks(const struct columns *columns, unsigned most, uint64_
         struct launch_config larger = *config;
         share_among_blocks(columns, block, &larger);
         if (larger.block == block && larger.splits == 1 && 3 * larger.groups >= multiprocessors &&
-            busy_threads(&larger) >= busy_threads(config) / 16 * 15)
+            launch_grid(&larger) << block >= (launch_grid(config) << config->block) / 16 * 15)
             *config = larger;
     }
 }
@@ -361,7 +350,7 @@ static bool supports_unsplit(const struct launch_problem *problem, const struct 
     if (axes->outer == 1)
         return shifted || !columns->shifted;
     if (!columns->shifted)
-        return columns->columns % columns->load == 0;
+        return columns->columns % columns->load == 0 && columns->all <= UINT32_MAX;
     return shifted && few && axes->outer == 2 && axes->strides[0] >= 0 &&
            4 * columns->packs >= 3 * (((uint64_t)1 << WARP) - 1) * warps_of_batch(columns);
 }

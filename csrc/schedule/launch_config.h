@@ -120,8 +120,8 @@ bool axes_rows_are_contiguous(const struct axes *, uint64_t row_bytes);
 /* Whether neighbors in memory belong to different results. */
 bool axes_are_interleaved(const struct axes *);
 
-/* Contiguous elements per result, if so few that a warp had better read several results together; 1
- * if adjacent elements belong to different results; 0 if neither. */
+/* Contiguous elements per result, if so few that several results had better be read together
+ * (cases/adjacent_columns); 1 if adjacent elements belong to different results; 0 if neither. */
 unsigned axes_columns_per_result(const struct axes *, bool indexed);
 
 /* Bitwise OR of the first row's address and the strides of all outer dimensions but the last

@@ -56,11 +56,10 @@ struct unsplit_vector {
         loads = whole = pack * columns < x.results;
         count = loads ? columns : 0;
         if (x.outer.count == 2) {
-            const uint64_t outer = !loads ? 0
-                                   : x.launch.column.packs <= 2
-                                       ? pack >> (x.launch.column.packs - 1)
-                                       : pack / x.launch.column.packs,
-                           column = (loads ? pack - outer * x.launch.column.packs : 0) * columns;
+            const unsigned packs = unsigned(x.launch.column.packs),
+                           all = loads ? unsigned(pack) : 0,
+                           outer = packs <= 2 ? all >> (packs - 1) : all / packs;
+            const uint64_t column = uint64_t(all - outer * packs) * columns;
             at = static_cast<const char *>(x.from.data) + int64_t(outer) * x.outer.strides[0] +
                  column * sizeof(In);
             place = x.outer.first + int64_t(outer) * x.outer.output_strides[0] + int64_t(column);
@@ -92,25 +91,23 @@ struct unsplit_vector {
                        left = length - column;
         at = static_cast<const char *>(x.from.data) + column * sizeof(In);
         place = x.outer.first + int64_t(column);
-        uint64_t last = 0; /* batch, in bytes from the first */
         if (several) {
             at += int64_t(batch) * x.outer.strides[0];
             place += int64_t(batch) * x.outer.output_strides[0];
-            last = (x.outer.shape[0] - 1) * uint64_t(x.outer.strides[0]);
         }
         count = !stores || column >= length ? 0 : left < columns ? unsigned(left) : columns;
         loads = whole = count == columns;
         if (x.launch.column.shifted)
-            find_boundaries(x, last + length * sizeof(In));
+            find_boundaries(x);
     }
 
-    /* Set what may be loaded; the first rows of all batches end at byte `reach`. */
-    __device__ __forceinline__ void find_boundaries(const kernel_axes &x, uint64_t reach)
+    /* Set what may be loaded. */
+    __device__ __forceinline__ void find_boundaries(const kernel_axes &x)
     {
-        const uint64_t down = (x.rows.items - 1) * uint64_t(x.from.strides[0]);
-        const uintptr_t begin = address_of(x.from.data), end = begin + down + reach,
+        const uintptr_t begin = address_of(x.from.data), end = begin + uint64_t(x.end),
+                        last = address_of(at) + (x.rows.items - 1) * uint64_t(x.from.strides[0]),
                         lowest = address_of(at) / sizeof(vec16) * sizeof(vec16),
-                        highest = (address_of(at) + down) / sizeof(vec16) * sizeof(vec16);
+                        highest = last / sizeof(vec16) * sizeof(vec16);
         loads = lowest >= begin && highest + sizeof(vec16) <= end;
         whole = count > 0 && lowest >= begin && highest + 2 * sizeof(vec16) <= end;
     }

@@ -19,8 +19,7 @@ from gred import _testing
 H200 = 132
 ROOM, SHARED = 4 * H200, 48 << 10
 LOAD, BLOCK_ROWS, LOADS, WARP, BANKS, BANK = 16, 1 << 16, 8, 32, 32, 4
-SHORTEST_THAT_IS_LONG = 4096
-NARROW_LONG = 128  # bytes of misaligned rows that are not contiguous, from which on they are long
+SHORTEST_THAT_IS_LONG, NARROW_LONG = 4096, 128  # bytes per row; misaligned and not contiguous
 SIZES = (1, 2, 4, 8)
 ANY_TYPE = ("few",)
 TYPED = (*ANY_TYPE, "typed_columns")
@@ -89,8 +88,7 @@ def tall(*numbers, size=4):
 
 BUSY = many(H200 * 512)
 FULL = range(math.ceil(0.89 * ROOM) << 8, (ROOM << 8) + 1)
-LENGTHS = (1 << 12, 1 << 16, 1 << 20, 1 << 23)
-BIG, MIB = 1 << 25, 1 << 20
+LENGTHS, BIG, MIB = (1 << 12, 1 << 16, 1 << 20, 1 << 23), 1 << 25, 1 << 20
 CHOSEN = {
     "neighbouring threads read long rows": each(
         *rows(4097, 1 << 16, 1 << 26), axis=1, kernel="along", across=False, team=many(5)
@@ -135,7 +133,7 @@ KNOWN = {
         *each((1024, 8, 64), axis=(0, 2), size=(1,), state=(8,), inner=64, teams=2),
         *each((999, 8, 7), axis=(0, 2), inner=7, span=28),
         *each((999, 600, 7), axis=(0, 2), size=(1,), state=(8,), span=2030),
-        *each((16, 999, 64, 7), axis=(1, 3), inner=7),
+        *each((16, 999, 64, 7), axis=(1, 3), typed=True),
         *each((99999, 16, 8, 7), axis=(1, 3), typed=False),
         *each((999, 8, 7), (64, 1024, 1024), axis=(0, 2), size=(8,), typed=False),
     ],
@@ -143,10 +141,8 @@ KNOWN = {
         *each((1 << 22, 64), strides=(8, 4), typed=False),
         *each((300, 20, 1001), axis=(0, 1), strides=(4004, 0, 4), typed=False),
         *each((1000, 3, 4), axis=(1, 2), strides=(16, 4, 4), typed=False),
-        *each((2, 2), typed=False),
-        *each((9, 4), size=(1,), typed=False),
-        *each((1 << 12, 1 << 12), axis=1, typed=False),
-        *each((MIB, 8, 8), axis=1, size=(1,), state=(8,), typed=False),
+        *each((2, 2), (9, 4), size=(1,), typed=False),
+        *each((1 << 12, 1 << 12), (MIB, 8, 8), axis=1, size=(1,), state=(8,), typed=False),
     ],
     "of batches whose rows take half a load or less, others load the elements": [
         *each((9999, 300, 2), axis=1, strides=(9600, 32, 4), typed=False),
