@@ -57,6 +57,19 @@ static bool are_rows(const struct axes *axes)
            (int64_t)stride_magnitude(reduced->strides[0]) <= axes->strides[axes->outer - 1];
 }
 
+/* Whether so few columns are adjacent, in tall rows that do not follow each other, that each is
+ * folded alone ("apart" in benchmarks/tuning/host.json), if the order makes no difference. */
+static bool are_apart(const struct plan *plan)
+{
+    enum { COLUMNS = 3 };
+    const struct axes *axes = plan->axes;
+    const uint64_t columns = columns_merged(axes).columns;
+    const bool in_any_order = fold_is_extreme(plan->fold) || fold_is_indexed(plan->fold) ||
+                              element_is_integer(plan->accumulator);
+    return in_any_order && are_adjacent(axes) && columns <= COLUMNS && plan->n > SLAB_PART_ROWS &&
+           axes->reduced.strides[0] > (int64_t)(columns * element_size(axes->reduced.input));
+}
+
 /* Whether blocks are so small that several are gathered together even if columns are adjacent
  * ("narrow" in benchmarks/tuning/host.json). */
 static bool is_narrow(const struct plan *plan)
@@ -161,7 +174,7 @@ static bool is_worthwhile(const struct plan *plan)
     if (axes->reduced.dimensions > 1)
         return !axes->reduced.mask && are_wide(plan);
     if (!are_rows(axes))
-        return true;
+        return !are_apart(plan);
     const int64_t stride = axes->reduced.strides[0];
     const struct merged_row row = columns_merged(axes);
     if (n > SLAB_PART_ROWS && row.blocks > 1 &&

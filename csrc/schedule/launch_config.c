@@ -123,7 +123,7 @@ bool axes_are_interleaved(const struct axes *axes)
 
 unsigned axes_columns_per_result(const struct axes *axes, bool indexed)
 {
-    enum { INNER_MAX = 4096, INNER_WIDE = 64 };
+    enum { INNER_MAX = 4096, INNER_WIDE = 64, NARROW = 4 };
     const struct layout *reduced = &axes->reduced;
     const int64_t size = (int64_t)element_bytes(axes);
     const unsigned last = reduced->dimensions - 1;
@@ -135,8 +135,9 @@ unsigned axes_columns_per_result(const struct axes *axes, bool indexed)
     const bool are_adjacent = reduced->dimensions > 1 && reduced->strides[last] == size &&
                               axes->strides[axes->outer - 1] == (int64_t)inner * size,
                few = inner <= INNER_WIDE && (inner & (inner - 1)) == 0 && axes->outer == 1;
-    return !indexed && are_adjacent && (few || (size <= 4 && inner <= INNER_MAX)) ? (unsigned)inner
-                                                                                  : 0;
+    return !indexed && are_adjacent && (few || (size <= NARROW && inner <= INNER_MAX))
+               ? (unsigned)inner
+               : 0;
 }
 
 uint64_t axes_row_alignment_bits(const struct axes *axes, uintptr_t data, unsigned excluded)

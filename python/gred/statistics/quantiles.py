@@ -179,14 +179,15 @@ def _blocks(xp: Any, array: Any, axis: _Axis, keepdims: bool) -> tuple[Any, tupl
     if xp is np and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     dims = range(len(shape)) if axis is None else normalize_axis_tuple(axis, len(shape), "axis")
+    if len(dims) == 1:
+        before, n, after = shape[: dims[0]], shape[dims[0]], shape[dims[0] + 1 :]
+        results = (*before, 1, *after) if keepdims else before + after
+        return array.reshape((math.prod(before), n, math.prod(after))), results
     kept = [k for k in range(len(shape)) if k not in dims]
     results = tuple(1 if k in dims else shape[k] for k in (range(len(shape)) if keepdims else kept))
     n = math.prod(shape[k] for k in dims)
     if not kept:
         return array.reshape((1, n, 1)), results
-    if len(dims) == 1:
-        before, after = math.prod(shape[: dims[0]]), math.prod(shape[dims[0] + 1 :])
-        return array.reshape((before, n, after)), results
     moved = getattr(array, "permute", array.transpose)(*kept, *dims)
     return moved.reshape((math.prod(shape[k] for k in kept), n, 1)), results
 
