@@ -16,8 +16,8 @@ enum { READ_SHAPES = 3 };
 typedef int library_reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result,
                            int64_t n, void *stream);
 
-/* Variants of typed kernels: elements are contiguous; or every second one is used, and short rows
- * and their elements may have any strides. */
+/* Variants of typed kernels of rows: elements are contiguous; or every second one is used, and
+ * short rows and their elements may have any strides. */
 enum kernel_access { ACCESS_ALIGNED, ACCESS_STRIDED };
 
 /* The key of a kernel; each kind uses only some of the members. */

@@ -132,7 +132,8 @@ struct row_tile {
 struct column_tile {
     uint64_t packs;       /* of COLUMN_BYTES in the last outer dimension or, if there is a span,
                              blocks */
-    unsigned span;        /* columns of a block's results if these have several; else 0 */
+    unsigned span;        /* columns per block, whose results have several or coalesced rows each; 0
+                             if packs follow each other from block to block */
     unsigned coalesced;   /* adjacent rows treated as one */
     unsigned leftover;    /* rows that remain after these */
     unsigned split_group; /* splits merged by the last of their group before the last of all */

@@ -11,8 +11,7 @@ namespace KERNELS
  * threads take every team-th element each, so that they read from different banks. */
 template <class In>
 struct staged_column : row_of_team<In> {
-    using row_of_team<In>::share;
-    using row_of_team<In>::at;
+    using row_of_team<In>::share, row_of_team<In>::at;
     static constexpr unsigned at_once = 4, per_unit = sizeof(unit_of<In>) / sizeof(In);
     unsigned stride;
 
@@ -34,8 +33,7 @@ struct staged_column : row_of_team<In> {
     template <class F>
     __device__ __forceinline__ void for_each(uint32_t fill, F f) const
     {
-        const unsigned n = share.n, team = share.team;
-        unsigned k = begin();
+        unsigned n = share.n, team = share.team, k = begin();
 #pragma unroll 1
         for (; k + ((at_once - 1) << team) < n; k += at_once << team) {
             In x[at_once];

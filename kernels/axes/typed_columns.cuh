@@ -4,7 +4,8 @@
  * tall ones (column_tables.cuh).
  *
  * Short contiguous rows are coalesced to one long row, whose columns are merged at the end, as are
- * adjacent columns of one result. */
+ * adjacent columns of one result. If every second column counts, those in between are computed, but
+ * belong to no result. */
 #pragma once
 
 #include "accumulator_variance.cuh"

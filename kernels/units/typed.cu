@@ -10,7 +10,7 @@ namespace
 /* The most used types. Booleans matter only to sum and nonzero, and int8 not to nonzero. */
 using common_types = concat_pairs<real_floats, accumulated_in<ELEMENT_INT64, ELEMENT_INT8>>;
 
-/* A fold's types, and the types with kernels for every second element. */
+/* A fold's types, and the types with kernels for long rows of every second element. */
 template <class All, class Common = common_types>
 struct types {
     using all = All;
