@@ -223,18 +223,18 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(global<const In> data, ui
 }
 
 /* Whether this block is the last of `count` to call this; if so, it sees everything that the others
- * have stored. Called by all threads of a block. The counter wraps around to 0 for the next launch.
- */
+ * have stored: a thread's fences hold for the whole block, by the barriers. Called by all threads
+ * of a block. The counter wraps around to 0 for the next launch. */
 __device__ __forceinline__ bool is_last_block(global<unsigned> tickets, unsigned count)
 {
     bool last = false;
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        __threadfence();
         last = atomicInc(tickets, count - 1) == count - 1;
-    last = __syncthreads_or(last);
-    __threadfence();
-    return last;
+        __threadfence();
+    }
+    return __syncthreads_or(last);
 }
 
 /* A load that bypasses L1, which may hold older values; all multiprocessors share L2. */

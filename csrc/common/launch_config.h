@@ -134,10 +134,12 @@ struct column_tile {
                              blocks */
     unsigned span;        /* columns per block, whose results have several or coalesced rows each; 0
                              if packs follow each other from block to block */
+    unsigned results;     /* per block */
     unsigned coalesced;   /* adjacent rows treated as one */
     unsigned leftover;    /* rows that remain after these */
     unsigned split_group; /* splits merged by the last of their group before the last of all */
     unsigned unsplit;     /* loads' columns per thread; 0: KERNEL_TYPED_COLUMNS */
+    unsigned char outer;  /* outer dimensions before the last one */
     bool shifted;         /* rows are misaligned */
     bool stores_packs;    /* a thread's columns are adjacent results */
 };

@@ -223,7 +223,9 @@ static void reserve_memory(struct axes_schedule *self)
     arena_reserve_transfer(arena, &self->array);
     arena_reserve_transfer(arena, &self->mask);
     if (launch->splits > 1) {
-        const uint64_t count = launch->splits * self->axes.results;
+        const uint64_t count = launch->kernel == KERNEL_TYPED_COLUMNS
+                                   ? launch_grid(launch) * launch->column.results
+                                   : launch->splits * self->axes.results;
         arena_reserve(arena, PART_PARTIALS, count, self->state_bytes);
         if (counts_mask(self))
             arena_reserve(arena, PART_COUNTED, count, sizeof(uint64_t));

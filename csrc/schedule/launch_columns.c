@@ -229,22 +229,21 @@ static void share_columns(const struct columns *columns, struct launch_config *c
 }
 
 /* As many splits as the device has room for, and as ROWS_PER_BLOCK requires. If merging them takes
- * a thread more than one iteration, they are first merged in groups. */
+ * a thread more than MERGE_ITERATIONS (cases/merged_splits), they are first merged in groups. */
 static void split_columns(const struct columns *columns, struct launch_config *config)
 {
-    enum { SPLITS_AT_ONCE = 16 };
+    enum { SPLITS_AT_ONCE = 16, MERGE_ITERATIONS = 3 };
     struct column_tile *tile = &config->column;
     const uint64_t rows = columns->rows / columns->coalesced,
                    blocks = columns->split_threads >> config->block,
                    worth = min_u64(rows >> config->team,
                                    rows * columns->depth >> (config->team + AHEAD + BATCHES)),
                    useful = min_u64(blocks / config->groups, worth),
-                   needed = ceil_div(rows, ROWS_PER_BLOCK / columns->depth),
-                   results = (columns->load << (config->block - config->team)) /
-                             columns->coalesced / columns->inner / columns->step;
+                   needed = ceil_div(rows, ROWS_PER_BLOCK / columns->depth);
     config->splits = useful > needed ? useful : needed;
     tile->split_group = SPLITS_AT_ONCE;
-    if (config->splits * results <= (uint64_t)COLUMNS_PARTIALS(columns->state) << config->block) {
+    if (config->splits * tile->results <=
+        (uint64_t)MERGE_ITERATIONS * COLUMNS_PARTIALS(columns->state) << config->block) {
         if (config->splits > SPLITS_AT_ONCE)
             tile->split_group = (unsigned)config->splits;
     } else {
@@ -260,9 +259,11 @@ static void divide_columns(const struct columns *columns, struct launch_config *
     const uint64_t lanes = (uint64_t)1 << (config->block - config->team),
                    row = columns->columns * columns->coalesced;
     config->groups = ceil_div(columns->all, lanes);
+    tile->results = (unsigned)(columns->load * lanes / columns->step);
     if (columns->inner == 1 && columns->coalesced == 1)
         return;
     tile->span = (unsigned)(columns->coalesced > 1 ? row : span_of(columns, lanes));
+    tile->results = (unsigned)(tile->span / (columns->inner * columns->step * columns->coalesced));
     tile->packs = ceil_div(row, tile->span);
     config->groups = columns->all / columns->packs * tile->packs;
 }
@@ -416,6 +417,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
                                .inner = columns.inner,
                                .step = columns.step,
                                .column = {.packs = columns.packs,
+                                          .outer = (unsigned char)(axes->outer - 1),
                                           .coalesced = (unsigned)columns.coalesced,
                                           .leftover = (unsigned)(columns.rows % columns.coalesced),
                                           .shifted = columns.shifted}};

@@ -14,7 +14,7 @@ namespace KERNELS
 /* Results in the last outer dimension. */
 __device__ __forceinline__ uint64_t results_per_row(const kernel_axes &x)
 {
-    return x.outer.count > 1 ? x.outer.shape[x.outer.count - 1] : x.results;
+    return x.launch.column.outer ? x.outer.shape[x.launch.column.outer] : x.results;
 }
 
 /* Columns from a result's first to the next one's. */
@@ -38,7 +38,7 @@ struct index_in_batch {
     {
         const uint64_t all =
             x.launch.column.span ? group : group * (blockDim.x >> x.launch.team) + slot;
-        outer = x.outer.count > 1 ? all / x.launch.column.packs : 0;
+        outer = x.launch.column.outer ? all / x.launch.column.packs : 0;
         number = all - outer * x.launch.column.packs;
     }
 };
@@ -62,8 +62,10 @@ struct column_place {
     /* The first column, if columns are `pitch` bytes apart, and its result. */
     __device__ __forceinline__ result_place at(const kernel_axes &x, int64_t pitch) const
     {
-        const unsigned last = x.outer.count - 1;
-        result_place at = place_of_index(x, last, x.outer.first, outer);
+        const unsigned last = x.launch.column.outer;
+        result_place at = {{0, 0}, x.outer.first};
+        if (last > 0)
+            at = place_of_index(x, last, x.outer.first, outer);
         at.base.data += int64_t(first) * pitch;
         at.place += int64_t(first) * x.outer.output_strides[last];
         return at;
@@ -125,14 +127,21 @@ struct column_part {
 template <class T>
 struct column_table {
     shared<T> at;
-    unsigned pitch, columns;
-    unsigned first = 0; /* columns before the block's first */
+    unsigned pitch, load;    /* load: log2 of the columns per thread */
+    unsigned per_result = 1; /* columns from a result's first to the next one's */
+    unsigned first = 0;      /* columns before the block's first */
 
-    /* The slot of the block's column k. */
-    __device__ __forceinline__ unsigned slot(unsigned k) const
+    /* The state of the block's column k. */
+    __device__ __forceinline__ T &column(unsigned k) const
     {
         k += first;
-        return k % columns * pitch + k / columns;
+        return at[(k & ((1u << load) - 1)) * pitch + (k >> load)];
+    }
+
+    /* The state of result k, after its columns have been merged. */
+    __device__ __forceinline__ T &result(unsigned k) const
+    {
+        return column(k * per_result);
     }
 };
 
@@ -143,7 +152,7 @@ __device__ __forceinline__ column_table<T> fold_teams(const kernel_axes &x,
                                                       const T (&states)[Columns])
 {
     const unsigned thread = threadIdx.x, lower = blockDim.x >> (x.launch.team > 0);
-    const column_table<T> table = {block_memory<T>(), lower + (x.launch.team == 0), Columns};
+    const column_table<T> table = {block_memory<T>(), lower + (x.launch.team == 0), x.launch.load};
     if (x.launch.team == 0 || thread >= lower)
 #pragma unroll
         for (unsigned c = 0; c < Columns; c++)
@@ -170,21 +179,6 @@ __device__ __forceinline__ column_table<T> fold_teams(const kernel_axes &x,
     return table;
 }
 
-/* Fold `parts` of each of `width` adjacent results by halves; a thread has at most one part. */
-template <class Fold, class T>
-__device__ __forceinline__ void fold_halves(const column_table<T> &table, unsigned width,
-                                            unsigned parts)
-{
-    const unsigned k = threadIdx.x;
-#pragma unroll 1
-    for (unsigned half = parts / 2 * width; half >= width; half /= 2) {
-        __syncthreads();
-        if (k < half)
-            table.at[k] = Fold::merge(table.at[k], table.at[k + half]);
-    }
-    __syncthreads();
-}
-
 /* Accumulate the rows that are left over when rows are coalesced. */
 template <class Fold, class In, class T>
 __device__ __forceinline__ void accumulate_leftover(const kernel_axes &x,
@@ -200,23 +194,8 @@ __device__ __forceinline__ void accumulate_leftover(const kernel_axes &x,
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
         const T state = Fold::lift(value_of<Fold>(invert(from[k])), row + k / columns);
-        table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
+        table.column(k) = Fold::merge(table.column(k), state);
     }
-}
-
-/* Fold this block's columns of one result: part `part` of `parts`. */
-template <class Fold, class T>
-__device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table<T> &table,
-                                        unsigned number, unsigned part, unsigned parts)
-{
-    const unsigned first = number * columns_per_result(x),
-                   pitch = x.launch.column.coalesced > 1 ? unsigned(columns_per_row(x)) : 0;
-    T value = table.at[table.slot(first + part / x.launch.inner * pitch + part % x.launch.inner)];
-#pragma unroll 1
-    for (unsigned k = part + parts; k < x.launch.inner * x.launch.column.coalesced; k += parts)
-        value = Fold::merge(
-            value, table.at[table.slot(first + k / x.launch.inner * pitch + k % x.launch.inner)]);
-    return value;
 }
 
 /* Into how many parts, at most `most`, results are divided to occupy all threads. */
@@ -228,96 +207,102 @@ __device__ __forceinline__ unsigned parts_per_result(unsigned results, uint64_t 
     return parts;
 }
 
-/* Merge the columns of each of `count` results, each in parts by several threads. */
-template <class Fold, class T>
-__device__ __forceinline__ void fold_result_columns(const kernel_axes &x, column_table<T> &table,
-                                                    unsigned count)
+/* Merge `parts` states of each of `count` results by halves: state(k), k < count * parts, is one of
+ * result k % count. */
+template <class Fold, class State>
+__device__ __forceinline__ void fold_halves(unsigned count, unsigned parts, State state)
 {
-    const unsigned columns = x.launch.inner * x.launch.column.coalesced,
-                   parts = parts_per_result(count, columns), number = threadIdx.x % count,
-                   part = threadIdx.x / count;
-    T value = Fold::identity();
-    if (part < parts)
-        value = fold_parts<Fold>(x, table, number, part, parts);
-    table = {table.at, 0, 1};
+#pragma unroll 1
+    for (unsigned half = parts / 2 * count; half >= count; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            state(threadIdx.x) = Fold::merge(state(threadIdx.x), state(threadIdx.x + half));
+    }
     __syncthreads();
-    if (part < parts)
-        table.at[threadIdx.x] = value;
-    fold_halves<Fold>(table, count, parts);
 }
 
-/* Merge the partial results of `splits` splits, `pitch` from each other, for `count` results. */
-template <class Fold, unsigned Columns>
-__device__ __forceinline__ column_table<state_of<Fold>>
-fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
-            global<const state_of<Fold>> partials, unsigned splits, unsigned pitch)
+/* Merge the columns of each of a block's results, each in parts by several threads. */
+template <class Fold, class T>
+__device__ __forceinline__ void fold_result_columns(const kernel_axes &x,
+                                                    const column_table<T> &table)
 {
-    constexpr unsigned together = COLUMNS_PARTIALS(sizeof(state_of<Fold>));
-    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
-    const unsigned parts = parts_per_result(count, splits);
-    const uint64_t step = pitch * x.results;
+    const unsigned inner = x.launch.inner, columns = inner * x.launch.column.coalesced,
+                   count = x.launch.column.results, parts = parts_per_result(count, columns),
+                   pitch = x.launch.column.coalesced > 1 ? unsigned(columns_per_row(x)) : 0;
+    const auto state = [&](unsigned number, unsigned part) -> T & {
+        return table.column(number * table.per_result + part / inner * pitch + part % inner);
+    };
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < count * parts; k += blockDim.x) {
-        const uint64_t result = result_index<Columns>(x, group, k % count, count);
-        state_of<Fold> state = Fold::identity();
+        const unsigned number = k % count, part = k / count;
+        T value = state(number, part);
 #pragma unroll 1
-        for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * parts)
-            state = Fold::merge(
-                state, pairwise_merge<Fold, together, state_of<Fold>>([&](unsigned u) {
-                    return s + u * parts < splits
-                               ? load_from_l2(partials + (s + u * parts) * step + result)
-                               : Fold::identity();
-                }));
-        table.at[k] = state;
+        for (unsigned p = part + parts; p < columns; p += parts)
+            value = Fold::merge(value, state(number, p));
+        state(number, part) = value;
     }
-    fold_halves<Fold>(table, count, parts);
+    fold_halves<Fold>(count, parts, [&](unsigned k) -> T & { return state(k % count, k / count); });
+}
+
+/* ---- splits ---- */
+
+/* Merge `splits` partial results of each of `count` results, `pitch` from each other. */
+template <class Fold>
+__device__ __forceinline__ column_table<state_of<Fold>>
+fold_splits(global<const state_of<Fold>> partials, unsigned count, unsigned splits, unsigned pitch)
+{
+    using state = state_of<Fold>;
+    constexpr unsigned together = COLUMNS_PARTIALS(sizeof(state));
+    const column_table<state> table = {block_memory<state>(), 0, 0};
+    const unsigned parts = parts_per_result(count, splits);
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < count * parts; k += blockDim.x) {
+        const unsigned number = k % count;
+        state merged = Fold::identity();
+#pragma unroll 1
+        for (unsigned s = k / count; s < splits; s += together * parts)
+            merged = Fold::merge(merged, pairwise_merge<Fold, together, state>([&](unsigned u) {
+                                     const unsigned split = s + u * parts;
+                                     return split < splits
+                                                ? load_from_l2(partials + split * pitch + number)
+                                                : Fold::identity();
+                                 }));
+        table.at[k] = merged;
+    }
+    fold_halves<Fold>(count, parts, [&](unsigned k) -> state & { return table.at[k]; });
     return table;
 }
 
-/* Complete a block's `count` results. If splits share them, the last of each group of neighboring
- * splits merges the group's partial results, and the last of all merges those of the groups. */
-template <class Fold, unsigned Columns>
-__device__ __forceinline__ void
-finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_t group,
-               unsigned split, unsigned count, global<state_of<Fold>> partials,
-               global<unsigned> tickets)
+/* Exchange a block's results with the splits of the same columns: the last of each group of
+ * neighboring splits merges the group's partial results, and the last of all merges those of the
+ * groups. Returns whether this block was the last, whose table then has the results. */
+template <class Fold>
+__device__ __forceinline__ bool
+exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint64_t group,
+                 unsigned split, global<state_of<Fold>> partials, global<unsigned> tickets)
 {
-    const unsigned all = unsigned(x.launch.splits), group_size = x.launch.column.split_group;
-    unsigned at = split, from = 0, splits = all, pitch = 1, left = 0; /* left: merges still to do */
-    bool merged = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
-    if (merged)
-        fold_result_columns<Fold>(x, table, count);
-    global<unsigned> ticket = tickets;
-    if (all > 1) {
-        const unsigned groups = (all + group_size - 1) / group_size, index = split / group_size;
-        tickets += group * (groups + 1);
-        ticket = tickets + 1 + index;
-        from = index * group_size;
-        splits = all - from < group_size ? all - from : group_size;
-        left = groups > 1 ? 2 : 1;
-    }
+    const unsigned count = x.launch.column.results, all = unsigned(x.launch.splits),
+                   size = x.launch.column.split_group, groups = (all + size - 1) / size,
+                   index = split / size;
+    unsigned at = split, from = index * size, pitch = 1,
+             splits = all - from < size ? all - from : size;
+    partials += group * all * count;
+    tickets += group * (groups + 1);
+    global<unsigned> ticket = tickets + 1 + index;
 #pragma unroll 1
-    for (;; left--) {
+    for (bool last = groups == 1;; last = true) {
 #pragma unroll 1
-        for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-            const uint64_t result = result_index<Columns>(x, group, k, count);
-            if (result == UINT64_MAX)
-                continue;
-            const state_of<Fold> state = merged ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1);
-            if (left > 0)
-                partials[at * x.results + result] = state;
-            else
-                store_results_directly<Fold>(x.result, {state}, place_of_result(x, result).place);
-        }
-        if (left == 0 || !is_last_block(ticket, splits))
-            return;
-        table =
-            fold_splits<Fold, Columns>(x, group, count, partials + from * x.results, splits, pitch);
-        merged = true;
+        for (unsigned k = threadIdx.x; k < count; k += blockDim.x)
+            partials[at * count + k] = table.result(k);
+        if (!is_last_block(ticket, splits))
+            return false;
+        table = fold_splits<Fold>(partials + from * count, count, splits, pitch * count);
+        if (last)
+            return true;
         at = from;
-        splits = (all + group_size - 1) / group_size;
-        pitch = group_size;
         from = 0;
+        splits = groups;
+        pitch = size;
         ticket = tickets;
     }
 }

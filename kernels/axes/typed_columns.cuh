@@ -121,9 +121,10 @@ __device__ __forceinline__ uint32_t accumulate_rows(Columns &acc, const kernel_a
 /* Bring the states of the first parts to shared memory, after words have been merged. */
 template <class T, unsigned Columns>
 __device__ __forceinline__ column_table<T>
-store_merged(const T (&states)[Columns], const team_member &me, const column_part &part)
+store_merged(const kernel_axes &x, const T (&states)[Columns], const team_member &me,
+             const column_part &part)
 {
-    const column_table<T> table = {block_memory<T>(), me.teams + 1, Columns};
+    const column_table<T> table = {block_memory<T>(), me.teams + 1, x.launch.load};
     if (part.exists && part.number == 0)
 #pragma unroll
         for (unsigned c = 0; c < Columns; c++)
@@ -191,20 +192,30 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                          place.count(columns));
         return;
     }
-    const unsigned span = x.launch.column.span,
-                   of_result = columns_per_result(x) * x.launch.column.coalesced,
-                   count = span ? span / of_result : me.teams * columns / x.launch.step;
     column_table<state_of<Fold>> table;
     if constexpr (merges)
-        table = store_merged(states, me, column_part(x, me));
+        table = store_merged(x, states, me, column_part(x, me));
     else
         table = fold_teams<Fold>(x, states);
+    const unsigned span = x.launch.column.span, count = x.launch.column.results;
+    table.per_result = columns_per_result(x);
     table.first = span ? unsigned(index_in_batch(x, share.group, 0).number) * span % columns : 0;
     if (x.launch.column.leftover && share.split == 0) {
         accumulate_leftover<Fold, In>(x, table, share.group);
         __syncthreads();
     }
-    finish_columns<Fold, columns>(x, table, share.group, share.split, count, partials, tickets);
+    if (x.launch.inner * x.launch.column.coalesced > 1)
+        fold_result_columns<Fold>(x, table);
+    if (x.launch.splits > 1 &&
+        !exchange_columns<Fold>(x, table, share.group, share.split, partials, tickets))
+        return;
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+        const uint64_t result = result_index<columns>(x, share.group, k, count);
+        if (result != UINT64_MAX)
+            store_results_directly<Fold>(x.result, {table.result(k)},
+                                         place_of_result(x, result).place);
+    }
 }
 
 } // namespace KERNELS

@@ -277,7 +277,7 @@ def test_every_result_is_made_and_every_row_has_readers(shape, data, size, multi
 
 @many_times
 @given(
-    rows=st.integers(1, 1 << 40) | st.integers(1, 1 << 18),
+    rows=st.integers(1, 1 << 33) | st.integers(1, 1 << 18),
     columns=st.integers(1, 1 << 26),
     outer=st.integers(1, 100) | st.integers(1, 1 << 20),
     size=some_size,
