@@ -222,19 +222,31 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(global<const In> data, ui
     return fold_vectors<Fold>(positioned<In>{data, 0}, n);
 }
 
+/* Take the block's ticket, one of `count`: whether it is the last. Orders what the thread has seen
+ * before and will see after. The counter wraps around to 0 for the next launch. */
+__device__ __forceinline__ bool takes_last_ticket(global<unsigned> tickets, unsigned count)
+{
+    unsigned ticket;
+#ifdef __CUDA_ARCH__
+    asm volatile("atom.inc.acq_rel.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(ticket)
+                 : "l"(tickets), "r"(count - 1)
+                 : "memory");
+#else
+    __threadfence();
+    ticket = atomicInc(tickets, count - 1);
+    __threadfence();
+#endif
+    return ticket == count - 1;
+}
+
 /* Whether this block is the last of `count` to call this; if so, it sees everything that the others
- * have stored: a thread's fences hold for the whole block, by the barriers. Called by all threads
- * of a block. The counter wraps around to 0 for the next launch. */
+ * have stored, since barriers extend one thread's order to its block. Called by all threads of a
+ * block. */
 __device__ __forceinline__ bool is_last_block(global<unsigned> tickets, unsigned count)
 {
-    bool last = false;
     __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicInc(tickets, count - 1) == count - 1;
-        __threadfence();
-    }
-    return __syncthreads_or(last);
+    return __syncthreads_or(threadIdx.x == 0 && takes_last_ticket(tickets, count));
 }
 
 /* A load that bypasses L1, which may hold older values; all multiprocessors share L2. */
