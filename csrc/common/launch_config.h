@@ -139,7 +139,8 @@ struct column_tile {
     unsigned leftover;    /* rows that remain after these */
     unsigned split_group; /* splits merged by the last of their group before the last of all */
     unsigned unsplit;     /* loads' columns per thread; 0: KERNEL_TYPED_COLUMNS */
-    unsigned char outer;  /* outer dimensions before the last one */
+    unsigned char outer;  /* outer dimensions before the last one. As in kernel_axes, but blocks
+                             would wait for that line of constants, and most need no other of it */
     bool shifted;         /* rows are misaligned */
     bool stores_packs;    /* a thread's columns are adjacent results */
 };

@@ -229,7 +229,8 @@ static void share_columns(const struct columns *columns, struct launch_config *c
 }
 
 /* As many splits as the device has room for, and as ROWS_PER_BLOCK requires. If merging them takes
- * a thread more than MERGE_ITERATIONS (cases/merged_splits), they are first merged in groups. */
+ * a thread more than MERGE_ITERATIONS (cases/merged_splits), they are first merged in groups.
+ * After divide_columns, which sets the results per block. */
 static void split_columns(const struct columns *columns, struct launch_config *config)
 {
     enum { SPLITS_AT_ONCE = 16, MERGE_ITERATIONS = 3 };

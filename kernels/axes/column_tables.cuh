@@ -275,7 +275,9 @@ fold_splits(global<const state_of<Fold>> partials, unsigned count, unsigned spli
 
 /* Exchange a block's results with the splits of the same columns: the last of each group of
  * neighboring splits merges the group's partial results, and the last of all merges those of the
- * groups. Returns whether this block was the last, whose table then has the results. */
+ * groups. Partial results are ordered by group, split and number in the block, so that only the
+ * last block computes the results' places. Returns whether this block was the last, whose table
+ * then has the results. */
 template <class Fold>
 __device__ __forceinline__ bool
 exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint64_t group,
