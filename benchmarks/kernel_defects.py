@@ -302,12 +302,12 @@ KERNELS = [
         "axes/test_by_key.py",
     ),
     Defect(
-        "places of a batch",
+        "rows of a batch",
         "edge",
         "kernels/axes/typed_short_rows.cuh",
-        "Results of a batch of two dimensions go where those of one would.",
-        "outer = int64_t(above) * x.outer.output_strides[last(x) - 1];",
-        "outer = int64_t(above) * x.outer.output_strides[last(x)] * x.outer.shape[last(x)];",
+        "A batch's last block takes rows beyond the batch.",
+        "left = row.batch;",
+        "left = x.results;",
         "axes/test_axes_kernels.py",
     ),
     Defect(

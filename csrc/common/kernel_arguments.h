@@ -35,7 +35,7 @@ enum { STORE_BYTES_MAX = 32 };
  * bits hold the sum of squares of that many bytes. */
 enum {
     COLUMN_BYTES = 16,
-    COLUMNS_BLOCK = 1024,
+    COLUMNS_BLOCK = 256,
     COLUMNS_SHARED = 48 << 10,
     ROWS_AHEAD = 4,
     ROWS_PER_BLOCK = 1 << 16

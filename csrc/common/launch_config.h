@@ -115,6 +115,7 @@ struct row_tile {
     uint64_t batch;
     unsigned blocks;
 
+    unsigned rounds;       /* rows per team, one after the other */
     unsigned bytes;        /* per row or batch staged in shared memory */
     unsigned batches;      /* per block, if it stages whole batches of columns; else 0 */
     unsigned char padding; /* bytes between these, against bank conflicts */
@@ -166,7 +167,6 @@ struct launch_config {
     unsigned block;     /* threads per block */
     unsigned team;      /* threads that fold a result */
     uint64_t splits;    /* blocks that share a result */
-    unsigned rounds;    /* results per team, one after the other */
     unsigned inner;     /* adjacent columns per result, not log2 */
     unsigned char load; /* elements that one load takes of a staged row or of adjacent columns */
     unsigned char step; /* 1, or 2 if every second element of a row or of the columns is used, where

@@ -164,7 +164,6 @@ static bool launch_tiles(const struct executor *exec, const struct list_schedule
     struct kernel_axes axes = {.launch = {.kernel = KERNEL_TYPED_ROWS,
                                           .block = LONG_ROWS_BLOCK,
                                           .team = LONG_ROWS_BLOCK,
-                                          .rounds = 1,
                                           .groups = self->blocks,
                                           .splits = 1,
                                           .inner = 1,

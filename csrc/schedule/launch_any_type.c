@@ -85,7 +85,6 @@ static struct launch_config default_config(const struct launch_problem *problem)
 {
     return (struct launch_config){.kernel = KERNEL_ALONG,
                                   .block = tuned->axes.block,
-                                  .rounds = 1,
                                   .splits = 1,
                                   .inner = 1,
                                   .windows = WINDOWS_MIN,

@@ -4,12 +4,12 @@
 #include "schedule/launch_config.h"
 
 enum {
-    AHEAD = 2,    /* log2 of ROWS_AHEAD */
-    BATCHES = 2,  /* log2 of the minimum number of such batches per thread */
-    LANES = 7,    /* log2 of the threads side by side up to which more rows are coalesced */
-    THREADS = 10, /* log2 of the threads per multiprocessor that tunings are scaled to */
-    BATCH_LARGE = 32 << 10, /* bytes */
-    FEW_ROWS = 16 /* most rows per unsplit thread for folds with states, or for unaligned batches */
+    AHEAD = 2,         /* log2 of ROWS_AHEAD */
+    BATCHES = 2,       /* log2 of the minimum number of such batches per thread */
+    LANES = 7,         /* log2 of the threads side by side up to which more rows are coalesced */
+    THREADS = 10,      /* log2 of the threads per multiprocessor that tunings are scaled to */
+    BATCH_ROWS = 8192, /* minimum rows to coalesce in a batch */
+    FEW_ROWS = 32 /* most rows per unsplit thread for folds with states, or for unaligned batches */
 };
 
 /* The array as rows of columns, `stride` bytes apart, `coalesced` of which form one. Adjacent
@@ -28,16 +28,6 @@ struct columns {
     unsigned lanes; /* log2 of the threads that read adjacent loads */
 };
 
-/* log2 of the threads per block, at most `most`: such that a multiprocessor holds a whole number of
- * blocks and half of a block's states fit in shared memory. */
-static unsigned block_for(const struct columns *columns, unsigned most)
-{
-    while (COLUMNS_THREADS(columns->state, columns->size) % (1u << most) ||
-           COLUMNS_MERGE_BYTES(columns->state, columns->size) << most > 2 * COLUMNS_SHARED)
-        most--;
-    return most;
-}
-
 /* ---- memory layout ---- */
 
 /* Whether short rows may be coalesced: all of them, or those of each batch if threads would
@@ -46,7 +36,7 @@ static bool can_coalesce_rows(const struct axes *axes, const struct columns *sel
 {
     if (self->rows == 1 || self->depth > 1 || self->stride != self->columns * self->size)
         return false;
-    return axes->outer == 1 || (axes->outer == 2 && self->rows * self->stride >= BATCH_LARGE &&
+    return axes->outer == 1 || (axes->outer == 2 && self->rows >= BATCH_ROWS &&
                                 2 * axes->results * self->inner * self->step * self->size <=
                                     self->threads * COLUMN_BYTES);
 }
@@ -120,6 +110,8 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
         return false;
     self->columns = axes->shape[axes->outer - 1] * self->inner * self->step;
     self->rows = n / self->inner / self->depth;
+    if (self->step > 1 && self->rows <= FEW_ROWS)
+        return false;
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
     const uint64_t other = self->depth > 1 ? (uint64_t)reduced->strides[1] : 0;
     self->coalesced = coalesced_rows(problem, self, block);
@@ -269,16 +261,6 @@ static void divide_columns(const struct columns *columns, struct launch_config *
     config->groups = columns->all / columns->packs * tile->packs;
 }
 
-/* In blocks of up to 2^block threads. */
-static void share_among_blocks(const struct columns *columns, unsigned block,
-                               struct launch_config *config)
-{
-    config->block = block;
-    share_columns(columns, config);
-    divide_columns(columns, config);
-    split_columns(columns, config);
-}
-
 /* Whether batches of results of several columns are too short for a block's threads. */
 static bool wastes_threads(const struct columns *columns, const struct launch_config *config)
 {
@@ -286,40 +268,7 @@ static bool wastes_threads(const struct columns *columns, const struct launch_co
            2 * config->column.span < columns->load << (config->block - config->team);
 }
 
-/* Blocks that share columns wait for each other: larger blocks are used if they need no splits and
- * occupy as much of the device. */
-static void enlarge_blocks(const struct columns *columns, unsigned most, uint64_t multiprocessors,
-                           struct launch_config *config)
-{
-    for (unsigned block = block_for(columns, most); config->splits > 1 && block > config->block;
-         block = block_for(columns, block - 1)) {
-        struct launch_config larger = *config;
-        share_among_blocks(columns, block, &larger);
-        if (larger.block == block && larger.splits == 1 && 3 * larger.groups >= multiprocessors &&
-            launch_grid(&larger) << block >= (launch_grid(config) << config->block) / 16 * 15)
-            *config = larger;
-    }
-}
-
 /* ---- columns of one thread each ---- */
-
-/* Thread utilization, times 2^10: some threads are idle in the last iteration. */
-static uint64_t utilization(uint64_t packs, uint64_t threads)
-{
-    const uint64_t nonzero = threads ? threads : 1;
-    return (packs << THREADS) / (ceil_div(packs, nonzero) * nonzero);
-}
-
-/* Whether sharing columns, for which there are more threads, keeps threads busier by a quarter,
- * since few have work in the last iteration over many rows. For unaligned rows some only load. */
-static bool wastes_last_wave(const struct columns *columns)
-{
-    enum { MANY_ROWS = 4 * UNSPLIT_LOADS, LANES_OF_WARP = 1 << WARP };
-    const uint64_t packs =
-        columns->shifted ? ceil_div(columns->all * LANES_OF_WARP, LANES_OF_WARP - 1) : columns->all;
-    return columns->rows > MANY_ROWS && 4 * utilization(columns->all, columns->threads) >
-                                            5 * utilization(packs, columns->unsplit);
-}
 
 /* Whether the thread at the array's end, which loads misaligned rows one by one, would take longer
  * than all others: cases/misaligned. */
@@ -357,19 +306,13 @@ static bool supports_unsplit(const struct launch_problem *problem, const struct 
            4 * columns->packs >= 3 * (((uint64_t)1 << WARP) - 1) * warps_of_batch(columns);
 }
 
-/* Small blocks, unless threads with small states have two or three iterations and should not all
- * read the same rows. A thread reads several loads' columns if there are fewer than UNSPLIT_LOADS
- * rows. In unaligned rows a warp's last thread computes none. */
+/* A thread reads several loads' columns if there are fewer than UNSPLIT_LOADS rows. In unaligned
+ * rows a warp's last thread computes none. */
 static void launch_unsplit(const struct launch_problem *problem, const struct columns *columns,
                            struct launch_config *config)
 {
     const struct axes_tuning *tuning = &tuned->axes;
-    const bool few_iterations = problem->axes->outer == 1 && columns->all > columns->unsplit &&
-                                columns->all < 3 * columns->unsplit;
-    const unsigned most = few_iterations && columns->state <= UNSPLIT_SMALL
-                              ? axes_tuning_of_columns(problem).block
-                              : tuning->unsplit_block,
-                   block = (unsigned)min_u64(most, ceil_log2(UNSPLIT_BLOCK));
+    const unsigned block = (unsigned)min_u64(tuning->unsplit_block, ceil_log2(UNSPLIT_BLOCK));
     const uint64_t made = ((uint64_t)1 << block) - (columns->shifted ? 1u << (block - WARP) : 0);
     unsigned loads = problem->axes->outer > 1 || columns->inner > 1 ? 1 : tuning->unsplit;
     while (loads > 1 &&
@@ -393,27 +336,24 @@ static void launch_unsplit(const struct launch_problem *problem, const struct co
 bool launch_typed_columns(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const struct axes_tuning tuning = axes_tuning_of_columns(problem);
+    const struct axes_tuning *tuning = &tuned->axes;
     const uint64_t size = element_bytes(axes), multiprocessors = problem->multiprocessors,
                    room = multiprocessors * COLUMNS_THREADS(problem->state, size),
                    unsplit = multiprocessors * UNSPLIT_THREADS(problem->state, size);
-    const unsigned most = ceil_log2(COLUMNS_BLOCK);
     struct columns columns = {.state = problem->state,
                               .size = size,
                               .load = COLUMN_BYTES / size,
-                              .threads = room * tuning.threads >> THREADS,
-                              .split_threads = room * tuning.blocks >> (THREADS - tuning.block),
-                              .unsplit = unsplit * tuning.threads >> THREADS};
-    const unsigned small = block_for(&columns, (unsigned)min_u64(tuning.block, most));
-    if (!find_columns(problem, small, &columns))
+                              .threads = room * tuning->threads >> THREADS,
+                              .split_threads = room * tuning->blocks >> (THREADS - tuning->block),
+                              .unsplit = unsplit * tuning->threads >> THREADS};
+    if (!find_columns(problem, tuning->block, &columns))
         return false;
     columns.lanes = adjacent_threads(problem, &columns);
-    if (columns.lanes > small)
+    if (columns.lanes > tuning->block)
         return false;
     *config =
         (struct launch_config){.kernel = KERNEL_TYPED_COLUMNS,
                                .across = true,
-                               .rounds = 1,
                                .load = ceil_log2(columns.load),
                                .inner = columns.inner,
                                .step = columns.step,
@@ -422,28 +362,21 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
                                           .coalesced = (unsigned)columns.coalesced,
                                           .leftover = (unsigned)(columns.rows % columns.coalesced),
                                           .shifted = columns.shifted}};
-    share_among_blocks(&columns, small, config);
+    config->block = tuning->block;
+    share_columns(&columns, config);
+    divide_columns(&columns, config);
+    split_columns(&columns, config);
     if (columns.lanes > config->block || wastes_threads(&columns, config))
         return false;
-    enlarge_blocks(&columns, (unsigned)min_u64(tuning.large, most), multiprocessors, config);
     /* Each thread computes whole results, adjacent if its columns are. */
     if (columns.coalesced == 1 && columns.depth == 1 && config->team == 0 && config->splits == 1 &&
         axes->places[axes->outer - 1] == 1) {
         config->column.stores_packs = columns.inner * columns.step == 1;
-        if (tuned->axes.unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS) &&
-            supports_unsplit(problem, &columns) && !wastes_last_wave(&columns) &&
-            !waits_for_edge(problem, &columns)) {
+        if (tuning->unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS) &&
+            supports_unsplit(problem, &columns) && !waits_for_edge(problem, &columns)) {
             launch_unsplit(problem, &columns, config);
             return true;
         }
-    }
-    if (columns.coalesced == 1 && config->team == 0 && config->splits == 1) {
-        /* Small blocks of independent threads: some load while others store. */
-        const unsigned least_block =
-            tuned->axes.unsplit_block > columns.lanes ? tuned->axes.unsplit_block : columns.lanes;
-        config->block = (unsigned)min_u64(least_block, config->block);
-        divide_columns(&columns, config);
-        config->shared_bytes = block_bytes(&columns, config->block, 0);
     }
     return true;
 }

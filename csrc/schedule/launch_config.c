@@ -23,7 +23,6 @@ static bool reads_batches(const struct launch_problem *problem, const struct lau
 static bool launch_columns(const struct launch_problem *problem, bool strided,
                            struct launch_config *config)
 {
-    const uint64_t size = element_bytes(problem->axes), word = sizeof(uint32_t);
     const struct axes_tuning *tuning = &tuned->axes;
     struct launch_config one_by_one, staged;
     const bool columns =
@@ -36,21 +35,24 @@ static bool launch_columns(const struct launch_problem *problem, bool strided,
         return false;
     const bool shares = config->team > 0 || config->splits > 1;
     if (strided && config->kernel == KERNEL_TYPED_COLUMNS &&
-        (shares ? launch_small(problem, size > word ? size : word, tuning->words, &one_by_one)
-                : launch_small(problem, size, tuning->unshared, &one_by_one)))
+        launch_small(problem, shares ? tuning->shared : tuning->unshared, &one_by_one))
         *config = one_by_one;
     return true;
 }
 
-/* Results of one element each: in registers, staged if elements are wide, or as unsplit columns. */
+/* Results of one element each: in registers, staged if elements are wide, or as unsplit columns,
+ * unless these are in batches or wide and misaligned (cases/rules). */
 static bool launch_single_elements(const struct launch_problem *problem,
                                    struct launch_config *config)
 {
+    enum { NARROW = 2 };
+    const uint64_t size = element_bytes(problem->axes);
     return elements_per_result(problem->axes) == 1 &&
            ((launch_has(problem, KERNEL_TYPED_SHORT_ROWS) && launch_short_rows(problem, config) &&
-             (config->row.packed || element_bytes(problem->axes) >= sizeof(uint64_t))) ||
-            (launch_has(problem, KERNEL_UNSPLIT_COLUMNS) && launch_typed_columns(problem, config) &&
-             config->kernel == KERNEL_UNSPLIT_COLUMNS));
+             (config->row.packed || size >= sizeof(uint64_t))) ||
+            (launch_has(problem, KERNEL_UNSPLIT_COLUMNS) && problem->axes->outer == 1 &&
+             launch_typed_columns(problem, config) && config->kernel == KERNEL_UNSPLIT_COLUMNS &&
+             (!config->column.shifted || size <= NARROW)));
 }
 
 void launch_config_choose(const struct launch_problem *problem, struct launch_config *config)
@@ -61,8 +63,7 @@ void launch_config_choose(const struct launch_problem *problem, struct launch_co
             launch_any_type_invariant(problem, config);
         return;
     }
-    if ((strided &&
-         launch_small(problem, element_bytes(problem->axes), tuned->axes.strided, config)) ||
+    if ((strided && launch_small(problem, tuned->axes.strided, config)) ||
         launch_single_elements(problem, config) ||
         (launch_has(problem, KERNEL_TYPED_SHORT_ROWS) && launch_short_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_ROWS) && launch_long_rows(problem, config)) ||
@@ -123,7 +124,7 @@ bool axes_are_interleaved(const struct axes *axes)
 
 unsigned axes_columns_per_result(const struct axes *axes, bool indexed)
 {
-    enum { INNER_MAX = 4096, INNER_WIDE = 64, NARROW = 4 };
+    enum { INNER_MAX = 4096, NARROW = 4 };
     const struct layout *reduced = &axes->reduced;
     const int64_t size = (int64_t)element_bytes(axes);
     const unsigned last = reduced->dimensions - 1;
@@ -133,11 +134,8 @@ unsigned axes_columns_per_result(const struct axes *axes, bool indexed)
         return axes_are_interleaved(axes);
     const uint64_t inner = reduced->shape[last];
     const bool are_adjacent = reduced->dimensions > 1 && reduced->strides[last] == size &&
-                              axes->strides[axes->outer - 1] == (int64_t)inner * size,
-               few = inner <= INNER_WIDE && (inner & (inner - 1)) == 0 && axes->outer == 1;
-    return !indexed && are_adjacent && (few || (size <= NARROW && inner <= INNER_MAX))
-               ? (unsigned)inner
-               : 0;
+                              axes->strides[axes->outer - 1] == (int64_t)inner * size;
+    return !indexed && are_adjacent && size <= NARROW && inner <= INNER_MAX ? (unsigned)inner : 0;
 }
 
 uint64_t axes_row_alignment_bits(const struct axes *axes, uintptr_t data, unsigned excluded)
@@ -155,19 +153,6 @@ bool axes_are_small(const struct launch_problem *problem)
     const struct axes *axes = problem->axes;
     return axes->results * elements_per_result(axes) * element_bytes(axes) <
            (uint64_t)problem->multiprocessors * tuned->axes.small;
-}
-
-struct axes_tuning axes_tuning_of_columns(const struct launch_problem *problem)
-{
-    enum { NARROW_ROW = 32 }; /* bytes */
-    const struct axes *axes = problem->axes;
-    struct axes_tuning tuning = tuned->axes;
-    if (axes_are_small(problem) && (elements_per_result(axes) <= AXES_SMALL_ROWS ||
-                                    axes->results * element_bytes(axes) <= NARROW_ROW)) {
-        tuning.block = (unsigned)min_u64(tuning.block, tuning.small_block);
-        tuning.large = (unsigned)min_u64(tuning.large, tuning.small_large);
-    }
-    return tuning;
 }
 
 /* ---- rows ---- */

@@ -68,9 +68,8 @@ bool launch_strided(const struct launch_problem *, struct launch_config *);
 bool launch_staged_batches(const struct launch_problem *, struct launch_config *);
 
 /* launch_strided's kernel for arrays so small that fetching the kernel's code dominates: up to
- * `most` bytes per multiprocessor, if elements had `bytes` bytes each. */
-bool launch_small(const struct launch_problem *, uint64_t bytes, uint64_t most,
-                  struct launch_config *);
+ * `most` bytes per multiprocessor, narrow elements counted as words. */
+bool launch_small(const struct launch_problem *, uint64_t most, struct launch_config *);
 
 /* For kernels of any element type. */
 void launch_any_type(const struct launch_problem *, struct launch_config *);
@@ -128,7 +127,4 @@ unsigned axes_columns_per_result(const struct axes *, bool indexed);
  * `excluded`, for alignment checks. */
 uint64_t axes_row_alignment_bits(const struct axes *, uintptr_t data, unsigned excluded);
 
-/* The tuning of small arrays in columns applies up to this many rows, or to narrow rows. */
-enum { AXES_SMALL_ROWS = 1024 };
 bool axes_are_small(const struct launch_problem *);
-struct axes_tuning axes_tuning_of_columns(const struct launch_problem *);

@@ -3,7 +3,8 @@
 #include "schedule/launch_config.h"
 
 enum {
-    SECTOR = 32,        /* minimum bytes of adjacent columns per block of a small array */
+    SECTOR = 32,        /* minimum bytes of adjacent columns per block of a small array, half of it
+                           for large states */
     LANES = 32,         /* minimum columns per block of any other array */
     BATCHES = 4,        /* of a thread's loads, up to which blocks do not share a result */
     MERGED_MAX = 16,    /* maximum split states that a thread merges */
@@ -45,7 +46,6 @@ static bool configure_strided(const struct launch_problem *problem, uint64_t lan
     *config = (struct launch_config){
         .kernel = KERNEL_TYPED_STRIDED,
         .block = exponent < WARP ? WARP : exponent,
-        .rounds = 1,
         .groups = ceil_div(axes->results, results),
         .splits = threads <= BATCHES * shared
                       ? 1
@@ -80,7 +80,7 @@ static bool has_ragged_rows(const struct layout *reduced, uint64_t size)
  * each that vectorized loads are faster. */
 static bool lacks_rows(const struct launch_problem *problem, uint64_t n)
 {
-    enum { SHORT_RUN = 32, COLUMNS_MAX = 64, COPIED_MAX = 512 /* results per multiprocessor */ };
+    enum { SHORT_RUN = 32, COLUMNS_MAX = 64, COPIED_MAX = 256 /* results per multiprocessor */ };
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
     const unsigned last = reduced->dimensions - 1;
@@ -94,14 +94,14 @@ static bool lacks_rows(const struct launch_problem *problem, uint64_t n)
             (reduced->shape[last] <= SHORT_RUN || has_ragged_rows(reduced, element_bytes(axes))));
 }
 
-bool launch_small(const struct launch_problem *problem, uint64_t bytes, uint64_t most,
-                  struct launch_config *config)
+bool launch_small(const struct launch_problem *problem, uint64_t most, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t n = elements_per_result(axes);
+    const uint64_t n = elements_per_result(axes), size = element_bytes(axes),
+                   bytes = size > sizeof(uint32_t) ? size : sizeof(uint32_t),
+                   sector = problem->state > sizeof(uint64_t) ? SECTOR / 2 : SECTOR;
     return n > 0 && axes->results * n * bytes <= problem->multiprocessors * most &&
-           lacks_rows(problem, n) &&
-           configure_strided(problem, ceil_div(SECTOR, element_bytes(axes)), config) &&
+           lacks_rows(problem, n) && configure_strided(problem, ceil_div(sector, size), config) &&
            n / config->inner <= config->splits * config->strided.rows * LOADS_SMALL * STRIDED_LOADS;
 }
 
@@ -147,7 +147,6 @@ bool launch_batch_invariant(const struct launch_problem *problem, struct launch_
         .kernel = KERNEL_BATCH_INVARIANT,
         .block = threads < WARP ? WARP : threads,
         .across = across,
-        .rounds = 1,
         .groups = ceil_div(axes->results, results),
         .splits = splits,
         .inner = 1,

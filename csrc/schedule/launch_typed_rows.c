@@ -19,7 +19,7 @@ static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t
         return false;
     config->row.packed = (unsigned char)n;
     config->block = block;
-    config->rounds = (unsigned)rounds;
+    config->row.rounds = (unsigned)rounds;
     return true;
 }
 
@@ -34,9 +34,8 @@ static void swizzle(unsigned exponent, struct launch_config *config)
         config->row.swizzle_mask ? (exponent > BANKS ? exponent : BANKS) - config->team : 0;
 }
 
-/* The batch is all rows if they are contiguous; else those of the last outer dimension, or of the
- * last two if these are contiguous. False if batches are small or have fewer rows than a quarter of
- * a block's threads. */
+/* The batch is all rows if they are contiguous; else those of the last outer dimension. False if
+ * batches are small or have fewer rows than a quarter of a block's threads. */
 static bool find_batch(const struct launch_problem *problem, uint64_t bytes, bool flat,
                        struct row_tile *row)
 {
@@ -47,11 +46,6 @@ static bool find_batch(const struct launch_problem *problem, uint64_t bytes, boo
     if (flat && axes->outer == 1)
         return true;
     row->dimensions = 1;
-    if (flat && (uint64_t)axes->strides[last - 1] == row->batch * bytes &&
-        axes->shape[last - 1] <= UINT32_MAX / row->batch) {
-        row->dimensions = 2;
-        row->batch *= axes->shape[last - 1];
-    }
     return launch_has_strided(problem, KERNEL_TYPED_SHORT_ROWS) &&
            (axes->outer == 1 ||
             (row->batch >> (tuning->staging - 2) > 0 && row->batch * bytes >= tuning->batch));
@@ -76,7 +70,7 @@ static bool share_staging(const struct launch_problem *problem, uint64_t bytes, 
                                   ceil_div(config->row.batch, teams)),
                    busy = (results << config->team) / (4 * threads);
     config->row.bytes = bytes;
-    config->rounds = (unsigned)min_u64(min_u64(room, busy ? busy : 1), ROUNDS_MAX);
+    config->row.rounds = (unsigned)min_u64(min_u64(room, busy ? busy : 1), ROUNDS_MAX);
     return room > 0;
 }
 
@@ -97,7 +91,7 @@ static bool stage_rows(const struct launch_problem *problem, uint64_t n, uint64_
         return false;
     config->load = load;
     config->shared_bytes =
-        (size_t)(bytes * config->rounds << (config->block - config->team)) + PADDING_BYTES;
+        (size_t)(bytes * config->row.rounds << (config->block - config->team)) + PADDING_BYTES;
     if (swizzles)
         swizzle(trailing_zeros(loads), config);
     return true;
@@ -147,7 +141,7 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
         !config->row.dimensions && problem->native && pack_rows(problem, n, bytes, config);
     if (!packed && !stage_rows(problem, n, bytes, begin, config))
         return false;
-    const uint64_t rows = (uint64_t)config->rounds << (config->block - config->team);
+    const uint64_t rows = (uint64_t)config->row.rounds << (config->block - config->team);
     config->row.blocks = (unsigned)ceil_div(config->row.batch, rows);
     config->groups = axes->results / config->row.batch * config->row.blocks;
     return true;
@@ -231,25 +225,28 @@ static uint64_t batches_per_block(const struct launch_problem *problem,
 
 bool launch_staged_batches(const struct launch_problem *problem, struct launch_config *config)
 {
-    enum { CONFLICTS = 32 /* batches at multiples of so many bytes begin at few banks */ };
+    /* Batches of few columns at multiples of so many bytes begin at few banks. */
+    enum { CONFLICTS = 32, FEW_COLUMNS = 4 };
     struct column_batches self;
     if (!launch_has(problem, KERNEL_TYPED_SHORT_ROWS) ||
         !launch_has_strided(problem, KERNEL_TYPED_SHORT_ROWS) || !find_batches(problem, &self))
         return false;
     const bool aligned = axes_row_alignment_bits(problem->axes, problem->data, 1) % PACK_BYTES == 0;
-    *config = (struct launch_config){.kernel = KERNEL_TYPED_SHORT_ROWS,
-                                     .block = tuned->short_rows.staging,
-                                     .splits = 1,
-                                     .rounds = 1,
-                                     .inner = 1,
-                                     .step = 1,
-                                     .row = {.dimensions = 2, .bytes = (unsigned)self.bytes}};
+    *config = (struct launch_config){
+        .kernel = KERNEL_TYPED_SHORT_ROWS,
+        .block = tuned->short_rows.staging,
+        .splits = 1,
+        .inner = 1,
+        .step = 1,
+        .row = {.rounds = 1, .dimensions = 2, .bytes = (unsigned)self.bytes}};
     struct row_tile *row = &config->row;
     const uint64_t batches = batches_per_block(problem, &self, config);
     row->batches = (unsigned)batches;
     row->blocks = (unsigned)ceil_div(self.batches, batches);
-    row->padding =
-        aligned && self.bytes == self.pitch && self.pitch % CONFLICTS == 0 ? PACK_BYTES : 0;
+    row->padding = aligned && self.columns <= FEW_COLUMNS && self.bytes == self.pitch &&
+                           self.pitch % CONFLICTS == 0
+                       ? PACK_BYTES
+                       : 0;
     config->groups = self.others * row->blocks;
     config->shared_bytes = (unsigned)(batches * (self.pitch + row->padding)) + 2 * PACK_BYTES;
     return true;
@@ -294,14 +291,15 @@ static bool find_rows(const struct launch_problem *problem, struct long_rows *ro
                                                : stride == (int64_t)size);
 }
 
-/* Whether rows are whole aligned packs, few enough for a team to read one per thread. Large states
- * are expensive to merge, so a thread should then read several packs. */
+/* Whether rows are whole aligned packs, few enough for a team to read one per thread, and of more
+ * than a few packs only if a thread reads some; so of large states, which are expensive to merge.
+ */
 static bool rows_are_stacked(const struct launch_problem *problem, const struct long_rows *rows)
 {
-    enum { ROWS_LARGE = 4 };
+    enum { ROWS_MIN = 4, PACKS_FEW = 8 };
     const struct long_rows_tuning *tuning = &tuned->long_rows;
     const struct layout *reduced = &problem->axes->reduced;
-    if (problem->state > LONG_ROWS_SMALL && rows->rows < ROWS_LARGE)
+    if (rows->rows < ROWS_MIN && (problem->state > LONG_ROWS_SMALL || rows->packs > PACKS_FEW))
         return false;
     if (problem->indexed || reduced->dimensions != 2 || rows->step > 1 ||
         rows->bytes < tuning->stacked || rows->packs > (uint64_t)1 << tuning->block ||
@@ -318,7 +316,7 @@ static unsigned team_for(const struct launch_problem *problem, uint64_t packs, u
 {
     const struct long_rows_tuning *tuning = &tuned->long_rows;
     const bool large = problem->state > LONG_ROWS_SMALL;
-    const uint64_t enough = large ? tuning->threads / 3 : tuning->threads,
+    const uint64_t enough = large ? 2 * tuning->threads / 3 : tuning->threads,
                    threads = problem->multiprocessors * enough,
                    few = large ? 6 * tuning->few : tuning->few;
     unsigned team = packs <= few && tuning->least > 0 ? tuning->least - 1 : tuning->least;
@@ -393,7 +391,6 @@ static uint64_t row_bytes_min(const struct long_rows *rows, uint64_t size)
 
 bool launch_long_rows(const struct launch_problem *problem, struct launch_config *config)
 {
-    enum { ENOUGH_WAVES = 4 };
     const struct long_rows_tuning *tuning = &tuned->long_rows;
     const uint64_t results = problem->axes->results;
     struct long_rows rows;
@@ -407,7 +404,6 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
     *config = (struct launch_config){.kernel = KERNEL_TYPED_ROWS,
                                      .block = tuning->block,
                                      .team = team_for(problem, packs, lanes),
-                                     .rounds = 1,
                                      .splits = 1,
                                      .inner = 1,
                                      .step = rows.step,
@@ -416,13 +412,9 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
         config->team = team_for_waves(problem, &rows, config->team);
     if (config->team == config->block)
         config->splits = splits_for(problem, packs, &rows);
-    const uint64_t teams = (uint64_t)1 << (config->block - config->team),
-                   busy = results / (teams * rows.blocks * ENOUGH_WAVES);
-    if (config->splits == 1)
-        config->rounds = (unsigned)min_u64(tuning->rounds, busy ? busy : 1);
     if (!stacked)
         share_rows(&rows, config);
-    config->groups = ceil_div(results, teams * config->rounds);
+    config->groups = ceil_div(results, 1u << (config->block - config->team));
     const size_t warp_bytes = problem->state > sizeof(uint64_t) ? problem->state : sizeof(uint64_t);
     config->shared_bytes = warp_bytes << (config->block - WARP);
     return true;

@@ -45,7 +45,7 @@ struct launch {
 #define CONFIG(member) FIELD_NAMED(launch, config.member, #member)
 static PyMemberDef launch_fields[] = {
     FIELD(launch, kernel), CONFIG(block), CONFIG(across), CONFIG(team), CONFIG(lanes),
-    CONFIG(rounds), CONFIG(inner), CONFIG(load), CONFIG(splits), CONFIG(groups),
+    CONFIG(row.rounds), CONFIG(inner), CONFIG(load), CONFIG(splits), CONFIG(groups),
     CONFIG(long_row.readers), CONFIG(long_row.stacked), CONFIG(shared_bytes), CONFIG(step), CONFIG(row.bytes),
     CONFIG(row.packed), CONFIG(row.swizzle_mask), CONFIG(row.swizzle_shift), CONFIG(row.unit),
     CONFIG(row.dimensions), CONFIG(row.batch), CONFIG(row.batches), CONFIG(row.padding),

@@ -53,18 +53,6 @@ __device__ __forceinline__ void merge_words(Columns &acc, accumulated_rows &accu
     }
 }
 
-/* The largest block: a multiprocessor must hold a whole number of blocks, and the states that
- * threads exchange must fit into shared memory. */
-template <class Fold, class In>
-constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
-{
-    constexpr unsigned state = sizeof(state_of<Fold>), element = sizeof(In);
-    return COLUMNS_THREADS(state, element) % threads ||
-                   COLUMNS_MERGE_BYTES(state, element) * threads / 2 > COLUMNS_SHARED
-               ? columns_block<Fold, In>(threads / 2)
-               : threads;
-}
-
 /* A block's share of the columns and rows. */
 struct block_share {
     unsigned group, split;
@@ -168,9 +156,9 @@ __device__ __forceinline__ void compute_states(state_of<Fold> (&states)[N], cons
 }
 
 template <class Fold, class In>
-__global__ void __launch_bounds__(columns_block<Fold, In>(),
+__global__ void __launch_bounds__(COLUMNS_BLOCK,
                                   COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) /
-                                      columns_block<Fold, In>())
+                                      COLUMNS_BLOCK)
     fold_columns_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
                          global<uint64_t>, global<unsigned> tickets)
 {

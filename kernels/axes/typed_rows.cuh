@@ -335,43 +335,37 @@ __global__ void __launch_bounds__(rows_block_size, blocks_per_sm<Fold, In, Strid
     const unsigned team = x.launch.team, splits = unsigned(x.launch.splits);
     const unsigned group = splits == 1 ? blockIdx.x : blockIdx.x / splits,
                    split = blockIdx.x - group * splits;
-    uint64_t result = uint64_t(group) * me.teams * x.launch.rounds + me.result;
-#pragma unroll 1
-    for (unsigned round = 0; round < x.launch.rounds; round++, result += me.teams) {
-        state_of<Fold> state = Fold::identity();
-        int64_t place = 0;
-        const bool exists = result < x.results;
-        if (exists) {
-            result_rows rows;
-            if (tile) {
-                rows = {static_cast<const char *>(tile->data), tile->n, uint64_t(tile->more) + 1,
-                        tile->position, x.list + tile->next};
-            } else {
-                const result_place at = place_of_result(x, result);
-                rows = {static_cast<const char *>(x.from.data) + at.base.data,
-                        x.from.shape[x.from.dimensions - 1], x.rows.items, x.rows.base, nullptr};
-                place = at.place;
-            }
-            state = fold_typed_rows<Fold, In, Strided>(x, split << team | me.number, rows);
-        }
-        if (round > 0 && 1u << team > warp_size)
-            __syncthreads();
-        state = team_fold<Fold>(x, me, state);
-        result_share share = {splits, split, result, result * splits};
-        kernel_results results = x.result;
+    const uint64_t result = uint64_t(group) * me.teams + me.result;
+    state_of<Fold> state = Fold::identity();
+    int64_t place = 0;
+    const bool exists = result < x.results;
+    if (exists) {
+        result_rows rows;
         if (tile) {
-            share = {tile->blocks, blockIdx.x - tile->first, tile->result, tile->first};
-            place = tile->result;
-            results.finish.count = tile->count;
-            results.divisor = results.divisor != 0 ? double(tile->count) : 0;
+            rows = {static_cast<const char *>(tile->data), tile->n, uint64_t(tile->more) + 1,
+                    tile->position, x.list + tile->next};
+        } else {
+            const result_place at = place_of_result(x, result);
+            rows = {static_cast<const char *>(x.from.data) + at.base.data,
+                    x.from.shape[x.from.dimensions - 1], x.rows.items, x.rows.base, nullptr};
+            place = at.place;
         }
-        if (share.splits > 1 &&
-            !exchange_rows<Fold>(share.splits, share.split, state, partials + share.first,
-                                 tickets + share.result))
-            return;
-        if (me.number == 0 && exists)
-            store_results_directly<Fold>(results, {state}, place);
+        state = fold_typed_rows<Fold, In, Strided>(x, split << team | me.number, rows);
     }
+    state = team_fold<Fold>(x, me, state);
+    result_share share = {splits, split, result, result * splits};
+    kernel_results results = x.result;
+    if (tile) {
+        share = {tile->blocks, blockIdx.x - tile->first, tile->result, tile->first};
+        place = tile->result;
+        results.finish.count = tile->count;
+        results.divisor = results.divisor != 0 ? double(tile->count) : 0;
+    }
+    if (share.splits > 1 && !exchange_rows<Fold>(share.splits, share.split, state,
+                                                 partials + share.first, tickets + share.result))
+        return;
+    if (me.number == 0 && exists)
+        store_results_directly<Fold>(results, {state}, place);
 }
 
 } // namespace KERNELS

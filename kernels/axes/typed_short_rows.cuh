@@ -26,14 +26,13 @@ struct block_rows {
     __device__ __forceinline__ explicit block_rows(const kernel_axes &x)
         : from(static_cast<const char *>(x.from.data)), place(x.outer.first)
     {
-        const unsigned capacity = (blockDim.x >> x.launch.team) * x.launch.rounds;
+        const unsigned capacity = (blockDim.x >> x.launch.team) * x.launch.row.rounds;
         left = x.results;
         first = uint64_t(blockIdx.x) * capacity;
         if (Batches && x.outer.count > 1) {
             const row_tile &row = x.launch.row;
             const unsigned batch = blockIdx.x / row.blocks;
-            const result_place begin =
-                place_of_index(x, x.outer.count - row.dimensions, x.outer.first, batch);
+            const result_place begin = place_of_index(x, x.outer.count - 1, x.outer.first, batch);
             from += begin.base.data;
             place = begin.place;
             first = uint64_t(blockIdx.x - batch * row.blocks) * capacity;
@@ -46,53 +45,13 @@ struct block_rows {
     /* The place of a row's result. */
     __device__ __forceinline__ int64_t place_of(const kernel_axes &x, uint64_t row) const
     {
-        int64_t outer = 0;
-        if (span_two_dimensions(x)) {
-            const unsigned above = unsigned(row) / unsigned(x.outer.shape[last(x)]);
-            row -= above * x.outer.shape[last(x)];
-            outer = int64_t(above) * x.outer.output_strides[last(x) - 1];
-        }
-        return place + outer + int64_t(row) * x.outer.output_strides[last(x)];
+        return place + int64_t(row) * x.outer.output_strides[last(x)];
     }
 
     /* The innermost outer dimension. */
     static __device__ __forceinline__ unsigned last(const kernel_axes &x)
     {
         return Batches ? x.outer.count - 1 : 0;
-    }
-
-    /* Whether rows span two dimensions, so that their results are not at one distance. */
-    __device__ __forceinline__ bool span_two_dimensions(const kernel_axes &x) const
-    {
-        return Batches && x.launch.row.dimensions > 1;
-    }
-};
-
-/* A thread's results, `pitch` rows from each other. */
-template <class Fold, class In, class Rows>
-struct thread_results {
-    const kernel_axes &x;
-    const Rows &rows;
-    uint64_t row;
-    unsigned pitch;
-    int64_t place, step;
-
-    __device__ __forceinline__ thread_results(const kernel_axes &x, const Rows &rows,
-                                              uint64_t first, unsigned pitch)
-        : x(x), rows(rows), row(first), pitch(pitch), place(rows.place_of(x, first)),
-          step(int64_t(pitch) * x.outer.output_strides[Rows::last(x)])
-    {
-    }
-
-    __device__ __forceinline__ void store(const row_result<Fold, In> &result) const
-    {
-        store_row_result<Fold, In>(x, result, place);
-    }
-
-    __device__ __forceinline__ void advance()
-    {
-        row += pitch;
-        place = rows.span_two_dimensions(x) ? rows.place_of(x, row) : place + step;
     }
 };
 
@@ -247,13 +206,14 @@ __device__ __forceinline__ void fold_rows_by_team(const kernel_axes &x, const te
 {
     const unsigned teams = blockDim.x >> share.team, team = threadIdx.x >> share.team;
     const row_numbers numbers(x.result);
-    thread_results<Fold, In, Rows> results(x, rows, rows.first + first + team, teams);
+    const int64_t step = int64_t(teams) * x.outer.output_strides[Rows::last(x)];
+    int64_t place = rows.place_of(x, rows.first + first + team);
 #pragma unroll 1
-    for (; first < rows.count; first += teams, results.advance()) {
+    for (; first < rows.count; first += teams, place += step) {
         const bool exists = first + team < rows.count;
         const auto row = fold_row<Fold, In>(Row(share, staged, exists ? first + team : 0), numbers);
         if (share.number == 0 && exists)
-            results.store(row);
+            store_row_result<Fold, In>(x, row, place);
     }
 }
 

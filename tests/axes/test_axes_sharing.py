@@ -160,12 +160,12 @@ UNSPLIT_COLUMNS = {
     ],
     "whole loads of a result's columns are made alone": [
         *each((8, MIB, 8), axis=(0, 2), size=(2,), state=(24,), unsplit=1, inner=8, team=0),
-        *each((8, MIB, 8), axis=(0, 2), size=(8,), state=(8,), unsplit=1, inner=8, team=2),
+        *each((8, MIB, 8), axis=(0, 2), state=(8,), unsplit=1, inner=8, team=1),
         *each((8, MIB, 8), axis=(0, 2), size=(1,), state=(8,), unsplit=0, inner=8),
     ],
     "few rows of batches off boundaries are made alone by warps of their own": [
         *each((1 << 10, 8, 1001), axis=1, unsplit=1, shifted=True, groups=(1 << 10) * 9 // 2),
-        *each((1 << 10, 17, 1001), (1 << 10, 8, 40), axis=1, unsplit=0),
+        *each((1 << 10, 33, 1001), (1 << 10, 8, 40), axis=1, unsplit=0),
     ],
     "many rows off boundaries are made alone if long": [
         *each((40, MIB + 1), (41, 4 * MIB + 1), state=(8,), unsplit=1, shifted=True),
@@ -194,16 +194,17 @@ LONG_ROWS = {
         *each((1 << 28, 600), axis=1, size=(1,), team=2),
         *each((1 << 28, MIB), axis=1, size=(1,), team=8),
         *each((556, 8051), axis=1, size=(8,), state=(8,), team=7),
-        *each((556, 8051), axis=1, size=(8,), state=(16,), team=5),
+        *each((556, 8051), axis=1, size=(8,), state=(16,), team=6),
     ],
     "teams are larger if the last wave would have few blocks": [
         *each((9486, 18018), axis=1, size=(1,), state=(8,), team=5),
         *each((18540, 3550), axis=1, state=(8,), team=5),
         *each((6336, 18018), axis=1, size=(1,), state=(8,), team=4),
     ],
-    "two or three rows of a large state are not read side by side": [
-        *each((2, 8191, 256), (3, 8191, 256), axis=(0, 2), state=(8,), stacked=True),
-        *each((2, 8191, 256), (3, 8191, 256), axis=(0, 2), state=(16,), stacked=False),
+    "two or three rows of many loads or of a large state are not read side by side": [
+        *each((2, 8191, 32), (3, 8191, 32), axis=(0, 2), state=(8,), stacked=True),
+        *each((2, 8191, 256), (3, 8191, 256), axis=(0, 2), stacked=False),
+        *each((2, 8191, 32), (3, 8191, 32), axis=(0, 2), state=(16,), stacked=False),
         *each((4, 8191, 256), axis=(0, 2), state=(16,), stacked=True),
     ],
     "few results are shared by blocks once one has much to do": [
@@ -223,7 +224,7 @@ LONG_ROWS = {
 SHORT_ROWS = {
     "short rows lie one after the other, or in batches of many": [
         *each((1000, 500, 12), axis=2, dimensions=0, unit=0),
-        *each((300, 200, 12), axis=2, strides=(48, 14400, 4), dimensions=2, batch=60000, unit=0),
+        *each((300, 200, 12), axis=2, strides=(48, 14400, 4), dimensions=1, batch=300, unit=0),
         *each((9, 43, 12), axis=2, strides=(9999, 48, 4), dimensions=1, batch=43, unit=0),
         *each((9, 43, 12), axis=2, strides=(9984, 96, 4), dimensions=1, batch=43, unit=16),
         *each((9, 42, 12), (9, 31, 400), axis=2, strides=(99999, 1600, 4), typed=False),
@@ -267,9 +268,8 @@ def test_every_result_is_made_and_every_row_has_readers(shape, data, size, multi
     assert got.splits >= 1
     got = typed(shape, axes, size, kernels=ROWS, **asked) if size < 16 and axes else None
     if got:
-        made = got.rounds << got.teams
-        assert (got.groups - 1) * made < results <= got.groups * made
-        assert got.splits == 1 or (got.team == got.block and got.rounds == 1)
+        assert (got.groups - 1) << got.teams < results <= got.groups << got.teams
+        assert got.splits == 1 or got.team == got.block
         assert (got.splits << got.team) % got.readers == 0
         assert got.readers <= 1 << got.team or got.readers % (1 << got.team) == 0
         assert not got.stacked or got.readers <= 1 << got.team
@@ -315,7 +315,7 @@ def test_columns_are_made_and_blocks_hold_their_rows(rows, columns, outer, size,
     assert rows // got.coalesced <= got.splits * BLOCK_ROWS
     left = got.elements * (across + 1), got.elements << got.block - 1 if got.team else 0
     assert state * max(left) <= SHARED
-    assert threads <= 1024
+    assert threads <= 256
 
 
 @many_times
@@ -373,7 +373,7 @@ def test_short_rows_are_loaded_several_at_once_or_shared_by_many_threads(size):
         few, many_rows = short_rows(n, size, 100), short_rows(n, size)
         assert n in (2, 8) or (few.rounds, few.team >= many_rows.team) == (1, True)
         assert n in (2, 8) or few.team == 5 or n >> (few.team + few.load) <= 1
-        assert n > 100 or many_rows.rows * n * size >= 8 << 10
+        assert n > 100 or many_rows.rows * n * size >= 4 << 10
         got = short_rows(n, size, data=size, stride=2 * size, pitch=2 * n * size)
         packs = size < 4  # narrower than copies
         assert (got.step, 1 << got.load) == (1 + packs, min(n & -n, LOAD // size))

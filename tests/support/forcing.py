@@ -13,9 +13,9 @@ from gred import _testing
 
 FIELDS = {
     "shape": "block data_blocks",
-    "axes": "block threads share blocks windows large across unsplit unsplit_block small strided",
+    "axes": "block threads share blocks windows across unsplit unsplit_block small strided",
     "short_rows": "several staging staged turns threads",
-    "long_rows": "few_rows bytes block least threads packs waves rounds stacked few",
+    "long_rows": "few_rows bytes block least threads packs waves stacked few",
     "segments": "block tiling tile share rounds blocks few",
 }
 NO_ROW = 2**32 - 1  # longer than any row
@@ -36,11 +36,9 @@ def force(configuration: dict[str, tuple[int, ...]]) -> None:
         _testing.force(family, fields, not numbers)
 
 
-def _whole_axes(block, *, large=0, unsplit_block=0, **fields) -> dict[str, int]:
+def _whole_axes(block, **fields) -> dict[str, int]:
     """Add the fields that tests leave out: blocks of one size for all kinds."""
-    usual = {"block": block, "windows": 2, "across": 7, "small_block": block}
-    usual |= dict.fromkeys(("large", "small_large"), large or block)
-    return usual | {"unsplit_block": unsplit_block or block} | fields
+    return {"block": block, "windows": 2, "across": 7, "unsplit_block": block} | fields
 
 
 @contextlib.contextmanager
@@ -67,34 +65,32 @@ def _of(hook: str, numbers: dict) -> dict:
 # Rows by kernels with a runtime type, and columns by any kernels: few and many threads, small and
 # large teams, no splits and as many as possible.
 _GENERAL = {
-    "a thread each": (8, 1, 16, 0, 2, 8, 5),
+    "a thread each": (8, 1, 16, 0, 2, 5),
     "a warp": (5, 1 << 20, 0, 0),
     "a block": (7, 1 << 20, 0, 0),
-    "a warp and splits": (5, 1 << 20, 0, 1 << 16, 4, 5, 5),
-    "large blocks": (5, 1 << 20, 0, 1 << 16, 2, 10),
+    "a warp and splits": (5, 1 << 20, 0, 1 << 16, 4, 5),
     "splits alone": (6, 1, 0, 1 << 16),
-    "few columns side by side": (7, 1 << 20, 0, 2, 2, 7, 1),
-    "small arrays": (8, 1 << 20, 0, 0, 2, 8, 7, 0, 0, 1 << 30),
-    "unsplit columns": (5, 1, 0, 0, 2, 5, 5, 4),
+    "few columns side by side": (7, 1 << 20, 0, 2, 2, 1),
+    "small arrays": (8, 1 << 20, 0, 0, 2, 7, 0, 0, 1 << 30),
+    "unsplit columns": (5, 1, 0, 0, 2, 5, 4),
 }
 _NO_ROWS = {"short_rows": (0, 5, 0, False, 1)}
-_NO_ROWS["long_rows"] = (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0)
+_NO_ROWS["long_rows"] = (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, NO_ROW, 0)
 
 _COLUMNS = {
-    "alone": (8, 1, 0, 0, 2, 8, 5),
-    "a team": (7, 1 << 20, 0, 0, 2, 7, 3),
-    "splits": (5, 1, 0, 1 << 16, 2, 5, 5),
-    "a team and splits": (6, 1 << 20, 0, 1 << 16, 2, 6, 2),
-    "large blocks that split": (5, 1 << 20, 0, 1 << 16, 2, 10, 2),
-    "unsplit": (5, 1, 0, 0, 2, 5, 5, 4),
+    "alone": (8, 1, 0, 0, 2, 5),
+    "a team": (7, 1 << 20, 0, 0, 2, 3),
+    "splits": (5, 1, 0, 1 << 16, 2, 5),
+    "a team and splits": (6, 1 << 20, 0, 1 << 16, 2, 2),
+    "unsplit": (5, 1, 0, 0, 2, 5, 4),
 }
 
 # Blocks of one warp, so that a few hundred columns have many boundaries of blocks and warps:
 # columns shared by threads, and columns of few loads, which one thread reduces.
-_SHARED = (5, 1, 0, 0, 2, 5, 5)
+_SHARED = (5, 1, 0, 0, 2, 5)
 _UNSPLIT = {"shared": _SHARED, **{f"{loads} loads": (*_SHARED, loads) for loads in (1, 2, 4)}}
 
-_ONE_BY_ONE = (2, 8, 5, 0, 0, 0, 1 << 30)
+_ONE_BY_ONE = (2, 5, 0, 0, 0, 1 << 30)
 _STRIDED = {"a thread each": (8, 1, 0, 0, *_ONE_BY_ONE)}
 _STRIDED["teams and splits"] = (8, 1 << 20, 0, 1 << 16, *_ONE_BY_ONE)
 
@@ -110,15 +106,15 @@ _SHORT_ROWS = {
 
 _LONG_ROWS = {
     "measured": (),
-    "a thread each": (1, 1, 5, 0, 1, 16, 1, 1, NONE, 99),
-    "four threads": (1, 1, 6, 2, 1, 16, 1, 3, 16, 0),
-    "a warp": (1, 1, 5, 5, 1, 16, 1, 1, 16, 0),
-    "a warp and two": (1, 1, 8, 6, 1, 16, 1, 4, NONE, 60),
-    "a block": (1, 1, 8, 8, 1, 16, 1, 2, 16, 0),
-    "as many as can be": (1, 1, 7, 3, 1 << 20, 0, 1, 1, NONE, 0),
-    "splits of a warp": (1, 1, 5, 5, 1 << 20, 0, 1 << 10, 1, NONE, 0),
-    "splits of two warps": (1, 1, 6, 6, 1 << 20, 0, 1 << 10, 1, NONE, 0),
-    "splits": (1, 1, 6, 6, 1, 0, 1, 1, 16, 0),
+    "a thread each": (1, 1, 5, 0, 1, 16, 1, NONE, 99),
+    "four threads": (1, 1, 6, 2, 1, 16, 1, 16, 0),
+    "a warp": (1, 1, 5, 5, 1, 16, 1, 16, 0),
+    "a warp and two": (1, 1, 8, 6, 1, 16, 1, NONE, 60),
+    "a block": (1, 1, 8, 8, 1, 16, 1, 16, 0),
+    "as many as can be": (1, 1, 7, 3, 1 << 20, 0, 1, NONE, 0),
+    "splits of a warp": (1, 1, 5, 5, 1 << 20, 0, 1 << 10, NONE, 0),
+    "splits of two warps": (1, 1, 6, 6, 1 << 20, 0, 1 << 10, NONE, 0),
+    "splits": (1, 1, 6, 6, 1, 0, 1, 16, 0),
 }
 
 # Segments one by one, or in tiles; the last number is the size below which tiles are not used.
