@@ -158,12 +158,9 @@ def test_a_place_is_right_by_what_is_there_and_integers_are_equal_in_64_bits():
 # ---- libraries ----
 
 
-@pytest.mark.parametrize("key", ["gred", "gred in pieces", *libraries.peers_on("host")])
-def test_a_library_on_the_host_is_right_or_says_what_it_lacks(key, given):
-    """One case has data of a short period, which does not divide rows, and small chunks."""
-    if key == "gred in pieces":
-        given(data, PERIOD=96, _CHUNK=40)
-    ours = key.startswith("gred")
+@pytest.mark.parametrize("key", ["gred", *libraries.peers_on("host")])
+def test_a_library_on_the_host_is_right_or_says_what_it_lacks(key):
+    ours = key == "gred"
     field = libraries.assemble("host", [] if ours else [key])
     if key in field.absent:
         pytest.skip(field.absent[key])

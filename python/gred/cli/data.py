@@ -4,22 +4,19 @@ The error allowed for a float depends on its type, the length of the array and t
 """
 
 import math
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from gred.cli.cases import Case
-from gred.cli.record import usable_cores
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# Elements that NumPy reduces in one call.
-_CHUNK = 1 << 20
-# Roundings in a chunk: NumPy adds pairwise, below 128 elements in 8 lanes: 16 + 3, and 13 above.
-_CHUNK_HEIGHT = 33
+# Elements that NumPy converts and adds at a time.
+_BUFFER = 1 << 13
+# Roundings in a buffer: NumPy adds pairwise, below 128 elements in 8 lanes: 16 + 3, and 6 above.
+_BUFFER_HEIGHT = 25
 # Period of random_array, in elements.
 PERIOD = 1 << 22
 # Fields in which `describe` is compared.
@@ -111,7 +108,7 @@ class Answer(NamedTuple):
             share = 2 * -(-self.size // (grid * block_size)) + 32
             height = min(height, share + block_size.bit_length() + grid)
         ours = relative_bound(height, self.unit_roundoff)
-        terms = _CHUNK_HEIGHT + self.size // _CHUNK if self.op == "sum" else self.size
+        terms = _BUFFER_HEIGHT + self.size // _BUFFER if self.op == "sum" else self.size
         return self.scale * (ours + relative_bound(terms, 2.0**-53))
 
     def accepts(self, result: Any, grid: int = 0, block_size: int | None = None) -> bool:
@@ -143,7 +140,7 @@ def numpy_answer(array: Array, op: str) -> Answer:
     if array.dtype.kind != "f" or op not in ("sum", "prod"):
         options = {"dtype": array.dtype} if op in ("sum", "prod") else {}
         return Answer(op, getattr(np, op)(array, **options), array.size, 0.0, 0.0)
-    value, scale = _NUMBERS[op](_Totals(array, array))
+    value, scale = _number_and_scale(op, array)
     return Answer(op, value, array.size, scale, float(np.finfo(array.dtype).eps) / 2)
 
 
@@ -169,25 +166,28 @@ class Value(NamedTuple):
 class Truth:
     """The right answer to `case` over `array` in its layout, with an optional mask.
 
-    It is computed in wide types, once for all pieces with the same elements. Integers must be equal
-    modulo 2^64, or modulo the range of their type.
+    It is computed in wide types. Integers must be equal modulo 2^64, or modulo the range of their
+    type.
     """
 
     def __init__(self, case: Case, array: Array, mask: Array | None) -> None:
         self._case, self._view = case, case.view(array)
         self.count = int(self._view.size)
         name, kind = case.reduction.name, case.layout.dtype or case.type.name
-        totals = _Totals(array, self._view, mask, case.layout.dtype, name.startswith("nan"))
+        included = self._view if mask is None else self._view[mask]
+        included = included[included == included] if name.startswith("nan") else included
         # Accumulated in at least float32, and rounded to the type of the result.
         roundoff = 2.0**-53 if kind in ("float64", "complex128") else 2.0**-24
-        relative = relative_bound(max(0, totals.count - 1), roundoff)
+        relative = relative_bound(max(0, included.size - 1), roundoff)
         relative += _LAST_ROUNDINGS * _ROUNDOFF.get(kind, roundoff)
-        scaled = (_NUMBERS[part](totals) for part in _ANSWERED_AS.get(name, (name,)))
+        # A position is answered by the element there.
+        plain = name.removeprefix("nan").removeprefix("arg")
+        parts = {"minmax": ("min", "max"), "describe": DESCRIBED}.get(plain, (plain,))
         # All libraries widen integers to 64 bits, except in ptp, which wraps in the element type.
         modulus = 1 << (8 * case.type.itemsize if name == "ptp" else 64)
         self.values = tuple(
             Value(number, 0.0 if isinstance(number, int) else scale * relative, modulus)
-            for number, scale in scaled
+            for number, scale in (_number_and_scale(part, included) for part in parts)
         )
 
     def accepts(self, answers: tuple[Any, ...]) -> bool:
@@ -205,98 +205,36 @@ class Truth:
         return ", ".join(map(str, self.values))
 
 
-class _Totals:
-    """Totals of the included elements, from which answers are computed; evaluated lazily.
-
-    The array is processed in pieces. Pieces of the same shape at the same offset in a period have
-    the same elements, and only one of them is processed.
-    """
-
-    def __init__(
-        self, array: Array, view: Array, mask: Any = None, dtype: Any = None, no_nan: bool = False
-    ) -> None:
-        self._rows = view if view.ndim == 2 else view.reshape(1, -1)
-        self._masks = None if mask is None else mask.reshape(1, -1)
-        self._dtype, self._no_nan = dtype, no_nan
-        self._pieces = []
-        high = max(1, _CHUNK // max(1, self._rows.shape[1]))
-        for top in range(0, self._rows.shape[0], high):
-            for left in range(0, self._rows.shape[1], _CHUNK):
-                place = np.s_[top : top + high, left : left + _CHUNK]
-                offset = self._rows[place].ctypes.data - array.ctypes.data
-                start = offset // array.itemsize % PERIOD
-                self._pieces.append(((start, self._rows[place].shape), place))
-
-    def __getattr__(self, name: str) -> Any:
-        of_piece, of_all = _PARTS[name]
-        distinct = dict(self._pieces)
-        with ThreadPoolExecutor(usable_cores()) as pool:
-            found = pool.map(lambda place: of_piece(self._elements(place)), distinct.values())
-            totals = dict(zip(distinct, found, strict=True))
-        total = of_all(totals[key] for key, _ in self._pieces)
-        setattr(self, name, total)
-        return total
-
-    def _elements(self, place: Any) -> Array:
-        """Return a piece's elements, without NaN if requested, in a lossless wide type."""
-        piece: Array = self._rows[place]
-        piece = piece.ravel() if self._masks is None else piece[self._masks[place]]
-        piece = piece.astype(self._dtype) if self._dtype else piece
-        piece = piece[piece == piece] if self._no_nan else piece
-        wide = {"b": "u8", "u": "u8", "i": "i8", "c": "c16"}
-        return piece.astype(wide.get(piece.dtype.kind, "f8"))
-
-
-def _magnitudes(piece: Array) -> Any:
-    return np.abs(piece if piece.dtype.kind == "c" else piece.astype(np.float64))
-
-
-# Functions that compute a piece's total, and merge the totals of all pieces. Integer sums and
-# products are computed modulo 2^64.
-_PARTS: dict[str, tuple[Callable[[Array], Any], Callable[[Iterable[Any]], Any]]] = {
-    "count": (len, sum),
-    "sum": (lambda piece: piece.sum().item(), sum),
-    "magnitude": (lambda piece: float(_magnitudes(piece).sum()), math.fsum),
-    "squares": (lambda piece: float(np.square(_magnitudes(piece)).sum()), math.fsum),
-    "product": (lambda piece: piece.prod().item(), math.prod),
-    "minimum": (np.min, lambda found: np.min([*found]).item()),
-    "maximum": (np.max, lambda found: np.max([*found]).item()),
-    "exponentials": (np.logaddexp.reduce, lambda found: float(np.logaddexp.reduce([*found]))),
-    "nonzero": (lambda piece: int(np.count_nonzero(piece)), sum),
-}
-
-
-def _variance(t: _Totals) -> tuple[float, float]:
-    """Compute the variance from the mean square, which suffices for means close to zero."""
-    count = max(1, t.count)
-    square = float(t.squares / count)
-    return float(max(0.0, square - abs(t.sum / count) ** 2)), square
-
-
-def _deviation(t: _Totals) -> tuple[float, float]:
-    variance, square = _variance(t)
+def _number_and_scale(name: str, x: Array) -> tuple[Any, float]:
+    """Reduce x in a wide type; return the answer, and the scale that its error is relative to."""
+    x = x.astype(np.float32) if x.dtype.kind == "V" else x  # bfloat16
+    x = x.view(np.uint8) if x.dtype.kind == "b" else x
+    wide = {"u": np.uint64, "i": np.int64, "c": np.complex128}.get(x.dtype.kind, np.float64)
+    if name in ("any", "all", "count_nonzero"):
+        return int(getattr(np, name)(x)), 0.0
+    if name in ("min", "max"):
+        return getattr(np, name)(x).item(), 0.0
+    if name == "prod":
+        product = x.prod(dtype=wide).item()
+        return product, abs(product)
+    if name == "ptp":
+        low, high = x.min().item(), x.max().item()
+        return high - low, max(abs(low), abs(high))
+    if name == "logsumexp":
+        most = float(x.max())
+        total = most + math.log(np.exp(x.astype(np.float64) - most).sum())
+        return total, 1.0 + abs(total)
+    count, total = max(1, x.size), x.sum(dtype=wide).item()
+    if name in ("sum", "mean"):
+        divisor = 1 if name == "sum" else count
+        scale = float(np.abs(x).sum(dtype=np.float64)) / divisor
+        return (total if name == "sum" else total / count), scale
+    squares = float(np.square(np.abs(x), dtype=np.float64).sum())
+    if name == "norm":
+        return math.sqrt(squares), math.sqrt(squares)
+    # The variance from the mean square, which suffices for means close to zero.
+    square = squares / count
+    variance = max(0.0, square - abs(total / count) ** 2)
+    if name == "var":
+        return variance, square
     return math.sqrt(variance), square / (math.sqrt(variance) or 1.0)
-
-
-# The expected value, and the scale that its error is relative to.
-_NUMBERS: dict[str, Callable[[_Totals], tuple[Any, float]]] = {
-    "sum": lambda t: (t.sum, t.magnitude),
-    "prod": lambda t: (t.product, abs(t.product)),
-    "min": lambda t: (t.minimum, 0.0),
-    "max": lambda t: (t.maximum, 0.0),
-    "mean": lambda t: (t.sum / max(1, t.count), t.magnitude / max(1, t.count)),
-    "any": lambda t: (int(t.nonzero > 0), 0.0),
-    "all": lambda t: (int(t.nonzero == t.count), 0.0),
-    "count_nonzero": lambda t: (t.nonzero, 0.0),
-    "var": _variance,
-    "std": _deviation,
-    "ptp": lambda t: (t.maximum - t.minimum, max(abs(t.maximum), abs(t.minimum))),
-    "logsumexp": lambda t: (t.exponentials, 1.0 + abs(t.exponentials)),
-    "norm": lambda t: (math.sqrt(t.squares), math.sqrt(t.squares)),
-}
-# Reductions with answers from others: without NaN, of the element at a position, or of several.
-_ANSWERED_AS = {
-    **{f"nan{name}": (name,) for name in ("sum", "prod", "min", "max", "mean", "var", "std")},
-    **{f"{nan}arg{name}": (name,) for nan in ("", "nan") for name in ("min", "max")},
-    **{"minmax": ("min", "max"), "describe": DESCRIBED},
-}
