@@ -301,7 +301,7 @@ PYTHON = [
     Defect(
         "wrong peer",
         "error path",
-        "python/gred/cli/outcome.py",
+        "python/gred/cli/versus.py",
         "gred is compared with libraries whose answer is wrong.",
         ' and row["median_ns"] and row["right"]]',
         ' and row["median_ns"]]',
@@ -310,7 +310,7 @@ PYTHON = [
     Defect(
         "edge of a check",
         "edge",
-        "python/gred/lab/edges.py",
+        "python/gred/lab/checking.py",
         "Rungs of one's own are not checked at one element more than a warp or a block takes.",
         "for k in (-1, 0, 1)}",
         "for k in (-1, 0)}",

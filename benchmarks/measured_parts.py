@@ -11,8 +11,8 @@ from roofline import FREE
 import gred
 from gred.cli import record, units
 from gred.cli.cases import series_text
-from gred.cli.outcome import Outcome, mean_ratio, outcomes, series, time_text
 from gred.cli.record import Record
+from gred.cli.versus import Outcome, mean_ratio, outcomes, series, time_text
 
 TIMES = ("predicted", "measured")
 

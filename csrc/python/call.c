@@ -97,7 +97,7 @@ static bool mask_nan(struct call *call, PyObject *where)
         return true;
     where = where && !numpy_is_no_value(where) ? where : Py_True;
     OWNED *found =
-        python_call("gred.statistics.nans", "values_and_not_nan", "(OO)", call->like, where);
+        python_call("gred.checks", "values_and_not_nan", "(OO)", call->like, where);
     array_release(&call->mask);
     request->reduction = row->plain;
     return found &&

@@ -241,7 +241,7 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
                                 "with weights takes axis, dtype, ddof, keepdims, where and method",
                                 slots[WEIGHTS], slots);
     if (is_exact_variance(reduction, slots))
-        return reduce_in_python(reduction, "gred.exact.variances",
+        return reduce_in_python(reduction, "gred.exact.moments",
                                 "by method 'exact' takes axis, dtype, ddof, keepdims and where",
                                 arrays, slots);
     if (arrays)

@@ -248,6 +248,20 @@ def values_and_validity(a: Any, name: str) -> tuple[Any, Any]:
     return values.to_numpy(zero_copy_only=False), present
 
 
+def values_and_not_nan(a: Any, where: Any) -> tuple[Any, Any]:
+    """Return an array and the mask, in its library, of unmasked elements that are not NaN."""
+    if type(a) is np.ndarray and a.dtype.kind in "fc" and where is True:
+        return a, a == a
+    values, present = values_and_validity(a, "a")
+    array = array_of(values)
+    if present is not None:
+        where = present if where is True else present & np.asarray(where)
+    if not _core.element(array).startswith(("float", "bfloat", "complex")):
+        return array, where
+    shown = array == array
+    return array, shown if where is True else shown & where
+
+
 def _count_nulls(a: Any) -> int:
     a = a.data if type(a).__module__.startswith("xarray.") else a  # may be a pandas array
     if type(a).__module__.startswith("pyarrow.") and hasattr(a, "columns"):

@@ -23,7 +23,7 @@ from numpy.typing import DTypeLike
 from gred import _core
 from gred.checks import dtype_name, on_device
 from gred.device_array import dtype_named
-from gred.exact import ExactSum
+from gred.exact.sums import ExactSum
 from gred.explanation import explain
 
 _THREADS_MOST = 32

@@ -11,7 +11,7 @@ import pytest
 from test_cli_libraries import HOST, Peer, case_of
 
 import gred
-from gred.cli import cases, contest, data, libraries, measure, options, outcome, record, versus
+from gred.cli import cases, contest, data, libraries, measure, options, record, versus
 from gred.cli.measure import Clock, Sampling
 from gred.cli.plots import versus as plots
 
@@ -143,18 +143,18 @@ def row(library, nanoseconds, right=True, **more):
 def test_the_ratio_is_of_the_best_right_peer_over_the_slower_gred():
     rows = [row("gred", 10), row("gred-torch", 20), row("cupy", 50), row("torch", 30)]
     rows += [row("jax", 5, right=False), row("cub", None, missing="no")]
-    [one] = outcome.outcomes(rows)
+    [one] = versus.outcomes(rows)
     assert (one.gred["library"], one.peer["library"], one.ratio) == ("gred-torch", "torch", 1.5)
     assert one.share == pytest.approx(4096 / 20 / 10)
     assert str(one) == "sum float32, 4 KiB"
-    [wrong] = outcome.outcomes([row("gred", 10, right=False), *rows[1:]])
+    [wrong] = versus.outcomes([row("gred", 10, right=False), *rows[1:]])
     assert (wrong.wrong, wrong.ratio) == (True, None)
     rows = [row("gred", 10), row("numpy", 40), row("gred", 10, layout="rows")]
     rows[2:2] = [row("gred", 10, extent="8 KiB"), row("numpy", 10, extent="8 KiB")]
-    apart = outcome.outcomes(rows)
+    apart = versus.outcomes(rows)
     assert [one.ratio for one in apart] == [4.0, 1.0, None]
-    assert outcome.mean_ratio(apart) == pytest.approx(2.0)  # geometric mean
-    assert outcome.mean_ratio(apart[2:]) is None
+    assert versus.mean_ratio(apart) == pytest.approx(2.0)  # geometric mean
+    assert versus.mean_ratio(apart[2:]) is None
 
 
 def test_everything_measured_is_written_and_shown(screen, tmp_path):
@@ -195,7 +195,7 @@ def test_plots_show_every_case(screen, tmp_path):
         text = (tmp_path / "new" / "plots" / f"{name}.svg").read_text(encoding="utf-8")
         assert record.digest(kept) in text
     times = [axes for axes in plots.time_figure(kept).axes if axes.get_visible()]
-    series = {outcome.series_text(outcome.series(one)) for one in record.rows_of(kept)}
+    series = {versus.series_text(versus.series(one)) for one in record.rows_of(kept)}
     assert sorted(axes.get_title() for axes in times) == sorted(series)
     for axes in times:
         points = {line.get_label(): len(line.get_xdata()) for line in axes.get_lines()}

@@ -17,21 +17,21 @@ from processes import output_of
 
 import gred
 from gred import _core
-from gred.lab import checking, edges, nvcc, processes
+from gred.lab import building, checking, processes
 from gred.lab.building import Build
 from gred.lab.form import form_of
 
 pytestmark = [pytest.mark.unsanitized, pytest.mark.usefixtures("patient_lab")]
 FAULTS = RUNGS / "gpu_faults.cuh"
 SOURCE = FAULTS.read_text(encoding="utf-8")
-NVCC = nvcc.find(os.environ, sys.path)
+NVCC = building.find_nvcc(os.environ, sys.path)
 needs_nvcc = pytest.mark.skipif(NVCC is None, reason="there is no nvcc here")
 
 
 def for_hopper(path):
     """Return the build of a rung for a GPU that need not be here."""
     text = path.read_text(encoding="utf-8")
-    return Build(path, text, form_of(text, None, None), nvcc.Gpu("cuda:0", "90", NVCC))
+    return Build(path, text, form_of(text, None, None), building.Gpu("cuda:0", "90", NVCC))
 
 
 # ---- without a GPU ----
@@ -72,11 +72,11 @@ def test_the_first_gpu_is_compiled_for_and_without_nvcc_one_error_says_so(monkey
     here = [host._replace(name=name, compute_capability="9.0") for name in ("cuda:0", "cuda:1")]
     monkeypatch.setattr(gred, "devices", lambda: here)
     monkeypatch.setattr(gred, "launch_limit", lambda *_, **__: gred.LaunchLimit(None, "cuda:0"))
-    monkeypatch.setattr(nvcc, "find", lambda *_: Path("/some/bin/nvcc"))
-    found = nvcc.gpu(None)
-    assert found == nvcc.gpu("cuda") == ("cuda:0", "90", Path("/some/bin/nvcc"))
+    monkeypatch.setattr(building, "find_nvcc", lambda *_: Path("/some/bin/nvcc"))
+    found = building.gpu_named(None)
+    assert found == building.gpu_named("cuda") == ("cuda:0", "90", Path("/some/bin/nvcc"))
     assert "-gencode=arch=compute_90,code=sm_90" in found.command()
-    monkeypatch.setattr(nvcc, "find", lambda *_: None)
+    monkeypatch.setattr(building, "find_nvcc", lambda *_: None)
     with pytest.raises(RuntimeError, match="nvcc, which was not found in CUDA_HOME"):
         gred.lab.compile(FAULTS, device="cuda")
     assert gred.lab.compile(FAULTS).gpu is None
@@ -133,14 +133,14 @@ def test_a_rung_runs_where_it_is_compiled_for(pretending, monkeypatch):
 
 
 def test_a_gpu_is_asked_where_every_access_is_right(pretending, monkeypatch):
-    monkeypatch.setattr(pretending._build, "gpu", nvcc.Gpu("cuda:1", "90", NVCC))
+    monkeypatch.setattr(pretending._build, "gpu", building.Gpu("cuda:1", "90", NVCC))
     asked, wrong = [], [failed("cudaErrorIllegalAddress")]
 
     def answers(_, jobs):
         asked.append(
             {(job["kind"], job.get("device"), job["size"], job["block_size"]) for job in jobs}
         )
-        right = [processes.Answer(k, {"result": edges.truth(job)}) for k, job in enumerate(jobs)]
+        right = [processes.Answer(k, {"result": checking.truth(job)}) for k, job in enumerate(jobs)]
         return right + wrong
 
     monkeypatch.setattr(checking, "_answers", answers)
@@ -156,7 +156,7 @@ def test_a_gpu_is_asked_where_every_access_is_right(pretending, monkeypatch):
 def test_a_rung_stands_in_the_ladders_table_with_its_time(
     pretending, screen, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("gred.lab.table._SAMPLES", 2)
+    monkeypatch.setattr("gred.lab.rung._SAMPLES", 2)
     a = np.arange(100, dtype=np.float32)
     table = gred.lab.ladder(pretending, a, timed=a[:50], block_size=64)
     assert [row.number for row in table[13:16]] == [13, None, 14]
@@ -199,7 +199,7 @@ def gpu_goes_on():
 
 def found(rung, size, **options):
     """Run one length on the GPU in a separate process, and return the finding."""
-    job = edges.case(rung._build.form, size, 64, order=f"on {rung.gpu}")
+    job = checking.case(rung._build.form, size, 64, order=f"on {rung.gpu}")
     return labs.found(rung, job | {"kind": "answer", "device": rung.gpu}, kind="cuda", **options)[0]
 
 
@@ -241,12 +241,12 @@ def test_timing_a_rung_at_fault_raises(faults):
 )
 def test_the_ladders_rungs_are_right_on_a_gpu(name):
     rung = gred.lab.compile(LADDER / f"{name}.cuh", device="cuda")
-    jobs = list(edges.cases_on(rung.gpu, rung._build.form))
+    jobs = list(checking.cases_on(rung.gpu, rung._build.form))
     answers = list(checking._answers(rung._build, jobs))
     assert len(answers) == len(jobs) > 50
     for job, answer in zip(jobs, answers, strict=True):
         assert answer.failure == ""
-        assert answer.answer["result"] == edges.truth(job), job
+        assert answer.answer["result"] == checking.truth(job), job
 
 
 @pytest.mark.gpu

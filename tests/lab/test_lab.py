@@ -14,7 +14,7 @@ from labs import LAB, LADDER, RUNGS, found, line_of, saved
 from thin import chosen
 
 import gred
-from gred.lab import checking, edges, processes, worker
+from gred.lab import checking, processes, worker
 
 pytestmark = LAB
 FAULTS, PLAIN = RUNGS / "faults.cuh", RUNGS / "plain_faults.cu"
@@ -27,7 +27,7 @@ def faults():
 
 
 def case(rung, size, **options):
-    return edges.case(rung._build.form, size, 64, **options)
+    return checking.case(rung._build.form, size, 64, **options)
 
 
 # By length: the kind, the remark at the reported line, and the text; None for correct lengths.
@@ -93,7 +93,7 @@ def test_a_mistake_is_named_with_its_line(findings, at):
 
 
 def test_a_race_is_found_in_every_order_of_threads(faults):
-    jobs = [case(faults, size, order=order) for size in (101, 107) for order in edges.ORDERS]
+    jobs = [case(faults, size, order=order) for size in (101, 107) for order in checking.ORDERS]
     assert [finding.kind for finding in found(faults, *jobs)] == ["race"] * 6
 
 

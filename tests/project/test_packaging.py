@@ -20,7 +20,7 @@ from processes import output_of, printed
 from test_sources import ROOT, includes, sources, text_of
 
 import gred
-from gred.lab import nvcc as lab_nvcc
+from gred.lab import building as lab_building
 
 
 def test_every_file_that_names_the_version_names_the_same():
@@ -306,14 +306,14 @@ def test_nvcc_is_found_where_it_is_named(building, tmp_path, monkeypatch):
         return path
 
     toolkit, environment = building("toolkit"), {"PATH": ""}
-    monkeypatch.setattr(lab_nvcc, "_ELSEWHERE", str(tmp_path / "nothing"))
+    monkeypatch.setattr(lab_building, "_ELSEWHERE", str(tmp_path / "nothing"))
     of_wheels = program(building("wheels").FOLDER)
-    assert lab_nvcc.find(environment, []) is None
-    assert lab_nvcc.find(environment, ["/nothing", str(tmp_path)]) == of_wheels
+    assert lab_building.find_nvcc(environment, []) is None
+    assert lab_building.find_nvcc(environment, ["/nothing", str(tmp_path)]) == of_wheels
     for name in ("PATH", "CUDA_PATH", "CUDA_HOME"):  # each takes precedence over the one before
         nvcc = program(name)
         environment[name] = str(nvcc.parent if name == "PATH" else nvcc.parent.parent)
-        assert lab_nvcc.find(environment, [str(tmp_path)]) == nvcc
+        assert lab_building.find_nvcc(environment, [str(tmp_path)]) == nvcc
         assert toolkit.toolkit_nvcc(environment) == toolkit.find_nvcc(environment) == nvcc
     for left_out in (NONE, {"GRED_SANITIZE": "1"}):
         assert toolkit.find_nvcc(environment | left_out) is None

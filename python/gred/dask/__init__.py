@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from gred.dask import quantiles, summaries, sums
+from gred.dask import quantiles, sums
 from gred.docstrings import NEEDED, OPTIONS, make_function
 
 __all__ = ["all", "any", "by_key", "count_nonzero", "describe", "dot", "max", "mean", "median"]
@@ -118,12 +118,12 @@ _QUANTILE = _Kind(
 )
 _MEDIAN = _QUANTILE._replace(parameters="x axis", keywords="keepdims split_every")
 _SUMMARY = _Kind(
-    *(summaries.describe, "x ddof", "axis keepdims dtype where split_every"),
+    *(sums.describe, "x ddof", "axis keepdims dtype where split_every"),
     "The result of `gred.describe` with ``method='exact'`` for the whole array.",
     "dask.delayed.Delayed\n    A delayed `gred.Summary`; its attributes are lazy, too.",
 )
 _BY_KEY = _Kind(
-    *(summaries.by_key, "op keys values num_keys", "outside dtype ddof split_every"),
+    *(sums.by_key, "op keys values num_keys", "outside dtype ddof split_every"),
     """Sums, means, variances and norms of floats are exact, and rounded once. A key without
     values gives the same result as in `gred.by_key`; 'describe' a Delayed `gred.Summary`.""",
     "dask.array.Array of shape (num_keys, ...)\n    Lazy.",

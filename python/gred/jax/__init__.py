@@ -24,9 +24,7 @@ import numpy as np
 
 import gred
 from gred.docstrings import NEEDED, OPTIONS, make_function
-from gred.jax import derivatives as _derivatives  # noqa: F401  registers derivatives
-from gred.jax.available import jnp
-from gred.jax.primitive import reduce_p, resolve_call
+from gred.jax.primitive import jnp, reduce_p, resolve_call
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "dot", "logsumexp", "max", "mean"]
 __all__ += ["min", "norm", "prod", "std", "sum", "var"]

@@ -1,14 +1,51 @@
-"""A JAX primitive for all reductions: its shape, its lowering, and its batching rule."""
+"""A JAX primitive for all reductions: its shape, its lowering, its batching rule and derivatives.
+
+Raises ImportError if JAX or gred's extension for it is missing or incompatible. Derivatives are
+gred's own sums, or those of the corresponding JAX function.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gred import _core
-from gred.jax.available import Primitive, batching, ffi, jax, jnp, mlir, targets
+from gred.checks import import_extra
+
+jax: Any = import_extra("jax", "jax", (0, 6))
+try:
+    targets: Any = importlib.import_module("gred._jax")
+except ImportError as _error:
+    raise ImportError(
+        f"gred was built without JAX support ({_error}); build it from source with "
+        "GRED_JAX=1 pip install '.[jax]'",
+        name="gred._jax",
+    ) from _error
+
+
+jnp, ffi = import_extra("jax.numpy", "jax"), import_extra("jax.ffi", "jax")
+ad, batching, mlir = (
+    import_extra(f"jax.interpreters.{one}", "jax") for one in ("ad", "batching", "mlir")
+)
+Primitive: Any = import_extra("jax.extend.core", "jax").Primitive
+
+# The version of this JAX's XLA FFI. XLA accepts handlers of older versions; after registering a
+# newer one none of its devices works.
+_header = Path(ffi.include_dir(), "xla/ffi/api/c_api.h").read_text(encoding="utf-8")
+_found = re.findall(r"#define XLA_FFI_API_(?:MAJOR|MINOR) (\d+)", _header)
+if tuple(map(int, _found)) < targets.version:
+    raise ImportError(
+        f"gred was built for a later JAX than the installed {jax.__version__}; update JAX, or "
+        "rebuild gred with GRED_JAX=1 pip install --no-build-isolation .",
+        name="jax",
+    )
 
 TARGET = "gred_reduce"
 
@@ -104,3 +141,71 @@ def _batch(arrays: Any, places: Any, *, how: How) -> tuple[Any, int]:
 
 
 batching.primitive_batchers[reduce_p] = _batch
+
+
+# ---- derivatives ----
+
+# Functions of elements and axes to differentiate in place of gred's. Reductions neither here nor in
+# SUMS are piecewise constant.
+JAXS: dict[str, Callable[..., Any]] = {
+    "prod": jnp.prod,
+    "min": jnp.min,
+    "max": jnp.max,
+    "var": jnp.var,
+    "std": jnp.var,
+    "norm_1": lambda x, axis: jnp.sum(jnp.abs(x), axis),
+    "norm_inf": lambda x, axis: jnp.max(jnp.abs(x), axis),
+    "norm_neg_inf": lambda x, axis: jnp.min(jnp.abs(x), axis),
+    "logsumexp": jax.nn.logsumexp,
+}
+SUMS = ("sum", "mean", "norm")
+
+
+def _tangent(x: Any, t: Any, result: Any, how: How) -> Any:
+    """Compute the tangent of results from that of elements."""
+    name, length = how.reduction, math.prod(x.shape[k] for k in how.axes)
+    if name in SUMS:
+        terms = (jnp.conj(x) * t).real if name == "norm" else t
+        total = reduce_p.bind(terms, how=how.sums(how.axes, terms.dtype))
+        return total / {"sum": 1, "mean": length, "norm": result}[name]
+    found = jax.jvp(functools.partial(JAXS[name], axis=how.axes), (x,), (t,))[1]
+    if name in ("var", "std"):
+        found = found * length / (length - how.ddof)
+    return found / (2 * result) if name == "std" else found
+
+
+def _of_products(arrays: Any, tangents: Any, how: How) -> Any:
+    (x, y), (t, u) = arrays, tangents
+    parts = [pair for pair, one in (((t, y), t), ((x, u), u)) if type(one) is not ad.Zero]
+    return functools.reduce(jnp.add, [reduce_p.bind(*pair, how=how) for pair in parts])
+
+
+def _jvp(arrays: Any, tangents: Any, *, how: How) -> tuple[Any, Any]:
+    result = reduce_p.bind(*arrays, how=how)
+    if len(arrays) > 1:
+        return result, _of_products(arrays, tangents, how)
+    if how.reduction not in (*SUMS, *JAXS) or not jnp.issubdtype(result.dtype, jnp.inexact):
+        return result, ad.Zero(jax.typeof(result).to_tangent_aval())
+    wide = jnp.promote_types(how.elements, jnp.float32)  # avoids overflow of sums and counts
+    x, t = (one.astype(wide) for one in (*arrays, *tangents))
+    return result, _tangent(x, t, result, how).astype(result.dtype)
+
+
+ad.primitive_jvps[reduce_p] = _jvp
+
+
+def _transpose(cotangent: Any, *arrays: Any, how: How) -> list[Any]:
+    """Transpose a sum: broadcast the cotangent."""
+    if type(cotangent) is ad.Zero:
+        return [None] * len(arrays)
+    unknown = [ad.is_undefined_primal(one) for one in arrays]
+    aval = arrays[unknown.index(True)].aval
+    kept = [k for k in range(len(aval.shape)) if k not in how.axes]
+    spread = jax.lax.broadcast_in_dim(cotangent, aval.shape, kept, out_sharding=aval.sharding)
+    if len(arrays) == 1:
+        return [spread.astype(aval.dtype)]
+    x, y = arrays
+    return [spread * y, None] if unknown[0] else [None, spread * x]
+
+
+ad.primitive_transposes[reduce_p] = _transpose

@@ -7,8 +7,7 @@ kernel can crash or block Python.
 
 from gred.lab.building import CompileError
 from gred.lab.checking import Exercise, Finding, Report, exercise, exercises
-from gred.lab.rung import Rung, compile
-from gred.lab.table import Ladder, LadderRow, ladder
+from gred.lab.rung import Ladder, LadderRow, Rung, compile, ladder
 
 __all__ = ["CompileError", "Exercise", "Finding", "Ladder", "LadderRow", "Report", "Rung"]
 __all__ += ["compile", "exercise", "exercises", "ladder"]

@@ -6,15 +6,16 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Any
+from typing import Any, NamedTuple
 
+import gred
 from gred.lab.form import Form, unit
-from gred.lab.nvcc import Gpu
 from gred.lab.processes import printable
 
 _SECONDS = 60
@@ -32,6 +33,51 @@ _QUIET = (
 _OPTIMISED = {"counting": ("-O0", "-g1", "-DGRED_COUNTING"), "plain": ("-O2",)}
 _WORDS_NBYTES = 1 << 20
 _GPU_START_SECONDS = 60  # most that CUDA may take to start, with many GPUs
+_REGISTERS = 64  # per thread, as for the ladder's rungs: allows blocks of 1024
+_NVCC = ("-x", "cu", "-std=c++17", "-O1", "-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden")
+_WHEELS = "nvidia/cu13/bin/nvcc"
+_ELSEWHERE = "/usr/local/cuda/bin/nvcc"
+
+
+class Gpu(NamedTuple):
+    """A GPU, and the nvcc that compiles for it."""
+
+    name: str  # as device= spells it
+    architecture: str
+    nvcc: Path
+
+    def command(self) -> list[str]:
+        """Return nvcc's command for this GPU only, with the library path of CUDA wheels."""
+        code = f"-gencode=arch=compute_{self.architecture},code=sm_{self.architecture}"
+        libraries = f"-L{self.nvcc.parent.parent / 'lib'}"
+        return [str(self.nvcc), *_NVCC, f"-maxrregcount={_REGISTERS}", code, libraries]
+
+
+def find_nvcc(environment: Mapping[str, str], packages: Iterable[str]) -> Path | None:
+    """Look for nvcc as gred's build does: in a toolkit, else in CUDA's wheels."""
+    homes = (environment.get("CUDA_HOME"), environment.get("CUDA_PATH"))
+    candidates = [Path(home, "bin", "nvcc") for home in homes if home]
+    on_path = shutil.which("nvcc", path=environment.get("PATH"))
+    candidates += [Path(on_path)] if on_path else []
+    candidates += [Path(_ELSEWHERE), *(Path(folder, _WHEELS) for folder in packages)]
+    return next((nvcc for nvcc in candidates if os.access(nvcc, os.X_OK)), None)
+
+
+def gpu_named(device: str | None) -> Gpu | None:
+    """Return the named GPU with nvcc, or raise; without a name the first GPU, or None."""
+    nvcc = find_nvcc(os.environ, sys.path)
+    if device is None and nvcc:
+        device = next((one.name for one in gred.devices() if one.name.startswith("cuda")), None)
+    if device is None or device == "simulated":
+        return None
+    name = gred.launch_limit(device, samples=1).device
+    if nvcc is None:
+        raise RuntimeError(
+            f"compiling a rung for a GPU needs nvcc, which was not found in CUDA_HOME, CUDA_PATH, "
+            f"PATH, as {_ELSEWHERE}, or in CUDA's wheels; install a CUDA toolkit"
+        )
+    (found,) = (one for one in gred.devices() if one.name == name)
+    return Gpu(name, found.compute_capability.replace(".", ""), nvcc)
 
 
 class CompileError(RuntimeError):

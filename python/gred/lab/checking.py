@@ -8,9 +8,12 @@ from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from gred.counting import Counts, Line
-from gred.lab import edges, processes
+import numpy as np
+
+from gred.counting import WARP, Counts, Line
+from gred.lab import processes
 from gred.lab.building import Build
+from gred.lab.form import BLOCK_SIZES, Form
 from gred.records import Records
 
 FINDINGS_MAX = 4
@@ -94,11 +97,83 @@ class Report(Records):
         return "<p>no errors found</p>" if self.right else super()._repr_html_()
 
 
+# ---- edge cases: lengths around the sizes of warps, blocks and tiles ----
+
+ORDERS = ("forwards", "backwards", "shuffled")
+_LONGEST = 1 << 16
+_MULTIPROCESSORS = 3
+
+
+def cases(form: Form) -> Iterator[dict[str, Any]]:
+    """Yield the checks, simplest first; the largest blocks, most of the work, in one order only."""
+    for block_size in form.block_sizes:
+        for size in sizes(block_size, form.data_blocks):
+            for order in ORDERS if block_size < BLOCK_SIZES[-1] else ORDERS[-1:]:
+                yield case(form, size, block_size, order=order)
+    for block_size in form.block_sizes[:2]:
+        for size in sizes(block_size, form.data_blocks)[-2:]:
+            yield case(form, size, block_size, dtype=form.dtype or "float64")
+            yield case(form, size, block_size, offset=1)
+
+
+def cases_on(gpu: str, form: Form) -> Iterator[dict[str, Any]]:
+    """Yield the checks on a GPU: the same lengths and block sizes, in the GPU's thread order."""
+    for block_size in form.block_sizes:
+        for size in sizes(block_size, form.data_blocks):
+            for dtype in [form.dtype] if form.dtype else ["int32", "float64"]:
+                one = case(form, size, block_size, dtype=dtype, order=f"on {gpu}")
+                yield one | {"kind": "answer", "device": gpu}
+
+
+def case(form: Form, size: int, block_size: int, **unusual: Any) -> dict[str, Any]:
+    """Build one check; the array starts `offset` elements after a 256-byte boundary."""
+    job = {"kind": "check", "like": form.like, "multiprocessors": _MULTIPROCESSORS}
+    job |= {"size": size, "block_size": block_size, "dtype": form.dtype or "int32"}
+    return job | {"order": "forwards", "values": "random", "offset": 0} | unusual
+
+
+def sizes(block_size: int, data_blocks: int) -> list[int]:
+    """List lengths around a warp, a block and a block's tile, and some of several blocks."""
+    tile = block_size * data_blocks
+    ends = {edge + k for edge in (WARP, block_size, tile) for k in (-1, 0, 1)}
+    ends |= {1, 2, 2 * tile + 1, 3 * tile + block_size // 2 + 1, 7 * tile - 1}
+    return sorted(size for size in ends if 0 < size <= max(_LONGEST, tile + 1))
+
+
+def array_of(job: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """Create a check's array, preceded by `offset` elements that are not part of it.
+
+    Random integers cover the type's full range, so that every missing or repeated element is
+    noticed; floats are small integers, with sums that are exact in every order.
+    """
+    length = job["offset"] + job["size"]
+    dtype = np.dtype(job["dtype"])
+    if job["values"] == "ones":
+        return np.ones(length, dtype)
+    if job["values"] == "counted":
+        return np.arange(length, dtype=dtype)
+    random = np.random.default_rng(length)
+    if dtype.kind in "iu":
+        whole = np.iinfo(dtype)
+        return np.asarray(random.integers(whole.min, whole.max, length, dtype, endpoint=True))
+    most = max(1, 2**23 // length) if dtype == np.float32 else 2**20
+    return np.asarray(random.integers(-most, most, length, np.int64, endpoint=True), dtype)
+
+
+def truth(job: dict[str, Any]) -> int | float:
+    """Return the expected sum, in the element type."""
+    own = array_of(job)[job["offset"] :]
+    return own.sum(dtype=own.dtype).item()  # type: ignore[no-any-return]
+
+
+# ---- checks ----
+
+
 def check(build: Build) -> Report:
     """Check a rung on the simulated device, and if it is correct there, on the GPU."""
-    report = _check(build, list(edges.cases(build.form)))
+    report = _check(build, list(cases(build.form)))
     if report.right and build.gpu:
-        report = _check(build, list(edges.cases_on(build.gpu.name, build.form)))
+        report = _check(build, list(cases_on(build.gpu.name, build.form)))
     return report
 
 
@@ -148,7 +223,7 @@ def _finding_of(build: Build, job: dict[str, Any], answer: processes.Answer) -> 
                 place = own or (file, line)
                 text += f", in {PurePath(file).name}:{line}" if own and own[0] != file else ""
         else:
-            expected, got = edges.truth(job), _result(answer)
+            expected, got = truth(job), _result(answer)
             if got == expected:
                 return None
             kind, text = "answer", f"{got} instead of {expected}"
@@ -175,7 +250,7 @@ def _with_hint(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
     told = list(_answers(build, again))
     try:
         counted, numbered = (
-            int(edges.truth(one) - _result(answer)) for one, answer in zip(again, told, strict=True)
+            int(truth(one) - _result(answer)) for one, answer in zip(again, told, strict=True)
         )
     except processes.UNREADABLE_ERRORS:  # a run failed or had a fault
         return finding

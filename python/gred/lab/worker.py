@@ -139,7 +139,7 @@ def _check(job: dict[str, Any]) -> Any:
     """Check every access; return the fault or the result. One core gives a fixed block order."""
     import gred
     from gred import _core
-    from gred.lab.edges import array_of
+    from gred.lab.checking import array_of
     from gred.testing import SimulatedArray
 
     cores = sorted(os.sched_getaffinity(0))
@@ -155,7 +155,7 @@ def _check(job: dict[str, Any]) -> Any:
 def _answer(job: dict[str, Any]) -> Any:
     """Run once on a GPU, which reports only accesses to unmapped memory."""
     import gred
-    from gred.lab.edges import array_of
+    from gred.lab.checking import array_of
 
     options = _options(job, "block_size", "dtype", "device")
     return {"result": gred.sum(array_of(job), method=job["like"], **options).item()}

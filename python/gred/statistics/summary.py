@@ -223,7 +223,7 @@ def _rounded(found: Any, field: Any) -> Any:
 
 
 def _spread(name: str, sums: Partials, ddof: float, field: Any) -> Any:
-    from gred.exact.variances import type_of, variances  # import this indirectly
+    from gred.exact.moments import type_of, variances  # import this indirectly
 
     return _rounded(variances(name, sums, ddof, type_of([field], None), 0), field)
 

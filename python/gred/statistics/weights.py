@@ -10,8 +10,14 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
-from gred.checks import cast, dtype_name, indexable, library_of, match_library
-from gred.statistics.nans import values_and_not_nan
+from gred.checks import (
+    cast,
+    dtype_name,
+    indexable,
+    library_of,
+    match_library,
+    values_and_not_nan,
+)
 
 _Function = Callable[[Any], Any]
 

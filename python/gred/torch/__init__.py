@@ -20,9 +20,11 @@ from inspect import signature
 from operator import index
 from typing import Any, TypeVar
 
+from gred.checks import import_extra
 from gred.docstrings import filled
+from gred.exact import ExactMoments, ExactSum, ExactSums
 from gred.keys import drops
-from gred.torch.distributed import all_reduce
+from gred.statistics.summary import Summary
 from gred.torch.operators import CALLS, TABLE, is_eager
 
 __all__ = ["all_reduce", "amax", "amin", "by_key_sum", "dot", "logsumexp", "max", "mean", "min"]
@@ -30,6 +32,7 @@ __all__ += ["norm", "prod", "std", "sum", "var"]
 
 _Function = Callable[..., Any]
 _F = TypeVar("_F", bound=_Function)
+_Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments, Summary)
 _Dim = int | tuple[int, ...] | list[int] | None
 
 _DOCSTRING = """{summary}
@@ -158,6 +161,49 @@ by_key_sum = _documented(
     "Has shape (num_keys, ...). On a GPU the call waits, to report keys that are out of bounds.",
     *("torch.tensor([1, 1]), x, 2", "tensor([[0., 0.],\n        [5., 7.]])"),
 )
+
+
+def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
+    """Combine the parts of all ranks exactly, and return the result on all of them.
+
+    The group's backend, such as Gloo or NCCL, adds 64-bit integer words, so that the bits do not
+    depend on the order or the number of ranks. Summaries are pickled and gathered; every rank
+    merges them in rank order.
+
+    Parameters
+    ----------
+    part : ExactSum, ExactSums, ExactMoments or Summary
+        This rank's part, such as that of its shard of a tensor; of the same shape on all ranks. It
+        is not modified.
+    group : torch.distributed.ProcessGroup, optional
+        By default the default group; of up to 2**20 ranks, all of which must call.
+    device : torch.device or str, optional
+        Device on which the words are added. By default this process's GPU if the group's backend is
+        NCCL, else the host.
+
+    Returns
+    -------
+    ExactSum, ExactSums, ExactMoments or Summary
+        The same on every rank.
+
+    Examples
+    --------
+    >>> import gred, gred.torch
+    >>> part = gred.ExactSum(shard)  # doctest: +SKIP
+    >>> gred.torch.all_reduce(part).value()  # doctest: +SKIP
+
+    """
+    torch, distributed = import_extra("torch", "torch"), import_extra("torch.distributed", "torch")
+    if isinstance(part, Summary):
+        parts = [part] * distributed.get_world_size(group)
+        distributed.all_gather_object(parts, part, group)
+        return parts[0].merge(*parts[1:])
+    if device is None:
+        nccl = "nccl" in distributed.get_backend(group)
+        device = torch.device("cuda", torch.cuda.current_device()) if nccl else "cpu"
+    words = torch.from_numpy(part.words).to(device)
+    distributed.all_reduce(words, group=group)
+    return type(part).from_words(words.cpu().numpy())
 
 
 def __dir__() -> list[str]:

@@ -11,19 +11,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gred import _core
-from gred.checks import to_library
+from gred.checks import import_extra, to_library
 from gred.keys import by_key
-from gred.torch import formulas
-from gred.torch.formulas import require_torch, torch
+
+
+def require_torch(*_: Any) -> Any:
+    """Import PyTorch; raise an ImportError that names gred's extra if it is missing or too old."""
+    return import_extra("torch", "torch", (2, 5))
+
+
+try:
+    torch = require_torch()
+except ImportError:
+    torch = None
 
 _Function = Callable[..., Any]
+_Axes = tuple[int, ...]
 # Operators are registered as long as the library exists.
 _library: Any = torch and torch.library.Library("gred", "DEF")
 
 # ---- shapes and types ----
 
 
-def _dims(ndim: int, dim: Any) -> tuple[int, ...]:
+def _dims(ndim: int, dim: Any) -> _Axes:
     """Return nonnegative dimensions; a 0-d tensor accepts dimension 0 or -1."""
     if dim is None:
         return tuple(range(ndim))
@@ -44,7 +54,7 @@ def _axis(x: Any, dim: Any) -> Any:
     return _dims(0, dim) if not x.ndim else dim if isinstance(dim, int) else tuple(dim)
 
 
-def _kept(shape: Any, dims: tuple[int, ...]) -> list[Any]:
+def _kept(shape: Any, dims: _Axes) -> list[Any]:
     return [1 if k in dims else length for k, length in enumerate(shape)]
 
 
@@ -196,11 +206,76 @@ def _norm(x, dim=None, keepdim=False, dtype=None, method="auto", ord=2):  # type
     return found.reshape(_kept(x.shape, dims)) if keepdim else found
 
 
+# ---- gradients, as differentiable formulas, which makes them work to any order ----
+#
+# All take elements v, results y and their gradients g, with length 1 along the reduced dimensions
+# `dims`. Gradients of complex numbers follow PyTorch's convention:
+# https://docs.pytorch.org/docs/stable/notes/autograd.html#autograd-for-complex-numbers
+
+
+def _of_prod(v: Any, y: Any, g: Any, dims: _Axes) -> Any:
+    """Multiply by the product of all other elements, without a division, since any may be 0."""
+    if not dims:
+        return g
+    last = tuple(range(-len(dims), 0))
+    moved = v.movedim(dims, last)
+    flat = moved.flatten(v.ndim - len(dims))
+    others = _before(flat) * _before(flat.flip(-1)).flip(-1)
+    return g * others.reshape(moved.shape).movedim(last, dims).conj()
+
+
+def _before(flat: Any) -> Any:
+    """Compute the exclusive cumulative product."""
+    first = flat.new_ones(flat[..., :1].shape)
+    return torch.cat([first, flat[..., :-1]], -1).cumprod(-1)
+
+
+def _shared(hit: Any, g: Any, dims: _Axes) -> Any:
+    """Divide a gradient equally among the elements that equal the result."""
+    return g / (hit.sum(dims, keepdim=True) if dims else hit) * hit
+
+
+def _of_extreme(v: Any, y: Any, g: Any, dims: _Axes) -> Any:
+    """Divide the gradient equally among all extremes, as PyTorch does."""
+    return _shared(v == y, g, dims)
+
+
+def _of_logsumexp(v: Any, y: Any, g: Any, dims: _Axes) -> Any:
+    """Multiply by the softmax; the gradient is 0 if all elements are minus infinity."""
+    return g * (v - y.masked_fill(y == -math.inf, 0)).exp().conj()
+
+
+def _of_var(v: Any, y: Any, g: Any, dims: _Axes, correction: float) -> Any:
+    """Multiply by the scaled deviation from the mean."""
+    mean = v.mean(dims, keepdim=True) if dims else v
+    free = math.prod(v.shape[k] for k in dims) - correction
+    return (v - mean) * (g * (2 / free if free > 0 else math.inf))
+
+
+def _of_std(v: Any, y: Any, g: Any, dims: _Axes, correction: float) -> Any:
+    """Divide the variance's gradient by twice the standard deviation; 0 if that is 0."""
+    return g * (_of_var(v, y, 0.5, dims, correction) / y).masked_fill(y == 0, 0)
+
+
+def _of_norm(v: Any, y: Any, g: Any, dims: _Axes, order: float) -> Any:
+    """Multiply by v / y for order 2, or by the elements' signs for other orders."""
+    if order == 2:
+        return g * (v / y).masked_fill(y == 0, 0)
+    if order == 1:
+        return g * v.sgn()
+    if order == 0:
+        return v * 0 * g
+    size = v.abs()
+    end = torch.amax if order > 0 else torch.amin
+    found = end(size, dims, keepdim=True) if dims else size  # dims=() would reduce all
+    return _shared(size == found, g, dims) * v.sgn()
+
+
 class Along(NamedTuple):
     """A reduction along dimensions."""
 
     kernel: _Function
-    gradient: _Function | None = None  # see formulas; None: the same for all elements
+    gradient: _Function | None = None  # None: the same for all elements
     last: str = ""  # schema of an additional argument
 
 
@@ -208,13 +283,13 @@ _CORRECTION = ", float correction=1"
 TABLE = {
     "sum": Along(_plain(_core.sum)),
     "mean": Along(_plain(_core.mean)),
-    "prod": Along(_plain(_core.prod), formulas.of_prod),
-    "amin": Along(_plain(_core.min), formulas.of_extreme),
-    "amax": Along(_plain(_core.max), formulas.of_extreme),
-    "logsumexp": Along(_plain(_core.logsumexp), formulas.of_logsumexp),
-    "var": Along(_spread(_core.var), formulas.of_var, _CORRECTION),
-    "std": Along(_spread(_core.std), formulas.of_std, _CORRECTION),
-    "norm": Along(_norm, formulas.of_norm, ", float ord=2"),
+    "prod": Along(_plain(_core.prod), _of_prod),
+    "amin": Along(_plain(_core.min), _of_extreme),
+    "amax": Along(_plain(_core.max), _of_extreme),
+    "logsumexp": Along(_plain(_core.logsumexp), _of_logsumexp),
+    "var": Along(_spread(_core.var), _of_var, _CORRECTION),
+    "std": Along(_spread(_core.std), _of_std, _CORRECTION),
+    "norm": Along(_norm, _of_norm, ", float ord=2"),
 }
 
 

@@ -13,9 +13,9 @@ from matplotlib.patches import Rectangle
 
 from gred.cli import plots, units
 from gred.cli.cases import LAYOUTS, REDUCTIONS, TYPES, Series, series_text
-from gred.cli.outcome import Outcome, outcomes, series
 from gred.cli.plots import LIMIT
 from gred.cli.record import Record, rows_of, title
+from gred.cli.versus import Outcome, outcomes, series
 
 _COLOURS = {"gred": "#111111", "gred-torch": "#777777", "numpy": "#4d77cf"}
 _COLOURS |= {"bottleneck": "#8c564b", "numexpr": "#17a2b8", "torch": "#ee6b2f", "jax": "#9b59b6"}
