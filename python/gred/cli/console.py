@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import os
+import shutil
 import sys
 import textwrap
 import time
@@ -46,12 +47,7 @@ class Stream:
 
     def columns(self) -> int:
         """Return the width: COLUMNS, or the terminal's, or else 100."""
-        given = os.environ.get("COLUMNS", "")
-        if given.isdecimal() and int(given[:9]) > 0:
-            return int(given[:9])
-        with suppress(OSError, ValueError):
-            return os.get_terminal_size(self.fileno()).columns or _WIDTH
-        return _WIDTH
+        return shutil.get_terminal_size((_WIDTH, 0)).columns
 
     def _attempt(self, act: Any, *arguments: Any) -> None:
         if self._error is None:
@@ -108,11 +104,12 @@ class Table:
     def of(cls, columns: Sequence[Column], records: Iterable[Any], notes: Any = ()) -> Table:
         return cls(columns, [[column.of(one) for column in columns] for one in records], notes)
 
-    def fitted(self, width: int) -> Table | None:
-        """Drop columns until the table fits into `width`; None if it does not fit at all."""
-        ranks = sorted({column.rank for column in self.columns}, reverse=True)
-        tables = (self.where([column.rank <= rank for column in self.columns]) for rank in ranks)
-        return next((one for one in tables if len(_INDENT) + one.width <= width), None)
+    def fitted(self, width: int) -> Table:
+        """Drop columns until the table fits into `width`, or none is left to drop."""
+        ranks = [column.rank for column in self.columns]
+        if not any(ranks) or len(_INDENT) + self.width <= width:
+            return self
+        return self.where([rank < max(ranks) for rank in ranks]).fitted(width)
 
     def where(self, kept: Sequence[bool]) -> Table:
         rows = [list(itertools.compress(row, kept)) for row in self.rows]
@@ -174,14 +171,8 @@ class Console:
 
     def table(self, table: Table) -> None:
         """Write a table with aligned columns, and the columns' descriptions."""
-        fitted = table.fitted(self.width)
-        shown = fitted or table.where([column.rank == 0 for column in table.columns])
-        (self._columns if fitted else self._entries)(shown)
-        self.line()
-        told = [f"{column.title}: {column.about}" for column in shown.columns if column.about]
-        self.text("; ".join(told), "dim")
+        table = table.fitted(self.width)
 
-    def _columns(self, table: Table) -> None:
         def write(row: Sequence[Cell]) -> None:
             parts = []
             for width, column, (text, style) in zip(table.widths, table.columns, row, strict=True):
@@ -194,16 +185,9 @@ class Console:
         for row, note in zip(table.rows, table.notes, strict=True):
             write(row)
             self.text(note, "dim", _GAP + _GAP)
-
-    def _entries(self, table: Table) -> None:
-        """Write one line per entry, if the columns do not fit next to each other."""
-        first = next((place for place, column in enumerate(table.columns) if not column.right), 0)
-        for row, note in zip(table.rows, table.notes, strict=True):
-            self.line(row[first].text, table.columns[first].style)
-            for place, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
-                if place != first:
-                    self.line(f"{_INDENT}{column.title} {cell.text}", cell.style)
-            self.text(note, "dim", _INDENT)
+        self.line()
+        told = [f"{column.title}: {column.about}" for column in table.columns if column.about]
+        self.text("; ".join(told), "dim")
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Callable[[str], None]]:
