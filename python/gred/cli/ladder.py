@@ -87,15 +87,14 @@ def run(given: argparse.Namespace, console: Console) -> int:
     plan = Plan(device, cases, (size,), given.dtype, given.op, given.seed, sampling)
     machine = output.introduce(console, device, "the ladder of parallel reduction")
     rows, _ = measure_all(plan, console)
-    table = None if timed or not rungs else _rung_table(settings, console)
     files.write(record_of(machine, plan, rows))
-    if table:
-        _show_rung_table(console, settings, table)
+    if timed or not rungs:
+        show(console, plan, rows)
+    else:
+        _show_rungs(console, settings)
         array = f"{plan.sizes[0]:,} random {plan.dtype}"
         _show_answers(console, rows, f": equal to NumPy's for {array} on the simulated device")
         console.text(_NEXT, "dim")
-    else:
-        show(console, plan, rows)
     return files.end(0 if all(row["right"] for row in rows) else 1)
 
 
@@ -245,7 +244,7 @@ _RUNG_COLUMNS = (
 )
 
 
-def _rung_table(settings: counters.Settings, console: Console) -> Table:
+def _show_rungs(console: Console, settings: counters.Settings) -> None:
     """Count every rung, extrapolated to the array's size, and predict its time."""
     measured = roofline.packaged_times(settings)
 
@@ -273,12 +272,8 @@ def _rung_table(settings: counters.Settings, console: Console) -> Table:
 
     rows, notes = zip(*console.each(settings.methods, rung_row), strict=True)
     filled = [{*cells} != {"-"} for cells in zip(*rows, strict=True)]
-    return Table(_RUNG_COLUMNS, rows, notes).where(filled)
-
-
-def _show_rung_table(console: Console, settings: counters.Settings, table: Table) -> None:
     gpu = ("GPU", f"{roofline.gpu_text(H200)}; times are the GPU's, not this machine's")
-    pairs, measured = [settings.array, gpu], roofline.packaged_times(settings)
+    pairs = [settings.array, gpu]
     times = sorted((time, method) for method, time in measured.items())
     if len(times) > 1:
         (best, last), (worst, first) = times[0], times[-1]
@@ -286,4 +281,4 @@ def _show_rung_table(console: Console, settings: counters.Settings, table: Table
         climb = f"from {paces[0]} by {first} to {paces[1]} by {last}"
         pairs.append(("climb", f"{climb}: {units.speedup_text(worst / best)}, measured"))
     console.pairs(*pairs)
-    console.table(table)
+    console.table(Table(_RUNG_COLUMNS, rows, notes).where(filled))

@@ -64,6 +64,7 @@ def measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
     All cases of a size share an array; each row has its device's read limit for that size.
     """
     clock, whole = Clock(plan.seconds), len(plan.cases)
+    places = sorted({device_for(method, plan.device.name) for method, _ in plan.cases})
     rows: list[Record] = []
     left_out = []
     with console.progress(len(plan.sizes) * (whole + 1)) as step:
@@ -72,46 +73,23 @@ def measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
             step(f"{name} random elements")
             if begins := clock.affords("array", size):
                 with clock.timing("array", size):
-                    array, answer, limits = _array_of(plan, size)
+                    array = random_array(size, plan.dtype, plan.op, plan.seed)
+                    answer, samples = numpy_answer(array, plan.op), plan.sampling.samples
+                    limits = {at: read_limit(at, array.nbytes, samples) for at in places}
             for method, block_size in plan.cases:
                 what = f"{method.name} {block_size or ''}".rstrip()
                 step(f"{name} {what if begins else 'skipped'}")
                 if begins and clock.affords(what, size):
+                    how = {"method": method.name, "device": device_for(method, plan.device.name)}
+                    how |= {"dtype": accumulator(plan.op, plan.dtype)}
+                    how |= {"block_size": block_size if method.block_sizes else None}
                     with clock.timing(what, size):
-                        rows.append(_row(plan, method, block_size, array, answer, limits))
+                        timed = _time(array, plan.op, plan.sampling, **how)
+                        rows.append(row_of(timed, method, answer, limits[how["device"]]))
             if skipped := whole - (len(rows) - done):
                 some = "" if skipped == whole else f" ({skipped} of {whole} rows)"
                 left_out.append(name + some)
     return rows, ", ".join(left_out)
-
-
-def _array_of(plan: Plan, size: int) -> tuple[Array, Answer, dict[str, float]]:
-    """Create a size's array; return it with its answer and each device's read limit."""
-    array = random_array(size, plan.dtype, plan.op, plan.seed)
-    places = sorted({device_for(method, plan.device.name) for method, _ in plan.cases})
-    limits = {at: read_limit(at, array.nbytes, plan.sampling.samples) for at in places}
-    return array, numpy_answer(array, plan.op), limits
-
-
-def _row(
-    plan: Plan,
-    method: Any,
-    block_size: int | None,
-    array: Array,
-    answer: Answer,
-    limits: dict[str, float],
-) -> Record:
-    device = device_for(method, plan.device.name)
-    timed = _time(
-        array,
-        plan.op,
-        plan.sampling,
-        method=method.name,
-        device=device,
-        dtype=accumulator(plan.op, plan.dtype),
-        block_size=block_size if method.block_sizes else None,
-    )
-    return row_of(timed, method, answer, limits[device])
 
 
 def row_of(timed: gred.KernelTime, method: Any, answer: Answer, limit: float) -> Record:
