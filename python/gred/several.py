@@ -4,8 +4,6 @@ With the default method, work is started on all devices before any is waited for
 methods each array has a thread.
 """
 
-from __future__ import annotations
-
 import contextvars
 import functools
 import importlib.util

@@ -5,7 +5,6 @@
 """
 
 import contextlib
-import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -21,8 +20,8 @@ _JOBS: dict[str, Any] = {job.__name__.rpartition(".")[2]: job for job in _NAMED}
 
 _REFUSED, _INTERRUPTED, _UNREAD = 2, 130, 141
 
-# Most characters of a word, and of an error, that are printed in full.
-_WORD, _LINE = 256, 1000
+# Most characters of an error that are printed in full.
+_LINE = 1000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,9 +67,6 @@ def _run(given: list[str], console: Console) -> int:
 
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
-    text = re.sub(rf"\S{{{_WORD + 1},}}", lambda word: _cut(word[0], 60, 20), text)
-    return _cut(text, 500, 300) if len(text) > _LINE else text
-
-
-def _cut(text: str, first: int, last: int) -> str:
-    return f"{text[:first]}... ({len(text)} characters) ...{text[-last:]}"
+    if len(text) > _LINE:
+        text = f"{text[:500]}... ({len(text)} characters) ...{text[-300:]}"
+    return text

@@ -94,7 +94,10 @@ class Table:
         self, columns: Sequence[Column], rows: Iterable[Sequence[object]], notes: Sequence[str] = ()
     ) -> None:
         self.columns = columns
-        self.rows = [[_cell(entry) for entry in row] for row in rows]
+        self.rows = [
+            [e if isinstance(e, Cell) else Cell("-" if e is None else str(e)) for e in row]
+            for row in rows
+        ]
         self.notes = notes or [""] * len(self.rows)
         texts = [[c.title for c in columns], *([cell.text for cell in row] for row in self.rows)]
         self.widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
@@ -114,10 +117,6 @@ class Table:
     def where(self, kept: Sequence[bool]) -> Table:
         rows = [list(itertools.compress(row, kept)) for row in self.rows]
         return Table(list(itertools.compress(self.columns, kept)), rows, self.notes)
-
-
-def _cell(entry: object) -> Cell:
-    return entry if isinstance(entry, Cell) else Cell("-" if entry is None else str(entry))
 
 
 class Console:

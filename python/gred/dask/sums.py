@@ -1,7 +1,5 @@
 """Reductions by exact sums or by merging own results, summaries, and reductions by key."""
 
-from __future__ import annotations
-
 import operator
 import warnings
 from functools import partial

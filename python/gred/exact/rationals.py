@@ -1,7 +1,5 @@
 """Fractions and their square roots, rounded once to a float type."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections.abc import Callable

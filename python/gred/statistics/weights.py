@@ -1,7 +1,5 @@
 """Weighted means and variances, for the `weights=` of gred's functions."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any
