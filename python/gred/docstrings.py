@@ -101,30 +101,33 @@ def docstring(
         "Warns": _TEXTS["warns"] + warns,
         "Examples": ">>> import gred, numpy as np\n>>>" + examples,
     }
-    titled = (f"\n{title}\n{'-' * len(title)}\n{text}" for title, text in parts.items())
-    return f"{head}{summary}\n{''.join(titled)}"
+    return f"{head}{summary}\n{_titled(parts)}"
 
 
-def filled(docstring: str, name: str, parameters: Mapping[str, Any], **texts: str) -> str:
-    """Fill a docstring template with parameters and the summary of gred's function `name`."""
+def _titled(sections: Mapping[str, str]) -> str:
+    return "".join(f"\n{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items())
+
+
+def of_own(name: str, parameters: Mapping[str, Any], **sections: str) -> str:
+    """Build a docstring of parameters, sections, and the summary of gred's function `name`."""
     own = inspect.getdoc(getattr(importlib.import_module("gred"), name)) or ""
+    summary, *_ = own.split("\n")
     rows = "".join(f"{one} : {kind}\n    {text}\n" for one, (*_, kind, text) in parameters.items())
-    texts |= {"summary": own.partition("\n")[0], "parameters": rows.replace("{name}", name)}
-    return docstring.format(name=name, **texts)
+    made = _titled({"Parameters": rows, **sections}).replace("{name}", name)
+    return f"{summary}\n{made}"
 
 
 def make_function(
     module: str,
     name: str,
-    docstring: str,
     parameters: Parameters,
     keywords: Parameters,
     call: Callable[..., Any],
-    **texts: str,
+    **sections: str,
 ) -> Callable[..., Any]:
     """Create a function that passes all of its arguments to `call` by name.
 
-    `parameters` may be positional, `keywords` are keyword-only. The docstring is built by `filled`.
+    `parameters` may be positional, `keywords` are keyword-only; the docstring is that of `of_own`.
     """
     either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     signature = inspect.Signature(
@@ -139,6 +142,6 @@ def make_function(
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
-    function.__doc__ = filled(docstring, name, {**parameters, **keywords}, **texts)
+    function.__doc__ = of_own(name, {**parameters, **keywords}, **sections)
     vars(function)["__signature__"] = signature
     return function

@@ -23,32 +23,17 @@ __all__ = ["all", "any", "by_key", "count_nonzero", "describe", "dot", "max", "m
 __all__ += ["min", "nanmax", "nanmean", "nanmedian", "nanmin", "nanquantile", "nanstd", "nansum"]
 __all__ += ["nanvar", "norm", "quantile", "std", "sum", "var"]
 
-_DOCSTRING = """{summary}
-
-Parameters
-----------
-{parameters}
-Returns
--------
-{kind}
-    {returns}
-
-Raises
-------
-TypeError
+_RAISES = """TypeError
     If an array is not a Dask array, or a type, such as that of `where` or keys, is not supported.
 ValueError
     If shapes do not match, or chunks differ where lengths are unknown; or if an option does not
     exist.
-
-References
-----------
+"""
+_REFERENCES = """\
 R. M. Neal, "Fast exact summation using small and large superaccumulators", arXiv:1505.05571, 2015;
 M. Rocklin, "Dask: parallel computation with blocked algorithms and task scheduling", SciPy 2015.
-
-Examples
---------
->>> import dask.array as da, gred.dask
+"""
+_EXAMPLE = """>>> import dask.array as da, gred.dask
 >>> x = da.from_array({elements}, chunks=1)
 >>> gred.dask.{name}({arguments}).compute()
 {result}
@@ -168,13 +153,14 @@ def _function(name: str) -> Callable[..., Any]:
         {one: _PARAMETERS[one] for one in names.split()}
         for names in (kind.parameters, kind.keywords)
     )
+    elements = _NANS if name.startswith("nan") else _PLAIN
+    shown = {"elements": elements, "arguments": arguments, "result": result}
     return make_function(
-        *("gred.dask", name, _DOCSTRING, parameters, keywords, partial(kind.call, name)),
-        kind=kind.kind,
-        returns=kind.returns,
-        elements=_NANS if name.startswith("nan") else _PLAIN,
-        arguments=arguments,
-        result=result,
+        *("gred.dask", name, parameters, keywords, partial(kind.call, name)),
+        Returns=f"{kind.kind}\n    {kind.returns}\n",
+        Raises=_RAISES,
+        References=_REFERENCES,
+        Examples=_EXAMPLE.format(name=name, **shown),
     )
 
 

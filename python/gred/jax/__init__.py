@@ -29,22 +29,12 @@ from gred.jax.primitive import jnp, reduce_p, resolve_call
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "dot", "logsumexp", "max", "mean"]
 __all__ += ["min", "norm", "prod", "std", "sum", "var"]
 
-_DOCSTRING = """{summary}
-
-Parameters
-----------
-{parameters}
-Returns
--------
-jax.Array
+_SECTIONS = {
+    "Returns": """jax.Array
     Has the shape of NumPy's result and the type of gred's, narrowed if ``jax_enable_x64`` is off.
-
-Raises
-------
-TypeError, ValueError
-    During tracing, as `gred.{name}`.
-"""
-
+""",
+    "Raises": "TypeError, ValueError\n    During tracing, as `gred.{name}`.\n",
+}
 _ARRAY = (NEEDED, "array_like", "Input of any shape and of an element type of gred.")
 _VECTOR = (NEEDED, "array_like", "1-d input; both have the same length.")
 _METHOD = ("auto", "{'auto', 'exact', 'batch_invariant'}, default 'auto'", "As for `gred.{name}`.")
@@ -61,9 +51,8 @@ def _reduction(name: str) -> Callable[..., Any]:
         result = reduce_p.bind(x, how=how)
         return jnp.expand_dims(result, how.axes) if keepdims else result
 
-    return make_function(
-        "gred.jax", name, _DOCSTRING, {"x": _ARRAY, **options}, {"method": _METHOD}, call
-    )
+    parameters = {"x": _ARRAY, **options}
+    return make_function("gred.jax", name, parameters, {"method": _METHOD}, call, **_SECTIONS)
 
 
 sum, prod, mean, var, std = map(_reduction, ("sum", "prod", "mean", "var", "std"))
@@ -83,8 +72,5 @@ def _dot(x: Any, y: Any, method: str) -> Any:
     return reduce_p.bind(x, y, how=how._replace(reduction="sum", elements=np.dtype(x.dtype).name))
 
 
-dot = make_function(
-    *("gred.jax", "dot", _DOCSTRING, {"x": _VECTOR, "y": _VECTOR}),
-    {"method": ("auto", "{'auto', 'exact'}, default 'auto'", _METHOD[-1])},
-    _dot,
-)
+_HOW = {"method": ("auto", "{'auto', 'exact'}, default 'auto'", _METHOD[-1])}
+dot = make_function("gred.jax", "dot", {"x": _VECTOR, "y": _VECTOR}, _HOW, _dot, **_SECTIONS)

@@ -21,7 +21,7 @@ from operator import index
 from typing import Any, TypeVar
 
 from gred.checks import import_extra
-from gred.docstrings import filled
+from gred.docstrings import of_own
 from gred.exact import ExactMoments, ExactSum, ExactSums
 from gred.keys import drops
 from gred.statistics.summary import Summary
@@ -35,24 +35,10 @@ _F = TypeVar("_F", bound=_Function)
 _Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments, Summary)
 _Dim = int | tuple[int, ...] | list[int] | None
 
-_DOCSTRING = """{summary}
-
-Parameters
-----------
-{parameters}
-Returns
--------
-torch.Tensor
-    {returns}
-
-Raises
-------
-TypeError, ValueError, IndexError, RuntimeError, MemoryError
+_RAISES = """TypeError, ValueError, IndexError, RuntimeError, MemoryError
     If an argument is not a tensor, or is nested, quantized or sparse; or as `gred.{name}`.
-
-Examples
---------
->>> import gred.torch, torch
+"""
+_EXAMPLE = """>>> import gred.torch, torch
 >>> x = torch.tensor([[3.0, 1.0], [2.0, 6.0]])
 >>> gred.torch.{function}({shown})
 {result}
@@ -83,8 +69,9 @@ _PARAMETERS = {
 def _documented(function: _F, name: str, own: str, returns: str, shown: str, result: str) -> _F:
     """Set a function's name, and its docstring from that of gred's own function."""
     rows = {one: _PARAMETERS[one] for one in signature(function).parameters}
-    texts = {"function": name, "returns": returns, "shown": shown, "result": result}
-    function.__doc__ = filled(_DOCSTRING, own, rows, **texts)
+    example = _EXAMPLE.format(function=name, shown=shown, result=result)
+    returns = f"torch.Tensor\n    {returns}\n"
+    function.__doc__ = of_own(own, rows, Returns=returns, Raises=_RAISES, Examples=example)
     function.__name__ = function.__qualname__ = name
     function.__module__ = "gred.torch"
     return function
