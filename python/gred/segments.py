@@ -22,10 +22,8 @@ _UFUNCS |= {"logaddexp": "logsumexp", "logical_or": "any", "logical_and": "all"}
 _OF_CUDA = ((2,), (13,))
 
 # Reductions with a single value per segment.
-_OPS = (
-    *("sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "norm", "argmin", "argmax"),
-    *("count_nonzero", "nansum", "nanprod", "nanmin", "nanmax", "nanmean", "nanvar", "nanstd"),
-    *("nanargmin", "nanargmax", "logsumexp"),
+_OPS = tuple(
+    name for name, _, is_record, _ in _core.reductions() if not is_record and name != "ptp"
 )
 
 
