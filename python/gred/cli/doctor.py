@@ -43,8 +43,15 @@ def checks(environment: Mapping[str, str]) -> Iterator[Check]:
     yield "gred", *_installed(facts["gred"])
     for name in ("Python", "platform", "libraries"):
         yield name, facts[name], ""
-    yield "instructions", *_instructions(facts["instructions"], environment)
-    yield "threads", *_threads(environment)
+    found, asked = facts["instructions"], environment.get("GRED_INSTRUCTIONS")
+    lacking = f"this processor or build lacks GRED_INSTRUCTIONS={asked}; unset it"
+    own = f", set by GRED_INSTRUCTIONS={asked}" if asked == found else ""
+    yield "instructions", found + own, lacking if asked and not own else ""
+    found = f"{gred.threads()} on {usable_cores()} cores, in gred's own pool (not OpenMP)"
+    asked = environment.get("OMP_NUM_THREADS")
+    is_number = asked is None or re.fullmatch(r"\s*\+?0*[1-9]\d*\s*(,.*)?", asked)
+    found += "" if asked is None else f", with OMP_NUM_THREADS={asked}"
+    yield "threads", found, "" if is_number else "not a number of threads; unset it"
     gpus = [one for one in gred.devices() if one.name.startswith("cuda")]
     yield "driver", *_driver(driver_version(), gpus)
     yield "built for", facts["built for"], ""
@@ -66,21 +73,6 @@ def _installed(found: str) -> tuple[str, str]:
         return f"{found}, not installed by pip", ""
     remedy = f"pip lists {installed}; run pip uninstall gred, and reinstall it"
     return found, "" if installed == gred.__version__ else remedy
-
-
-def _instructions(found: str, environment: Mapping[str, str]) -> tuple[str, str]:
-    asked = environment.get("GRED_INSTRUCTIONS") or None
-    if asked not in (None, found):
-        return found, f"this processor or build lacks GRED_INSTRUCTIONS={asked}; unset it"
-    return found + (f", set by GRED_INSTRUCTIONS={asked}" if asked else ""), ""
-
-
-def _threads(environment: Mapping[str, str]) -> tuple[str, str]:
-    asked = environment.get("OMP_NUM_THREADS")
-    found = f"{gred.threads()} on {usable_cores()} cores, in gred's own pool (not OpenMP)"
-    found += "" if asked is None else f", with OMP_NUM_THREADS={asked}"
-    is_number = asked is None or re.fullmatch(r"\s*\+?0*[1-9]\d*\s*(,.*)?", asked)
-    return found, "" if is_number else "not a number of threads; unset it"
 
 
 def _driver(version: str | None, gpus: list[Any]) -> tuple[str, str]:
