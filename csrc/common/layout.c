@@ -121,6 +121,15 @@ void dimensions_normalise(const struct dimensions *self, bool in_order)
     merge(self);
 }
 
+void dimensions_order_by_places(const struct dimensions *self)
+{
+    for (unsigned next = 1; next < *self->count; next++)
+        for (unsigned k = next;
+             k > 0 && stride_magnitude(self->places[k]) > stride_magnitude(self->places[k - 1]);
+             k--)
+            swap(self, k, k - 1);
+}
+
 /* If each step goes to another cache line, broadcast dimensions become the innermost: each element
  * is repeated rather than the whole walk. */
 static void move_broadcast_inside(const struct dimensions *self)

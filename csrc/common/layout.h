@@ -77,6 +77,9 @@ struct dimensions {
 
 void dimensions_normalise(const struct dimensions *, bool in_order);
 
+/* Sorts them by their output strides instead. */
+void dimensions_order_by_places(const struct dimensions *);
+
 /* The mask's bytes as elements, in the order of the array's. */
 struct layout layout_of_mask(const struct layout *);
 

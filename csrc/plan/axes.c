@@ -106,6 +106,18 @@ static enum axes_kind kind_of(const struct axes *self)
     return AXES_GENERAL;
 }
 
+static struct dimensions outer_dimensions(struct axes *self)
+{
+    return (struct dimensions){&self->reduced,     &self->outer, self->shape, self->strides,
+                               self->mask_strides, self->places, &self->first};
+}
+
+void axes_order_by_results(struct axes *self)
+{
+    const struct dimensions outer = outer_dimensions(self);
+    dimensions_order_by_places(&outer);
+}
+
 void axes_make(const struct layout *layout, uint64_t axes, bool in_order, const unsigned *order,
                struct axes *self)
 {
@@ -116,9 +128,7 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, const 
     gather_reduced(&self->reduced, layout, axes);
     layout_normalise(&self->reduced, in_order);
     if (self->results > 0) {
-        const struct dimensions outer = {&self->reduced, &self->outer,       self->shape,
-                                         self->strides,  self->mask_strides, self->places,
-                                         &self->first};
+        const struct dimensions outer = outer_dimensions(self);
         gather_outer(self, layout, axes, order);
         dimensions_normalise(&outer, false);
     }

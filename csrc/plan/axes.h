@@ -45,6 +45,9 @@ bool axes_order(unsigned count, const uint64_t *shape, const int64_t *strides, u
 void axes_make(const struct layout *layout, uint64_t axes, bool in_order, const unsigned *order,
                struct axes *);
 
+/* Sorts the outer dimensions, which are in the order of the elements, by the results' order. */
+void axes_order_by_results(struct axes *);
+
 /* Copies only the dimensions that are in use. */
 void axes_copy(const struct axes *, struct axes *to);
 

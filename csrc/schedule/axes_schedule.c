@@ -278,6 +278,8 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
     }
     if (converts)
         self->axes.reduced.input = self->axes.reduced.type = self->accumulator;
+    if (!axes_are_interleaved(&self->axes)) /* cases/result_order */
+        axes_order_by_results(&self->axes);
     choose_launch(facts, self);
     reserve_memory(self);
     return true;

@@ -302,6 +302,8 @@ def test_what_few_elements_and_batches_of_short_rows_go_to_is_told(forced):
         assert works(gred.explain(x, name, axis=axis)) == [work], (name, shape, axis)
     x = SimulatedArray(np.ones((40, 2000), np.float32))[:, ::2]
     assert works(gred.explain(x, axis=0)) == ["columns"]
+    x = SimulatedArray(np.ones((4, 4000), np.float32)).T[None]  # batches of the results' order
+    assert works(gred.explain(x, axis=0)) == ["few elements each"]
     forced(6, 1 << 20, 0, 1 << 16, 2, 5, 4)
     (step,) = gred.explain(SimulatedArray(np.ones((3, 9000, 8), np.int8)), axis=1).steps
     assert (step.work, step.grid % 3) == ("columns", 0)
