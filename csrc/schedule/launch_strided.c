@@ -80,13 +80,13 @@ static bool has_ragged_rows(const struct layout *reduced, uint64_t size)
  * each that vectorized loads are faster. */
 static bool lacks_rows(const struct launch_problem *problem, uint64_t n)
 {
-    enum { SHORT_RUN = 32, COLUMNS_MAX = 64, COPIED_MAX = 256 /* results per multiprocessor */ };
+    enum { SHORT_RUN = 32, COLUMNS_MAX = 64, COPIED_MAX = 1 << 10 /* bytes per multiprocessor */ };
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
     const unsigned last = reduced->dimensions - 1;
     if (n == 1)
-        return axes->results <= problem->multiprocessors * COPIED_MAX || axes->outer > 1 ||
-               !axes_rows_are_contiguous(axes, element_bytes(axes));
+        return axes->results * element_bytes(axes) <= problem->multiprocessors * COPIED_MAX ||
+               axes->outer > 1 || !axes_rows_are_contiguous(axes, element_bytes(axes));
     const unsigned columns = axes_columns_per_result(axes, problem->indexed);
     return (columns > 0 && columns <= COLUMNS_MAX) || axes_are_interleaved(axes) ||
            reduced->strides[last] != (int64_t)element_bytes(axes) ||
