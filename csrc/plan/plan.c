@@ -234,15 +234,6 @@ static bool choose_reduction(const struct request *request, struct layout *layou
            choose_exactness(request, layout, plan);
 }
 
-size_t results_max_size(const struct results *self)
-{
-    size_t widest = 0;
-    for (unsigned v = 0; v < self->values; v++)
-        if (element_size(self->types[v]) > widest)
-            widest = element_size(self->types[v]);
-    return widest;
-}
-
 bool plan_make(const struct request *request, struct view *view, const struct view *mask,
                struct plan *plan)
 {

@@ -53,8 +53,6 @@ struct results {
     unsigned *findings;
 };
 
-size_t results_max_size(const struct results *); /* bytes of a result's widest value */
-
 /* Whether the host waits for the results and needs their findings. */
 static inline bool results_are_synchronous(const struct results *self)
 {

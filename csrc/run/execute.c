@@ -172,10 +172,15 @@ bool execute_one(struct machine *machine, const struct plan *all, struct plan *o
 
 /* ---- along axes: all results together, or in parts ---- */
 
-/* Bytes of one value of all results. */
+/* Bytes of all results' widest value. */
 static size_t value_bytes(const struct plan *plan)
 {
-    return plan->axes->results * results_max_size(&plan->results);
+    const struct results *results = &plan->results;
+    size_t widest = 0;
+    for (unsigned v = 0; v < results->values; v++)
+        if (element_size(results->types[v]) > widest)
+            widest = element_size(results->types[v]);
+    return plan->axes->results * widest;
 }
 
 /* A reduction that is computed in parts. */

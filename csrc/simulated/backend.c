@@ -77,90 +77,29 @@ static bool run_job(struct state *state, const struct plan *plan, struct run *ru
 
 /* ---- estimating the time ---- */
 
-/* Time is proportional to the number of elements, so a run on a part of them gives an estimate.
- * Along axes, the part is the first results, as many as there is work for; of a single result, its
- * first elements. So the same kernel is used. The trial must not move: the plan points into it. */
-struct trial {
-    struct plan plan;
-    struct axes axes; /* only a layout if there are no axes */
-    union scalar out;
-    void *results; /* memory for results; NULL: no axes */
-};
-
-/* Reduces a shape to about `length` elements, and returns their number. */
-static uint64_t shrink(uint64_t *shape, unsigned dimensions, uint64_t length)
+/* Elements that are all the array's first one, and so in memory, whatever its layout. */
+static struct layout repeat_first(const struct layout *array, uint64_t n)
 {
-    uint64_t all = 1;
-    for (unsigned k = 0; k < dimensions; k++)
-        all *= shape[k];
-    for (unsigned k = 0; k < dimensions; k++) {
-        const uint64_t times = all / length, before = shape[k];
-        if (times > 1)
-            shape[k] = before > times ? before / times : 1;
-        all = all / before * shape[k];
-    }
-    return all;
+    return (struct layout){.data = array->data,
+                           .input = array->input,
+                           .type = array->type,
+                           .swapped = array->swapped,
+                           .dimensions = 1,
+                           .shape = {n}};
 }
 
-/* Not 0. */
-static double total_elements(const struct plan *plan)
-{
-    return (double)plan->n * (double)(plan->axes ? plan->axes->results : 1);
-}
-
-/* Uses no given means, which are indexed by all results. The remaining results are contiguous. */
-static bool shrink_results(struct trial *self, const struct axes *all, uint64_t elements)
-{
-    struct plan *plan = &self->plan;
-    struct results *results = &plan->results;
-    struct axes *axes = &self->axes;
-    int64_t place = 1;
-    axes_copy(all, axes);
-    axes->results = shrink(axes->shape, axes->outer, plan->n < elements ? elements / plan->n : 1);
-    axes->first = 0;
-    for (unsigned k = axes->outer; k-- > 0; place *= (int64_t)axes->shape[k])
-        axes->places[k] = place;
-    const size_t bytes = axes->results * results_max_size(results);
-    self->results = malloc(bytes * results->values);
-    plan->axes = axes;
-    plan->means = NULL;
-    results->out = NULL;
-    for (unsigned k = 0; k < results->values; k++)
-        results->at[k] = (char *)self->results + k * bytes;
-    return self->results;
-}
-
-static struct trial *trial_begin(const struct plan *all, uint64_t elements)
-{
-    struct trial *self = malloc(sizeof *self); /* threads' stacks may be small */
-    if (!self)
-        return NULL;
-    struct layout *layout = &self->axes.reduced;
-    self->plan = *all;
-    self->plan.layout = layout;
-    self->plan.results.at[0] = &self->out;
-    self->results = NULL;
-    self->axes.results = 1;
-    if (all->axes && !shrink_results(self, all->axes, elements)) {
-        free(self);
-        return NULL;
-    }
-    if (!all->axes)
-        layout_copy(all->layout, layout);
-    shrink(layout->shape, layout->dimensions, ceil_div(elements, self->axes.results));
-    self->plan.n = layout_length(layout);
-    return self;
-}
-
-/* Estimates the time by a trial on a part of the elements. */
+/* Estimates the time by a trial of fewer elements. A result takes about as long as some elements.
+ */
 static bool warn_if_slow(struct state *state, const struct plan *plan, struct run *run)
 {
-    enum { TRIAL = 1 << 20, SHORT_ENOUGH = 1 << 23, SLOW_SECONDS = 10 };
+    enum { TRIAL = 1 << 20, SHORT_ENOUGH = 1 << 23, SLOW_SECONDS = 10, RESULT = 64 };
     const double runs = run->timing ? run->timing->warmup + run->timing->samples : 1,
-                 all = (plan ? total_elements(plan) : (double)run->timing->bytes) * runs;
+                 each = (double)(plan ? plan->n : run->timing->bytes),
+                 all = (plan && plan->axes ? (double)plan->axes->results * (each + RESULT) : each) *
+                       runs;
     if (plan ? all <= SHORT_ENOUGH : run->timing->bytes <= TRIAL)
         return true;
-    double once, part = TRIAL;
+    double once;
     struct timing timing = {.bytes = TRIAL, .samples = 1, .seconds = &once};
     struct run tried = {.watch = run->watch,
                         .order = run->order,
@@ -168,28 +107,32 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
                         .timing = plan ? NULL : &timing,
                         .workspace_limit = run->workspace_limit,
                         .substitute = run->substitute};
-    struct trial *trial = plan ? trial_begin(plan, TRIAL) : NULL;
-    if (plan && !trial)
-        return out_of_memory(&run->failure);
-    const double began = clock_now();
-    const bool ran = run_job(state, plan ? &trial->plan : NULL, &tried);
-    const double took = clock_now() - began;
-    char text[160];
+    struct plan trial;
+    struct layout array, factors;
     if (plan) {
-        part = total_elements(&trial->plan);
-        free(trial->results);
-        free(trial);
+        array = repeat_first(plan->layout, TRIAL);
+        trial = *plan;
+        plan_retarget(&trial, &array, TRIAL, false);
+        trial.launch.batch_invariant = false;
+        trial.means = NULL;
+        trial.results = (struct results){.on_device = false};
     }
-    const double seconds = took * (all / part);
-    if (!ran)
+    if (plan && plan->factors) {
+        factors = repeat_first(plan->factors, TRIAL);
+        trial.factors = &factors;
+    }
+    const double began = clock_now();
+    if (!run_job(state, plan ? &trial : NULL, &tried)) {
         run->failure = tried.failure;
-    if (!ran || seconds < SLOW_SECONDS)
-        return ran;
+        return false;
+    }
+    const double seconds = (clock_now() - began) * (all / TRIAL);
+    char text[160];
     snprintf(text, sizeof text,
              "this will take about %ld seconds on the simulated device; use fewer elements or "
              "device='host', or interrupt with Ctrl-C",
              (long)(seconds + 0.5));
-    return run_warn(run, text);
+    return seconds < SLOW_SECONDS || run_warn(run, text);
 }
 
 static bool run(void *state, const struct plan *plan, struct run *run)
