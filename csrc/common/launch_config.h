@@ -101,9 +101,6 @@ enum kernel_kind {
     /* Stores the words of its first argument: (written_words, count, target). */
     KERNEL_WRITE,
 
-    /* Expands n bytes of mask bits to 8 n mask bytes: (bits, n, mask). */
-    KERNEL_UNPACK,
-
     /* Only reads: (data, n 16-byte packs, sink). The variant is one of READ_SHAPES. */
     KERNEL_READ,
 };

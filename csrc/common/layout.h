@@ -6,9 +6,6 @@
 
 enum { DIMENSIONS_MAX = 64 };
 
-/* Elements per byte of a mask that is packed for the copy from host to device. */
-enum { MASK_BITS = 8 };
-
 /* Element (i0, i1, ...) is at data + sum of ik * strides[k], in bytes. It is included if there is
  * no mask or mask[sum of ik * mask_strides[k]] is not 0. After layout_normalise, dimension 0 is the
  * outermost, adjacent dimensions are merged where possible, a single element has no dimensions and,

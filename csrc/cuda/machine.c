@@ -121,10 +121,10 @@ static bool make_staging(struct machine *machine)
 }
 
 static bool machine_upload(struct machine *machine, void *target, const struct layout *layout,
-                           uint64_t start, uint64_t length, bool as_bits, uint64_t *fed)
+                           uint64_t start, uint64_t length, uint64_t *fed)
 {
     struct cuda_session *self = session_of(machine);
-    const bool flat = !as_bits && layout_is_flat(layout);
+    const bool flat = layout_is_flat(layout);
     const size_t size = element_size(layout->input), bytes = length * size;
     const char *first = (const char *)layout->data + start * size; /* if flat */
     *fed = length;
@@ -138,7 +138,6 @@ static bool machine_upload(struct machine *machine, void *target, const struct l
         .length = length,
         .target = target,
         .in_place = flat && cuda_pointer_is_page_locked(&self->state->pointers, first, bytes),
-        .as_bits = as_bits,
         .stream = self->stream,
         .ahead = self->ahead,
         .threads = self->state->threads,

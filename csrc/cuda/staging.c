@@ -86,12 +86,6 @@ void cuda_staging_wait_in_place(struct cuda_staging *self)
     }
 }
 
-/* Uploaded size of n elements. */
-static size_t uploaded_bytes(const struct cuda_upload *upload, uint64_t n)
-{
-    return upload->as_bits ? ceil_div(n, MASK_BITS) : n * element_size(upload->layout->input);
-}
-
 /* ---- gathering ---- */
 
 /* A buffer being filled, in stretches that each have their own place. */
@@ -126,9 +120,8 @@ static void gather_stretch(void *context, uint64_t index, unsigned thread)
     uint64_t length;
     const uint64_t start = stretch_range(self, index, &length);
     (void)thread;
-    (upload->as_bits ? gather_bits : gather_unconverted)(
-        upload->instructions, upload->layout, start, length,
-        self->buffer + uploaded_bytes(upload, self->offsets[index]));
+    gather_unconverted(upload->instructions, upload->layout, start, length,
+                       self->buffer + self->offsets[index] * element_size(upload->layout->input));
 }
 
 /* Returns the number of elements gathered. With a mask, the stretches' elements are counted first,
@@ -181,7 +174,7 @@ static bool upload_stage(struct cuda_staging *self, const struct cuda_upload *up
     const void *from = fill_stage(stage, upload, count, failure);
     if (!from)
         return false;
-    const size_t bytes = uploaded_bytes(upload, *count);
+    const size_t bytes = *count * element_size(upload->layout->input);
     stage->in_place = upload->in_place;
     self->next = (self->next + 1) % STAGES;
     return cuda_check(failure,
@@ -193,14 +186,15 @@ static bool upload_stage(struct cuda_staging *self, const struct cuda_upload *up
 static bool upload_stages(struct cuda_staging *self, const struct cuda_upload *upload,
                           uint64_t *count, struct failure *failure)
 {
-    const uint64_t stage_elements = STAGE_BYTES / element_size(upload->layout->input);
+    const size_t size = element_size(upload->layout->input);
+    const uint64_t stage_elements = STAGE_BYTES / size;
     *count = 0;
     for (uint64_t at = 0; at < upload->length; at += stage_elements) {
         struct cuda_upload part = *upload;
         uint64_t staged;
         part.start += at;
         part.length = min_u64(upload->length - at, stage_elements);
-        part.target = (char *)upload->target + uploaded_bytes(upload, *count);
+        part.target = (char *)upload->target + *count * size;
         if (!upload_stage(self, &part, &staged, failure))
             return false;
         *count += staged;

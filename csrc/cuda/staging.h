@@ -28,7 +28,6 @@ struct cuda_upload {
     uint64_t start, length;
     void *target;
     bool in_place;           /* flat and page-locked: copied directly */
-    bool as_bits;            /* bools, uploaded as bits */
     cudaStream_t stream;     /* its future work follows the copies */
     bool ahead;              /* copies need not wait for that stream, see below */
     struct threads *threads; /* for gathering */

@@ -40,8 +40,6 @@ static void append_piece(PyObject **list, const char *when, const struct schedul
                          struct passes *passes)
 {
     schedule_passes(self, false, n, passes);
-    if (self->choice.uploads && self->choice.uploads_mask)
-        append_step(list, when, schedule_unpack(self, schedule_mask_length(self, n)));
     if (self->choice.copy)
         append_step(list, when, schedule_copy(self, n));
     append_passes(list, when, passes);
@@ -54,8 +52,6 @@ static void append_all_pieces(PyObject **list, const struct schedule *self, stru
     if (self->pieces == 0)
         return;
     const uint64_t last = n - (self->pieces - 1) * self->piece;
-    if (self->choice.uploads_mask && !self->choice.uploads)
-        append_step(list, "begin", schedule_unpack(self, schedule_mask_length(self, n)));
     append_piece(list, "piece", self, self->piece, passes);
     if (self->pieces == 1)
         return;

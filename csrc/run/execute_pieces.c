@@ -38,22 +38,17 @@ struct execution {
 /* Uploads of consecutive pieces alternate between buffers. */
 static void *buffer(const struct execution *self, enum part part)
 {
-    const unsigned buffers = part == PART_MASK ? 1 : self->schedule->buffers;
+    const unsigned buffers = self->schedule->buffers;
     return (char *)executor_part(&self->exec, part) +
            self->piece % buffers * (self->exec.arena->bytes[part] / buffers);
 }
 
-/* Uploads a mask as bits, which the device expands to bytes. */
-static bool upload_mask(const struct execution *self, const struct layout *mask, uint64_t start,
-                        uint64_t length)
+/* Uploads the unmasked elements of a layout at positions [start, start + length). */
+static bool upload(const struct execution *self, enum part to, const struct layout *from,
+                   uint64_t start, uint64_t length, uint64_t *n)
 {
     struct machine *machine = self->exec.machine;
-    const struct step step = schedule_unpack(self->schedule, length);
-    void *bits = buffer(self, PART_MASK_BITS), *bytes = buffer(self, PART_MASK);
-    uint64_t n = step.n, count;
-    void *arguments[] = {&bits, &n, &bytes};
-    return machine->memory->feed(machine, bits, mask, start, length, true, &count) &&
-           machine->work->launch(machine, &step, arguments);
+    return machine->memory->feed(machine, buffer(self, to), from, start, length, n);
 }
 
 /* Before the first piece: uploads the host mask of a device array. */
@@ -68,27 +63,27 @@ static bool source_prepare(const struct execution *self, struct source *source)
     /* without broadcast dimensions */
     struct layout mask = {.data = source->from->mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
     struct axes axes = {.reduced = *source->from};
+    uint64_t count;
     axes_compact(&axes, true, 1, &mask);
     source->layout = axes.reduced;
     source->layout.mask = buffer(self, PART_MASK);
-    return upload_mask(self, &mask, 0, layout_length(&mask));
+    return upload(self, PART_MASK, &mask, 0, layout_length(&mask), &count);
 }
 
 /* If the mask is uploaded, all elements are, along with it. */
 static bool upload_source(const struct execution *self, struct source *source, uint64_t start,
                           uint64_t length, uint64_t *n)
 {
-    struct machine *machine = self->exec.machine;
     const struct layout *from = source->from, mask = layout_of_mask(from);
     struct layout array = *from;
     const bool masked = self->schedule->choice.uploads_mask;
-    void *const at = buffer(self, source->uploaded);
     if (masked)
         array.mask = NULL;
-    if (!machine->memory->feed(machine, at, &array, start, length, false, n) ||
-        (masked && !upload_mask(self, &mask, start, length)))
+    if (!upload(self, source->uploaded, &array, start, length, n) ||
+        (masked && !upload(self, PART_MASK, &mask, start, length, n)))
         return false;
-    layout_set_flat(&source->layout, at, masked ? buffer(self, PART_MASK) : NULL, from->input, *n);
+    layout_set_flat(&source->layout, buffer(self, source->uploaded),
+                    masked ? buffer(self, PART_MASK) : NULL, from->input, *n);
     source->layout.type = from->type;
     return true;
 }

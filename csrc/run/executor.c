@@ -77,7 +77,7 @@ bool executor_transfer(const struct executor *self, struct transfer *transfer)
                                                                         self, transfer->copied);
     uint64_t count;
     if (transfer->uploaded) {
-        if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, false, &count))
+        if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, &count))
             return false;
         layout_set_flat(layout, uploaded, NULL, layout->input, n);
     }

@@ -38,9 +38,9 @@ struct machine_memory {
     bool (*copy)(struct machine *, enum copy_kind, void *target, const void *source, size_t bytes);
 
     /* Copies elements of a host layout from `start` on, unconverted, skipping masked ones: *fed
-     * remain; or all elements of a mask as bits. */
+     * remain. */
     bool (*feed)(struct machine *, void *target, const struct layout *, uint64_t start,
-                 uint64_t length, bool as_bits, uint64_t *fed);
+                 uint64_t length, uint64_t *fed);
 };
 
 struct machine_work {

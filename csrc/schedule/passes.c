@@ -158,12 +158,6 @@ struct exact_result step_exact_result(const struct plan *plan, enum element accu
     return result;
 }
 
-struct step schedule_unpack(const struct schedule *self, uint64_t n)
-{
-    return grid_stride(kernel_of_kind(self->kernels, KERNEL_UNPACK), ceil_div(n, MASK_BITS), BLOCK,
-                       BLOCKS * self->multiprocessors, "unpack", PART_MASK_BITS, PART_MASK);
-}
-
 struct step schedule_copy(const struct schedule *self, uint64_t n)
 {
     return grid_stride(self->choice.copy, n, COPY_BLOCK, BLOCKS * self->multiprocessors, "copy",

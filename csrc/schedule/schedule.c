@@ -137,13 +137,15 @@ static void reserve_partials(struct schedule *self)
         arena_reserve(&self->arena, PART_OTHER_PARTIALS, states[1], self->state_bytes);
 }
 
-uint64_t schedule_mask_length(const struct schedule *self, uint64_t piece)
+/* Number of elements in the mask that is uploaded for a piece. The mask of a device array is
+ * uploaded whole, without the dimensions it is broadcast along. */
+static uint64_t mask_length(const struct schedule *self)
 {
     const struct layout *layout = self->plan->layout;
     uint64_t length = 1;
     for (unsigned k = 0; k < layout->dimensions; k++)
         length *= layout->mask_strides[k] ? layout->shape[k] : 1;
-    return self->choice.uploads ? piece : length;
+    return self->choice.uploads ? self->piece : length;
 }
 
 /* Upload buffers and working copies of the array, its mask and its factors. */
@@ -155,11 +157,8 @@ static void reserve_input(struct schedule *self)
     const uint64_t uploaded = self->buffers * self->piece;
     if (choice->uploads)
         arena_reserve(arena, PART_UPLOADED, uploaded, element_size(layout->input));
-    if (choice->uploads_mask) {
-        const uint64_t bytes = ceil_div(schedule_mask_length(self, self->piece), MASK_BITS);
-        arena_reserve(arena, PART_MASK_BITS, self->buffers * bytes, 1);
-        arena_reserve(arena, PART_MASK, bytes, MASK_BITS);
-    }
+    if (choice->uploads_mask)
+        arena_reserve(arena, PART_MASK, self->buffers * mask_length(self), 1);
     if (choice->copy)
         arena_reserve(arena, PART_COPY, self->piece, element_size(choice->accumulator));
     if (choice->copies_mask)

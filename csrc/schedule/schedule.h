@@ -13,8 +13,7 @@
 #define PART_NAMES(PART)                                                                           \
     PART(ARRAY, "array")                      /* the caller's; never in the arena */               \
     PART(UPLOADED, "uploaded piece")          /* of a host array */                                \
-    PART(MASK_BITS, "mask's bits")            /* a host mask, eight elements per byte */           \
-    PART(MASK, "mask")                        /* the same, one byte per element */                 \
+    PART(MASK, "mask")                        /* of the host, one byte per element */              \
     PART(COPY, "working copy")                /* in the accumulator's type */                      \
     PART(COPIED_MASK, "working copy's mask")  /* one byte per element */                           \
     PART(UPLOADED_FACTORS, "factors' uploaded piece") /* of the second operand of products */      \
@@ -214,10 +213,6 @@ bool schedule_choose_kernels(struct schedule *);
 /* False with a failure noted. */
 bool schedule_make(const struct plan *, const struct facts *, struct schedule *, struct failure *);
 
-/* Number of elements in the mask that is uploaded for a piece. The mask of a device array is
- * uploaded whole, without the dimensions it is broadcast along. */
-uint64_t schedule_mask_length(const struct schedule *, uint64_t piece);
-
 /* Each pass reduces the number of states at least 32-fold; only those of rung 0 halve it. */
 enum { PASSES_MAX = 64 };
 
@@ -230,9 +225,8 @@ struct passes {
 /* Over n >= 1 elements of a piece or, if `of_results`, over n >= 1 states of pieces. */
 void schedule_passes(const struct schedule *, bool of_results, uint64_t n, struct passes *);
 
-/* Steps outside the passes: expanding mask bits for n elements, making the working copy, counting
- * unmasked elements, and finishing the result. */
-struct step schedule_unpack(const struct schedule *, uint64_t n);
+/* Steps outside the passes: making the working copy, counting unmasked elements, and finishing the
+ * result. */
 struct step schedule_copy(const struct schedule *, uint64_t n);
 struct step schedule_count(const struct schedule *);
 struct step schedule_finish(const struct schedule *, enum part state);

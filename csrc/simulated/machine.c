@@ -57,11 +57,10 @@ static size_t machine_room(struct machine *machine, size_t bytes)
 }
 
 static bool machine_upload(struct machine *machine, void *target, const struct layout *layout,
-                           uint64_t start, uint64_t length, bool as_bits, uint64_t *fed)
+                           uint64_t start, uint64_t length, uint64_t *fed)
 {
     (void)machine;
-    *fed = (as_bits ? gather_bits : gather_unconverted)(INSTRUCTIONS_baseline, layout, start,
-                                                        length, target);
+    *fed = gather_unconverted(INSTRUCTIONS_baseline, layout, start, length, target);
     return true;
 }
 

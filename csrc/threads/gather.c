@@ -6,7 +6,6 @@
 
 #include "common/arithmetic.h"
 
-#include <endian.h>
 #include <string.h>
 
 /* On the stack, which may be small. */
@@ -171,38 +170,6 @@ static bool is_plain(const struct layout *layout)
            (layout->dimensions == 0 ||
             (layout->dimensions == 1 &&
              layout->strides[0] == (int64_t)element_size(layout->input)));
-}
-
-/* ---- bits ---- */
-
-static void pack_bits(const unsigned char *bytes, uint64_t n, unsigned char *target)
-{
-    unsigned char rest[BYTES_PER_LOAD] = {0};
-    uint64_t at = 0;
-    uint16_t bits;
-    for (; n - at >= BYTES_PER_LOAD; at += BYTES_PER_LOAD) {
-        bits = htole16(bytes_to_bits(bytes + at));
-        memcpy(target + at / MASK_BITS, &bits, sizeof bits);
-    }
-    memcpy(rest, bytes + at, n - at);
-    bits = htole16(bytes_to_bits(rest));
-    memcpy(target + at / MASK_BITS, &bits, ceil_div(n - at, MASK_BITS));
-}
-
-uint64_t gather_bits(enum instructions instructions, const struct layout *layout, uint64_t start,
-                     uint64_t length, void *target)
-{
-    move_tile *const move = gather_mover(instructions, layout, layout->mask);
-    unsigned char buffer[BUFFER_BYTES];
-    struct walk walk;
-    if (is_plain(layout)) {
-        pack_bits((const unsigned char *)layout->data + start, length, target);
-        return length;
-    }
-    walk_start(&walk, layout, start, length);
-    for (unsigned char *bits = target; walk.left; bits += BUFFER_BYTES / MASK_BITS)
-        pack_bits(buffer, gather_next(&walk, move, BUFFER_BYTES, buffer), bits);
-    return length;
 }
 
 /* ---- conversion ---- */

@@ -16,10 +16,6 @@ uint64_t gather(enum instructions, const struct layout *, uint64_t start, uint64
 uint64_t gather_unconverted(enum instructions, const struct layout *, uint64_t start,
                             uint64_t length, void *target);
 
-/* The same for unmasked bools, MASK_BITS per byte, lowest bit first, padded with zero bits. */
-uint64_t gather_bits(enum instructions, const struct layout *, uint64_t start, uint64_t length,
-                     void *target);
-
 /* Returns the function that gathers tiles of the layout, all elements or only unmasked ones. */
 move_tile *gather_mover(enum instructions, const struct layout *, bool masked);
 

@@ -115,8 +115,6 @@ const void *other_kernel(kernel_key key)
         return KERNEL_ENTRY(count_unmasked);
     case KERNEL_WRITE:
         return KERNEL_ENTRY(write);
-    case KERNEL_UNPACK:
-        return KERNEL_ENTRY(unpack);
     case KERNEL_READ:
         return read_kernel(key.variant);
     default:
