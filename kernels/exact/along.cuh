@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
     const uint64_t row = blockIdx.x / x.splits, threads = uint64_t(x.splits) * blockDim.x,
                    rank = uint64_t(blockIdx.x % x.splits) * blockDim.x + threadIdx.x;
     const global<const In> data = pointer_cast<const In>(elements_of_result(x, row));
-    add_share(words, policy(x.skips_nan, x.watches), data, global<const In>(nullptr), x.n, rank,
+    add_share(words, policy(x.skips_nan), x.watches, data, global<const In>(nullptr), x.n, rank,
               threads);
     if (merge_blocks<layout>(words, x, row, 1) && threadIdx.x < warp_size)
         round_result(words, x, row);

@@ -126,10 +126,9 @@ struct element_terms {
 
     bool skips_nan;   /* NaNs are skipped */
     unsigned skipped; /* the number of NaNs skipped */
-    unsigned unseen;  /* bit mask of sums that have seen only -0; 0 if not watched */
 
-    __device__ __forceinline__ element_terms(bool skips_nan, bool watches)
-        : skips_nan(skips_nan), skipped(0), unseen(watches ? (1u << term::sums) - 1 : 0)
+    __device__ __forceinline__ explicit element_terms(bool skips_nan)
+        : skips_nan(skips_nan), skipped(0)
     {
     }
 
@@ -232,17 +231,25 @@ struct element_terms {
     __device__ __forceinline__ void add_single(shared<exact_word> words, global<const In> data,
                                                global<const In>, uint64_t k)
     {
-        if (!skips_nan || !has_nan(data[k]))
-            unseen = watched(words, data[k], unseen);
         add_element_to_words(words, data[k], skips_nan);
     }
 
-    /* Looks for a value other than -0 in `count` tiles, until each sum has one. */
-    __device__ __forceinline__ void watch(shared<exact_word> words, const tiles &here,
-                                          unsigned count)
+    /* Notes the sums in which a thread's share has an element other than -0. Mostly its first one
+     * is, and no more are read. */
+    static __device__ __noinline__ void watch(shared<exact_word> words, global<const In> data,
+                                              uint64_t n, uint64_t rank, uint64_t threads,
+                                              bool skips_nan)
     {
-        if (unseen)
-            unseen = watched_tiles(words, here, count, skips_nan, unseen);
+        unsigned unseen = (1u << term::sums) - 1;
+#pragma unroll 1
+        for (uint64_t i = rank; i < n && unseen; i += threads)
+#pragma unroll
+            for (unsigned k = 0; k < term::sums; k++)
+                if ((unseen >> k & 1) && !(skips_nan && has_nan(data[i])) &&
+                    bits_of(term::term(data[i], k)) != uint64_t(1) << 63) {
+                    atomicAdd(words + k * layout::part + EXACT_NOT_NEGATIVE_ZERO, exact_word(1));
+                    unseen &= ~(1u << k);
+                }
     }
 
     __device__ __forceinline__ void finish(shared<exact_word> words) const
@@ -263,34 +270,6 @@ struct element_terms {
             finite &= all_finite<In>(pack_of<uint32_t>(loaded));
         });
         return finite;
-    }
-
-    /* Notes the sums in which the element is not -0; returns the mask of the others. */
-    static __device__ __forceinline__ unsigned watched(shared<exact_word> words, In element,
-                                                       unsigned unseen)
-    {
-#pragma unroll
-        for (unsigned k = 0; k < term::sums; k++)
-            if ((unseen >> k & 1) && bits_of(term::term(element, k)) != uint64_t(1) << 63) {
-                atomicAdd(words + k * layout::part + EXACT_NOT_NEGATIVE_ZERO, exact_word(1));
-                unseen &= ~(1u << k);
-            }
-        return unseen;
-    }
-
-    static __device__ __noinline__ unsigned watched_tiles(shared<exact_word> words, tiles here,
-                                                          unsigned count, bool skips_nan,
-                                                          unsigned unseen)
-    {
-#pragma unroll 1
-        for (; count > 0 && unseen; count--, here.advance())
-            here.each_pack([&](global<const pack<In>> at) {
-#pragma unroll 1
-                for (unsigned k = 0; k < pack<In>::size && unseen; k++)
-                    if (!skips_nan || !has_nan(pointer_cast<const In>(at)[k]))
-                        unseen = watched(words, pointer_cast<const In>(at)[k], unseen);
-            });
-        return unseen;
     }
 };
 

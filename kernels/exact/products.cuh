@@ -33,7 +33,7 @@ struct product_terms {
      * loads. */
     static constexpr bool prefetches = false, skips_nan = false;
 
-    __device__ __forceinline__ product_terms(bool, bool) {}
+    __device__ __forceinline__ explicit product_terms(bool) {}
 
     /* Windows for a batch of tiles, for the products and for their rounding errors. Only products
      * within the bounds are added, so no window needs the checks of the first window in
@@ -110,7 +110,10 @@ struct product_terms {
         deposit_products(words, data[k], factors[k]);
     }
 
-    __device__ __forceinline__ void watch(shared<exact_word>, const tiles &, unsigned) const {}
+    static __device__ __forceinline__ void watch(shared<exact_word>, global<const In>, uint64_t,
+                                                 uint64_t, uint64_t, bool)
+    {
+    }
 
     __device__ __forceinline__ void finish(shared<exact_word>) const {}
 

@@ -112,7 +112,6 @@ struct warp_adder {
     {
 #pragma unroll 1
         while (!tiles.is_done()) {
-            policy.watch(words, tiles, batch_tiles<Policy>);
             if constexpr (term::adaptive)
                 dispatch_batch(choose_windows<term>(Policy::range_of(loaded)));
             else
@@ -125,11 +124,11 @@ struct warp_adder {
 constexpr uint64_t max_single = 128;
 
 /* Adds a thread's share of n elements to its block's words, which need not be cleared before. The
- * thread is number `rank` of `threads`. */
+ * thread is number `rank` of `threads`. If it `watches`, elements other than -0 are noted. */
 template <class Policy, class In = typename Policy::element>
-__device__ __forceinline__ void add_share(shared<exact_word> words, const Policy &policy,
-                                          global<const In> data, global<const In> factors,
-                                          uint64_t n, uint64_t rank, uint64_t threads)
+__device__ __forceinline__ void
+add_share(shared<exact_word> words, const Policy &policy, bool watches, global<const In> data,
+          global<const In> factors, uint64_t n, uint64_t rank, uint64_t threads)
 {
     const aligned_packs<In> x(data, n);
     const bool few = n <= max_single && n <= threads;
@@ -137,6 +136,8 @@ __device__ __forceinline__ void add_share(shared<exact_word> words, const Policy
     warp_adder<Policy> adder(words, policy, typename Policy::tiles(x, factors, rank, threads));
     clear_words(words, Policy::layout::words);
     __syncthreads();
+    if (watches)
+        Policy::watch(words, data, n, rank, threads, policy.skips_nan);
     if (single < n)
         adder.policy.add_single(words, data, factors, single);
     if (!few)
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(1024)
               global<const In> factors)
 {
     const shared<exact_word> words = block_memory<exact_word>();
-    add_share(words, Policy(fold == FOLD_nansum, watches), data, factors, n, rank_in_grid(),
+    add_share(words, Policy(fold == FOLD_nansum), watches, data, factors, n, rank_in_grid(),
               threads_in_grid());
     finish_words<typename Policy::layout>(words, state, together, epilogue, result);
 }
