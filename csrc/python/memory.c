@@ -25,11 +25,11 @@ static bool fail(PyTypeObject *type, const struct failure *failure)
     return false;
 }
 
-/* Creates an object of either type. */
-static PyObject *memory_new(PyTypeObject *type, const struct platform *platform, int device,
+PyObject *device_memory_new(struct module_state *state, const struct platform *platform, int device,
                             size_t bytes, struct device_memory *memory)
 {
     struct failure failure = {0};
+    PyTypeObject *const type = state->device_memory;
     struct memory *self = (struct memory *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
@@ -44,10 +44,19 @@ static PyObject *memory_new(PyTypeObject *type, const struct platform *platform,
     return (PyObject *)self;
 }
 
-PyObject *device_memory_new(struct module_state *state, const struct platform *platform, int device,
-                            size_t bytes, struct device_memory *memory)
+/* Memory of the simulated device, which has an address even with 0 bytes. */
+PyObject *core_simulated_memory(PyObject *module, PyObject *nbytes)
 {
-    return memory_new(state->device_memory, platform, device, bytes, memory);
+    struct module_state *state = PyModule_GetState(module);
+    const Py_ssize_t bytes = PyLong_AsSsize_t(nbytes);
+    struct device_memory memory;
+    if (bytes < 0)
+        return PyErr_Occurred() ? NULL : value_error("nbytes must not be negative; got %zd", bytes);
+    PyObject *self = device_memory_new(state, platforms_on(&state->platforms, METHOD_ON_SIMULATED),
+                                       0, bytes ? (size_t)bytes : 1, &memory);
+    if (self)
+        ((struct memory *)self)->memory.bytes = (size_t)bytes;
+    return self;
 }
 
 static void object_dealloc(PyObject *object)
@@ -58,6 +67,17 @@ static void object_dealloc(PyObject *object)
         self->platform->release(platform_state(self), &self->memory);
     type->tp_free(object);
     Py_DECREF(type);
+}
+
+/* Only the simulated device's memory is the host's. */
+static int object_buffer(PyObject *object, Py_buffer *buffer, int flags)
+{
+    const struct memory *self = (struct memory *)object;
+    if (self->platform->place == METHOD_ON_SIMULATED)
+        return PyBuffer_FillInfo(buffer, object, self->memory.at, (Py_ssize_t)self->memory.bytes, 0,
+                                 flags);
+    PyErr_SetString(PyExc_BufferError, "the memory is a GPU's; read() copies it");
+    return -1;
 }
 
 static PyObject *object_read(PyObject *object, PyObject *target)
@@ -238,8 +258,9 @@ static PyMethodDef device_methods[] = {
 };
 
 static PyType_Slot device_slots[] = {
-    {Py_tp_doc, "Device memory that gred allocated for results."},
+    {Py_tp_doc, "Device memory that gred allocated; the simulated device's is a buffer."},
     {Py_tp_dealloc, object_dealloc},
+    {Py_bf_getbuffer, object_buffer},
     {Py_tp_members, members},
     {Py_tp_getset, device_attributes},
     {Py_tp_methods, device_methods},
@@ -251,45 +272,4 @@ PyType_Spec device_memory_spec = {
     .basicsize = sizeof(struct memory),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = device_slots,
-};
-
-/* ---- SimulatedMemory ---- */
-
-static PyObject *simulated_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
-{
-    static char *names[] = {"", NULL};
-    Py_ssize_t bytes;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "n:SimulatedMemory", names, &bytes))
-        return NULL;
-    if (bytes < 0)
-        return value_error("nbytes must not be negative; got %zd", bytes);
-    const struct platform *platform = platforms_on(platforms_of(type), METHOD_ON_SIMULATED);
-    struct device_memory memory;
-    /* It has an address even with 0 bytes. */
-    PyObject *self = memory_new(type, platform, 0, bytes ? (size_t)bytes : 1, &memory);
-    if (self)
-        ((struct memory *)self)->memory.bytes = (size_t)bytes;
-    return self;
-}
-
-static int simulated_buffer(PyObject *object, Py_buffer *buffer, int flags)
-{
-    const struct device_memory *memory = &((struct memory *)object)->memory;
-    return PyBuffer_FillInfo(buffer, object, memory->at, (Py_ssize_t)memory->bytes, 0, flags);
-}
-
-static PyType_Slot simulated_slots[] = {
-    {Py_tp_doc, "SimulatedMemory(nbytes, /)\n--\n\nMemory of the simulated device, as a buffer."},
-    {Py_tp_new, simulated_new},
-    {Py_tp_dealloc, object_dealloc},
-    {Py_tp_members, members},
-    {Py_bf_getbuffer, simulated_buffer},
-    {0, NULL},
-};
-
-PyType_Spec simulated_memory_spec = {
-    .name = "gred._core.SimulatedMemory",
-    .basicsize = sizeof(struct memory),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = simulated_slots,
 };

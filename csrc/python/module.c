@@ -222,8 +222,6 @@ static int setup(PyObject *module)
     state->workspace_limit = PyContextVar_New("gred.workspace_limit", NULL);
     state->platforms.cuda_error =
         PyErr_NewExceptionWithDoc("gred.CudaError", cuda_error_doc, PyExc_RuntimeError, NULL);
-    state->simulated_memory =
-        (PyTypeObject *)PyType_FromModuleAndSpec(module, &simulated_memory_spec, NULL);
     state->device_memory =
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &device_memory_spec, NULL);
     const bool added = state->cached_plans && add(module, "_hooks", hooks) &&
@@ -231,7 +229,6 @@ static int setup(PyObject *module)
                        add(module, "thread_order", state->thread_order) &&
                        add(module, "workspace_limit", state->workspace_limit) &&
                        add(module, "CudaError", state->platforms.cuda_error) &&
-                       add(module, "SimulatedMemory", state->simulated_memory) &&
                        add(module, "DeviceMemory", state->device_memory) &&
                        PyModule_AddStringConstant(module, "cuda", GRED_CUDA_VERSION) == 0 &&
                        PyModule_AddStringConstant(module, "architectures", GRED_ARCHITECTURES) == 0;
@@ -243,7 +240,6 @@ static int setup(PyObject *module)
     DO(state->thread_order);                                                                       \
     DO(state->workspace_limit);                                                                    \
     DO(state->platforms.cuda_error);                                                               \
-    DO(state->simulated_memory);                                                                   \
     DO(state->device_memory)
 
 static int traverse(PyObject *module, visitproc visit, void *arg)

@@ -15,7 +15,7 @@ struct module_state {
     struct cached_plans *cached_plans;
     PyObject *thread_order;    /* a ContextVar: (order, seed) of the simulated device's threads */
     PyObject *workspace_limit; /* a ContextVar: bytes */
-    PyTypeObject *simulated_memory, *device_memory;
+    PyTypeObject *device_memory;
     struct foreign foreign;
     struct substitute substitute;
 };
@@ -45,6 +45,7 @@ struct module_state {
     PLAIN(by_place, METH_VARARGS)                                                                  \
     PLAIN(quantile_places, METH_VARARGS)                                                           \
     PLAIN(select, METH_VARARGS)                                                                    \
+    PLAIN(simulated_memory, METH_O)                                                                \
     PLAIN(substitute, METH_VARARGS)                                                                \
     PLAIN(threads, METH_O)                                                                         \
     PLAIN(parse, METH_O)                                                                           \
@@ -99,10 +100,9 @@ bool quantiles_parse(PyObject *tuple, struct quantiles *);
 /* The function of struct foreign, with the module's state. */
 bool foreign_reduce(void *state, const struct foreign_call *, char *why, size_t length);
 
-/* ---- Python types of memory: DeviceMemory, which gred allocates for results on a device, and
- * SimulatedMemory(nbytes), a writable buffer of the simulated device ---- */
+/* ---- the Python type DeviceMemory, which gred allocates for results on a device ---- */
 
-extern PyType_Spec device_memory_spec, simulated_memory_spec;
+extern PyType_Spec device_memory_spec;
 
 /* New memory on a platform's device, also described in the struct. NULL with an exception set. */
 PyObject *device_memory_new(struct module_state *, const struct platform *, int device,

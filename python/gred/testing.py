@@ -63,7 +63,7 @@ class SimulatedArray:
 
     def __init__(self, a: ArrayLike, dtype: DTypeLike | None = None) -> None:
         array = _plain(a, dtype)
-        self.memory = _core.SimulatedMemory(array.nbytes)
+        self.memory = _core.simulated_memory(array.nbytes)
         flat = np.frombuffer(cast(Any, self.memory), np.uint8)
         self._view = np.ndarray(array.shape, array.dtype, flat)
         self._view[...] = array

@@ -46,7 +46,7 @@ def refused(a, error=REFUSED, match=None, functions=(gred.sum,), **options):
 
 
 def test_simulated_memory_is_a_writable_buffer_of_some_size():
-    memory = _core.SimulatedMemory(64)
+    memory = _core.simulated_memory(64)
     assert memory.nbytes == len(memoryview(memory).cast("B")) == 64
     bytes_of_it = np.frombuffer(memory, np.uint8)
     assert bytes_of_it.ctypes.data == memory.address
@@ -54,7 +54,7 @@ def test_simulated_memory_is_a_writable_buffer_of_some_size():
     assert gred.sum(bytes_at(memory.address, 64)) == 192
     for nbytes in (-1, 2**62, 2**64, -(2**70), "8", 1.5, None):
         with pytest.raises((TypeError, ValueError, OverflowError, MemoryError)):
-            _core.SimulatedMemory(nbytes)
+            _core.simulated_memory(nbytes)
 
 
 WITH_REFERENCES = [[None], np.array([1, "two"], object), SimulatedArray(X), np.zeros(0, object)]
@@ -62,7 +62,7 @@ WITH_REFERENCES += [np.zeros(3, [("x", "f4"), ("y", object)]), np.array(["a", "b
 
 
 def test_what_holds_references_or_a_mask_is_refused_before_memory_is_allocated(monkeypatch):
-    monkeypatch.setattr(_core, "SimulatedMemory", None)
+    monkeypatch.setattr(_core, "simulated_memory", None)
     for a in WITH_REFERENCES:
         refused(a, TypeError, r"a: .*references", [SimulatedArray])
     refused([1, 2], TypeError, r"a: .*object.*references", [SimulatedArray], dtype=object)
@@ -138,7 +138,7 @@ def test_bfloat16_is_known_by_its_dtype():
 
 def test_the_bounds_are_those_of_one_memory():
     """Adjacent allocations are still separate."""
-    memories = sorted((_core.SimulatedMemory(64) for _ in range(50)), key=lambda m: m.address)
+    memories = sorted((_core.simulated_memory(64) for _ in range(50)), key=lambda m: m.address)
     for first, second in itertools.pairwise(memories):
         span = second.address + 64 - first.address
         assert span >= 128
