@@ -12,6 +12,11 @@
 
 /* ---- threads ---- */
 
+static bool is_on_callers_thread(const struct multiprocessor *self)
+{
+    return self->number == 0 || self->launch->cooperative;
+}
+
 /* The next thread of this sweep that can run; NULL at the sweep's end, and when the watch should be
  * polled. Bulk copies may take any time: they complete immediately if threads run forwards, as late
  * as possible if backwards, and at random if shuffled. Results then reveal missing waits. */
@@ -22,7 +27,7 @@ static struct thread *next_ready(struct multiprocessor *self)
     if (self->copies.count && self->launch->order == ORDER_SHUFFLED &&
         random_next(&self->copies.random) % COPY_SWITCHES == 0)
         bulk_copies_complete_one(&self->copies);
-    if (self->number == 0 && ++sweep->switches % POLL_SWITCHES == 0)
+    if (is_on_callers_thread(self) && ++sweep->switches % POLL_SWITCHES == 0)
         return NULL;
     while (sweep->next < self->launch->block && self->in_state[READY]) {
         struct thread *thread = &self->threads[sweep->order[sweep->next++]];
@@ -55,7 +60,7 @@ static void sweep(struct multiprocessor *self)
         struct thread *first = next_ready(self);
         if (first)
             fiber_switch(&self->scheduler, &first->fiber);
-        if (self->number == 0)
+        if (is_on_callers_thread(self))
             grid_poll_watch(self->grid);
     }
 }
@@ -272,19 +277,6 @@ static bool release_mbarriers(struct multiprocessor *self)
     return self->in_state[READY] > before;
 }
 
-static bool release_grid_barrier(struct multiprocessor *self)
-{
-    if (!grid_sync(self->grid)) {
-        grid_stop(self->grid, FAILURE_RUNTIME,
-                  "some blocks wait at the grid's barrier that others never reach");
-        return false;
-    }
-    if (self->launch->checker)
-        checker_pass_grid_barrier(self->launch->checker, self->number);
-    release_at(self, AT_GRID_BARRIER);
-    return true;
-}
-
 static bool release_block_barrier(struct multiprocessor *self)
 {
     struct checker *checker = self->launch->checker;
@@ -315,7 +307,7 @@ static bool release_barrier(struct multiprocessor *self)
     if (in[AT_BLOCK_BARRIER] == block)
         return release_block_barrier(self);
     if (in[AT_GRID_BARRIER] == block && self->launch->cooperative)
-        return release_grid_barrier(self);
+        return false;
     if (in[ENDED] == block) {
         if (self->copies.count) /* another block will reuse the shared memory */
             grid_stop(self->grid, FAILURE_RUNTIME,
@@ -331,8 +323,13 @@ bool block_run(struct multiprocessor *self)
 {
     if (self->in_state[AT_CLUSTER_BARRIER])
         release_at(self, AT_CLUSTER_BARRIER);
+    if (self->in_state[AT_GRID_BARRIER]) {
+        if (self->launch->checker)
+            checker_pass_grid_barrier(self->launch->checker, self->number);
+        release_at(self, AT_GRID_BARRIER);
+    }
     do
         sweep(self);
     while (!grid_stopped(self->grid) && release_barrier(self));
-    return self->in_state[AT_CLUSTER_BARRIER];
+    return self->in_state[AT_CLUSTER_BARRIER] || self->in_state[AT_GRID_BARRIER];
 }

@@ -34,18 +34,14 @@ static inline void random_shuffle(unsigned *items, unsigned count, uint64_t *sta
 
 /* ---- the grid ---- */
 
-/* State shared by a grid's blocks on all cores: its barrier, and the run's end. In simulator.c. */
+/* State shared by a grid's blocks on all cores. In simulator.c. */
 struct grid {
     unsigned cores; /* cores in use */
     const struct simulator_launch *launch;
     struct timespec polled; /* last poll of the watch */
 
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint64_t at_barrier, exited; /* blocks of a cooperative launch */
-    uint64_t barriers;           /* number of completed grid barriers */
-
     atomic_bool stop;
+    pthread_mutex_t lock; /* for the failure */
     struct failure failure;
 };
 
@@ -53,11 +49,8 @@ struct grid {
 void grid_stop(struct grid *, enum failure_kind, const char *text);
 bool grid_stopped(struct grid *);
 
-/* Polls the watch now and then. Only on the caller's own core. */
+/* Polls the watch now and then. Only on the caller's thread. */
 void grid_poll_watch(struct grid *);
-
-/* Waits at the grid's barrier of a cooperative launch. False if some block can never arrive. */
-bool grid_sync(struct grid *);
 
 /* ---- pending bulk copies into a block's shared memory; in words.c ---- */
 
@@ -160,7 +153,7 @@ void thread_wait_at(enum thread_state barrier);
 /* Starts a block; its threads begin at the first block_run. */
 void block_begin(struct multiprocessor *, uint64_t index);
 
-/* Runs a block until it ends or all of its threads are at the cluster's barrier, and returns
- * whether they are. If they already were, all blocks of the cluster must be at the barrier or have
- * ended; the block then continues. */
+/* Runs a block until it ends or all of its threads are at the cluster's or the grid's barrier, and
+ * returns whether they are. If they already were, all blocks of the cluster or grid must be at the
+ * barrier or have ended; the block then continues. */
 bool block_run(struct multiprocessor *);

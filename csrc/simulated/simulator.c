@@ -20,7 +20,6 @@ void grid_stop(struct grid *self, enum failure_kind kind, const char *text)
         snprintf(self->failure.text, sizeof self->failure.text, "%s", text);
     }
     atomic_store(&self->stop, true);
-    pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->lock);
 }
 
@@ -44,39 +43,13 @@ void grid_poll_watch(struct grid *self)
         grid_stop(self, FAILURE_EXCEPTION, "interrupted");
 }
 
-bool grid_sync(struct grid *self)
-{
-    pthread_mutex_lock(&self->lock);
-    const uint64_t barrier = self->barriers;
-    if (++self->at_barrier == self->launch->grid) {
-        self->at_barrier = 0;
-        self->barriers++;
-        pthread_cond_broadcast(&self->changed);
-    }
-    while (self->barriers == barrier && !self->exited && !grid_stopped(self))
-        pthread_cond_wait(&self->changed, &self->lock);
-    const bool met = self->barriers != barrier;
-    pthread_mutex_unlock(&self->lock);
-    return met;
-}
-
-/* A block of a cooperative launch has ended: blocks at the grid's barrier would wait forever. */
-static void grid_exit(struct grid *self)
-{
-    pthread_mutex_lock(&self->lock);
-    self->exited++;
-    pthread_cond_broadcast(&self->changed);
-    pthread_mutex_unlock(&self->lock);
-}
-
 /* ---- the simulator ---- */
 
 /* A multiprocessor and its OS thread. It runs one cluster at a time, whose blocks take turns
- * between the cluster's barriers. A block without a cluster is a cluster of one. */
+ * between the cluster's barriers. A block without a cluster is a cluster of one. The blocks of a
+ * cooperative launch take turns between the grid's barriers, on the caller's thread. */
 struct core {
     struct multiprocessor blocks[SIMULATOR_CLUSTER_MAX];
-    unsigned order[SIMULATOR_CLUSTER_MAX];
-    uint64_t random;
     struct simulator *simulator;
     pthread_t thread; /* of a launch; the first core uses the caller's thread */
 };
@@ -87,77 +60,82 @@ struct simulator {
     atomic_uint_fast64_t next_cluster;
 };
 
-/* ---- clusters ---- */
-
-/* Blocks take turns as long as some are at a barrier. A block begins at its first turn, which
- * overwrites what other blocks stored in its shared memory, as may happen on a GPU. */
-static void run_cluster(struct core *self, uint64_t index)
-{
-    struct grid *grid = &self->simulator->grid;
-    const struct simulator_launch *launch = grid->launch;
-    const unsigned size = launch->cluster;
-    bool begin = true, again = true;
-    self->random = launch->seed ^ index;
-    for (; again && !grid_stopped(grid); begin = false) {
-        again = false;
-        if (launch->order == ORDER_SHUFFLED)
-            random_shuffle(self->order, size, &self->random);
-        for (unsigned k = 0; k < size && !grid_stopped(grid); k++) {
-            struct multiprocessor *block = &self->blocks[self->order[k]];
-            if (begin)
-                block_begin(block, index * size + self->order[k]);
-            again |= block_run(block);
-        }
-    }
-}
+/* ---- order ---- */
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 {
     return b ? greatest_common_divisor(b, a % b) : a;
 }
 
-/* The cluster that runs as the i-th of n. Shuffled: i -> a i + b modulo n, which is one-to-one if a
- * and n are coprime. Grids are below 2^31, so nothing overflows. */
-static uint64_t cluster_in_order(const struct simulator_launch *self, uint64_t i, uint64_t n)
+/* Which of n runs as the i-th. Shuffled: i -> a i + b modulo n, which is one-to-one if a and n are
+ * coprime. Grids are below 2^31, so nothing overflows. */
+static uint64_t in_order(enum thread_order order, uint64_t seed, uint64_t i, uint64_t n)
 {
-    if (self->order == ORDER_FORWARDS)
+    if (order == ORDER_FORWARDS)
         return i;
-    if (self->order == ORDER_BACKWARDS)
+    if (order == ORDER_BACKWARDS)
         return n - 1 - i;
-    uint64_t state = self->seed;
-    const uint64_t b = random_next(&state) % n;
+    const uint64_t b = random_next(&seed) % n;
     uint64_t a;
     do {
-        a = random_next(&state) % n;
+        a = random_next(&seed) % n;
     } while (n > 1 && greatest_common_divisor(a, n) != 1);
     return (a * i + b) % n;
 }
 
 /* ---- cores ---- */
 
-/* A core's share of a launch: one cluster after the other until none is left. In a cooperative
- * launch a core takes at most one, so that all are resident. */
+/* Block `rank` of a cluster or, in a cooperative launch, of the grid. */
+static struct multiprocessor *block_at(struct core *self, uint64_t rank)
+{
+    struct simulator *simulator = self->simulator;
+    return simulator->grid.launch->cooperative ? simulator->cores[rank].blocks
+                                               : &self->blocks[rank];
+}
+
+/* Blocks take turns as long as some are at a barrier. A block begins at its first turn, which
+ * overwrites what other blocks stored in its shared memory, as may happen on a GPU. */
+static void run_cluster(struct core *self, uint64_t index, uint64_t size)
+{
+    struct grid *grid = &self->simulator->grid;
+    const struct simulator_launch *launch = grid->launch;
+    uint64_t random = launch->seed ^ index;
+    bool begin = true, again = true;
+    for (; again && !grid_stopped(grid); begin = false) {
+        const uint64_t seed = random_next(&random);
+        bool ended = again = false;
+        for (uint64_t k = 0; k < size && !grid_stopped(grid); k++) {
+            const uint64_t rank = in_order(launch->order, seed, k, size);
+            struct multiprocessor *block = block_at(self, rank);
+            if (begin)
+                block_begin(block, index * size + rank);
+            const bool waits = block_run(block);
+            again |= waits;
+            ended |= !waits;
+        }
+        if (launch->cooperative && again && ended)
+            grid_stop(grid, FAILURE_RUNTIME,
+                      "some blocks wait at the grid's barrier that others never reach");
+    }
+}
+
+/* A core's share of a launch: one cluster after the other until none is left. */
 static void *run_clusters(void *argument)
 {
     struct core *self = argument;
     struct simulator *simulator = self->simulator;
     struct grid *grid = &simulator->grid;
     const struct simulator_launch *launch = grid->launch;
-    const uint64_t clusters = launch->grid / launch->cluster;
-    for (unsigned k = 0; k < launch->cluster; k++) {
-        self->order[k] = launch->order == ORDER_BACKWARDS ? launch->cluster - 1 - k : k;
-        if (!multiprocessor_prepare(&self->blocks[k]))
+    const uint64_t size = launch->cooperative ? launch->grid : launch->cluster,
+                   clusters = launch->grid / size;
+    for (uint64_t k = 0; k < size && !grid_stopped(grid); k++)
+        if (!multiprocessor_prepare(block_at(self, k)))
             grid_stop(grid, FAILURE_RUNTIME, "out of memory for the threads of a block");
-    }
     while (!grid_stopped(grid)) {
         const uint64_t i = atomic_fetch_add(&simulator->next_cluster, 1);
         if (i >= clusters)
             break;
-        run_cluster(self, cluster_in_order(launch, i, clusters));
-        if (launch->cooperative) {
-            grid_exit(grid);
-            break;
-        }
+        run_cluster(self, in_order(launch->order, launch->seed, i, clusters), size);
     }
     return NULL;
 }
@@ -187,15 +165,14 @@ const struct failure *simulator_launch(struct simulator *self,
         return &grid->failure;
     /* When recording, blocks run one after the other, so that tickets and atomics are in order. */
     const bool recorded = launch->counts && launch->counts->room,
-               parallel = !recorded || launch->cooperative;
+               parallel = !recorded && !launch->cooperative;
     unsigned cores = 1;
     grid->launch = launch;
-    grid->at_barrier = grid->exited = 0;
     atomic_store(&self->next_cluster, 0);
     while (parallel && cores < grid->cores && cores < launch->grid &&
            !pthread_create(&self->cores[cores].thread, NULL, run_clusters, &self->cores[cores]))
         cores++;
-    if (launch->cooperative && launch->grid > cores)
+    if (launch->cooperative && launch->grid > grid->cores)
         grid_stop(grid, FAILURE_RUNTIME,
                   "a cooperative launch of more blocks than can run at once");
     run_clusters(&self->cores[0]);
@@ -236,7 +213,6 @@ struct simulator *simulator_open(unsigned multiprocessors)
         }
     }
     pthread_mutex_init(&self->grid.lock, NULL);
-    pthread_cond_init(&self->grid.changed, NULL);
     return self;
 }
 
@@ -248,7 +224,6 @@ void simulator_close(struct simulator *self)
         for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
             multiprocessor_release(&self->cores[m].blocks[k]);
     pthread_mutex_destroy(&self->grid.lock);
-    pthread_cond_destroy(&self->grid.changed);
     free(self->cores);
     free(self);
 }
