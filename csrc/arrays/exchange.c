@@ -175,7 +175,7 @@ static void ensure_exception(struct failure *failure)
 {
     report_error(failure, NULL, NULL); /* unless the allocator gave a message */
     if (!PyErr_Occurred())
-        failure_raise(failure, NULL);
+        failure_raise(failure);
 }
 
 /* A new tensor, to be released. NULL with an exception set. */

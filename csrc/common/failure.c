@@ -18,39 +18,18 @@ bool failure_record(struct failure *failure, enum failure_kind kind, const char 
     return false;
 }
 
-void failure_record_cuda(struct failure *failure, const char *call, const char *name,
-                         const char *text)
+bool failure_raise(const struct failure *failure)
 {
-    if (failure->kind != FAILURE_NONE)
-        return;
-    failure->kind = FAILURE_CUDA;
-    snprintf(failure->call, sizeof failure->call, "%s", call);
-    snprintf(failure->name, sizeof failure->name, "%s", name);
-    snprintf(failure->text, sizeof failure->text, "%s", text);
-}
-
-/* CudaError(message), with the message's three parts as attributes. */
-static void raise_cuda(const struct failure *failure, PyObject *type)
-{
-    PyObject *error = PyObject_CallFunction(
-        type, "N",
-        PyUnicode_FromFormat("%s: %s (%s)", failure->call, failure->text, failure->name));
-    PyObject *parts = error ? Py_BuildValue("{ssssss}", "call", failure->call, "name",
-                                            failure->name, "text", failure->text)
-                            : NULL;
-    if (parts && PyObject_SetAttrString(error, "__dict__", parts) == 0)
-        PyErr_SetObject(type, error);
-    Py_XDECREF(parts);
-    Py_XDECREF(error);
-}
-
-void failure_raise(const struct failure *failure, PyObject *cuda_error)
-{
-    if (failure->kind == FAILURE_CUDA)
-        raise_cuda(failure, cuda_error);
-    else if (failure->kind != FAILURE_EXCEPTION)
-        PyErr_SetString(failure->kind == FAILURE_VALUE    ? PyExc_ValueError
-                        : failure->kind == FAILURE_MEMORY ? PyExc_MemoryError
-                                                          : PyExc_RuntimeError,
-                        failure->text);
+    PyObject *type = failure->kind == FAILURE_VALUE    ? PyExc_ValueError
+                     : failure->kind == FAILURE_MEMORY ? PyExc_MemoryError
+                                                       : PyExc_RuntimeError;
+    if (failure->kind == FAILURE_EXCEPTION)
+        return false;
+    PyObject *errors = failure->kind == FAILURE_CUDA ? PyImport_ImportModule("gred.errors") : NULL;
+    PyObject *cuda = errors ? PyObject_GetAttrString(errors, "CudaError") : NULL;
+    if (failure->kind != FAILURE_CUDA || cuda)
+        PyErr_SetString(cuda ? cuda : type, failure->text);
+    Py_XDECREF(cuda);
+    Py_XDECREF(errors);
+    return false;
 }

@@ -14,18 +14,12 @@ enum failure_kind {
 
 struct failure {
     enum failure_kind kind;
-    char text[512];
-    char call[64], name[64]; /* of CUDA errors: the function called, and the error's name */
+    char text[512]; /* of CUDA errors: "call: text (name)" */
 };
 
 /* Keeps only the first failure; later ones are consequences. Always returns false. */
 bool failure_record(struct failure *, enum failure_kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same for a CUDA error; `text` is CUDA's description. */
-void failure_record_cuda(struct failure *, const char *call, const char *name, const char *text);
-
-typedef struct _object PyObject; /* declared here so that backends do not need Python.h */
-
-/* Raises the failure as a Python exception; `cuda_error` is gred.CudaError. Needs the GIL. */
-void failure_raise(const struct failure *, PyObject *cuda_error);
+/* Raises the failure as a Python exception. Needs the GIL. Always returns false. */
+bool failure_raise(const struct failure *);

@@ -10,12 +10,9 @@ bool cuda_check(struct failure *failure, cudaError_t error, const char *call)
     if (error == cudaSuccess)
         return true;
     cudaGetLastError();
-    if (error == cudaErrorMemoryAllocation)
-        failure_record(failure, FAILURE_MEMORY, "%s: %s (%s)", call, cudaGetErrorString(error),
-                       cudaGetErrorName(error));
-    else
-        failure_record_cuda(failure, call, cudaGetErrorName(error), cudaGetErrorString(error));
-    return false;
+    return failure_record(failure,
+                          error == cudaErrorMemoryAllocation ? FAILURE_MEMORY : FAILURE_CUDA,
+                          "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
 /* ---- the number of GPUs ---- */
@@ -27,10 +24,11 @@ static bool is_forked_child(struct cuda_gpus *self, struct failure *failure)
     if (owner == pid ||
         (owner == 0 && (atomic_compare_exchange_strong(&self->owner, &owner, pid) || owner == pid)))
         return false;
-    failure_record_cuda(
-        failure, "fork", "cudaErrorInitializationError",
-        "this process was forked after CUDA was initialized, and CUDA does not survive a fork; use "
-        "the 'spawn' or 'forkserver' start method, or device='host'");
+    failure_record(
+        failure, FAILURE_CUDA,
+        "fork: this process was forked after CUDA was initialized, and CUDA does not survive a "
+        "fork; use the 'spawn' or 'forkserver' start method, or device='host' "
+        "(cudaErrorInitializationError)");
     return true;
 }
 

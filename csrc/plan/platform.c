@@ -92,7 +92,7 @@ static bool check_index(const struct platforms *self, PyObject *device,
     struct failure why = {0};
     const int count = platforms_count(self, platform, &why);
     if (count < 0)
-        failure_raise(&why, self->cuda_error);
+        failure_raise(&why);
     else if (count == 0)
         PyErr_Format(PyExc_RuntimeError,
                      "device %.200R: no GPU is available (%s); 'host' and 'simulated' need none",
@@ -122,9 +122,7 @@ bool platforms_find_gpu(const struct platforms *self, bool *available)
     struct failure why = {0};
     const int count = platforms_count(self, platforms_on(self, METHOD_ON_CUDA), &why);
     *available = count > 0;
-    if (count < 0)
-        failure_raise(&why, self->cuda_error);
-    return count >= 0;
+    return count >= 0 || failure_raise(&why);
 }
 
 bool platforms_choose(const struct platforms *self, PyObject *device, unsigned places,
@@ -172,8 +170,7 @@ static bool locate(const struct locator *locator, struct view *view, const char 
     named = failure;
     if (failure.kind == FAILURE_VALUE || failure.kind == FAILURE_RUNTIME) /* name the argument */
         snprintf(named.text, sizeof named.text, "%s: %.400s", name, failure.text);
-    failure_raise(&named, self->cuda_error);
-    return false;
+    return failure_raise(&named);
 }
 
 static bool consumer_stream(const struct locator *locator, int device, uintptr_t *stream)
@@ -185,9 +182,7 @@ static bool consumer_stream(const struct locator *locator, int device, uintptr_t
     PyThreadState *thread = release_gil_if_slow(gpus, state, device);
     const bool made = gpus->consumer_stream(state, device, stream, &failure);
     reacquire_gil(thread);
-    if (!made)
-        failure_raise(&failure, self->cuda_error);
-    return made;
+    return made || failure_raise(&failure);
 }
 
 void platforms_init_locator(struct platforms *self)

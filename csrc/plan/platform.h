@@ -56,7 +56,6 @@ struct platforms {
     struct locator locator; /* first, so that a pointer to it is one to this struct */
     const struct platform *all[PLATFORMS];
     void *states[PLATFORMS];
-    PyObject *cuda_error; /* the exception for CUDA's failures */
 };
 
 /* Sets the functions in `locator`. */

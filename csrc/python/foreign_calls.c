@@ -166,11 +166,8 @@ bool foreign_reduce(void *state, const struct foreign_call *call, char *why, siz
     view_init_empty(&self->view);
     view_init_empty(&self->factors);
     const bool ran = reduce_foreign(&((struct module_state *)state)->platforms, call, self);
-    const struct failure *failure = &self->run.failure;
-    if (!ran && failure->kind == FAILURE_CUDA)
-        snprintf(why, length, "%s: %s (%s)", failure->call, failure->text, failure->name);
-    else if (!ran)
-        snprintf(why, length, "%s", failure->text);
+    if (!ran)
+        snprintf(why, length, "%s", self->run.failure.text);
     array_release(&self->view);
     array_release(&self->factors);
     free(self);

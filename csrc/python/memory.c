@@ -8,21 +8,10 @@ struct memory {
     struct device_memory memory; /* `at` is NULL if nothing is allocated */
 };
 
-static struct platforms *platforms_of(PyTypeObject *type)
-{
-    return &((struct module_state *)PyType_GetModuleState(type))->platforms;
-}
-
 static void *platform_state(const struct memory *self)
 {
-    return platforms_state(platforms_of(Py_TYPE(self)), self->platform);
-}
-
-/* Raises the failure and returns false. */
-static bool fail(PyTypeObject *type, const struct failure *failure)
-{
-    failure_raise(failure, platforms_of(type)->cuda_error);
-    return false;
+    const struct module_state *state = PyType_GetModuleState(Py_TYPE(self));
+    return platforms_state(&state->platforms, self->platform);
 }
 
 PyObject *device_memory_new(struct module_state *state, const struct platform *platform, int device,
@@ -36,7 +25,7 @@ PyObject *device_memory_new(struct module_state *state, const struct platform *p
     *memory = (struct device_memory){.bytes = bytes, .device = device};
     self->platform = platform;
     if (bytes && !platform->allocate(platform_state(self), memory, &failure)) {
-        fail(type, &failure);
+        failure_raise(&failure);
         Py_DECREF(self);
         return NULL;
     }
@@ -96,7 +85,7 @@ static PyObject *object_read(PyObject *object, PyObject *target)
     if (buffer.len)
         done = self->platform->read(state, &self->memory, buffer.buf, &failure);
     Py_END_ALLOW_THREADS;
-    return done || fail(Py_TYPE(self), &failure) ? Py_NewRef(Py_None) : NULL;
+    return done || failure_raise(&failure) ? Py_NewRef(Py_None) : NULL;
 }
 
 /* ---- export to other libraries ---- */
@@ -175,7 +164,7 @@ static bool wait_for_memory(const struct memory *self, PyObject *stream, uintptr
         return false;
     if (!stream_is_readable(*reader))
         return value_error("stream %.200R is not a valid stream handle", stream);
-    return !*reader || wait_stream(self, *reader, false, &failure) || fail(Py_TYPE(self), &failure);
+    return !*reader || wait_stream(self, *reader, false, &failure) || failure_raise(&failure);
 }
 
 static int dlpack_device_type(const struct memory *self)

@@ -170,11 +170,6 @@ static const struct hooks testing_hooks = {
 #undef HOOK
 };
 
-static const char cuda_error_doc[] =
-    "An error reported by CUDA.\n\nAttributes\n----------\ncall : str\n    The CUDA function that "
-    "failed.\nname : str\n    The error's name, such as 'cudaErrorInvalidValue'.\ntext : str\n    "
-    "CUDA's description of the error.\n";
-
 /* Adds an object unless that is NULL. False with an exception set. */
 static bool add(PyObject *module, const char *name, void *object)
 {
@@ -220,15 +215,12 @@ static int setup(PyObject *module)
     state->cached_plans = cached_plans_make(&state->platforms);
     state->thread_order = PyContextVar_New("gred.thread_order", NULL);
     state->workspace_limit = PyContextVar_New("gred.workspace_limit", NULL);
-    state->platforms.cuda_error =
-        PyErr_NewExceptionWithDoc("gred.CudaError", cuda_error_doc, PyExc_RuntimeError, NULL);
     state->device_memory =
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &device_memory_spec, NULL);
     const bool added = state->cached_plans && add(module, "_hooks", hooks) &&
                        add(module, "_foreign", foreign) &&
                        add(module, "thread_order", state->thread_order) &&
                        add(module, "workspace_limit", state->workspace_limit) &&
-                       add(module, "CudaError", state->platforms.cuda_error) &&
                        add(module, "DeviceMemory", state->device_memory) &&
                        PyModule_AddStringConstant(module, "cuda", GRED_CUDA_VERSION) == 0 &&
                        PyModule_AddStringConstant(module, "architectures", GRED_ARCHITECTURES) == 0;
@@ -239,7 +231,6 @@ static int setup(PyObject *module)
 #define OBJECTS(DO)                                                                                \
     DO(state->thread_order);                                                                       \
     DO(state->workspace_limit);                                                                    \
-    DO(state->platforms.cuda_error);                                                               \
     DO(state->device_memory)
 
 static int traverse(PyObject *module, visitproc visit, void *arg)

@@ -69,9 +69,7 @@ bool execute_on(struct module_state *state, const struct platform *platform,
     run->watch = &watch;
     const bool ran = backend->run(platforms_state(&state->platforms, platform), plan, run);
     reacquire_gil(&gil);
-    if (!ran)
-        failure_raise(&run->failure, state->platforms.cuda_error);
-    return ran;
+    return ran || failure_raise(&run->failure);
 }
 
 bool run_empty(const struct plan *plan, struct run *run)
@@ -156,7 +154,7 @@ static bool run_calls(struct module_state *state, struct device_call *calls, Py_
     reacquire_gil(&gil);
     for (Py_ssize_t k = 0; k < count && !PyErr_Occurred(); k++)
         if (!calls[k].ran)
-            failure_raise(&calls[k].call->run.failure, state->platforms.cuda_error);
+            failure_raise(&calls[k].call->run.failure);
     return !PyErr_Occurred();
 }
 

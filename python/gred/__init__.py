@@ -16,7 +16,6 @@ except ImportError:
     pass
 
 from gred._core import (
-    CudaError,
     all,
     any,
     argmax,
@@ -45,6 +44,7 @@ from gred._core import (
     var,
 )
 from gred.device_array import DeviceArray
+from gred.errors import CudaError
 from gred.exact import ExactMoments, ExactSum, ExactSums, corrcoef, cov
 from gred.explanation import Explanation, explain
 from gred.keys import by_key

@@ -15,11 +15,6 @@ _Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
 _DType: TypeAlias = DTypeLike | Any | None  # NumPy's or PyTorch's
 _Out = TypeVar("_Out", default=Any)
 
-class CudaError(RuntimeError):
-    call: str
-    name: str
-    text: str
-
 @final
 class DeviceMemory:
     @property

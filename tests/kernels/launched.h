@@ -35,6 +35,6 @@ const struct failure *launched(const named_kernel (&kernels)[N], const char *nam
         launch.counts = counts;
         return simulator_launch(device, &launch);
     }
-    static const struct failure unknown = {FAILURE_VALUE, "there is no such kernel", "", ""};
+    static const struct failure unknown = {FAILURE_VALUE, "there is no such kernel"};
     return &unknown;
 }
