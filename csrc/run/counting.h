@@ -62,7 +62,7 @@ struct recorded_access {
                                 result and first operand */
 };
 
-/* Accesses in execution order, block by block. */
+/* Accesses in execution order. */
 struct recording {
     struct recorded_access *accesses;
     size_t count, capacity;
@@ -73,7 +73,7 @@ struct counted_launch {
     unsigned block;
     struct tally *tallies;
     size_t count;
-    size_t room; /* maximum accesses recorded per core; 0: no recording */
+    size_t room; /* maximum accesses recorded; 0: no recording */
     struct recording recording;
     uintptr_t array, partials, tickets; /* the kernel's arguments, if accesses are recorded */
 };

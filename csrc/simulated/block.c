@@ -17,9 +17,9 @@ static bool is_on_callers_thread(const struct multiprocessor *self)
     return self->number == 0 || self->launch->cooperative;
 }
 
-/* The next thread of this sweep that can run; NULL at the sweep's end, and when the watch should be
- * polled. Bulk copies may take any time: they complete immediately if threads run forwards, as late
- * as possible if backwards, and at random if shuffled. Results then reveal missing waits. */
+/* The next thread of this sweep that can run; NULL at the sweep's end, and when interrupts should
+ * be checked. Bulk copies may take any time: they complete immediately if threads run forwards, as
+ * late as possible if backwards, and at random if shuffled. Results then reveal missing waits. */
 static struct thread *next_ready(struct multiprocessor *self)
 {
     enum { POLL_SWITCHES = 8, COPY_SWITCHES = 16 };
@@ -61,7 +61,7 @@ static void sweep(struct multiprocessor *self)
         if (first)
             fiber_switch(&self->scheduler, &first->fiber);
         if (is_on_callers_thread(self))
-            grid_poll_watch(self->grid);
+            grid_check_interrupt(self->grid);
     }
 }
 

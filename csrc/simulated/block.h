@@ -9,7 +9,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 /* Random numbers for the shuffled order of blocks and threads: splitmix64 (Steele, Lea, Flood
  * 2014). The same seed gives the same order. */
@@ -38,7 +37,6 @@ static inline void random_shuffle(unsigned *items, unsigned count, uint64_t *sta
 struct grid {
     unsigned cores; /* cores in use */
     const struct simulator_launch *launch;
-    struct timespec polled; /* last poll of the watch */
 
     atomic_bool stop;
     pthread_mutex_t lock; /* for the failure */
@@ -49,8 +47,8 @@ struct grid {
 void grid_stop(struct grid *, enum failure_kind, const char *text);
 bool grid_stopped(struct grid *);
 
-/* Polls the watch now and then. Only on the caller's thread. */
-void grid_poll_watch(struct grid *);
+/* Stops the grid if the run is to stop. Only on the caller's thread. */
+void grid_check_interrupt(struct grid *);
 
 /* ---- pending bulk copies into a block's shared memory; in words.c ---- */
 

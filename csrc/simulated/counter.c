@@ -27,11 +27,9 @@ struct request_list {
 struct counter {
     struct tally sites[SITES_MAX];
     unsigned count;
-    unsigned char cache[2 * SITES_MAX]; /* by hash: the probable index of a site */
     struct request_list lists[WARPS][SITES_MAX];
     uint32_t in_flight[WARPS]; /* bit per lane: its last access was a global load */
     bool failed;               /* out of memory, or too many sites */
-    struct recording recording;
 };
 
 struct counter *counter_open(void)
@@ -46,7 +44,6 @@ void counter_close(struct counter *self)
     for (unsigned w = 0; w < WARPS; w++)
         for (unsigned p = 0; p < SITES_MAX; p++)
             free(self->lists[w][p].requests);
-    free(self->recording.accesses);
     free(self);
 }
 
@@ -72,16 +69,9 @@ static size_t site_of(struct counter *self, const struct simulator_access *acces
 {
     const struct tally key = {
         .event = access->event, .file = access->file, .line = access->line, .bytes = access->bytes};
-    unsigned char *const cached =
-        &self->cache[(access->line * 31 + access->event * 7 + access->bytes) % (2 * SITES_MAX)];
-    if (*cached < self->count && is_same_site(&self->sites[*cached], &key))
-        return *cached;
     const size_t site = find(self->sites, self->count, &key);
-    if (site == SITES_MAX)
-        return site;
-    if (site == self->count)
+    if (site == self->count && site < SITES_MAX)
         self->sites[self->count++] = key;
-    *cached = (unsigned char)site;
     return site;
 }
 
@@ -244,25 +234,6 @@ void counter_pass_barrier(struct counter *self, unsigned warp)
 
 /* ---- the end of a launch ---- */
 
-/* False if out of memory. */
-static bool append(struct recording *self, const struct recorded_access *accesses, size_t count)
-{
-    enum { INITIAL_CAPACITY = 256 };
-    if (self->count + count > self->capacity) {
-        const size_t twice = self->capacity ? 2 * self->capacity : INITIAL_CAPACITY;
-        const size_t capacity = self->count + count > twice ? self->count + count : twice;
-        struct recorded_access *more = realloc(self->accesses, capacity * sizeof *more);
-        if (!more)
-            return false;
-        self->accesses = more;
-        self->capacity = capacity;
-    }
-    if (count)
-        memcpy(self->accesses + self->count, accesses, count * sizeof *accesses);
-    self->count += count;
-    return true;
-}
-
 /* Adds it to the matching tally of the launch. False if out of memory. */
 static bool add_tally(struct counted_launch *launch, const struct tally *more)
 {
@@ -288,9 +259,7 @@ bool counter_collect(struct counter *self, struct counted_launch *launch)
     bool ok = !self->failed;
     for (unsigned p = 0; ok && p < self->count; p++)
         ok = add_tally(launch, &self->sites[p]);
-    ok = ok && append(&launch->recording, self->recording.accesses, self->recording.count);
     self->count = 0;
-    self->recording.count = 0;
     self->failed = false;
     return ok;
 }
@@ -304,12 +273,26 @@ static bool is_wait(enum simulator_event event)
            event == SIMULATOR_CLUSTER_BARRIER || event == SIMULATOR_MBARRIER_WAIT;
 }
 
-static bool record(struct counter *self, size_t room, const struct recorded_access *recorded)
+/* False if there is no room, or out of memory. */
+static bool record(struct counted_launch *launch, const struct recorded_access *recorded)
 {
-    return self->recording.count < room && append(&self->recording, recorded, 1);
+    enum { INITIAL_CAPACITY = 256 };
+    struct recording *self = &launch->recording;
+    if (self->count == launch->room)
+        return false;
+    if (self->count == self->capacity) {
+        const size_t capacity = self->capacity ? 2 * self->capacity : INITIAL_CAPACITY;
+        struct recorded_access *more = realloc(self->accesses, capacity * sizeof *more);
+        if (!more)
+            return false;
+        self->accesses = more;
+        self->capacity = capacity;
+    }
+    self->accesses[self->count++] = *recorded;
+    return true;
 }
 
-bool counter_record(struct counter *self, size_t room, const struct simulator_place *place,
+bool counter_record(struct counted_launch *launch, const struct simulator_place *place,
                     unsigned *interval, const void *shared, uint64_t owner,
                     const struct simulator_access *access)
 {
@@ -334,7 +317,7 @@ bool counter_record(struct counter *self, size_t room, const struct simulator_pl
         recorded.source = (unsigned)((uintptr_t)access->value - (uintptr_t)shared);
         for (unsigned at = 0; ok && at < access->bytes; at += recorded.bytes) {
             memcpy(recorded.value, (const void *)recorded.address, recorded.bytes);
-            ok = record(self, room, &recorded);
+            ok = record(launch, &recorded);
             recorded.address += recorded.bytes;
             recorded.source += recorded.bytes;
         }
@@ -345,5 +328,5 @@ bool counter_record(struct counter *self, size_t room, const struct simulator_pl
     const size_t bytes = access->bytes * (event == SIMULATOR_MERGE ? 2 : 1);
     if (from && bytes <= sizeof recorded.value)
         memcpy(recorded.value, from, bytes);
-    return record(self, room, &recorded);
+    return record(launch, &recorded);
 }

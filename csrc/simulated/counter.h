@@ -20,16 +20,15 @@ void counter_add(struct counter *, unsigned tid, const struct simulator_access *
 /* All lanes of a warp are at a barrier or have ended. */
 void counter_pass_barrier(struct counter *, unsigned warp);
 
-/* Adds the counts and the recording to `launch` and resets them. False if memory ran out. */
+/* Adds the counts to `launch` and resets them. False if memory ran out. */
 bool counter_collect(struct counter *, struct counted_launch *launch);
 
-/* ---- recording: a list of a block's accesses in execution order. Sorted by block, thread and
- * interval between barriers, it is the same in every order of threads, unless they race ---- */
+/* ---- recording: a list of accesses in execution order. Sorted by block, thread and interval
+ * between barriers, it is the same in every order of threads, unless they race ---- */
 
 /* Called before an access. Each thread counts its own intervals, from 0. `shared` is the start of
  * the shared memory accessed, if any, and `owner` its block: the thread's own or another of its
- * cluster. A bulk copy is recorded in pieces of 16 bytes. False if `room` accesses are already
- * recorded, or out of memory. */
-bool counter_record(struct counter *, size_t room, const struct simulator_place *,
-                    unsigned *interval, const void *shared, uint64_t owner,
-                    const struct simulator_access *);
+ * cluster. A bulk copy is recorded in pieces of 16 bytes. False if all that there is
+ * room for are already recorded, or out of memory. Launches with a recording run on one core. */
+bool counter_record(struct counted_launch *, const struct simulator_place *, unsigned *interval,
+                    const void *shared, uint64_t owner, const struct simulator_access *);

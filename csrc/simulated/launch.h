@@ -14,8 +14,8 @@ extern "C" {
 
 struct checker;
 struct counted_launch;
+struct run;
 struct simulator;
-struct watch;
 
 struct simulator_launch {
     void (*kernel)(void **arguments); /* one thread's work */
@@ -27,7 +27,7 @@ struct simulator_launch {
     bool cooperative;    /* all blocks are resident: grid is at most simulator_multiprocessors() */
     enum thread_order order;
     uint64_t seed;
-    const struct watch *watch;     /* polled for interrupts, or NULL */
+    struct run *run;               /* checked for interrupts, or NULL */
     struct counted_launch *counts; /* receives the counts, or NULL */
     struct checker *checker;       /* checks accesses, or NULL */
 };

@@ -166,7 +166,7 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
         .cooperative = step->cooperative,
         .order = run->order,
         .seed = run->seed,
-        .watch = run->watch,
+        .run = run,
         .counts = run->counting ? &counts : NULL,
     };
     if (!check_launch(self, step, &launch))

@@ -46,7 +46,7 @@ struct simulated_allocation *simulated_allocation_new(struct simulated_memory *m
     self->refcount = 1;
     lock();
     self->next = memory->blocks;
-    __atomic_store_n(&memory->blocks, self, __ATOMIC_RELAXED);
+    memory->blocks = self;
     unlock();
     return self;
 }
@@ -60,7 +60,7 @@ void simulated_allocation_release(void *opaque)
     while (last && *link != self)
         link = &(*link)->next;
     if (last)
-        __atomic_store_n(link, self->next, __ATOMIC_RELAXED);
+        *link = self->next;
     unlock();
     if (last) {
         free(self->bytes);
@@ -71,9 +71,6 @@ void simulated_allocation_release(void *opaque)
 struct simulated_allocation *simulated_allocation_find(struct simulated_memory *memory,
                                                        uintptr_t first, uint64_t bytes)
 {
-    /* The common case; such calls do not contend for the lock. */
-    if (!__atomic_load_n(&memory->blocks, __ATOMIC_RELAXED))
-        return NULL;
     lock();
     struct simulated_allocation *block = memory->blocks;
     while (block &&

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The refcounted blocks of memory. All 0 at first; also read without the lock. */
+/* The refcounted blocks of memory. All 0 at first. */
 struct simulated_memory {
     struct simulated_allocation *blocks;
 };

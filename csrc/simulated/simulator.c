@@ -10,15 +10,10 @@
 
 /* ---- the grid ---- */
 
-enum { WATCH_MILLISECONDS = 50 };
-
 void grid_stop(struct grid *self, enum failure_kind kind, const char *text)
 {
     pthread_mutex_lock(&self->lock);
-    if (self->failure.kind == FAILURE_NONE) {
-        self->failure.kind = kind;
-        snprintf(self->failure.text, sizeof self->failure.text, "%s", text);
-    }
+    failure_record(&self->failure, kind, "%s", text);
     atomic_store(&self->stop, true);
     pthread_mutex_unlock(&self->lock);
 }
@@ -28,18 +23,10 @@ bool grid_stopped(struct grid *self)
     return atomic_load_explicit(&self->stop, memory_order_relaxed);
 }
 
-void grid_poll_watch(struct grid *self)
+void grid_check_interrupt(struct grid *self)
 {
-    const struct watch *watch = self->launch->watch;
-    struct timespec now;
-    if (!watch || grid_stopped(self))
-        return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((now.tv_sec - self->polled.tv_sec) * 1000 + (now.tv_nsec - self->polled.tv_nsec) / 1000000 <
-        WATCH_MILLISECONDS)
-        return;
-    self->polled = now;
-    if (watch->interrupted(watch->context))
+    struct run *run = self->launch->run;
+    if (run && !grid_stopped(self) && run_check_interrupt(run))
         grid_stop(self, FAILURE_EXCEPTION, "interrupted");
 }
 
@@ -140,19 +127,19 @@ static void *run_clusters(void *argument)
     return NULL;
 }
 
-/* Polls the watch, so that the run can be interrupted. */
+/* The run can be interrupted. */
 static void wait_for_core(struct grid *grid, pthread_t core)
 {
-    enum { SECOND = 1000000000 };
+    enum { SECOND = 1000000000, POLL = SECOND / 20 };
     struct timespec until;
     int joined = ETIMEDOUT;
     while (joined == ETIMEDOUT) {
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += WATCH_MILLISECONDS * 1000000;
+        until.tv_nsec += POLL;
         until.tv_sec += until.tv_nsec / SECOND;
         until.tv_nsec %= SECOND;
         joined = pthread_timedjoin_np(core, NULL, &until);
-        grid_poll_watch(grid);
+        grid_check_interrupt(grid);
     }
 }
 

@@ -133,8 +133,8 @@ static void record(struct thread *self, const struct simulator_access *access)
 {
     const struct multiprocessor *sm = self->sm, *owner = owner_of(self, access->address);
     const uint64_t first = self->place.block.x - self->place.cluster_rank;
-    if (!counter_record(sm->counter, sm->launch->counts->room, &self->place, &self->interval,
-                        owner->shared, first + (uint64_t)(owner - sm->cluster), access))
+    if (!counter_record(sm->launch->counts, &self->place, &self->interval, owner->shared,
+                        first + (uint64_t)(owner - sm->cluster), access))
         grid_stop(sm->grid, FAILURE_RUNTIME, "too many accesses to record individually");
 }
 

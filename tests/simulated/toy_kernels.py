@@ -4,6 +4,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 C_COMPILER = os.environ.get("CC", "gcc").split()
 CXX_COMPILER = os.environ.get("CXX", "g++").split()
 SIMULATOR = ("block", "checker", "counter", "fiber", "simulator", "words")
+SOURCES = ("common/failure", "common/processor", *(f"simulated/{noun}" for noun in SIMULATOR))
 has_compiler = shutil.which(C_COMPILER[-1])
 needs_compiler = pytest.mark.skipif(not has_compiler, reason="there is no C compiler here")
 
@@ -33,9 +35,10 @@ def toy_kernels(source: str, folder: Path) -> ctypes.CDLL:
     """Compile the simulator and a file of kernels into a library."""
     if not has_compiler or not shutil.which(CXX_COMPILER[0]):
         pytest.skip("there is no C++ compiler here")
-    objects = {noun: folder / f"{noun}.o" for noun in SIMULATOR}
+    objects = {noun: folder / f"{Path(noun).name}.o" for noun in SOURCES}
+    python = f"-I{sysconfig.get_path('include')}"
     for noun, target in objects.items():
-        problem = build(target, "-O2", "-fPIC", "-c", f"csrc/simulated/{noun}.c")
+        problem = build(target, "-O2", "-fPIC", python, "-c", f"csrc/{noun}.c")
         assert not problem, problem
     words = ["-Ikernels", "-Itests/kernels", "-Wno-unknown-pragmas"]
     words += ["-x", "c++", f"tests/kernels/{source}", "-x", "none", *objects.values()]
