@@ -44,14 +44,6 @@ static int count(void *opaque, struct failure *failure)
     return cuda_gpus_count(&((struct cuda_state *)opaque)->gpus, failure);
 }
 
-/* The first use of a GPU's streams also creates its context, which can take a second. */
-static bool ready(void *opaque, int device)
-{
-    const struct cuda_state *state = opaque;
-    return (state->gpus.count || state->gpus.reason) &&
-           (device < 0 || device >= CUDA_GPUS_MAX || state->streams[device][STREAM_PRODUCERS]);
-}
-
 static bool describe(int index, struct device *device)
 {
     struct cudaDeviceProp properties;
@@ -242,7 +234,6 @@ const struct backend backend_cuda = {
                  .place = METHOD_ON_CUDA,
                  .numbered = true,
                  .automatic = METHOD_last_block,
-                 .ready = ready,
                  .count = count,
                  .locate = locate,
                  .consumer_stream = consumer_stream,

@@ -25,26 +25,10 @@ void *platforms_state(const struct platforms *self, const struct platform *platf
     return self->states[k];
 }
 
-/* Releases the GIL while a platform gets ready, which may take a second. */
-static PyThreadState *release_gil_if_slow(const struct platform *platform, void *state, int device)
-{
-    return platform->ready && !platform->ready(state, device) ? PyEval_SaveThread() : NULL;
-}
-
-static void reacquire_gil(PyThreadState *thread)
-{
-    if (thread)
-        PyEval_RestoreThread(thread);
-}
-
 int platforms_count(const struct platforms *self, const struct platform *platform,
                     struct failure *why)
 {
-    void *state = platforms_state(self, platform);
-    PyThreadState *thread = release_gil_if_slow(platform, state, -1);
-    const int count = platform->count ? platform->count(state, why) : 1;
-    reacquire_gil(thread);
-    return count;
+    return platform->count ? platform->count(platforms_state(self, platform), why) : 1;
 }
 
 PyObject *platform_name(const struct platform *platform, int device)
@@ -142,6 +126,15 @@ bool platforms_choose(const struct platforms *self, PyObject *device, unsigned p
 
 /* ---- locating memory ---- */
 
+bool platforms_locate(const struct platforms *self, struct view *view, struct failure *failure)
+{
+    enum located located = LOCATED_NOT_FOUND;
+    for (int k = 0; k < PLATFORMS && located == LOCATED_NOT_FOUND; k++)
+        if (self->all[k]->locate)
+            located = self->all[k]->locate(self->states[k], view, failure);
+    return located == LOCATED_FOUND;
+}
+
 static bool locate(const struct locator *locator, struct view *view, const char *name)
 {
     const struct platforms *self = (const struct platforms *)locator;
@@ -155,18 +148,8 @@ static bool locate(const struct locator *locator, struct view *view, const char 
         view->platform = platforms_on(self, METHOD_ON_SIMULATED);
         return true;
     }
-    for (int k = 0; k < PLATFORMS; k++) {
-        const struct platform *platform = self->all[k];
-        if (!platform->locate)
-            continue;
-        PyThreadState *thread = release_gil_if_slow(platform, self->states[k], -1);
-        const enum located located = platform->locate(self->states[k], view, &failure);
-        reacquire_gil(thread);
-        if (located == LOCATED_FOUND)
-            return true;
-        if (located == LOCATED_ERROR)
-            break;
-    }
+    if (platforms_locate(self, view, &failure))
+        return true;
     named = failure;
     if (failure.kind == FAILURE_VALUE || failure.kind == FAILURE_RUNTIME) /* name the argument */
         snprintf(named.text, sizeof named.text, "%s: %.400s", name, failure.text);
@@ -178,11 +161,8 @@ static bool consumer_stream(const struct locator *locator, int device, uintptr_t
     const struct platforms *self = (const struct platforms *)locator;
     const struct platform *gpus = platforms_on(self, METHOD_ON_CUDA);
     struct failure failure = {0};
-    void *state = platforms_state(self, gpus);
-    PyThreadState *thread = release_gil_if_slow(gpus, state, device);
-    const bool made = gpus->consumer_stream(state, device, stream, &failure);
-    reacquire_gil(thread);
-    return made || failure_raise(&failure);
+    return gpus->consumer_stream(platforms_state(self, gpus), device, stream, &failure) ||
+           failure_raise(&failure);
 }
 
 void platforms_init_locator(struct platforms *self)

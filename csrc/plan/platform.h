@@ -23,10 +23,6 @@ struct platform {
     bool numbered;               /* 'cuda:0' rather than 'cuda' */
     enum method_index automatic; /* the method of 'auto'; METHODS: the backend's choice */
 
-    /* Whether the queries below are quick for a device, or for none (-1). If not, they are made
-     * without the GIL. NULL: always quick. */
-    bool (*ready)(void *state, int device);
-
     /* The number of devices; `failure` says why it is 0, or -1 (unknown). NULL: one. */
     int (*count)(void *state, struct failure *failure);
 
@@ -64,6 +60,10 @@ void platforms_init_locator(struct platforms *);
 const struct platform *platforms_on(const struct platforms *, unsigned place);
 
 void *platforms_state(const struct platforms *, const struct platform *);
+
+/* Sets the platform and the device that have all of a view's device memory. The last platform's
+ * failure says why there is none. */
+bool platforms_locate(const struct platforms *, struct view *, struct failure *);
 
 /* As the platform's count. */
 int platforms_count(const struct platforms *, const struct platform *, struct failure *why);

@@ -80,20 +80,15 @@ static bool locate(const struct platforms *platforms, const struct foreign_call 
 {
     struct view results = {.n = call->results_bytes, .on_device = view->on_device};
     struct view *const target = view->n > 0 ? view : &results;
-    enum located located = LOCATED_NOT_FOUND;
     results.layout.data = call->results;
     layout_make_flat(&results.layout, results.n);
     target->platform = platforms_on(platforms, METHOD_ON_HOST);
-    for (int k = 0; target->on_device && target->n > 0 && located == LOCATED_NOT_FOUND; k++)
-        if (platforms->all[k]->locate)
-            located = platforms->all[k]->locate(platforms->states[k], target, failure);
+    const bool located =
+        !target->on_device || target->n == 0 || platforms_locate(platforms, target, failure);
     view->platform = target->platform;
     view->device = target->device;
     held_release(&results.held);
-    if (target->on_device && target->n > 0 && located == LOCATED_NOT_FOUND)
-        return failure_record(failure, FAILURE_VALUE,
-                              "the array's memory is on no device that gred supports");
-    return located != LOCATED_ERROR;
+    return located;
 }
 
 /* A whole array's result stays on its device, or run_plan stores it. */
