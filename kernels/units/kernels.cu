@@ -2,12 +2,8 @@
  * asks the compilation unit that has the kernels of that kind and fold. */
 #include "../entry.cuh"
 #include "../epilogue/finish.cuh"
-#include "../epilogue/merge.cuh"
-#include "../epilogue/store.cuh"
-#include "../load/masks.cuh"
 #include "../load/read.cuh"
 #include "../load/working_copy.cuh"
-#include "../load/write.cuh"
 #include "common/kernels.h"
 
 namespace KERNELS
