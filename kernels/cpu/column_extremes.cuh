@@ -17,7 +17,8 @@ struct column_keys {
     using K = key<In>;
     static constexpr bool propagates_nan = keys::has_nan && Nan == nan_policy::propagate,
                           compares_nan = propagates_nan && keys::nan_is_unordered,
-                          maps_nan = propagates_nan && !keys::nan_is_unordered;
+                          maps_nan = propagates_nan && !keys::nan_is_unordered,
+                          skips_key = keys::has_nan && !propagates_nan && !keys::nan_is_unordered;
     static constexpr K best_key =
         Order::template worst<K> == ends<K>::least ? ends<K>::greatest : ends<K>::least;
 
@@ -39,6 +40,8 @@ struct column_keys {
     {
         if constexpr (maps_nan)
             return better(x, best) ? x : best;
+        else if constexpr (skips_key)
+            return better(x, best) & ~keys::nan(x) ? x : best;
         else
             return Order()(x, best);
     }
@@ -50,18 +53,31 @@ struct column_keys {
     }
 };
 
-/* Keeps the first of equal elements. */
-template <class In, class Order>
-struct column_extremes : column_lanes<In, In> {
-    using keys = column_keys<In, Order>;
+/* Flags of the lanes that have taken an element, needed if elements are masked or skipped. */
+template <class T, bool Selects>
+struct nonempty_lanes {
+    lanes<T> nonempty = {};
+};
+
+template <class T>
+struct nonempty_lanes<T, false> {};
+
+/* Keeps the first of equal elements. If NaNs are skipped, the result is NaN where there is no
+ * number. */
+template <class In, class Order, nan_policy Nan = nan_policy::propagate>
+struct column_extremes : column_lanes<In, In>,
+                         nonempty_lanes<bits_of<sizeof(In)>, Nan == nan_policy::omit> {
+    static constexpr bool skips = Nan == nan_policy::omit;
+    using keys = column_keys<In, Order, Nan>;
     using K = key<In>;
     best_lanes<In, Order> all;
 
-    /* NaN is handled at the end, so that each row depends on the previous one by only one
-     * comparison. */
+    /* A propagated NaN is handled at the end, so that each row depends on the previous one by only
+     * one comparison. */
     FORCEINLINE void update(const typed_part<In> &part)
     {
-        lanes<K> best = all.best, nans = best;
+        column_extremes updated = *this;
+        lanes<K> &best = updated.all.best, nans = best;
         for (unsigned row = 0; row < part.rows; row++)
             UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
             {
@@ -69,18 +85,27 @@ struct column_extremes : column_lanes<In, In> {
                 best.at[r] = keys::best(x, best.at[r]);
                 if constexpr (keys::compares_nan)
                     nans.at[r] = key_of<In>::nan(x) ? x : nans.at[r];
+                if constexpr (skips)
+                    updated.nonempty.at[r] |= vector<bits_of<sizeof(In)>>(~key_of<In>::nan(x));
             }
         if constexpr (keys::compares_nan)
             UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
         best.at[r] = key_of<In>::nan(nans.at[r]) ? nans.at[r] : best.at[r];
-        all.best = best;
+        *this = updated;
     }
 
     template <class State, unsigned>
     FORCEINLINE void store(State *to, unsigned n, const row_positions &) const
     {
-        each_value(all.best, n,
-                   [=](unsigned k, K best) { to[k] = keys::template value<State>(best); });
+        if constexpr (skips) {
+            const lane_values<bits_of<sizeof(In)>> is_number(this->nonempty);
+            each_value(all.best, n, [=, &is_number](unsigned k, K best) {
+                to[k] = is_number[k] ? State(key_of<In>::element(best)) : not_a_number<State>();
+            });
+        } else {
+            each_value(all.best, n,
+                       [=](unsigned k, K best) { to[k] = keys::template value<State>(best); });
+        }
     }
 };
 
@@ -126,15 +151,6 @@ struct column_ranges : column_lanes<In, In> {
         return largest;
     }
 };
-
-/* Flags of the lanes that have taken an element, needed if elements are masked or skipped. */
-template <class T, bool Selects>
-struct nonempty_lanes {
-    lanes<T> nonempty = {};
-};
-
-template <class T>
-struct nonempty_lanes<T, false> {};
 
 /* Positions are as wide as elements. */
 template <class In, class Order, bool Masked = false, nan_policy Nan = nan_policy::propagate>
@@ -211,49 +227,6 @@ struct column_positions : column_lanes<In, In>,
         all.best = best;
         positions = found;
         return any_lane(nans);
-    }
-};
-
-/* ---- extremes without NaN ---- */
-
-/* The first of equal numbers, or NaN if there are none. NaN floats lose every comparison, so
- * whether there was any number is recorded separately. */
-template <class In, class Order>
-struct column_nanextremes : column_lanes<In, In> {
-    using keys = key_of<In>;
-    using K = key<In>;
-    best_lanes<In, Order> all;
-    decltype(vector<K>{} < vector<K>{}) numbers[lanes_registers] = {};
-
-    FORCEINLINE void update(const typed_part<In> &part)
-    {
-        column_nanextremes updated = *this;
-        for (unsigned row = 0; row < part.rows; row++)
-            UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
-        updated.update(r, keys::of(load<vector<K>>(part[row] + r * vector_lanes<In>)));
-        *this = updated;
-    }
-
-    template <class State, unsigned>
-    FORCEINLINE void store(State *to, unsigned n, const row_positions &) const
-    {
-        const lane_values<bits_of<sizeof(K)>> is_number(numbers);
-        each_value(all.best, n, [=, &is_number](unsigned k, K x) {
-            to[k] = is_number[k] ? State(keys::element(x)) : not_a_number<State>();
-        });
-    }
-
-  private:
-    FORCEINLINE void update(unsigned r, vector<K> x)
-    {
-        vector<K> &best = all.best.at[r];
-        numbers[r] |= ~keys::nan(x);
-        if constexpr (keys::nan_is_unordered) {
-            best = Order()(x, best);
-        } else {
-            const auto better = Order::better(keys::rank(x), keys::rank(best)) & ~keys::nan(x);
-            best = better ? x : best;
-        }
     }
 };
 

@@ -116,8 +116,8 @@ const slab_loop *float_loop_of(enum fold fold)
            : fold == FOLD_nanprod   ? &loop_for<column_sums<In, V, nan_as_one, prod>, V>
            : fold == FOLD_nanargmin ? nanarg_loop_of<In, V, least, nanargmin, false>()
            : fold == FOLD_nanargmax ? nanarg_loop_of<In, V, greatest, nanargmax, false>()
-           : fold == FOLD_nanmin    ? &loop_for<column_nanextremes<In, least>, V>
-           : fold == FOLD_nanmax    ? &loop_for<column_nanextremes<In, greatest>, V>
+           : fold == FOLD_nanmin    ? &loop_for<column_extremes<In, least, nan_policy::omit>, V>
+           : fold == FOLD_nanmax    ? &loop_for<column_extremes<In, greatest, nan_policy::omit>, V>
                                     : norm_loop_of<In, V>(fold);
 }
 
