@@ -366,8 +366,8 @@ PYTHON = [
         "edge",
         "kernels/cpu/column_sums.cuh",
         "A variance counts what its mask hides.",
-        "n += valid ? one : zero;",
-        "n += one;",
+        "n.at[r] += valid ? one : zero;",
+        "n.at[r] += one;",
         "host/test_host_loops.py",
     ),
     Defect(

@@ -169,121 +169,107 @@ struct column_squares : column_lanes<In, double, true> {
     }
 };
 
-/* The lanes of both parts of a complex number hold the squares of both. */
-template <class In, unsigned Parts = 1>
+/* The lanes of both parts of a complex number hold the squares of both. With a mask or without
+ * NaNs, which are for real numbers, each lane has its own count. */
+template <class In, unsigned Parts = 1, bool Masked = false, nan_policy Nan = nan_policy::propagate>
 struct column_variances : column_lanes<In, double, true> {
-    double count = 0;
+    static constexpr bool selects = Masked || Nan == nan_policy::omit;
+    std::conditional_t<selects, lanes<double>, double> count;
     lanes<double> mean, squares;
 
     FORCEINLINE void update(const typed_part<In> &part)
     {
         if (part.rows == 0)
             return;
-        sum_lanes<In, double> sums;
+        const vector<double> zero = {}, one = broadcast(1.0);
+        fold_lanes<double, sum> sums;
+        lanes<double> n = {};
         for (unsigned row = 0; row < part.rows; row++)
-            sums.update(part[row]);
-        count = part.rows;
+            UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
+            {
+                const auto x = values(part, row, r);
+                const auto valid = is_valid(part, row, r, x);
+                sums.totals.at[r] += selects ? (valid ? x : zero) : x;
+                if constexpr (selects)
+                    n.at[r] += valid ? one : zero;
+            }
+        if constexpr (selects)
+            count = n;
+        else
+            count = part.rows;
         UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
         {
-            mean.at[r] = sums.totals.at[r] / count;
-            squares.at[r] = broadcast(0.0);
+            mean.at[r] = sums.totals.at[r] / count_of(r);
+            if constexpr (selects)
+                mean.at[r] = n.at[r] == 0 ? zero : mean.at[r];
+            squares.at[r] = zero;
         }
         for (unsigned row = 0; row < part.rows; row++)
             UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
             {
-                const auto deviation =
-                    load_as<double>(part[row] + r * vector_lanes<double>) - mean.at[r];
-                squares.at[r] += sum_parts<Parts>(deviation * deviation);
+                const auto x = values(part, row, r), delta = x - mean.at[r],
+                           square = sum_parts<Parts>(delta * delta);
+                squares.at[r] += selects ? (is_valid(part, row, r, x) ? square : zero) : square;
             }
     }
 
     /* Bitwise equal to the merge of states. */
     FORCEINLINE void merge(const column_variances &other)
     {
-        const double all = count + other.count, share = other.count / all;
         UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
         {
-            const auto delta = other.mean.at[r] - mean.at[r];
-            mean.at[r] += delta * share;
-            squares.at[r] = squares.at[r] + other.squares.at[r] +
-                            sum_parts<Parts>(delta * delta) * (count * share);
+            const auto a = count_of(r), b = other.count_of(r), all = a + b, share = b / all;
+            const auto delta = other.mean.at[r] - mean.at[r], between = mean.at[r] + delta * share,
+                       merged = squares.at[r] + other.squares.at[r] +
+                                sum_parts<Parts>(delta * delta) * (a * share);
+            if constexpr (selects) {
+                const auto some = a == 0 ? other.squares.at[r] : merged,
+                           near = a == 0 ? other.mean.at[r] : between;
+                mean.at[r] = b == 0 ? mean.at[r] : near;
+                squares.at[r] = b == 0 ? squares.at[r] : some;
+                count.at[r] = all;
+            } else {
+                mean.at[r] = between;
+                squares.at[r] = merged;
+            }
         }
-        count = all;
+        if constexpr (!selects)
+            count += other.count;
     }
 
     template <class State, unsigned>
     FORCEINLINE void store(State *to, unsigned n, const row_positions &) const
     {
+        lanes<double> counts;
+        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
+        counts.at[r] = count_of(r) + vector<double>{};
         const lane_values<decltype(to->mean)> means(mean);
-        const lane_values<double> deviations(squares);
-        each_index<lanes_size<double>, Parts>(n, [=, &means, &deviations](unsigned k) {
-            to[k] = {count, means[k], deviations[Parts * k]};
-        });
-    }
-};
-
-/* The same with a mask or without NaNs, for real numbers: each lane has its own count. */
-template <class In, bool Masked, nan_policy Nan = nan_policy::propagate>
-struct column_selected_variances : column_lanes<In, double, true> {
-    lanes<double> count, mean, squares;
-
-    FORCEINLINE void update(const typed_part<In> &part)
-    {
-        const vector<double> zero = {}, one = broadcast(1.0);
-        if (part.rows == 0)
-            return;
-        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const unsigned lane = r * vector_lanes<double>;
-            vector<double> n = {}, sum = {}, deviation = {};
-            for (unsigned row = 0; row < part.rows; row++) {
-                const auto x = load_as<double>(part[row] + lane);
-                const auto valid = is_valid(part, row, lane, x);
-                sum += valid ? x : zero;
-                n += valid ? one : zero;
-            }
-            const auto average = n == 0 ? zero : sum / n;
-            for (unsigned row = 0; row < part.rows; row++) {
-                const auto x = load_as<double>(part[row] + lane), delta = x - average;
-                deviation += is_valid(part, row, lane, x) ? delta * delta : zero;
-            }
-            count.at[r] = n;
-            mean.at[r] = average;
-            squares.at[r] = deviation;
-        }
-    }
-
-    FORCEINLINE void merge(const column_selected_variances &other)
-    {
-        UNROLLED_FOR(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const auto a = count.at[r], b = other.count.at[r], all = a + b,
-                       delta = other.mean.at[r] - mean.at[r], share = b / all,
-                       merged = squares.at[r] + other.squares.at[r] + delta * delta * (a * share);
-            const auto some = a == 0 ? other.squares.at[r] : merged,
-                       between = a == 0 ? other.mean.at[r] : mean.at[r] + delta * share;
-            mean.at[r] = b == 0 ? mean.at[r] : between;
-            squares.at[r] = b == 0 ? squares.at[r] : some;
-            count.at[r] = all;
-        }
-    }
-
-    template <class State, unsigned>
-    FORCEINLINE void store(State *to, unsigned n, const row_positions &) const
-    {
-        const lane_values<double> counts(count), means(mean), deviations(squares);
-        each_index<lanes_size<double>>(n, [=, &counts, &means, &deviations](unsigned k) {
-            to[k] = {counts[k], means[k], deviations[k]};
+        const lane_values<double> each(counts), deviations(squares);
+        each_index<lanes_size<double>, Parts>(n, [=, &each, &means, &deviations](unsigned k) {
+            to[k] = {each[Parts * k], means[k], deviations[Parts * k]};
         });
     }
 
   private:
-    FORCEINLINE static auto is_valid(const typed_part<In> &part, unsigned row, unsigned lane,
+    FORCEINLINE auto count_of(unsigned r) const
+    {
+        if constexpr (selects)
+            return count.at[r];
+        else
+            return count;
+    }
+
+    FORCEINLINE static vector<double> values(const typed_part<In> &part, unsigned row, unsigned r)
+    {
+        return load_as<double>(part[row] + r * vector_lanes<double>);
+    }
+
+    FORCEINLINE static auto is_valid(const typed_part<In> &part, unsigned row, unsigned r,
                                      vector<double> x)
     {
         auto valid = Nan == nan_policy::omit ? x == x : ~decltype(x == x){};
         if constexpr (Masked)
-            valid &= part.template is_valid<int64_t>(row, lane);
+            valid &= part.template is_valid<int64_t>(row, r * vector_lanes<double>);
         return valid;
     }
 };

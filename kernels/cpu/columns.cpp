@@ -109,8 +109,7 @@ const slab_loop *float_loop_of(enum fold fold)
 {
     return fold == FOLD_variance ? &loop_for<column_variances<In>, state_of<variance<V>>>
            : fold == FOLD_nanvariance
-               ? &loop_for<column_selected_variances<In, false, nan_policy::omit>,
-                           state_of<variance<V>>>
+               ? &loop_for<column_variances<In, 1, false, nan_policy::omit>, state_of<variance<V>>>
            : fold == FOLD_logsumexp ? &loop_for<column_exponentials<In, V>, state_of<logsumexp<V>>>
            : fold == FOLD_nansum    ? &loop_for<column_nansums<In, V>, state_of<nansum<V>>>
            : fold == FOLD_nanprod   ? &loop_for<column_sums<In, V, nan_as_one, prod>, V>
@@ -215,9 +214,9 @@ const slab_loop *masked_loop_of(tag<In>, tag<V>, enum fold fold)
             return fold == FOLD_nanargmin   ? nanarg_loop_of<In, V, least, nanargmin, true>()
                    : fold == FOLD_nanargmax ? nanarg_loop_of<In, V, greatest, nanargmax, true>()
                    : fold == FOLD_nanvariance
-                       ? &loop_for<column_selected_variances<In, true, nan_policy::omit>,
+                       ? &loop_for<column_variances<In, 1, true, nan_policy::omit>,
                                    state_of<variance<V>>>
-                       : &loop_for<column_selected_variances<In, true>, state_of<variance<V>>>;
+                       : &loop_for<column_variances<In, 1, true>, state_of<variance<V>>>;
     }
     return nullptr;
 }
