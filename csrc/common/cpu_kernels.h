@@ -20,8 +20,8 @@ struct tile {
  * With a mask, the target must have room for the whole tile. */
 typedef uint64_t move_tile(const struct tile *, char *target);
 
-/* Replaces the masked ones of n elements by the identity. The mask's bytes are `step` apart. */
-typedef void fill_masked(void *elements, uint64_t n, const unsigned char *mask, int64_t step,
+/* Replaces the masked ones of n elements by the identity. */
+typedef void fill_masked(void *elements, uint64_t n, const unsigned char *mask,
                          const union scalar *neutral);
 
 /* Converts n contiguous elements of any alignment. Source and target do not overlap. */

@@ -147,7 +147,8 @@ static void describe_workspace(struct columns *self)
     self->valid = self->counts + (self->counted ? tiles_aligned(columns * sizeof(uint32_t)) : 0);
     /* the last row's lanes may read a group beyond it */
     self->states =
-        self->valid + (self->input.masked ? tiles_aligned(rows * columns + self->loop->step) : 0);
+        self->valid +
+        (self->axes->reduced.mask ? tiles_aligned(rows * columns + self->loop->step) : 0);
     self->tiles.workspace = self->states + self->cut.merged_runs * self->tile_bytes;
 }
 
@@ -166,8 +167,8 @@ static void find_loop(struct columns *self)
     self->input.gather =
         self->input.convert || layout->mask || self->input.mode != COLUMNS_IN_PLACE;
     self->counted = layout->mask && self->plan->counts;
-    self->input.masked = columns_take_mask(self->plan);
-    if (layout->mask && !self->input.masked)
+    self->input.takes_mask = columns_take_mask(self->plan);
+    if (layout->mask && !self->input.takes_mask)
         columns_fill_value(self->plan->fold,
                            self->input.convert ? self->plan->accumulator : layout->input,
                            &self->input.fill_value);

@@ -21,7 +21,7 @@ struct columns_input {
     size_t stored, size; /* bytes of an element, and of the loop's */
     uint64_t inner;      /* rows in the last dimension, which have one stride */
     struct columns_rows elements, mask;
-    bool masked; /* the loop takes the mask; else masked elements are replaced */
+    bool takes_mask; /* the loop does; else masked elements are replaced */
     fill_masked *fill;
     convert_elements *convert; /* NULL: the loop takes elements unchanged */
     union scalar fill_value;   /* replaces masked elements */

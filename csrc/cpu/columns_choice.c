@@ -30,7 +30,7 @@ bool columns_take_mask(const struct plan *plan)
 
 bool columns_gather_blocks(const struct plan *plan)
 {
-    return plan->n <= SLAB_PART_ROWS && (!plan->axes->reduced.mask || columns_take_mask(plan));
+    return plan->n <= SLAB_PART_ROWS;
 }
 
 /* The most columns that a tile may have. */

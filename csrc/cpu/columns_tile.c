@@ -118,7 +118,7 @@ static void gather_slab(const struct columns *self, const struct output_tile *ti
     const size_t size = self->input.size, row_bytes = columns * size;
     const unsigned char *const mask = mask_at(self, tile, (int64_t)first, mask_stride);
     char *stored = self->input.convert ? unconverted : to, *valid = workspace + self->valid;
-    slab->valid = self->input.masked ? (const unsigned char *)valid : NULL;
+    slab->valid = self->input.takes_mask ? (const unsigned char *)valid : NULL;
     for (uint64_t row = first, some; row < end; row += some) {
         some =
             slab->blocks > 1 ? 1 : min_u64(end - row, self->input.inner - row % self->input.inner);
@@ -126,16 +126,15 @@ static void gather_slab(const struct columns *self, const struct output_tile *ti
                     tile_begin(self, tile) + row_offset(self, row, slab->row_stride), some,
                     slab->row_stride, stored);
         stored += some * columns * self->input.stored;
-        if (self->input.masked)
+        if (mask)
             gather_rows(&self->input.mask, slab,
                         (const char *)mask + (int64_t)(row - first) * mask_stride, some,
                         mask_stride, valid + (row - first) * columns);
     }
     if (self->input.convert)
         self->input.convert(unconverted, rows * columns, to);
-    for (uint64_t row = 0; mask && !self->input.masked && row < rows; row++)
-        self->input.fill(to + row * row_bytes, slab->columns, mask + (int64_t)row * mask_stride,
-                         self->input.mask.column_stride, &self->input.fill_value);
+    if (mask && !self->input.takes_mask)
+        self->input.fill(to, rows * columns, (const unsigned char *)valid, &self->input.fill_value);
     slab->at = to;
     slab->blocks = 1;
     slab->columns = columns;
@@ -231,19 +230,22 @@ static void merge_coalesced(const struct columns *self, const struct output_tile
 static const uint32_t *counts_of(const struct columns *self, const struct output_tile *tile,
                                  char *workspace)
 {
-    const struct tile valid = {.mask = mask_at(self, tile, 0, 0),
-                               .rows = self->plan->n,
-                               .columns = tile->columns / self->cut.coalesced,
-                               .mask_row_stride = self->input.mask.row_stride,
-                               .mask_column_stride = self->input.mask.column_stride};
+    struct tile valid = {.mask = mask_at(self, tile, 0, 0),
+                         .rows = self->plan->n,
+                         .columns = tile->columns / self->cut.coalesced,
+                         .mask_row_stride = self->input.mask.row_stride,
+                         .mask_column_stride = self->input.mask.column_stride};
     uint32_t *const counts = (uint32_t *)(void *)(workspace + self->counts);
     if (!self->counted)
         return NULL;
-    gather_count_columns(&valid, counts);
+    for (uint64_t block = 0; block < tile->blocks; block++) {
+        gather_count_columns(&valid, counts + block * valid.columns);
+        valid.mask += self->input.mask.block_stride;
+    }
     return counts;
 }
 
-/* A masked tile has one block. Results have a constant stride in the last outer dimension, or in
+/* Results have a constant stride in the last outer dimension, or in
  * the whole tile if it is dense. */
 static unsigned finish(const struct columns *self, const struct output_tile *tile, char *workspace,
                        char *states)
@@ -263,7 +265,7 @@ static unsigned finish(const struct columns *self, const struct output_tile *til
             const uint64_t some = axes->shape[inner] - walk.index[inner];
             finishing.n = self->dense ? columns : min_u64(columns - done, some);
             finishing.states = states + (block * tile->columns + done) * self->width;
-            finishing.counts = counts ? counts + done : NULL;
+            finishing.counts = counts ? counts + block * columns + done : NULL;
             finishing.place = walk.place;
             found |= finalize_run(self->plan, &finishing);
             results_advance(&walk, finishing.n);

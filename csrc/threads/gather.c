@@ -194,33 +194,6 @@ uint64_t gather(enum instructions instructions, const struct layout *layout, uin
 
 /* ---- counting ---- */
 
-/* Contiguous mask bytes are counted side by side, in rows or in columns, and others one by one; a
- * broadcast column is counted once. */
-
-/* Rows whose count fits in a byte, and columns per block. */
-enum { ROWS = 255, COLUMNS = 256 };
-
-static void count_rows(const unsigned char *rows, uint64_t n, int64_t stride, uint64_t columns,
-                       uint32_t *counts)
-{
-    unsigned char block_counts[COLUMNS] = {0};
-    for (uint64_t row = 0; row < n; row++, rows += stride)
-        for (uint64_t k = 0; k < columns; k++)
-            block_counts[k] += rows[k] != 0;
-    for (uint64_t k = 0; k < columns; k++)
-        counts[k] += block_counts[k];
-}
-
-static void count_adjacent(const struct tile *self, uint32_t *counts)
-{
-    memset(counts, 0, self->columns * sizeof *counts);
-    for (uint64_t column = 0; column < self->columns; column += COLUMNS)
-        for (uint64_t row = 0; row < self->rows; row += ROWS)
-            count_rows(self->mask + (int64_t)row * self->mask_row_stride + column,
-                       min_u64(self->rows - row, ROWS), self->mask_row_stride,
-                       min_u64(self->columns - column, COLUMNS), counts + column);
-}
-
 static uint64_t valid_in_row(const unsigned char *mask, int64_t stride, uint64_t n)
 {
     uint64_t count = 0;
@@ -233,19 +206,34 @@ static uint64_t valid_in_row(const unsigned char *mask, int64_t stride, uint64_t
     return count;
 }
 
+/* Adjacent mask bytes are counted side by side, a few rows at a time in bytes. */
+static void count_adjacent(const struct tile *self, uint32_t *counts)
+{
+    enum { ROWS = 255, COLUMNS = 256 };
+    for (uint64_t column = 0, columns; column < self->columns; column += columns) {
+        columns = min_u64(self->columns - column, COLUMNS);
+        memset(counts + column, 0, columns * sizeof *counts);
+        for (uint64_t row = 0, end; row < self->rows; row = end) {
+            unsigned char few[COLUMNS] = {0};
+            for (end = min_u64(row + ROWS, self->rows); row < end; row++)
+                for (uint64_t k = 0; k < columns; k++)
+                    few[k] +=
+                        self->mask[(int64_t)row * self->mask_row_stride + (int64_t)(column + k)] !=
+                        0;
+            for (uint64_t k = 0; k < columns; k++)
+                counts[column + k] += few[k];
+        }
+    }
+}
+
 void gather_count_columns(const struct tile *self, uint32_t *counts)
 {
-    if (self->mask_column_stride == 1) {
-        count_adjacent(self, counts);
-        return;
-    }
-    const uint64_t distinct = self->mask_column_stride ? self->columns : min_u64(self->columns, 1);
-    for (uint64_t column = 0; column < distinct; column++)
+    if (self->mask_column_stride == 1)
+        return count_adjacent(self, counts);
+    for (uint64_t column = 0; column < self->columns; column++)
         counts[column] =
             (uint32_t)valid_in_row(self->mask + (int64_t)column * self->mask_column_stride,
                                    self->mask_row_stride, self->rows);
-    for (uint64_t column = distinct; column < self->columns; column++)
-        counts[column] = counts[0];
 }
 
 uint64_t gather_count(const struct layout *layout, uint64_t start, uint64_t length)

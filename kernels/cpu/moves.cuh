@@ -228,23 +228,12 @@ uint64_t copy_valid(const struct tile *tile, char *target)
 
 /* Selects by bit operations, which compilers vectorize; a branch would be mispredicted. */
 template <class Bits>
-void fill(void *elements, uint64_t n, const unsigned char *mask, int64_t step,
-          const union scalar *neutral)
+void fill(void *elements, uint64_t n, const unsigned char *mask, const union scalar *neutral)
 {
-    constexpr uint64_t block = 1024;
     const Bits replacement = load<Bits>(neutral);
-    for (uint64_t i = 0; i < n; i += block, mask += int64_t(block) * step) {
-        alignas(64) char bytes[block];
-        const uint64_t length = n - i < block ? n - i : block;
-        Bits *const x = static_cast<Bits *>(elements) + i;
-        const unsigned char *valid = mask;
-        if (step != 1) {
-            row_copy<uint8_t, 1, false>::copy((const char *)mask, step, length, bytes);
-            valid = (const unsigned char *)bytes;
-        }
-        for (uint64_t k = 0; k < length; k++)
-            x[k] = Bits((x[k] & -Bits(valid[k] != 0)) | (replacement & (Bits(valid[k] != 0) - 1)));
-    }
+    Bits *const x = static_cast<Bits *>(elements);
+    for (uint64_t k = 0; k < n; k++)
+        x[k] = Bits((x[k] & -Bits(mask[k] != 0)) | (replacement & (Bits(mask[k] != 0) - 1)));
 }
 
 } // namespace
