@@ -117,16 +117,9 @@ static inline size_t slab_workspace(const struct slab_loop *loop, uint64_t resul
     return groups * loop->bytes * (loop->is_tree ? ceil_log2(parts) + 1 : 1);
 }
 
-/* Rows of n elements, of any strides, to transpose. */
-struct transposition {
-    const char *at;
-    uint64_t rows, n;
-    int64_t row_stride, stride; /* `stride` is between a row's elements */
-    const char *end;            /* as in slab */
-};
-
-/* Stores element k of row r at target + (k * columns + r) * size. */
-typedef void transpose_rows(const struct transposition *, uint64_t columns, char *target);
+/* Copies a tile's elements like move_tile, but reads it by columns, which are closer together in
+ * memory than rows. Memory is readable up to `end`. */
+typedef void transpose_tile(const struct tile *, const char *end, char *target);
 
 /* ---- dot products ---- */
 
@@ -213,7 +206,7 @@ struct cpu_kernels {
     const struct slab_loop *(*columns)(enum fold, enum element input, enum element accumulator,
                                        bool few, bool masked);
 
-    transpose_rows *(*transpose)(size_t size);
+    transpose_tile *(*transpose)(size_t size);
 
     /* For elements of `size` bytes, swapping the bytes of each `part` of them; 1: no swap. */
     move_tile *(*move)(size_t size, size_t part, bool masked);

@@ -397,15 +397,14 @@ static void describe(struct along *self, struct job *job)
 
 static bool share_results(struct job *job)
 {
-    static const struct tile_functions functions = {fold_results, fold_run, finish_group};
     struct along self;
     describe(&self, job);
     const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.groups * self.runs : 1;
     const struct loops loops = {
         .results = RESULTS_SEQUENTIAL, .way = load_mode_name(self.chunks.mode), .chunk = CHUNK_MAX};
-    return job->run->explanation
-               ? tiles_explain(job, loops, tiles)
-               : tiles_process(&self.tiles, self.groups, self.runs, "partials", &functions, &self);
+    return job->run->explanation ? tiles_explain(job, loops, tiles)
+                                 : tiles_process(&self.tiles, self.groups, self.runs, "partials",
+                                                 fold_results, fold_run, finish_group, &self);
 }
 
 /* ---- the whole ---- */

@@ -264,11 +264,11 @@ static bool explain(const struct columns *self)
 
 bool columns_run(struct job *job)
 {
-    static const struct tile_functions functions = {columns_fold_tile, columns_fold_shared_runs,
-                                                    columns_finish_tile};
     struct columns self;
     describe(&self, job);
-    return job->run->explanation ? explain(&self)
-                                 : tiles_process(&self.tiles, self.cut.tiles, pieces_of(&self),
-                                                 "partials", &functions, &self);
+    return job->run->explanation
+               ? explain(&self)
+               : tiles_process(&self.tiles, self.cut.tiles, pieces_of(&self), "partials",
+                               columns_fold_tile, columns_fold_shared_runs, columns_finish_tile,
+                               &self);
 }

@@ -265,6 +265,5 @@ bool dots_run(struct job *job)
         .default_fenv = true,
         .poll_interval = POLL_INTERVAL / each + 1,
         .workspace = sizeof(struct workspace)};
-    return tiles_process(&tiles, self.tiles, 1, "factors",
-                         &(struct tile_functions){.whole = process_tile}, &self);
+    return tiles_process(&tiles, self.tiles, 1, "factors", process_tile, NULL, NULL, &self);
 }

@@ -13,9 +13,9 @@
 #include <string.h>
 
 enum {
-    LONG = 1 << 18, /* elements of a segment from which threads share them */
-    FEW = 24,       /* elements up to which a vector loop's overhead is too large */
-    STATES = LONG / CHUNK_MAX > FEW ? LONG / CHUNK_MAX : FEW, /* most states per segment */
+    LONG = 1 << 18,            /* elements of a segment from which threads share them */
+    FEW = 8,                   /* elements up to which a vector loop's overhead is too large */
+    STATES = LONG / CHUNK_MAX, /* most states per segment */
     TILE_ELEMENTS = 1 << 16,
     POLL_TILES = 1 << 12,     /* between polls of the watch */
     EXACT_POLL_TILES = 1 << 8 /* the same for exact sums */
@@ -178,8 +178,8 @@ bool segments_run(struct job *job)
                           .poll_interval = exact ? EXACT_POLL_TILES : POLL_TILES,
                           .workspace = exact ? sizeof(struct exact_reducer)
                                              : self.states + STATES * self.chunks.width};
-    bool done = tiles_process(&tiles, count, 1, exact ? "exact sums" : "partials",
-                              &(struct tile_functions){.whole = process_tile}, &self);
+    bool done = tiles_process(&tiles, count, 1, exact ? "exact sums" : "partials", process_tile,
+                              NULL, NULL, &self);
     for (uint64_t k = 0; done && self.has_long && k < self.plan->segments.of->count; k++) {
         const struct segment segment = segment_at(self.plan->segments.of, k);
         done = segment.n < LONG || fold_long(&self, segment, k);

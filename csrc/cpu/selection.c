@@ -38,8 +38,7 @@ static bool share_results(struct job *job, struct selecting *self, uint64_t tile
     struct tiles shared = {.job = job,
                            .sharing = {.pieces = self->all->n * self->results > SERIAL_MAX ? 2 : 1},
                            .workspace = workspace};
-    return tiles_process(&shared, tiles, 1, "order statistics",
-                         &(struct tile_functions){.whole = work}, self);
+    return tiles_process(&shared, tiles, 1, "order statistics", work, NULL, NULL, self);
 }
 
 static unsigned select_result(void *context, uint64_t result, void *workspace)

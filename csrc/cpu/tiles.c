@@ -124,13 +124,13 @@ bool tiles_explain(const struct job *job, struct loops loops, uint64_t tiles)
 }
 
 bool tiles_process(struct tiles *self, uint64_t tiles, uint64_t pieces, const char *purpose,
-                   const struct tile_functions *fns, void *context)
+                   tile_function *whole, tile_function *piece, tile_function *finish, void *context)
 {
     bool done = tiles_open(self, tiles * pieces, purpose) &&
-                tiles_run(self, tiles * pieces, pieces == 1 ? fns->whole : fns->piece, context);
+                tiles_run(self, tiles * pieces, pieces == 1 ? whole : piece, context);
     if (done && pieces > 1) {
         self->sharing.brief = true;
-        done = tiles_run(self, tiles, fns->finish, context);
+        done = tiles_run(self, tiles, finish, context);
     }
     tiles_close(self);
     return done && (!(self->findings & TILE_OUT_OF_MEMORY) || report_out_of_memory(self, purpose));

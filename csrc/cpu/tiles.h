@@ -66,12 +66,9 @@ bool tiles_run(struct tiles *, uint64_t tiles, tile_function *, void *context);
 /* Explains loops by threads that share so many tiles. Always true. */
 bool tiles_explain(const struct job *, struct loops, uint64_t tiles);
 
-/* How tiles are processed: each as a whole, or in pieces and then finished. Piece p of tile t has
- * index p * tiles + t. */
-struct tile_functions {
-    tile_function *whole, *piece, *finish;
-};
-
-/* tiles_open, the work on tiles of so many pieces each, and tiles_close. False: a failure. */
+/* tiles_open, the work on tiles of so many pieces each, and tiles_close. Tiles of one piece are
+ * processed as a whole, others in pieces and then finished; piece p of tile t has index p * tiles +
+ * t. False: a failure. */
 bool tiles_process(struct tiles *, uint64_t tiles, uint64_t pieces, const char *purpose,
-                   const struct tile_functions *, void *context);
+                   tile_function *whole, tile_function *piece, tile_function *finish,
+                   void *context);

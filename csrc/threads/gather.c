@@ -112,13 +112,7 @@ void tile_writer_write(const struct tile_writer *self, const struct tile *tile, 
     }
     const char *const end = tile->at + ((int64_t)tile->columns - 1) * tile->column_stride +
                             (int64_t)tile->rows * tile->row_stride;
-    const struct transposition columns = {.at = tile->at,
-                                          .rows = tile->columns,
-                                          .n = tile->rows,
-                                          .row_stride = tile->column_stride,
-                                          .stride = tile->row_stride,
-                                          .end = self->end ? self->end : end};
-    self->transpose(&columns, tile->columns, target);
+    self->transpose(tile, self->end ? self->end : end, target);
 }
 
 /* Gathers the walk's next `most` positions, for all of which there must be room. Returns the number

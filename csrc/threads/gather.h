@@ -23,8 +23,8 @@ move_tile *gather_mover(enum instructions, const struct layout *, bool masked);
  * closer together than those of a row. */
 struct tile_writer {
     move_tile *move;
-    transpose_rows *transpose; /* NULL: moved */
-    const char *end;           /* see struct transposition; NULL: the end of the tile's last row */
+    transpose_tile *transpose; /* NULL: moved */
+    const char *end;           /* of readable memory; NULL: the end of the tile's last column */
 };
 
 void tile_writer_write(const struct tile_writer *, const struct tile *, char *target);

@@ -263,7 +263,7 @@ const slab_loop *KERNELS::find_columns(enum fold fold, enum element input, enum 
         [=](auto in, auto v) { return converting_loop_of(in, v, fold); });
 }
 
-transpose_rows *KERNELS::find_transpose(size_t size)
+transpose_tile *KERNELS::find_transpose(size_t size)
 {
     return size == sizeof(struct complex128)
                ? transpose_all<struct complex128>

@@ -12,7 +12,7 @@ namespace KERNELS
 fold_values *find_values(enum fold, enum element input, enum element accumulator);
 const struct slab_loop *find_columns(enum fold, enum element input, enum element accumulator,
                                      bool few, bool masked);
-transpose_rows *find_transpose(size_t size);
+transpose_tile *find_transpose(size_t size);
 move_tile *find_move(size_t size, size_t part, bool masked);
 fill_masked *find_fill(size_t size);
 convert_elements *find_convert(enum element input, enum element type);

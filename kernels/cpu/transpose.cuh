@@ -1,5 +1,5 @@
-/* Transposes rows to columns. Squares with a side of 16 bytes of elements are transposed in
- * registers, which hold several squares. */
+/* Transposes rows in memory, which are the columns of a tile. Squares with a side of 16 bytes of
+ * elements are transposed in registers, which hold several squares. */
 #pragma once
 
 #include "registers.cuh"
@@ -110,13 +110,14 @@ struct square_transpose {
 };
 
 template <class T>
-void transpose_scalar(const struct transposition &from, uint64_t first, uint64_t columns,
-                      char *target)
+void transpose_scalar(const struct tile &from, uint64_t first, char *target)
 {
-    for (uint64_t k = 0; k < from.n; k++) {
-        const char *at = from.at + int64_t(k) * from.stride + int64_t(first) * from.row_stride;
-        char *to = target + (k * columns + first) * sizeof(T);
-        for (uint64_t row = first; row < from.rows; row++, at += from.row_stride, to += sizeof(T))
+    for (uint64_t k = 0; k < from.rows; k++) {
+        const char *at =
+            from.at + int64_t(k) * from.row_stride + int64_t(first) * from.column_stride;
+        char *to = target + (k * from.columns + first) * sizeof(T);
+        for (uint64_t row = first; row < from.columns;
+             row++, at += from.column_stride, to += sizeof(T))
             memcpy(to, at, sizeof(T));
     }
 }
@@ -125,21 +126,22 @@ void transpose_scalar(const struct transposition &from, uint64_t first, uint64_t
  * the last of many rows, are processed together with preceding ones, which are transposed again.
  * `Whole`: there are at least as many rows as in a square. */
 template <class T, unsigned Step, bool Whole>
-uint64_t transpose_squares(const struct transposition &from, uint64_t columns, char *target)
+uint64_t transpose_squares(const struct tile &from, const char *end, char *target)
 {
     using square = square_transpose<T, Step>;
-    const uint64_t n = from.n, last = n < square::side ? 0 : n - square::side;
+    const uint64_t n = from.rows, last = n < square::side ? 0 : n - square::side;
     const int64_t bytes = int64_t(n * Step * sizeof(T)), rows_ahead = transposed_ahead / bytes + 1;
-    const bool contiguous = from.row_stride == bytes,
-               share_lines = from.row_stride < int64_t(line) && from.row_stride > -int64_t(line);
-    const unsigned count = Whole ? square::rows : unsigned(from.rows);
-    const int64_t extent = int64_t(count - 1) * from.row_stride;
+    const bool contiguous = from.column_stride == bytes,
+               share_lines =
+                   from.column_stride < int64_t(line) && from.column_stride > -int64_t(line);
+    const unsigned count = Whole ? square::rows : unsigned(from.columns);
+    const int64_t extent = int64_t(count - 1) * from.column_stride;
     uint64_t row = 0;
-    for (uint64_t next = 0; next < from.rows; next = row) {
-        if (next + count > from.rows)
-            next = from.rows - count;
-        const char *const at = from.at + int64_t(next) * from.row_stride;
-        if (at + (extent > 0 ? extent : 0) + last * Step * sizeof(T) + square::read > from.end)
+    for (uint64_t next = 0; next < from.columns; next = row) {
+        if (next + count > from.columns)
+            next = from.columns - count;
+        const char *const at = from.at + int64_t(next) * from.column_stride;
+        if (at + (extent > 0 ? extent : 0) + last * Step * sizeof(T) + square::read > end)
             break;
         const char *ahead = at + transposed_ahead;
         for (uint64_t k = 0; k < n; k += square::side) {
@@ -147,12 +149,12 @@ uint64_t transpose_squares(const struct transposition &from, uint64_t columns, c
             if (contiguous)
                 ahead = square::prefetch(ahead);
             else if (!share_lines)
-                square::prefetch(at + rows_ahead * from.row_stride, from.row_stride,
+                square::prefetch(at + rows_ahead * from.column_stride, from.column_stride,
                                  begin * Step * sizeof(T));
-            square::template transpose<Whole>(at + begin * Step * sizeof(T), from.row_stride, count,
-                                              n < square::side ? unsigned(n) : square::side,
-                                              columns * sizeof(T),
-                                              target + (begin * columns + next) * sizeof(T));
+            square::template transpose<Whole>(at + begin * Step * sizeof(T), from.column_stride,
+                                              count, n < square::side ? unsigned(n) : square::side,
+                                              from.columns * sizeof(T),
+                                              target + (begin * from.columns + next) * sizeof(T));
         }
         row = next + count;
     }
@@ -160,24 +162,24 @@ uint64_t transpose_squares(const struct transposition &from, uint64_t columns, c
 }
 
 template <class T, unsigned Step>
-uint64_t transpose_vectorized(const struct transposition &from, uint64_t columns, char *target)
+uint64_t transpose_vectorized(const struct tile &from, const char *end, char *target)
 {
-    return from.rows < square_transpose<T, Step>::rows
-               ? transpose_squares<T, Step, false>(from, columns, target)
-               : transpose_squares<T, Step, true>(from, columns, target);
+    return from.columns < square_transpose<T, Step>::rows
+               ? transpose_squares<T, Step, false>(from, end, target)
+               : transpose_squares<T, Step, true>(from, end, target);
 }
 
 template <class T>
-void transpose_all(const struct transposition *from, uint64_t columns, char *target)
+void transpose_all(const struct tile *from, const char *end, char *target)
 {
     uint64_t row = 0;
     if constexpr (sizeof(T) < square_bytes) {
-        if (from->stride == sizeof(T))
-            row = transpose_vectorized<T, 1>(*from, columns, target);
-        else if (from->stride == 2 * sizeof(T))
-            row = transpose_vectorized<T, 2>(*from, columns, target);
+        if (from->row_stride == sizeof(T))
+            row = transpose_vectorized<T, 1>(*from, end, target);
+        else if (from->row_stride == 2 * sizeof(T))
+            row = transpose_vectorized<T, 2>(*from, end, target);
     }
-    transpose_scalar<T>(*from, row, columns, target);
+    transpose_scalar<T>(*from, row, target);
 }
 
 } // namespace

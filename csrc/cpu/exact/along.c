@@ -320,8 +320,7 @@ static bool share_results(struct job *job)
         loops->threads = threads_for(&job->threads, self.count);
         return true;
     }
-    return tiles_process(&self.tiles, self.count, 1, "exact sums",
-                         &(struct tile_functions){.whole = add_tile}, &self);
+    return tiles_process(&self.tiles, self.count, 1, "exact sums", add_tile, NULL, NULL, &self);
 }
 
 bool exact_along(struct job *job)
