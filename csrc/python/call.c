@@ -96,8 +96,7 @@ static bool mask_nan(struct call *call, PyObject *where)
         !types_lose_nan(call->view.layout.input, to))
         return true;
     where = where && !numpy_is_no_value(where) ? where : Py_True;
-    OWNED *found =
-        python_call("gred.checks", "values_and_not_nan", "(OO)", call->like, where);
+    OWNED *found = python_call("gred.checks", "values_and_not_nan", "(OO)", call->like, where);
     array_release(&call->mask);
     request->reduction = row->plain;
     return found &&
