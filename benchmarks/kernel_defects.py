@@ -331,10 +331,10 @@ KERNELS = [
     Defect(
         "columns of a result",
         "edge",
-        "kernels/axes/column_tables.cuh",
-        "The last columns of a result are left out when its columns are merged.",
-        "for (unsigned p = part + parts; p < columns; p += parts)",
-        "for (unsigned p = part + parts; p + parts < columns; p += parts)",
+        "kernels/axes/unsplit_columns.cuh",
+        "A result is made of half of the loads that its columns are.",
+        "distance < 1u << team",
+        "2 * distance < 1u << team",
         "axes/test_axes_kernels.py",
     ),
     Defect(

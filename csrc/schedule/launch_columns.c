@@ -285,14 +285,18 @@ static uint64_t warps_of_batch(const struct columns *columns)
     return ceil_div(columns->packs, (1u << WARP) - 1);
 }
 
-/* Whether the unsplit kernel supports the columns, one per result. Unaligned batches have warps of
- * their own, most of whose threads must have columns. */
+/* Whether the unsplit kernel supports the columns: one per result, or whole loads of each result.
+ * Unaligned batches have warps of their own, most of whose threads must have columns. */
 static bool supports_unsplit(const struct launch_problem *problem, const struct columns *columns)
 {
     const struct axes *axes = problem->axes;
     const bool few = columns->rows <= FEW_ROWS,
                shifted = columns->shifted && (int64_t)columns->stride >= 0;
-    if (columns->inner * columns->step > 1 || !(problem->native || few))
+    if (columns->inner > 1)
+        return axes->outer == 1 && columns->inner >= columns->load && !columns->shifted &&
+               columns->inner <= columns->load << WARP &&
+               (columns->inner & (columns->inner - 1)) == 0;
+    if (columns->step > 1 || !(problem->native || few))
         return false;
     if (axes->outer == 1)
         return shifted || !columns->shifted;
@@ -310,7 +314,7 @@ static void launch_unsplit(const struct launch_problem *problem, const struct co
     const struct axes_tuning *tuning = &tuned->axes;
     const unsigned block = (unsigned)min_u64(tuning->unsplit_block, ceil_log2(UNSPLIT_BLOCK));
     const uint64_t made = ((uint64_t)1 << block) - (columns->shifted ? 1u << (block - WARP) : 0);
-    unsigned loads = problem->axes->outer > 1 ? 1 : tuning->unsplit;
+    unsigned loads = problem->axes->outer > 1 || columns->inner > 1 ? 1 : tuning->unsplit;
     while (loads > 1 &&
            (columns->rows > UNSPLIT_LOADS / loads || columns->all < columns->unsplit * loads))
         loads /= 2;
@@ -321,6 +325,8 @@ static void launch_unsplit(const struct launch_problem *problem, const struct co
                          ? ceil_div(columns->all / columns->packs * warps_of_batch(columns),
                                     1u << (block - WARP))
                          : ceil_div(columns->all, made * loads);
+    if (columns->inner > 1)
+        config->team = ceil_log2(columns->inner / columns->load);
     config->column.unsplit = loads;
     config->column.shifted = columns->shifted;
 }

@@ -4,7 +4,8 @@
  *
  * Results are contiguous, like the columns. If they have NumPy's usual type and those of one load
  * take more than 16 bytes, threads of a warp exchange them so that neighboring threads store
- * adjacent pieces; for other folds each thread stores its own states' results.
+ * adjacent pieces; for other folds each thread stores its own states' results. A result may span
+ * several columns, whole loads of them.
  *
  * If rows are misaligned, each thread loads the aligned 16 bytes in which its columns begin, and
  * gets those in which they end from its neighbor; a warp's last thread only loads. */
@@ -86,7 +87,8 @@ struct unsplit_vector {
                                          bool stores)
     {
         const bool several = Batches && x.outer.count > 1;
-        const uint64_t length = several ? x.outer.shape[1] : x.results, left = length - column;
+        const uint64_t length = several ? x.outer.shape[1] : x.results * x.launch.inner,
+                       left = length - column;
         at = static_cast<const char *>(x.from.data) + column * sizeof(In);
         place = x.outer.first + int64_t(column);
         if (several) {
@@ -240,6 +242,22 @@ __device__ __forceinline__ void store_states(const kernel_axes &x, const Columns
         store_results_directly<Fold>(x.result, states, vec.place, vec.count);
 }
 
+/* Store a result whose columns span 2^team threads. Called by all threads of a warp. */
+template <class Fold, class Columns, class Pack>
+__device__ __forceinline__ void store_merged_lanes(const kernel_axes &x, const Columns &columns,
+                                                   const Pack &vec)
+{
+    const unsigned team = x.launch.team;
+    state_of<Fold> state[1] = {columns.merge_lanes(uint32_t(x.rows.items))};
+#pragma unroll 1
+    for (unsigned distance = 1; distance < 1u << team; distance *= 2)
+        state[0] = Fold::merge(state[0], shuffle_xor(state[0], distance));
+    if (vec.count > 0 && (threadIdx.x & ((1u << team) - 1)) == 0)
+        store_results_directly<Fold>(x.result, state,
+                                     x.outer.first +
+                                         ((vec.place - x.outer.first) >> (x.launch.load + team)));
+}
+
 /* Store results of NumPy's usual type. Called by all threads of a warp. */
 template <class Fold, class In, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_native(const kernel_axes &x, const row_numbers &numbers,
@@ -320,6 +338,9 @@ __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
     }
     if (!vec.whole && vec.count > 0)
         accumulate_edge_rows<In>(acc, x, vec);
+    if constexpr (!is_indexed<Fold>::value)
+        if (x.launch.inner > 1)
+            return store_merged_lanes<Fold>(x, acc, vec);
     store_columns<Fold, In, columns>(x, numbers, acc, vec);
 }
 

@@ -158,6 +158,11 @@ UNSPLIT_COLUMNS = {
         *each((3, BIG), (4, BIG + 1), size=SIZES, state=(8,), unsplit=2),
         *each((5, BIG), (31, BIG + 1), (100, BIG), size=SIZES, state=(8,), unsplit=1),
     ],
+    "whole loads of a result's columns are made alone": [
+        *each((8, MIB, 8), axis=(0, 2), size=(2,), state=(24,), unsplit=1, inner=8, team=0),
+        *each((8, MIB, 8), axis=(0, 2), state=(8,), unsplit=1, inner=8, team=1),
+        *each((8, MIB, 8), axis=(0, 2), size=(1,), state=(8,), unsplit=0, inner=8),
+    ],
     "few rows of batches off boundaries are made alone by warps of their own": [
         *each((1 << 10, 8, 1001), axis=1, unsplit=1, shifted=True, groups=(1 << 10) * 9 // 2),
         *each((1 << 10, 33, 1001), (1 << 10, 8, 40), axis=1, unsplit=0),
