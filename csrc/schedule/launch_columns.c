@@ -110,14 +110,14 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
         return false;
     self->columns = axes->shape[axes->outer - 1] * self->inner * self->step;
     self->rows = n / self->inner / self->depth;
-    if (self->step > 1 && self->rows <= FEW_ROWS)
-        return false;
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
     const uint64_t other = self->depth > 1 ? (uint64_t)reduced->strides[1] : 0;
     self->coalesced = coalesced_rows(problem, self, block);
     const uint64_t alignment =
         axes_row_alignment_bits(axes, problem->data, 1) | other | self->stride * self->coalesced;
     self->shifted = alignment % COLUMN_BYTES != 0;
+    if (self->step > 1 && self->shifted && self->rows <= FEW_ROWS)
+        return false;
     self->packs = ceil_div(self->columns * self->coalesced, self->load);
     self->all = axes->results * self->inner * self->step / self->columns * self->packs;
     if (axes->outer > 1 && self->coalesced == 1 && 2 * self->columns <= self->load)
@@ -306,13 +306,18 @@ static bool supports_unsplit(const struct launch_problem *problem, const struct 
            4 * columns->packs >= 3 * (((uint64_t)1 << WARP) - 1) * warps_of_batch(columns);
 }
 
-/* A thread reads several loads' columns if there are fewer than UNSPLIT_LOADS rows. In unaligned
- * rows a warp's last thread computes none. */
+/* Small blocks, unless threads with small states have two or three iterations and should not all
+ * read the same rows. A thread reads several loads' columns if there are fewer than UNSPLIT_LOADS
+ * rows. In unaligned rows a warp's last thread computes none. */
 static void launch_unsplit(const struct launch_problem *problem, const struct columns *columns,
                            struct launch_config *config)
 {
     const struct axes_tuning *tuning = &tuned->axes;
-    const unsigned block = (unsigned)min_u64(tuning->unsplit_block, ceil_log2(UNSPLIT_BLOCK));
+    const bool few_iterations = problem->axes->outer == 1 && columns->all > columns->unsplit &&
+                                columns->all < 3 * columns->unsplit;
+    const unsigned most = few_iterations && columns->state <= UNSPLIT_SMALL ? tuning->block
+                                                                            : tuning->unsplit_block,
+                   block = (unsigned)min_u64(most, ceil_log2(UNSPLIT_BLOCK));
     const uint64_t made = ((uint64_t)1 << block) - (columns->shifted ? 1u << (block - WARP) : 0);
     unsigned loads = problem->axes->outer > 1 || columns->inner > 1 ? 1 : tuning->unsplit;
     while (loads > 1 &&
@@ -377,6 +382,14 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
             launch_unsplit(problem, &columns, config);
             return true;
         }
+    }
+    if (columns.coalesced == 1 && config->team == 0 && config->splits == 1) {
+        /* Small blocks of independent threads: some load while others store. */
+        const unsigned least_block =
+            tuning->unsplit_block > columns.lanes ? tuning->unsplit_block : columns.lanes;
+        config->block = (unsigned)min_u64(least_block, config->block);
+        divide_columns(&columns, config);
+        config->shared_bytes = block_bytes(&columns, config->block, 0);
     }
     return true;
 }

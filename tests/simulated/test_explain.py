@@ -300,8 +300,9 @@ def test_what_few_elements_and_batches_of_short_rows_go_to_is_told(forced):
         forced(5, 1, 0, 0, 2, 5, unsplit)
         x = SimulatedArray(np.ones(shape, np.float32))
         assert works(gred.explain(x, name, axis=axis)) == [work], (name, shape, axis)
-    x = SimulatedArray(np.ones((40, 2000), np.float32))[:, ::2]
-    assert works(gred.explain(x, axis=0)) == ["columns"]
+    for width, work in ((2000, "columns"), (2001, "few elements each")):  # the latter misaligned
+        x = SimulatedArray(np.ones((4, width), np.float32))[:, ::2]
+        assert works(gred.explain(x, axis=0)) == [work]
     x = SimulatedArray(np.ones((4, 4000), np.float32)).T[None]  # batches of the results' order
     assert works(gred.explain(x, axis=0)) == ["few elements each"]
     forced(6, 1 << 20, 0, 1 << 16, 2, 5, 4)

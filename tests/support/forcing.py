@@ -36,9 +36,10 @@ def force(configuration: dict[str, tuple[int, ...]]) -> None:
         _testing.force(family, fields, not numbers)
 
 
-def _whole_axes(block, **fields) -> dict[str, int]:
+def _whole_axes(block, *, unsplit_block=0, **fields) -> dict[str, int]:
     """Add the fields that tests leave out: blocks of one size for all kinds."""
-    return {"block": block, "windows": 2, "across": 7, "unsplit_block": block} | fields
+    usual = {"block": block, "windows": 2, "across": 7, "unsplit_block": unsplit_block or block}
+    return usual | fields
 
 
 @contextlib.contextmanager
