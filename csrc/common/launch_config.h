@@ -107,8 +107,8 @@ enum kernel_kind {
 
 /* Short rows, staged in shared memory by a block or loaded into a thread's registers. */
 struct row_tile {
-    /* Rows per batch, if rows are staged in batches: rows of one stride in the last `dimensions`
-     * outer dimensions. 0: all rows are contiguous. `blocks`: blocks per batch. */
+    /* Rows per batch: those of the last outer dimension. `dimensions`: 0 if all rows are contiguous
+     * and form one batch; 1 if rows are strided; 2 for batches of columns. `blocks`: per batch. */
     uint64_t batch;
     unsigned blocks;
 

@@ -278,7 +278,9 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
     }
     if (converts)
         self->axes.reduced.input = self->axes.reduced.type = self->accumulator;
-    if (!axes_are_interleaved(&self->axes)) /* cases/result_order */
+    /* Adjacent threads then store adjacent results (cases/result_order); columns are adjacent only
+     * in the order of the elements. */
+    if (!axes_are_interleaved(&self->axes))
         axes_order_by_results(&self->axes);
     choose_launch(facts, self);
     reserve_memory(self);

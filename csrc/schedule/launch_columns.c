@@ -9,7 +9,8 @@ enum {
     LANES = 7,         /* log2 of the threads side by side up to which more rows are coalesced */
     THREADS = 10,      /* log2 of the threads per multiprocessor that tunings are scaled to */
     BATCH_ROWS = 8192, /* minimum rows to coalesce in a batch */
-    FEW_ROWS = 32 /* most rows per unsplit thread for folds with states, or for unaligned batches */
+    FEW_ROWS = 32 /* most rows per unsplit thread for folds with states, or for unaligned batches;
+                     and of unaligned columns of every second element that are read one by one */
 };
 
 /* The array as rows of columns, `stride` bytes apart, `coalesced` of which form one. Adjacent
@@ -98,8 +99,9 @@ static bool find_depth(const struct launch_problem *problem, struct columns *sel
                                self->depth <= ROWS_PER_BLOCK && !axes_are_small(problem));
 }
 
-/* Blocks have up to 2^block threads. False if no kernel reads these axes as columns, or batches
- * have so few columns that most of each load is wasted. */
+/* Blocks have up to 2^block threads. False if no kernel reads these axes as columns, batches have
+ * so few columns that most of each load is wasted, or unaligned columns of every second element so
+ * few rows that elements are better loaded one by one (cases/changed_rules). */
 static bool find_columns(const struct launch_problem *problem, unsigned block, struct columns *self)
 {
     const struct axes *axes = problem->axes;

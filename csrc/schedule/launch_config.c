@@ -41,7 +41,7 @@ static bool launch_columns(const struct launch_problem *problem, bool strided,
 }
 
 /* Results of one element each: in registers, staged if elements are wide, or as unsplit columns,
- * unless these are in batches or wide and misaligned (cases/rules). */
+ * unless these are in batches or wide and misaligned (cases/changed_rules). */
 static bool launch_single_elements(const struct launch_problem *problem,
                                    struct launch_config *config)
 {
